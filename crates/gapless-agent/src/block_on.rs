@@ -17,7 +17,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 /// Runs a future on this thread to completion; `None` if `deadline` passes before that.
 pub fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) -> Option<F::Output> {
-    let woken = Arc::new(Woken { is_woken: AtomicBool::new(false), thread: std::thread::current() });
+    let woken = Arc::new(ThreadWaker { is_woken: AtomicBool::new(false), thread: std::thread::current() });
     let waker = Waker::from(Arc::clone(&woken));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
@@ -38,12 +38,12 @@ pub fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) -> Option
 }
 
 /// Waker of one [`block_on`]; several may be nested on a thread.
-struct Woken {
+struct ThreadWaker {
     is_woken: AtomicBool,
     thread: Thread,
 }
 
-impl Wake for Woken {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         // Release: pairs with the Acquire before the sleep.
         self.is_woken.store(true, Ordering::Release);

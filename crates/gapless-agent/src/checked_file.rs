@@ -113,7 +113,7 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = folder.create_file(&unfinished, Mode::from_raw_mode(mode))?;
     folder.give(&file);
     file.write_all(bytes)?;
-    found(folder.rename(unfinished, name)?)
+    require_found(folder.rename(unfinished, name)?)
 }
 
 /// Removes a file or a link.
@@ -122,7 +122,7 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// As for [`Folder::open`] of its folder; `NotFound` if it does not exist.
 pub fn remove(path: impl AsRef<Path>) -> io::Result<()> {
     let (folder, name) = folder_of(path.as_ref())?;
-    found(folder.remove(name)?)
+    require_found(folder.remove(name)?)
 }
 
 /// Removes a folder with its contents, a file or a link.
@@ -131,7 +131,7 @@ pub fn remove(path: impl AsRef<Path>) -> io::Result<()> {
 /// As for [`Folder::remove_tree`] and [`remove`].
 pub fn remove_tree(path: impl AsRef<Path>) -> io::Result<()> {
     let (folder, name) = folder_of(path.as_ref())?;
-    found(folder.remove_tree(name)?)
+    require_found(folder.remove_tree(name)?)
 }
 
 /// Renames a file or a folder, replacing a file of the new name.
@@ -143,7 +143,7 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     Ok(rustix::fs::renameat(&from.0, from.1, &to.0, to.1)?)
 }
 
-fn found(was_there: bool) -> io::Result<()> {
+fn require_found(was_there: bool) -> io::Result<()> {
     if was_there { Ok(()) } else { Err(Errno::NOENT.into()) }
 }
 

@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use crate::agent::Now;
 use crate::error::Error;
 use crate::latch::Latch;
-use source::Source;
-use timeline::{PIECE_WORDS, Piece, Renewal};
+use source::ClockSource;
+use timeline::{PIECE_WORDS, Renewal, TimelinePiece};
 
 pub use timeline::SLEW_PPM_MAX;
 pub use virtual_time::VirtualTime;
@@ -57,7 +57,7 @@ pub struct Clock {
 
 #[derive(Debug)]
 struct SharedClock {
-    source: Source,
+    source: ClockSource,
     piece: Latch<PIECE_WORDS>,
     renewal: Mutex<Renewal>,
 }
@@ -66,7 +66,7 @@ impl Clock {
     /// The system's monotonic clock, anchored to the wall clock now.
     #[must_use]
     pub fn system() -> Self {
-        Self::over(Source::System)
+        Self::over(ClockSource::System)
     }
 
     /// Clock on the time stamp counter. Calibrates it for 10 ms.
@@ -75,12 +75,12 @@ impl Clock {
     /// [`Error::TscUnusable`] with the reason if it cannot serve as a clock here.
     pub fn tsc() -> Result<Self, Error> {
         tsc::check().map_err(Error::TscUnusable)?;
-        Ok(Self::over(Source::Tsc))
+        Ok(Self::over(ClockSource::Tsc))
     }
 
     #[must_use]
     pub fn virtual_time(time: &VirtualTime) -> Self {
-        Self::over(Source::Virtual(time.clone()))
+        Self::over(ClockSource::Virtual(time.clone()))
     }
 
     /// Clock on the time stamp counter if it is usable, else the system clock and the reason.
@@ -92,7 +92,7 @@ impl Clock {
         }
     }
 
-    fn over(source: Source) -> Self {
+    fn over(source: ClockSource) -> Self {
         let (piece, renewal) = timeline::begin(&source);
         let shared = SharedClock { source, piece: Latch::new(piece.to_words()), renewal: Mutex::new(renewal) };
         Self { shared: Arc::new(shared), last: Cell::new(Now::default()) }
@@ -103,7 +103,7 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Now {
         let raw = self.shared.source.raw();
-        let mut piece = Piece::from_words(self.shared.piece.read());
+        let mut piece = TimelinePiece::from_words(self.shared.piece.read());
         let mut now = piece.at(raw);
         if now.monotonic_ns >= piece.renew_at_ns {
             piece = self.renew(&piece, now.monotonic_ns);
@@ -135,15 +135,15 @@ impl Clock {
     #[inline]
     #[must_use]
     pub fn ticks_to_ns(&self, ticks: u64) -> u64 {
-        Piece::from_words(self.shared.piece.read()).ticks_to_ns(ticks)
+        TimelinePiece::from_words(self.shared.piece.read()).ticks_to_ns(ticks)
     }
 
     #[must_use]
     pub fn kind(&self) -> ClockKind {
         match self.shared.source {
-            Source::System => ClockKind::System,
-            Source::Tsc => ClockKind::Tsc,
-            Source::Virtual(_) => ClockKind::Virtual,
+            ClockSource::System => ClockKind::System,
+            ClockSource::Tsc => ClockKind::Tsc,
+            ClockSource::Virtual(_) => ClockKind::Virtual,
         }
     }
 
@@ -156,7 +156,7 @@ impl Clock {
 
     /// Returns the piece after `expired`, made by this reader or another.
     #[cold]
-    fn renew(&self, expired: &Piece, monotonic_ns: u64) -> Piece {
+    fn renew(&self, expired: &TimelinePiece, monotonic_ns: u64) -> TimelinePiece {
         let shared = &*self.shared;
         let renewal = if expired.is_long_over(monotonic_ns) {
             // The process was stopped or the machine slept: the old piece is no longer usable.
@@ -166,11 +166,11 @@ impl Clock {
                 Ok(renewal) => renewal,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 // Another reader is renewing it. The old piece is good for a while.
-                Err(TryLockError::WouldBlock) => return Piece::from_words(shared.piece.read()),
+                Err(TryLockError::WouldBlock) => return TimelinePiece::from_words(shared.piece.read()),
             }
         };
         let mut renewal = renewal;
-        let current = Piece::from_words(shared.piece.read());
+        let current = TimelinePiece::from_words(shared.piece.read());
         if current != *expired {
             return current;
         }

@@ -42,7 +42,7 @@ pub use writer::{CountersWriter, WrittenCounters};
 /// ```
 #[derive(Debug)]
 pub struct Counters {
-    region: Arc<Region>,
+    region: Arc<CounterRegion>,
     labels: Mutex<Vec<String>>,
     capacity: usize,
     /// Holds the lock while this process lives. `None` in memory.
@@ -87,7 +87,7 @@ impl Counters {
     }
 
     fn over(mapping: MmapRaw, capacity: usize, file: Option<OwnedFile>) -> Self {
-        Self { region: Arc::new(Region { mapping }), labels: Mutex::new(Vec::new()), capacity, file }
+        Self { region: Arc::new(CounterRegion { mapping }), labels: Mutex::new(Vec::new()), capacity, file }
     }
 
     /// Adds a counter with the value 0.
@@ -147,7 +147,7 @@ fn check_capacity(capacity: usize) -> Result<(), Error> {
 /// A counter with a single writer, its owner. It can be moved to another thread, but not shared.
 pub struct Counter {
     value: *const AtomicU64,
-    _region: Arc<Region>,
+    _region: Arc<CounterRegion>,
     /// Two writers would lose updates: `add` is a load and a store.
     _one_writer: PhantomData<std::cell::Cell<u64>>,
 }
@@ -192,7 +192,7 @@ impl Counter {
 
     #[inline]
     fn word(&self) -> &AtomicU64 {
-        // SAFETY: made by `Region::u64_at`, so aligned and inside the region, which `_region` keeps mapped; only
+        // SAFETY: made by `CounterRegion::u64_at`, so aligned and inside the region, which `_region` keeps mapped; only
         // accessed as an atomic.
         unsafe { &*self.value }
     }
@@ -227,7 +227,7 @@ impl SharedCounter {
 #[derive(Clone)]
 pub struct CounterView {
     value: *const AtomicU64,
-    _region: Arc<Region>,
+    _region: Arc<CounterRegion>,
 }
 
 // SAFETY: as for `Counter`.
@@ -258,11 +258,11 @@ impl fmt::Debug for CounterView {
 
 /// The mapped memory. All access is atomic, because other processes may read it.
 #[derive(Debug)]
-struct Region {
+struct CounterRegion {
     mapping: MmapRaw,
 }
 
-impl Region {
+impl CounterRegion {
     fn u32_at(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4) && offset + 4 <= self.mapping.len(), "offset {offset} is not in the region");
         // SAFETY: inside the mapping and aligned (a mapping begins on a page), as just checked; the mapping lives as

@@ -27,11 +27,11 @@ use crate::monotonic::monotonic_ns;
 /// Number of locks that share the load.
 const SHARDS: usize = 8;
 
-pub trait Timed: Send + Sync {
+pub trait DeadlineTarget: Send + Sync {
     fn expire(&self);
 }
 
-impl Timed for Waker {
+impl DeadlineTarget for Waker {
     fn expire(&self) {
         foreign::wake(self.clone());
     }
@@ -69,10 +69,10 @@ pub struct DeadlineKey {
 
 #[derive(Default)]
 #[repr(align(128))]
-struct Shard(Mutex<Wheel<Arc<dyn Timed>>>);
+struct DeadlineShard(Mutex<Wheel<Arc<dyn DeadlineTarget>>>);
 
 pub struct Deadlines {
-    shards: [Shard; SHARDS],
+    shards: [DeadlineShard; SHARDS],
     /// Time until which the sleeper sleeps; 0 while it is awake and will scan.
     sleeps_until_ns: AtomicU64,
     wake: Box<dyn Fn() + Send + Sync>,
@@ -95,9 +95,9 @@ impl Deadlines {
     /// Deadlines of this process, with a thread of their own from the first use.
     #[must_use]
     pub fn of_process() -> Arc<Self> {
-        type Marked = (ProcessMark, Arc<Deadlines>);
-        static OF_PROCESS: OnceLock<Marked> = OnceLock::new();
-        static OF_CHILD: Mutex<Option<Marked>> = Mutex::new(None);
+        type OwnedDeadlines = (ProcessMark, Arc<Deadlines>);
+        static OF_PROCESS: OnceLock<OwnedDeadlines> = OnceLock::new();
+        static OF_CHILD: Mutex<Option<OwnedDeadlines>> = Mutex::new(None);
         let (mark, deadlines) = OF_PROCESS.get_or_init(|| (ProcessMark::current(), spawn()));
         if mark.is_here() {
             return Arc::clone(deadlines);
@@ -141,9 +141,9 @@ impl Deadlines {
     }
 
     /// Adds `timed`, which expires at `deadline_ns` of the monotonic clock unless it leaves before.
-    pub fn enter(&self, deadline_ns: u64, timed: Arc<dyn Timed>) -> DeadlineKey {
+    pub fn enter(&self, deadline_ns: u64, timed: Arc<dyn DeadlineTarget>) -> DeadlineKey {
         let shard = shard_of_thread();
-        let key = lock(&self.shards[shard]).enter(deadline_ns, timed);
+        let key = lock(&self.shards[shard]).insert(deadline_ns, timed);
         // Relaxed: the shard's lock orders it after the sleeper's "forever", as argued at the head of the file. The
         // store after the scan can only cause one extra wake-up.
         if deadline_ns < self.sleeps_until_ns.load(Ordering::Relaxed) {
@@ -154,7 +154,7 @@ impl Deadlines {
 
     /// Removes an entry; no effect if it has expired meanwhile.
     pub fn leave(&self, key: DeadlineKey) {
-        let timed = lock(&self.shards[key.shard]).leave(key.key);
+        let timed = lock(&self.shards[key.shard]).remove(key.key);
         drop(timed);
     }
 
@@ -166,7 +166,7 @@ impl Deadlines {
     }
 }
 
-fn lock(shard: &Shard) -> std::sync::MutexGuard<'_, Wheel<Arc<dyn Timed>>> {
+fn lock(shard: &DeadlineShard) -> std::sync::MutexGuard<'_, Wheel<Arc<dyn DeadlineTarget>>> {
     // No code that can panic runs under these locks.
     shard.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -218,7 +218,7 @@ mod tests {
 
     struct Flag(AtomicU64);
 
-    impl Timed for Flag {
+    impl DeadlineTarget for Flag {
         fn expire(&self) {
             self.0.store(monotonic_ns(), Ordering::SeqCst);
         }

@@ -53,11 +53,11 @@ impl StdError for AgentFailure {
 /// woken and stop.
 #[derive(Clone, Debug, Default)]
 pub struct FailureSlot {
-    inner: Arc<Inner>,
+    inner: Arc<SharedFailure>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct SharedFailure {
     failed: AtomicBool,
     reported: Mutex<ReportedFailures>,
 }

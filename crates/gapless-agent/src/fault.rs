@@ -241,22 +241,22 @@ mod armed {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    struct Armed {
+    struct ArmedPoint {
         point: String,
         passes_left: AtomicU64,
     }
 
-    static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
+    static ARMED: OnceLock<Option<ArmedPoint>> = OnceLock::new();
     static MUTANT: OnceLock<Option<String>> = OnceLock::new();
 
-    fn armed() -> Option<&'static Armed> {
+    fn armed() -> Option<&'static ArmedPoint> {
         ARMED
             .get_or_init(|| {
                 let value = std::env::var("GAPLESS_CRASH_POINT").ok()?;
                 let (point, pass) = value.split_once(':').expect("GAPLESS_CRASH_POINT is name:n");
                 assert!(is_named(point), "GAPLESS_CRASH_POINT names no crash point: {point}");
                 let pass: u64 = pass.parse().expect("GAPLESS_CRASH_POINT is name:n with a number n from 1");
-                Some(Armed { point: point.to_owned(), passes_left: AtomicU64::new(pass) })
+                Some(ArmedPoint { point: point.to_owned(), passes_left: AtomicU64::new(pass) })
             })
             .as_ref()
     }

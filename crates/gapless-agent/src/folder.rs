@@ -42,7 +42,7 @@ impl Folder {
     /// An error of the operating system. `PermissionDenied` if a link of another user leads to something that is not
     /// that user's.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::walked(path, None)
+        Self::open_walked(path, None)
     }
 
     /// Opens a folder, creating missing components of its path with mode 0777 less the umask of this process.
@@ -50,7 +50,7 @@ impl Folder {
     /// # Errors
     /// As for [`Folder::open`].
     pub fn create(path: &Path) -> io::Result<Self> {
-        Self::walked(path, Some(Missing { mode: 0o777, is_given: false }))
+        Self::open_walked(path, Some(FolderCreation { mode: 0o777, is_given: false }))
     }
 
     /// Like [`Folder::create`], with mode 0700. Components created in another user's folder are given to that user, if
@@ -59,11 +59,11 @@ impl Folder {
     /// # Errors
     /// As for [`Folder::open`].
     pub fn create_private(path: &Path) -> io::Result<Self> {
-        Self::walked(path, Some(Missing { mode: 0o700, is_given: true }))
+        Self::open_walked(path, Some(FolderCreation { mode: 0o700, is_given: true }))
     }
 
-    fn walked(path: &Path, missing: Option<Missing>) -> io::Result<Self> {
-        let (fd, found) = walk(path, missing, Users::of_this_process())?;
+    fn open_walked(path: &Path, missing: Option<FolderCreation>) -> io::Result<Self> {
+        let (fd, found) = walk(path, missing, TrustedUsers::of_this_process())?;
         // Write permission for the group or for all.
         let is_open = found.st_mode & 0o022 != 0;
         Ok(Self { fd, owner: found.st_uid, group: found.st_gid, is_open })
@@ -183,7 +183,7 @@ impl Folder {
         if kind != FileType::RegularFile {
             return Err(refused(&regular_file::refusal(kind)));
         }
-        let users = Users::of_this_process();
+        let users = TrustedUsers::of_this_process();
         if self.is_open || self.owner != users.own {
             if found.st_nlink == 0 {
                 return Ok(None);
@@ -219,7 +219,7 @@ fn refused(reason: &str) -> io::Error {
 
 /// Without permission the file stays this process's; likewise if the owner has no number in this namespace.
 fn give(file: impl AsFd, (owner, group): (u32, u32)) {
-    let users = Users::of_this_process();
+    let users = TrustedUsers::of_this_process();
     if owner != users.own && Some(owner) != users.unmapped {
         let _ = rustix::fs::fchown(file, Some(Uid::from_raw(owner)), Some(Gid::from_raw(group)));
     }
@@ -227,7 +227,7 @@ fn give(file: impl AsFd, (owner, group): (u32, u32)) {
 
 /// Creation of missing path components.
 #[derive(Clone, Copy, Debug)]
-struct Missing {
+struct FolderCreation {
     mode: u32,
     /// Given to the owner of the parent folder.
     is_given: bool,
@@ -235,13 +235,13 @@ struct Missing {
 
 /// Users whose directories, links and files are trusted.
 #[derive(Clone, Copy, Debug)]
-struct Users {
+struct TrustedUsers {
     own: u32,
     /// In a user namespace: the number shown for users outside of it. They have more rights.
     unmapped: Option<u32>,
 }
 
-impl Users {
+impl TrustedUsers {
     fn of_this_process() -> Self {
         Self { own: rustix::process::geteuid().as_raw(), unmapped: unmapped_user() }
     }
@@ -263,7 +263,7 @@ fn unmapped_user() -> Option<u32> {
     })
 }
 
-fn walk(path: &Path, missing: Option<Missing>, users: Users) -> io::Result<(OwnedFd, Stat)> {
+fn walk(path: &Path, missing: Option<FolderCreation>, users: TrustedUsers) -> io::Result<(OwnedFd, Stat)> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut here = rustix::fs::open(".", flags | OFlags::DIRECTORY, Mode::empty())?;
     let mut found = rustix::fs::fstat(&here)?;
@@ -308,7 +308,7 @@ fn walk(path: &Path, missing: Option<Missing>, users: Users) -> io::Result<(Owne
 }
 
 /// Creates a folder in the folder `here`, unless another process has created it first.
-fn make(here: &OwnedFd, found: &Stat, name: &OsStr, missing: Missing) -> Result<OwnedFd, Errno> {
+fn make(here: &OwnedFd, found: &Stat, name: &OsStr, missing: FolderCreation) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let open = |more| rustix::fs::openat(here, name, flags | more, Mode::empty());
     match rustix::fs::mkdirat(here, name, Mode::from_raw_mode(missing.mode)) {

@@ -22,7 +22,7 @@ pub fn own_this_thread() {
 ///
 /// # Errors
 /// Text of the panic.
-pub fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
+pub fn catch_panic<T>(function: impl FnOnce() -> T) -> Result<T, String> {
     let ran = catch_unwind(AssertUnwindSafe(function));
     if let Some(process) = STARTED_BY.get() {
         process.end_child("a function of the application");
@@ -39,7 +39,7 @@ pub fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
 
 /// Runs a function without a waiting caller: its panic is logged.
 pub fn run(what: &str, function: impl FnOnce()) {
-    if let Err(panic) = caught(function) {
+    if let Err(panic) = catch_panic(function) {
         tracing::error!(panic, "{what} has panicked");
     }
 }
@@ -70,8 +70,11 @@ mod tests {
 
     #[test]
     fn panicking_payload_drop_is_caught() {
-        assert_eq!(caught(|| std::panic::panic_any(Bomb)), Err::<(), _>("with something that is no text".to_owned()));
-        assert_eq!(caught(|| panic!("text")), Err::<(), _>("text".to_owned()));
-        assert_eq!(caught(|| 7), Ok(7));
+        assert_eq!(
+            catch_panic(|| std::panic::panic_any(Bomb)),
+            Err::<(), _>("with something that is no text".to_owned())
+        );
+        assert_eq!(catch_panic(|| panic!("text")), Err::<(), _>("text".to_owned()));
+        assert_eq!(catch_panic(|| 7), Ok(7));
     }
 }

@@ -156,17 +156,23 @@ impl fmt::Display for IdleStrategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Spin => f.write_str("spin"),
-            Self::SpinYield { spin_ns } => write!(f, "spin-yield:{}", Duration(spin_ns)),
+            Self::SpinYield { spin_ns } => write!(f, "spin-yield:{}", DurationText(spin_ns)),
             Self::SpinYieldPark { spin_ns, yield_ns, park_ns_max } => {
-                write!(f, "spin-yield-park:{},{},{}", Duration(spin_ns), Duration(yield_ns), Duration(park_ns_max))
+                write!(
+                    f,
+                    "spin-yield-park:{},{},{}",
+                    DurationText(spin_ns),
+                    DurationText(yield_ns),
+                    DurationText(park_ns_max)
+                )
             }
             Self::BackOff { spin_ns, yield_ns, sleep_ns_min, sleep_ns_max } => write!(
                 f,
                 "back-off:{},{},{},{}",
-                Duration(spin_ns),
-                Duration(yield_ns),
-                Duration(sleep_ns_min),
-                Duration(sleep_ns_max)
+                DurationText(spin_ns),
+                DurationText(yield_ns),
+                DurationText(sleep_ns_min),
+                DurationText(sleep_ns_max)
             ),
         }
     }
@@ -220,9 +226,9 @@ fn parse_duration(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(*factor)
 }
 
-struct Duration(u64);
+struct DurationText(u64);
 
-impl fmt::Display for Duration {
+impl fmt::Display for DurationText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, factor) = UNITS.iter().rev().find(|(_, factor)| self.0.is_multiple_of(*factor)).unwrap_or(&UNITS[0]);
         write!(f, "{}{unit}", self.0 / factor)

@@ -41,7 +41,7 @@
 //! | [`wait_notices`] | [`WaitNotices`](wait_notices::WaitNotices): times of messages about a long wait |
 //! | [`lost_mappings`] | ending the program with the name of a file that was truncated under its mapping |
 //! | [`random`] | random bytes of the operating system |
-//! | [`progress`] | [`Progress`](progress::Progress): a number that only grows, and the threads waiting for it |
+//! | [`progress`] | [`ProgressCounter`](progress::ProgressCounter): a number that only grows, and the threads waiting for it |
 //! | [`monotonic`] | the clock of deadlines |
 //! | [`error`] | [`Error`] |
 

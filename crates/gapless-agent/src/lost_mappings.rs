@@ -67,12 +67,12 @@ struct Scratch {
     line: [u8; 4096 + 128],
 }
 
-struct Shared(UnsafeCell<Scratch>);
+struct SharedScratch(UnsafeCell<Scratch>);
 
 // SAFETY: used only by the thread that has set `TAKEN`.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedScratch {}
 
-static SCRATCH: Shared = Shared(UnsafeCell::new(Scratch { read: [0; 4096], line: [0; 4096 + 128] }));
+static SCRATCH: SharedScratch = SharedScratch(UnsafeCell::new(Scratch { read: [0; 4096], line: [0; 4096 + 128] }));
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn handle(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut libc::c_void) {
@@ -88,17 +88,17 @@ extern "C" fn handle(signal: libc::c_int, information: *mut libc::siginfo_t, con
             unsafe { libc::poll(ptr::null_mut(), 0, 1) };
         }
         // SAFETY: this thread holds TAKEN, and with it the memory.
-        let is_named = say(unsafe { &mut *SCRATCH.0.get() }, address);
+        let is_named = print_mapping(unsafe { &mut *SCRATCH.0.get() }, address);
         if is_named {
             // SAFETY: ends the process at once, without running code that a signal handler may not run.
             unsafe { libc::_exit(LOST_FILE.into()) };
         }
         TAKEN.store(false, Ordering::Release);
     }
-    hand_on(signal, information, context);
+    call_previous_handler(signal, information, context);
 }
 
-fn hand_on(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut libc::c_void) {
+fn call_previous_handler(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let before = BEFORE.get().map_or(libc::SIG_DFL, |before| before.sa_sigaction);
     if before == libc::SIG_DFL || before == libc::SIG_IGN {
         // SAFETY: restores the default; after the return, the same instruction faults again and the kernel ends the
@@ -121,7 +121,7 @@ fn hand_on(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut
 }
 
 /// Prints the file that is mapped at `address`; `false` if it is not in a shared file mapping.
-fn say(scratch: &mut Scratch, address: u64) -> bool {
+fn print_mapping(scratch: &mut Scratch, address: u64) -> bool {
     // SAFETY: the path ends with a zero.
     let maps = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
     if maps < 0 {
@@ -144,7 +144,7 @@ fn say(scratch: &mut Scratch, address: u64) -> bool {
                 }
                 continue;
             }
-            if let Some(lost) = Lost::found(&scratch.line[..length], address) {
+            if let Some(lost) = LostMapping::found(&scratch.line[..length], address) {
                 lost.write();
                 return true;
             }
@@ -154,12 +154,12 @@ fn say(scratch: &mut Scratch, address: u64) -> bool {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Lost<'a> {
+struct LostMapping<'a> {
     path: &'a [u8],
     position: u64,
 }
 
-impl<'a> Lost<'a> {
+impl<'a> LostMapping<'a> {
     /// File of a line of the maps, as `7f00-7f20 rw-s 00001000 08:02 4711    /a/file`, if it contains `address` and is
     /// shared.
     fn found(line: &'a [u8], address: u64) -> Option<Self> {
@@ -220,14 +220,18 @@ mod tests {
     #[test]
     fn maps_line_yields_file_and_offset() {
         let line = b"7f0000001000-7f0000003000 rw-s 00010000 08:02 4711                       /a/the file (deleted)";
-        let lost = Lost { path: b"/a/the file (deleted)", position: 0x1_1008 };
-        assert_eq!(Lost::found(line, 0x7f00_0000_2008), Some(lost));
-        assert_eq!(Lost::found(line, 0x7f00_0000_3000), None, "after the mapping");
+        let lost = LostMapping { path: b"/a/the file (deleted)", position: 0x1_1008 };
+        assert_eq!(LostMapping::found(line, 0x7f00_0000_2008), Some(lost));
+        assert_eq!(LostMapping::found(line, 0x7f00_0000_3000), None, "after the mapping");
         let private = b"7f0000001000-7f0000003000 rw-p 00010000 08:02 4711                       /a/program";
-        assert_eq!(Lost::found(private, 0x7f00_0000_2008), None, "private mappings are ignored");
-        assert_eq!(Lost::found(b"7f0000001000-7f0000003000 rw-s 00000000 00:01 9", 0x7f00_0000_2008), None, "no file");
+        assert_eq!(LostMapping::found(private, 0x7f00_0000_2008), None, "private mappings are ignored");
+        assert_eq!(
+            LostMapping::found(b"7f0000001000-7f0000003000 rw-s 00000000 00:01 9", 0x7f00_0000_2008),
+            None,
+            "no file"
+        );
         for cut in 0..line.len() {
-            let _no_panic = Lost::found(&line[..cut], 0x7f00_0000_2008);
+            let _no_panic = LostMapping::found(&line[..cut], 0x7f00_0000_2008);
         }
     }
 }

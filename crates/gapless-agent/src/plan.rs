@@ -171,7 +171,7 @@ pub fn plan<R: Copy + Eq + fmt::Display>(
     callers_hot_threads: usize,
 ) -> ThreadPlan<R> {
     let mut notes = Vec::new();
-    let mut threads = share_out(kind, optimize_for, agents, cores_available, callers_hot_threads);
+    let mut threads = assign_threads(kind, optimize_for, agents, cores_available, callers_hot_threads);
     for thread in &mut threads {
         thread.cpus = choose_mask(thread, &mut notes);
     }
@@ -180,7 +180,7 @@ pub fn plan<R: Copy + Eq + fmt::Display>(
         .iter()
         .zip(cores)
         .map(|(thread, core)| {
-            let has_core = core == Core::Own;
+            let has_core = core == CoreShare::Own;
             let asked_to_spin = match kind {
                 PlanKind::Min | PlanKind::Max => true,
                 PlanKind::Default => {
@@ -203,13 +203,13 @@ pub fn plan<R: Copy + Eq + fmt::Display>(
 }
 
 /// A thread under construction. Has at least one agent.
-struct Draft<'a, R> {
+struct DraftThread<'a, R> {
     agents: Vec<&'a AgentSpec<R>>,
     is_main: bool,
     cpus: Option<CpuMask>,
 }
 
-impl<'a, R: Copy> Draft<'a, R> {
+impl<'a, R: Copy> DraftThread<'a, R> {
     fn lead(&self) -> &'a AgentSpec<R> {
         let fixed = self.agents.iter().filter(|agent| !agent.detachable);
         fixed.max_by_key(|agent| agent.weight).or(self.agents.first()).expect("a thread has an agent")
@@ -230,13 +230,13 @@ impl<'a, R: Copy> Draft<'a, R> {
 }
 
 /// Groups the agents into threads.
-fn share_out<R: Copy>(
+fn assign_threads<R: Copy>(
     kind: PlanKind,
     optimize_for: OptimizeFor,
     agents: &[AgentSpec<R>],
     cores_available: usize,
     callers_hot_threads: usize,
-) -> Vec<Draft<'_, R>> {
+) -> Vec<DraftThread<'_, R>> {
     // Agents that cannot be detached run on the business logic's thread.
     let main_index = agents
         .iter()
@@ -273,7 +273,7 @@ fn share_out<R: Copy>(
     };
     let own_thread: Vec<bool> =
         (0..agents.len()).map(|index| by_plan[index] || (can_leave(index) && agents[index].alone)).collect();
-    let mut threads: Vec<Draft<'_, R>> = Vec::new();
+    let mut threads: Vec<DraftThread<'_, R>> = Vec::new();
     let (mut main, mut beside) = (None, None);
     for (index, agent) in agents.iter().enumerate() {
         // Off the path of a message: together on one thread that is not hot.
@@ -285,7 +285,7 @@ fn share_out<R: Copy>(
             (false, false) => &mut main,
         };
         let thread = *slot.get_or_insert_with(|| {
-            threads.push(Draft { agents: Vec::new(), is_main, cpus: None });
+            threads.push(DraftThread { agents: Vec::new(), is_main, cpus: None });
             threads.len() - 1
         });
         threads[thread].agents.push(agent);
@@ -294,7 +294,7 @@ fn share_out<R: Copy>(
 }
 
 /// Mask of a thread: its lead's, else that of an agent that cannot be detached, else the first one.
-fn choose_mask<R: Copy + Eq + fmt::Display>(thread: &Draft<'_, R>, notes: &mut Vec<String>) -> Option<CpuMask> {
+fn choose_mask<R: Copy + Eq + fmt::Display>(thread: &DraftThread<'_, R>, notes: &mut Vec<String>) -> Option<CpuMask> {
     let lead = thread.lead();
     let mut masked: Vec<&AgentSpec<R>> = thread.agents.iter().copied().filter(|agent| agent.cpus.is_some()).collect();
     masked.sort_by_key(|agent| (agent.role != lead.role, agent.detachable));
@@ -312,7 +312,7 @@ fn choose_mask<R: Copy + Eq + fmt::Display>(thread: &Draft<'_, R>, notes: &mut V
 
 /// Kind of core that a thread gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Core {
+enum CoreShare {
     /// A core of its own.
     Own,
     /// A core also needed by threads without one. If it spun, those would wait for the scheduler to take the core away
@@ -325,23 +325,23 @@ enum Core {
 /// Selects the threads with a core of their own: the business logic first, then those with a mask, then the heaviest.
 /// The last of them lends its core to the threads without one.
 fn assign_cores<R: Copy + fmt::Display>(
-    threads: &[Draft<'_, R>],
+    threads: &[DraftThread<'_, R>],
     cores_available: usize,
     callers_hot_threads: usize,
     notes: &mut Vec<String>,
-) -> Vec<Core> {
+) -> Vec<CoreShare> {
     let mut order: Vec<usize> = (0..threads.len()).filter(|&index| threads[index].is_busy()).collect();
     order.sort_by_key(|&index| {
         let thread = &threads[index];
         (!thread.is_main, thread.cpus.is_none(), Reverse(thread.weight()))
     });
-    let mut cores = vec![Core::Shared; threads.len()];
+    let mut cores = vec![CoreShare::Shared; threads.len()];
     let free = cores_available.saturating_sub(callers_hot_threads);
     let mut with_core: Vec<usize> = Vec::new();
     for index in order {
         let thread = &threads[index];
         let taken = with_core.len();
-        let rival = thread.cpus.and_then(|mask| rival(threads, &with_core, &mask));
+        let rival = thread.cpus.and_then(|mask| find_rival(threads, &with_core, &mask));
         let reason = if let Some(rival) = rival {
             format!("its CPUs are taken by thread {}", threads[rival].name())
         } else if taken == free {
@@ -349,7 +349,7 @@ fn assign_cores<R: Copy + fmt::Display>(
                 "{cores_available} cores, {callers_hot_threads} taken by callers that spin, {taken} by other threads"
             )
         } else {
-            cores[index] = Core::Own;
+            cores[index] = CoreShare::Own;
             with_core.push(index);
             continue;
         };
@@ -358,9 +358,10 @@ fn assign_cores<R: Copy + fmt::Display>(
             (Some(own), Some(other)) => own.iter().any(|cpu| other.contains(cpu)),
             _ => true,
         };
-        let lender = rival.or(with_core.iter().rev().find(meets).copied()).filter(|&lender| cores[lender] == Core::Own);
+        let lender =
+            rival.or(with_core.iter().rev().find(meets).copied()).filter(|&lender| cores[lender] == CoreShare::Own);
         if let Some(lender) = lender {
-            cores[lender] = Core::Lent;
+            cores[lender] = CoreShare::Lent;
             notes.push(format!(
                 "thread {} shares its core with thread {}: it hardly spins, too",
                 threads[lender].name(),
@@ -376,7 +377,7 @@ fn assign_cores<R: Copy + fmt::Display>(
 }
 
 /// The last of the threads that occupy all CPUs of `mask`, if they do.
-fn rival<R>(threads: &[Draft<'_, R>], with_core: &[usize], mask: &CpuMask) -> Option<usize> {
+fn find_rival<R>(threads: &[DraftThread<'_, R>], with_core: &[usize], mask: &CpuMask) -> Option<usize> {
     let is_within =
         |index: &usize| threads[*index].cpus.is_some_and(|other| other.iter().all(|cpu| mask.contains(cpu)));
     let rivals: Vec<usize> = with_core.iter().copied().filter(is_within).collect();

@@ -1,4 +1,4 @@
-//! [`Progress`]: a number that only grows, and the threads that sleep until it is reached.
+//! [`ProgressCounter`]: a number that only grows, and the threads that sleep until it is reached.
 //!
 //! One thread counts, any number wait. The argument is that of [`park_flag`](crate::park_flag): a waiter announces
 //! itself, fences and reads the number; the counting thread stores the number, fences and checks for waiters.
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 /// A number that only grows.
 ///
 /// ```
-/// # use gapless_agent::progress::{Progress, Waited};
+/// # use gapless_agent::progress::{ProgressCounter, WaitResult};
 /// # use std::time::Duration;
-/// let progress = Progress::new(7);
+/// let progress = ProgressCounter::new(7);
 /// std::thread::scope(|scope| {
 ///     let waiter = scope.spawn(|| progress.wait_for(9, Duration::from_secs(60)));
-///     progress.reach(9);
-///     assert_eq!(waiter.join().unwrap(), Waited::Reached);
+///     progress.advance_to(9);
+///     assert_eq!(waiter.join().unwrap(), WaitResult::Reached);
 /// });
 /// progress.end();
-/// assert_eq!(progress.wait_for(10, Duration::from_secs(60)), Waited::Ended);
+/// assert_eq!(progress.wait_for(10, Duration::from_secs(60)), WaitResult::Ended);
 /// ```
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressCounter {
     reached: AtomicU64,
     waiting: AtomicUsize,
     is_ended: Mutex<bool>,
@@ -30,14 +30,14 @@ pub struct Progress {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitResult {
     Reached,
     TimedOut,
     /// The number will not grow any more.
     Ended,
 }
 
-impl Progress {
+impl ProgressCounter {
     #[must_use]
     pub const fn new(reached: u64) -> Self {
         let (reached, waiting) = (AtomicU64::new(reached), AtomicUsize::new(0));
@@ -46,7 +46,7 @@ impl Progress {
 
     /// Counting thread: sets the number to `number`. One fence and one load without waiters.
     #[inline]
-    pub fn reach(&self, number: u64) {
+    pub fn advance_to(&self, number: u64) {
         // Release: pairs with the Acquire in `has_reached`.
         self.reached.store(number, Ordering::Release);
         // SeqCst: pairs with the fence in `wait_for`; either this side sees the waiter, or the waiter sees the number.
@@ -71,22 +71,22 @@ impl Progress {
     }
 
     /// Sleeps until the number is at least `number`, has ended, or `timeout` has passed.
-    pub fn wait_for(&self, number: u64, timeout: Duration) -> Waited {
+    pub fn wait_for(&self, number: u64, timeout: Duration) -> WaitResult {
         if self.has_reached(number) {
-            return Waited::Reached;
+            return WaitResult::Reached;
         }
         let begun = Instant::now();
         let mut is_ended = self.lock();
-        // Relaxed: the fence orders it before the read of the number; pairs with the fence in `reach`.
+        // Relaxed: the fence orders it before the read of the number; pairs with the fence in `advance_to`.
         self.waiting.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let waited = loop {
             if self.has_reached(number) {
-                break Waited::Reached;
+                break WaitResult::Reached;
             }
             let left = timeout.saturating_sub(begun.elapsed());
             if *is_ended || left.is_zero() {
-                break if *is_ended { Waited::Ended } else { Waited::TimedOut };
+                break if *is_ended { WaitResult::Ended } else { WaitResult::TimedOut };
             }
             is_ended = self.changed.wait_timeout(is_ended, left).unwrap_or_else(PoisonError::into_inner).0;
         };
@@ -112,26 +112,26 @@ mod tests {
 
     #[test]
     fn every_waiter_is_woken_at_its_number() {
-        let progress = Progress::new(0);
+        let progress = ProgressCounter::new(0);
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
-                    (1..=10_000).for_each(|number| assert_eq!(progress.wait_for(number, LONG), Waited::Reached))
+                    (1..=10_000).for_each(|number| assert_eq!(progress.wait_for(number, LONG), WaitResult::Reached))
                 });
             }
-            (1..=10_000).for_each(|number| progress.reach(number));
+            (1..=10_000).for_each(|number| progress.advance_to(number));
         });
     }
 
     #[test]
     fn wait_ends_by_timeout_or_end() {
-        let progress = Progress::new(3);
-        assert_eq!(progress.wait_for(4, Duration::from_millis(1)), Waited::TimedOut);
+        let progress = ProgressCounter::new(3);
+        assert_eq!(progress.wait_for(4, Duration::from_millis(1)), WaitResult::TimedOut);
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| progress.wait_for(4, LONG));
             progress.end();
-            assert_eq!(waiter.join().unwrap(), Waited::Ended);
+            assert_eq!(waiter.join().unwrap(), WaitResult::Ended);
         });
-        assert_eq!(progress.wait_for(3, LONG), Waited::Reached);
+        assert_eq!(progress.wait_for(3, LONG), WaitResult::Reached);
     }
 }

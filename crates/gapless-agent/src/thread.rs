@@ -60,7 +60,7 @@ impl ThreadSpec {
 #[derive(Debug)]
 pub struct AgentThread {
     spec: ThreadSpec,
-    control: Arc<Control>,
+    control: Arc<ThreadControl>,
     waker: Waker,
     failures: FailureSlot,
     thread_id: i32,
@@ -69,7 +69,7 @@ pub struct AgentThread {
 }
 
 #[derive(Debug, Default)]
-struct Control {
+struct ThreadControl {
     stop: AtomicBool,
     /// CPU time of the whole thread, set when it ends; 0 before.
     final_cpu_ns: AtomicU64,
@@ -102,13 +102,13 @@ impl AgentThread {
         waker: Waker,
         failures: &FailureSlot,
     ) -> Result<AgentThread, Error> {
-        let control = Arc::new(Control::default());
+        let control = Arc::new(ThreadControl::default());
         let idle = spec.effective_idle();
         if !idle.parks() {
             waker.set_never_parks();
         }
         failures.watch(&waker);
-        let mut runner = Runner {
+        let mut runner = ThreadRunner {
             group: AgentGroup::new(agents),
             idle: Idle::new(idle),
             clock,
@@ -254,23 +254,23 @@ fn thread_cpu_time_ns(thread_id: i32) -> Option<u64> {
 }
 
 /// State that lives on the thread itself.
-struct Runner {
+struct ThreadRunner {
     group: AgentGroup,
     idle: Idle,
     clock: Clock,
     waker: Waker,
     failures: FailureSlot,
-    control: Arc<Control>,
+    control: Arc<ThreadControl>,
     pauses: PauseTracker,
     name: String,
     drain_ns_max: u64,
 }
 
-impl Runner {
+impl ThreadRunner {
     fn run(&mut self) -> Option<AgentFailure> {
-        let mut failure = self.guarded(Self::start_and_cycle);
+        let mut failure = self.run_phase(Self::start_and_cycle);
         if failure.is_none() && !self.failures.has_failed() {
-            failure = self.guarded(Self::close_orderly);
+            failure = self.run_phase(Self::close_orderly);
         }
         self.waker.withdraw();
         if let Some(failure) = &failure {
@@ -293,7 +293,7 @@ impl Runner {
     }
 
     /// Runs one phase; a panic in it is its agent's failure.
-    fn guarded(&mut self, phase: fn(&mut Self) -> Result<(), AgentFailure>) -> Option<AgentFailure> {
+    fn run_phase(&mut self, phase: fn(&mut Self) -> Result<(), AgentFailure>) -> Option<AgentFailure> {
         let failure = match catch_unwind(AssertUnwindSafe(|| phase(self))) {
             Ok(Ok(())) => return None,
             Ok(Err(failure)) => failure,

@@ -15,7 +15,7 @@ pub struct WheelKey {
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct WheelEntry<T> {
     deadline_ns: u64,
     /// `None` while the entry is free.
     item: Option<T>,
@@ -28,7 +28,7 @@ struct Entry<T> {
 
 #[derive(Debug)]
 pub struct Wheel<T> {
-    entries: Vec<Entry<T>>,
+    entries: Vec<WheelEntry<T>>,
     free: u32,
     slots: Box<[u32]>,
     length: usize,
@@ -54,13 +54,13 @@ impl<T> Wheel<T> {
     }
 
     /// Adds an item, which stays until it leaves or its deadline has passed.
-    pub fn enter(&mut self, deadline_ns: u64, item: T) -> WheelKey {
+    pub fn insert(&mut self, deadline_ns: u64, item: T) -> WheelKey {
         // An expired deadline is found by the next check.
         let slot = ((deadline_ns / TICK_NS).max(self.tick) % SLOTS as u64) as u32;
         let next = self.slots[slot as usize];
         let index = if self.free == NONE {
             let index = self.entries.len() as u32;
-            self.entries.push(Entry { deadline_ns, item: Some(item), generation: 0, slot, previous: NONE, next });
+            self.entries.push(WheelEntry { deadline_ns, item: Some(item), generation: 0, slot, previous: NONE, next });
             index
         } else {
             let index = self.free;
@@ -82,7 +82,7 @@ impl<T> Wheel<T> {
     }
 
     /// Removes an item; `None` if it has left before.
-    pub fn leave(&mut self, key: WheelKey) -> Option<T> {
+    pub fn remove(&mut self, key: WheelKey) -> Option<T> {
         let entry = self.entries.get(key.index as usize)?;
         if entry.generation != key.generation || entry.item.is_none() {
             return None;
@@ -176,12 +176,12 @@ mod tests {
                     let ahead_ns = random.pick(&[0, 500_000, 3_000_000, 700_000_000, 20_000_000_000]);
                     // Some deadlines have passed already.
                     let deadline_ns = (now_ns + random.below(ahead_ns + 1)).saturating_sub(random.below(2) * 100_000);
-                    listed.insert(number, (deadline_ns, wheel.enter(deadline_ns, number)));
+                    listed.insert(number, (deadline_ns, wheel.insert(deadline_ns, number)));
                 }
                 2 => {
                     let chosen = listed.keys().nth(random.below(listed.len() as u64) as usize).copied();
                     if let Some((chosen, (_, key))) = chosen.and_then(|chosen| listed.remove_entry(&chosen)) {
-                        assert_eq!(wheel.leave(key), Some(chosen));
+                        assert_eq!(wheel.remove(key), Some(chosen));
                         gone.push(key);
                     }
                 }
@@ -203,7 +203,7 @@ mod tests {
             }
             assert_eq!(wheel.len(), listed.len());
             if let Some(key) = gone.pop() {
-                assert_eq!(wheel.leave(key), None, "a stale key removes nothing");
+                assert_eq!(wheel.remove(key), None, "a stale key removes nothing");
             }
         }
     }
@@ -212,8 +212,8 @@ mod tests {
     fn left_entries_are_reused() {
         let mut wheel = Wheel::default();
         for turn in 0..100_000 {
-            let keys = [wheel.enter(turn, ()), wheel.enter(turn + 5_000_000_000, ())];
-            keys.into_iter().for_each(|key| assert!(wheel.leave(key).is_some()));
+            let keys = [wheel.insert(turn, ()), wheel.insert(turn + 5_000_000_000, ())];
+            keys.into_iter().for_each(|key| assert!(wheel.remove(key).is_some()));
         }
         assert_eq!(wheel.entries.len(), 2);
     }

@@ -16,11 +16,11 @@ use crate::park_flag::ParkFlag;
 /// Wakes one thread. Clones wake the same thread.
 #[derive(Clone, Debug)]
 pub struct Waker {
-    inner: Arc<Inner>,
+    inner: Arc<SharedWaker>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SharedWaker {
     // On a cache line of its own: every sender reads it, only parking writes it.
     flag: CacheLine<ParkFlag>,
     fd: OwnedFd,
@@ -37,7 +37,7 @@ impl Waker {
     /// The system has no file descriptor left.
     pub fn new() -> io::Result<Self> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { inner: Arc::new(Inner { flag: CacheLine(ParkFlag::new()), fd }) })
+        Ok(Self { inner: Arc::new(SharedWaker { flag: CacheLine(ParkFlag::new()), fd }) })
     }
 
     /// Wakes the thread after work was published: one fence and one load. It makes a system call only if the thread is

@@ -11,7 +11,7 @@ use std::path::Path;
 const ACCEPTED: u8 = 0;
 
 /// Key of the type and identifier of an aggregate.
-pub type Aggregate = (u32, Vec<u8>);
+pub type AggregateKey = (u32, Vec<u8>);
 
 /// Transactions of a journal, in order.
 #[derive(Clone, Debug, Default)]
@@ -101,7 +101,7 @@ impl History {
 
     /// Events of each aggregate, in order.
     #[must_use]
-    pub fn aggregates(&self) -> BTreeMap<Aggregate, Vec<&Event>> {
+    pub fn aggregates(&self) -> BTreeMap<AggregateKey, Vec<&Event>> {
         let mut aggregates = BTreeMap::<_, Vec<_>>::new();
         for transaction in &self.transactions {
             for event in transaction.events().iter().filter(|event| event.aggregate != 0) {
@@ -159,9 +159,9 @@ impl History {
                 identified += 1;
                 let known = identities.insert(identity.identifier, (identified, *identity, sequence));
                 if let Some((at, before, first)) = known.filter(|(at, ..)| identified - at < identifiers_max) {
-                    let behind = identified - at;
+                    let distance = identified - at;
                     return Err(format!(
-                        "transactions {first} and {sequence} have the same identifier, {behind} identifiers apart: {before:?}, {identity:?}"
+                        "transactions {first} and {sequence} have the same identifier, {distance} identifiers apart: {before:?}, {identity:?}"
                     ));
                 }
             }
@@ -212,14 +212,14 @@ impl Transaction {
         let Decision::Answered { metadata, .. } = &self.decision else { return None };
         let mut rest = &metadata[..];
         loop {
-            let (length, behind) = rest.split_first_chunk::<2>()?;
-            let (name, behind) = behind.split_at_checked(u16::from_le_bytes(*length).into())?;
-            let (length, behind) = behind.split_first_chunk::<4>()?;
-            let (value, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            let (length, after) = rest.split_first_chunk::<2>()?;
+            let (name, after) = after.split_at_checked(u16::from_le_bytes(*length).into())?;
+            let (length, after) = after.split_first_chunk::<4>()?;
+            let (value, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
             if name == wanted.as_bytes() {
                 return Some(value);
             }
-            rest = behind;
+            rest = after;
         }
     }
 }
@@ -227,7 +227,7 @@ impl Transaction {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::told::LABEL;
+    use crate::reported_outcomes::LABEL;
 
     impl History {
         pub(crate) fn of(transactions: Vec<Transaction>) -> Self {

@@ -3,7 +3,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`told`] | [`Told`]: outcomes reported to callers, checked against a history |
+//! | [`reported_outcomes`] | [`ReportedOutcomes`]: outcomes reported to callers, checked against a history |
 //! | [`history`] | [`History`]: transactions of a journal, and their invariants |
 //! | [`transaction`] | [`Transaction`]: layout of one transaction |
 
@@ -11,9 +11,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 pub mod history;
-pub mod told;
+pub mod reported_outcomes;
 pub mod transaction;
 
 pub use history::History;
-pub use told::{Counts, Outcome, Told};
+pub use reported_outcomes::{OutcomeCounts, ReportedOutcome, ReportedOutcomes};
 pub use transaction::{Answer, Decision, Event, Identity, Transaction};

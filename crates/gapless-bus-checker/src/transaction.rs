@@ -74,7 +74,7 @@ impl Decision {
     /// # Errors
     /// The bytes are invalid.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        let mut rest = Bytes(bytes);
+        let mut rest = ByteReader(bytes);
         let (version, outcome) = (rest.u8()?, rest.u8()?);
         let (_encoding, schema_or_code) = (rest.u16()?, rest.u32()?);
         let (_hash, _layout) = (rest.u64()?, rest.u32()?);
@@ -100,7 +100,7 @@ impl Decision {
 
 impl Answer {
     fn read(bytes: &[u8]) -> Result<Self, String> {
-        let mut rest = Bytes(bytes);
+        let mut rest = ByteReader(bytes);
         let (version, outcome) = (rest.u8()?, rest.u8()?);
         let (_message_version, _message) = (rest.u16()?, rest.u32()?);
         let (sequence, aggregate_version) = (rest.u64()?, rest.u64()?);
@@ -121,7 +121,7 @@ struct Changes {
 
 impl Changes {
     /// Decodes the bytes after the answer; empty for a command without events and identifier.
-    fn read(mut rest: Bytes<'_>) -> Result<Self, String> {
+    fn read(mut rest: ByteReader<'_>) -> Result<Self, String> {
         if rest.0.is_empty() {
             return Ok(Self::default());
         }
@@ -142,13 +142,13 @@ impl Changes {
         }
         match rest.0 {
             [] => Ok(changes),
-            behind => Err(format!("{} bytes stand behind the last event", behind.len())),
+            rest => Err(format!("{} bytes stand behind the last event", rest.len())),
         }
     }
 }
 
 impl Event {
-    fn read(rest: &mut Bytes<'_>) -> Result<Self, String> {
+    fn read(rest: &mut ByteReader<'_>) -> Result<Self, String> {
         let (event, version) = (rest.u32()?, rest.u16()?);
         let (id_length, zero) = (rest.u8()?, rest.u8()?);
         let (aggregate, tags_length, payload_length) = (rest.u32()?, rest.u32()?, rest.u32()?);
@@ -156,7 +156,7 @@ impl Event {
             return Err(format!("{zero} stands in an event's head where 0 is due"));
         }
         let id = rest.take(id_length.into())?.to_vec();
-        let mut named = Bytes(rest.take(tags_length as usize)?);
+        let mut named = ByteReader(rest.take(tags_length as usize)?);
         let mut tags = Vec::new();
         while !named.0.is_empty() {
             let length = named.u8()?;
@@ -170,9 +170,9 @@ impl Event {
 }
 
 /// Undecoded rest. Numbers are little-endian.
-struct Bytes<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8], String> {
         let left = self.0.len();
         let (taken, rest) =

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::{Command, CommandFactory as _};
-use gapless_testkit::documents::{self, Document, Piece};
+use gapless_testkit::documents::{self, Document, DocumentPiece};
 
 /// Options of other programs in documents: Cargo, its tests, rustc, and the simulator.
 const FOREIGN: &[&str] = &[
@@ -34,8 +34,10 @@ fn documented_commands_exist() {
         let document = Document::parse(&text);
         let shown = path.strip_prefix(root).expect("it lies in the workspace").display();
         looked_at += document.code.len() + document.commands.len();
-        let untrue = untrue(&program, &document);
-        wrong.extend(untrue.into_iter().map(|(piece, what)| format!("{shown}:{}: {}: {what}", piece.line, piece.text)));
+        let unknown_names = unknown_names(&program, &document);
+        wrong.extend(
+            unknown_names.into_iter().map(|(piece, what)| format!("{shown}:{}: {}: {what}", piece.line, piece.text)),
+        );
     }
     assert!(looked_at > 1_000, "only {looked_at} pieces were looked at");
     assert!(wrong.is_empty(), "{} commands of documents are none:\n{}", wrong.len(), wrong.join("\n"));
@@ -49,21 +51,21 @@ fn wrong_command_is_found() {
                 ```sh\ncargo run --release -- bench nothing\necho x | gapless stream publish --directory d && true\n\
                 for m in 1 2; do gapless cluster begin m & done\n```\n";
     let document = Document::parse(text);
-    let found = untrue(&program, &document);
+    let found = unknown_names(&program, &document);
     let found = found.into_iter().map(|(piece, what)| (piece.line, what)).collect::<Vec<_>>();
     let lines = found.iter().map(|(line, _)| *line).collect::<Vec<_>>();
     assert_eq!(lines, [1, 1, 1, 3, 5], "{found:?}");
 }
 
 /// Commands and options in `document` that the program does not have.
-fn untrue<'a>(program: &Command, document: &'a Document) -> Vec<(&'a Piece, String)> {
+fn unknown_names<'a>(program: &Command, document: &'a Document) -> Vec<(&'a DocumentPiece, String)> {
     let mut all = FOREIGN.iter().map(|option| (*option).to_owned()).collect();
     options_below(program, &mut all);
-    let mut untrue = Vec::new();
+    let mut unknown_names = Vec::new();
     for piece in document.code.iter().chain(&document.commands) {
         let lone = piece.text.split([' ', '=']).next().unwrap_or_default();
         if lone.starts_with("--") && lone.len() > 2 && !all.contains(lone) {
-            untrue.push((piece, format!("no command has {lone}")));
+            unknown_names.push((piece, format!("no command has {lone}")));
         }
         // A quoted text is one value, not several words.
         let unquoted = piece.text.split('"').step_by(2).collect::<Vec<_>>().concat();
@@ -79,11 +81,11 @@ fn untrue<'a>(program: &Command, document: &'a Document) -> Vec<(&'a Piece, Stri
                 _ => false,
             };
             if is_ours && let Err(what) = check(program, words) {
-                untrue.push((piece, what));
+                unknown_names.push((piece, what));
             }
         }
     }
-    untrue
+    unknown_names
 }
 
 /// Matches a command line with the program's commands.

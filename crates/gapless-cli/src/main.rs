@@ -21,13 +21,13 @@ use clap::{Parser, Subcommand};
 use deferred::Deferred;
 use gapless_agent::lost_mappings::LOST_FILE;
 use gapless_config::ConfigErrors;
-use gapless_supervisor::supervision::event::Command as Change;
+use gapless_supervisor::supervision::event::OperatorCommand as Change;
 use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use warnings::Warnings;
+use warnings::WarningMode;
 
 /// Puts messages in one total order, never loses one, and runs services on them.
 #[derive(Parser)]
@@ -43,14 +43,14 @@ enum Command {
     Bench(Deferred<commands::bench::Arguments>),
     /// Offer routes of this domain to other machines, and take theirs
     Bridge(Deferred<commands::bridge::Arguments>),
-    /// Call every copy of a route, and print an outcome for each
+    /// Call every instance of a route, and print an outcome for each
     #[command(
-        after_help = "Examples:\n  gapless serve who --json -- sh -c 'echo $PPID' & sleep 1\n  gapless broadcast who\n  gapless broadcast who --json | jq 'select(.error)'\n\nA line for each copy: its process id, and its reply or its error. Exit codes: 0 if every copy replied; 1 if one did not, or nobody serves the route; 2 for what is wrong in the command line or its files, before anything is sent."
+        after_help = "Examples:\n  gapless serve who --json -- sh -c 'echo $PPID' & sleep 1\n  gapless broadcast who\n  gapless broadcast who --json | jq 'select(.error)'\n\nA line for each instance: its process id, and its reply or its error. Exit codes: 0 if every instance replied; 1 if one did not, or nobody serves the route; 2 for what is wrong in the command line or its files, before anything is sent."
     )]
     Broadcast(Deferred<commands::broadcast::Arguments>),
     /// Call a route: JSON to its handler, and JSON back
     #[command(
-        after_help = "Examples:\n  gapless serve upper -- tr a-z A-Z &\n  gapless call upper '\"hello\"' --wait 2\n  echo hello | gapless call upper - --bytes\n  gapless call upper @/etc/passwd --bytes --timeout 0.5\n\nExit codes: 0 with a reply; 1 without one: refused, no copy, no such domain, too late, or nobody to print it for; 2 for what is wrong in the command line or its files, before anything is sent."
+        after_help = "Examples:\n  gapless serve upper -- tr a-z A-Z &\n  gapless call upper '\"hello\"' --wait 2\n  echo hello | gapless call upper - --bytes\n  gapless call upper @/etc/passwd --bytes --timeout 0.5\n\nExit codes: 0 with a reply; 1 without one: refused, no instance, no such domain, too late, or nobody to print it for; 2 for what is wrong in the command line or its files, before anything is sent."
     )]
     Call(Deferred<commands::call::Arguments>),
     /// Run a replicated stream: its members, how they stand, who leads
@@ -65,43 +65,43 @@ enum Command {
         after_help = "Examples:\n  gapless down\n  gapless down --at floor.toml\n\nEnds when nothing runs any more. Exit codes: 0; 1 if something could not be ended; 2 for what is wrong in the command line."
     )]
     Down(Deferred<commands::supervisor::down::Arguments>),
-    /// Print what has happened to the copies of a supervisor; with a subcommand, the events of a command bus
+    /// Print what has happened to the instances of a supervisor; with a subcommand, the events of a command bus
     #[command(
-        after_help = "Examples:\n  gapless events\n  gapless events -f\n  gapless events -n 1000 --at floor.toml --json | jq .copy\n  gapless events read /var/lib/gapless/bank --aggregate account/7\n\nWithout a subcommand the events are those of a supervisor: the last ones, and with -f those that come. They stand in `events.log` in the state directory, and also when nobody supervises. Exit codes: 0; 1 if there are none; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless events\n  gapless events -f\n  gapless events -n 1000 --at floor.toml --json | jq .instance\n  gapless events read /var/lib/gapless/bank --aggregate account/7\n\nWithout a subcommand the events are those of a supervisor: the last ones, and with -f those that come. They stand in `events.log` in the state directory, and also when nobody supervises. Exit codes: 0; 1 if there are none; 2 for what is wrong in the command line."
     )]
     Events(Deferred<commands::events::Arguments>),
     /// Look into the journal of a service, a stream or a member: check it, print it, follow it
     Journal(Deferred<commands::journal::Arguments>),
-    /// Print what the copies of a supervisor have printed
+    /// Print what the instances of a supervisor have printed
     #[command(
         after_help = "Examples:\n  gapless logs\n  gapless logs -f calculator\n  gapless logs calculator.2 -n 10 --at floor.toml\n  gapless logs --json | jq -r .line\n\nA log that reaches `log_bytes_max` of the file (64 MiB) is cut at its beginning, which is kept as NAME.1.log.1 and so on, `logs_kept` of them; -f goes on over that. Exit codes: 0; 1 if no file is in force; 2 for what is wrong in the command line."
     )]
     Logs(Deferred<commands::supervisor::logs::Arguments>),
     /// Show what a supervisor looks after: processes, states, restarts, how they last ended
     #[command(
-        after_help = "Examples:\n  gapless ps\n  gapless ps --watch\n  gapless ps --at floor.toml --json | jq '.copies[] | select(.state != \"ready\")'\n\nA line for each copy. CPU is percent of one core: since its start, with --watch since the look before. Where copies serve routes there are CALLS that their handlers have begun, the QUEUE of calls that wait (those of other processes can go to any copy of the route, and are counted at each), and within which time half and 99 of 100 handlers were done; of several routes the sum, and the time of the slowest; --json has each. Where nobody supervises, or the supervisor is silent for two seconds, it says so, and shows what the files of the state directory say. Exit codes: 0 if each copy is ready, on standby or done, or a person has stopped it; 1 if one is in another state, nobody watches, or the supervisor reports a problem; 2 for what is wrong in the command line, also where this folder has no supervisor's state directory, or several with a file in force; 3 if no file is in force, or nothing was ever started at --at."
+        after_help = "Examples:\n  gapless ps\n  gapless ps --watch\n  gapless ps --at floor.toml --json | jq '.instances[] | select(.state != \"ready\")'\n\nA line for each instance. CPU is percent of one core: since its start, with --watch since the look before. Where instances serve routes there are CALLS that their handlers have begun, the QUEUE of calls that wait (those of other processes can go to any instance of the route, and are counted at each), and within which time half and 99 of 100 handlers were done; of several routes the sum, and the time of the slowest; --json has each. Where nobody supervises, or the supervisor is silent for two seconds, it says so, and shows what the files of the state directory say. Exit codes: 0 if each instance is ready, on standby or done, or a person has stopped it; 1 if one is in another state, nobody watches, or the supervisor reports a problem; 2 for what is wrong in the command line, also where this folder has no supervisor's state directory, or several with a file in force; 3 if no file is in force, or nothing was ever started at --at."
     )]
     Ps(Deferred<commands::supervisor::ps::Arguments>),
-    /// Read the file of a supervisor again, or start processes anew, copy by copy
+    /// Read the file of a supervisor again, or start processes anew, instance by instance
     #[command(
-        after_help = "Examples:\n  gapless reload\n  gapless reload calculator\n  gapless reload calculator.1               this copy only\n  gapless reload calculator matching --at floor.toml\n\nWithout a name the file is read again: what it adds is started, what it leaves out ends, and what it changes starts anew. If anything is wrong with it, that is said, and the one before stays in force; a changed file is also read by itself, after a second. One copy at a time ends, while all others are ready; where the file lets copies overlap, a new one is ready before. What is stopped stays so. Returns when that has begun; `gapless ps` shows how far it is. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless reload\n  gapless reload calculator\n  gapless reload calculator.1               this instance only\n  gapless reload calculator matching --at floor.toml\n\nWithout a name the file is read again: what it adds is started, what it leaves out ends, and what it changes starts anew. If anything is wrong with it, that is said, and the one before stays in force; a changed file is also read by itself, after a second. One instance at a time ends, while all others are ready; where the file lets instances overlap, a new one is ready before. What is stopped stays so. Returns when that has begun; `gapless ps` shows how far it is. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
     )]
-    Reload(Deferred<commands::supervisor::change::Reloaded>),
-    /// End processes of a supervisor and start them again, all copies at once
+    Reload(Deferred<commands::supervisor::change::ReloadArguments>),
+    /// End processes of a supervisor and start them again, all instances at once
     #[command(
-        after_help = "Examples:\n  gapless restart calculator\n  gapless restart calculator.1              this copy only\n  gapless restart calculator --at floor.toml\n\nCopies that are stopped start, too. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless restart calculator\n  gapless restart calculator.1              this instance only\n  gapless restart calculator --at floor.toml\n\nInstances that are stopped start, too. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
     )]
-    Restart(Deferred<commands::supervisor::change::Named>),
-    /// List the routes that processes serve: state, copies, workers, versions, types
+    Restart(Deferred<commands::supervisor::change::NamedArguments>),
+    /// List the routes that processes serve: state, instances, workers, versions, types
     #[command(
-        after_help = "Examples:\n  gapless routes\n  gapless routes --domain default --watch\n  gapless routes --types\n  gapless routes --json | jq '.[] | select(.state != \"open\")'\n  gapless routes suspend some\n  gapless routes resume some\n\nA line for each route, version, types and state, with the copies that have them in common; with --types one for each type. A bridge that stands for copies of other machines has a line of its own, with their names behind `for`. A route that is called as a command here is shown by a `/` behind its name. Exit codes: 0; 1 if there is no such domain or it cannot be read; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless routes\n  gapless routes --domain default --watch\n  gapless routes --types\n  gapless routes --json | jq '.[] | select(.state != \"open\")'\n  gapless routes suspend some\n  gapless routes resume some\n\nA line for each route, version, types and state, with the instances that have them in common; with --types one for each type. A bridge that stands for instances of other machines has a line of its own, with their names behind `for`. A route that is called as a command here is shown by a `/` behind its name. Exit codes: 0; 1 if there is no such domain or it cannot be read; 2 for what is wrong in the command line."
     )]
     Routes(Deferred<commands::routes::Arguments>),
-    /// Say how many copies of a process run
+    /// Say how many instances of a process run
     #[command(
         after_help = "Examples:\n  gapless scale calculator=4\n  gapless scale calculator=4 matching=1 --at floor.toml\n\nAs many as the file allows. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
     )]
-    Scale(Deferred<commands::supervisor::change::Scaled>),
+    Scale(Deferred<commands::supervisor::change::ScaleArguments>),
     /// Generate Rust and protobuf from SBE schemas, or check them
     Schema(Deferred<commands::schema::Arguments>),
     /// Serve a route with a program: a process for each request
@@ -111,14 +111,14 @@ enum Command {
     Serve(Deferred<commands::serve::Arguments>),
     /// Start processes of a supervisor that were stopped or are held
     #[command(
-        after_help = "Examples:\n  gapless start calculator\n  gapless start calculator.1                this copy only\n  gapless start calculator matching --at floor.toml\n\nWhat counted against them counts no more. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless start calculator\n  gapless start calculator.1                this instance only\n  gapless start calculator matching --at floor.toml\n\nWhat counted against them counts no more. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
     )]
-    Start(Deferred<commands::supervisor::change::Named>),
+    Start(Deferred<commands::supervisor::change::NamedArguments>),
     /// End processes of a supervisor, and leave them so
     #[command(
-        after_help = "Examples:\n  gapless stop calculator\n  gapless stop calculator.1                 this copy only\n  gapless stop calculator matching --at floor.toml\n\nA copy that is stopped by itself still counts for `gapless scale`, and no other takes its place. What is stopped stays so, also for the next supervisor and a changed file, until `gapless start`, `restart` or `up`. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless stop calculator\n  gapless stop calculator.1                 this instance only\n  gapless stop calculator matching --at floor.toml\n\nAn instance that is stopped by itself still counts for `gapless scale`, and no other takes its place. What is stopped stays so, also for the next supervisor and a changed file, until `gapless start`, `restart` or `up`. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
     )]
-    Stop(Deferred<commands::supervisor::change::Named>),
+    Stop(Deferred<commands::supervisor::change::NamedArguments>),
     /// Run a stream, publish into it, read it
     Stream(Deferred<commands::stream::Arguments>),
     /// Watch nodes and members of a cluster: roles, sequences, lags, counters and their rates
@@ -128,12 +128,12 @@ enum Command {
     Top(Deferred<commands::top::Arguments>),
     /// Start what a file names, in its order, and look after it from then on
     #[command(
-        after_help = "Examples:\n  gapless up floor.toml\n  gapless up floor.toml --within 10\n  gapless up floor.toml --foreground     as systemd and containers want it\n\nSays how far each copy is, and ends when all are ready, or says what is not. With a supervisor there, the file is put in force in the place of the one before; without one, what runs is taken over with its counts. From then on a changed file is put in force by itself, after a second; if anything is wrong with it, `gapless ps` says so, and the one before stays. Logs stay below `log_bytes_max` (64 MiB), of which `logs_kept` (1) older files are kept. Where the supervisor may make control groups (version 2), each copy has one, and what it forks ends with it. `gapless validate --help` names all keys. SIGTERM to the guardian (`gapless-guard` in `ps -e`) ends everything, as `gapless down` does; the supervisor dies of it, and another one takes its place. With --foreground it stays: SIGTERM or Ctrl-C ends everything, a second one the command alone, SIGHUP reads the file anew; a service manager is told by NOTIFY_SOCKET how far everything is, orphans of process 1 are taken note of, and its own death stops nothing. Exit codes: 0, with --foreground when everything has ended; 1 for what is wrong in the file, or if not all are ready; 130 after two signals; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless up floor.toml\n  gapless up floor.toml --within 10\n  gapless up floor.toml --foreground     as systemd and containers want it\n\nSays how far each instance is, and ends when all are ready, or says what is not. With a supervisor there, the file is put in force in the place of the one before; without one, what runs is taken over with its counts. From then on a changed file is put in force by itself, after a second; if anything is wrong with it, `gapless ps` says so, and the one before stays. Logs stay below `log_bytes_max` (64 MiB), of which `logs_kept` (1) older files are kept. Where the supervisor may make control groups (version 2), each instance has one, and what it forks ends with it. `gapless validate --help` names all keys. SIGTERM to the guardian (`gapless-guard` in `ps -e`) ends everything, as `gapless down` does; the supervisor dies of it, and another one takes its place. With --foreground it stays: SIGTERM or Ctrl-C ends everything, a second one the command alone, SIGHUP reads the file anew; a service manager is told by NOTIFY_SOCKET how far everything is, orphans of process 1 are taken note of, and its own death stops nothing. Exit codes: 0, with --foreground when everything has ended; 1 for what is wrong in the file, or if not all are ready; 130 after two signals; 2 for what is wrong in the command line."
     )]
     Up(Deferred<commands::supervisor::up::Arguments>),
     /// Check the file that names the processes of a supervisor
     #[command(
-        after_help = "Examples:\n  gapless validate floor.toml\n  gapless validate floor.toml --json | jq '.processes[].name'\n\nA line for each process. Nothing is started. What is wrong is told whole, a line each in the order of the file; with --json as `errors`, too.\n\nKeys of [supervisor]: directory, domain, group, steer, cpus, log_bytes_max, logs_kept. Of [process.NAME]: command, environment, secrets, folder, input, user, copies, cpus, after, ready, ready_within, memory_max, files_max, core_max, once, singleton, log_folder; and in tables of their own restart (policy, backoff_first, backoff_max, restarts_max, within, healthy_after), stop (signal, grace), reload (program, input, file, overlap), ping (route, every, within, failures_max). docs/guides/supervisor.toml shows each with its default.\n\nExit codes: 0; 1 for what is wrong in the file, each with its line and what is allowed; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless validate floor.toml\n  gapless validate floor.toml --json | jq '.processes[].name'\n\nA line for each process. Nothing is started. What is wrong is told whole, a line each in the order of the file; with --json as `errors`, too.\n\nKeys of [supervisor]: directory, domain, group, steer, cpus, log_bytes_max, logs_kept. Of [process.NAME]: command, environment, secrets, folder, input, user, instances, cpus, after, ready, ready_within, memory_max, files_max, core_max, once, singleton, log_folder; and in tables of their own restart (policy, backoff_first, backoff_max, restarts_max, within, healthy_after), stop (signal, grace), reload (program, input, file, overlap), ping (route, every, within, failures_max). docs/guides/supervisor.toml shows each with its default.\n\nExit codes: 0; 1 for what is wrong in the file, each with its line and what is allowed; 2 for what is wrong in the command line."
     )]
     Validate(Deferred<commands::validate::Arguments>),
 }
@@ -154,10 +154,10 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     warnings::begin(match &arguments.command {
-        Command::Broadcast(_) | Command::Call(_) | Command::Routes(_) => Warnings::Held,
-        Command::Bridge(arguments) if arguments.is_status() => Warnings::Held,
-        Command::Serve(_) => Warnings::Noted,
-        _ => Warnings::Logged,
+        Command::Broadcast(_) | Command::Call(_) | Command::Routes(_) => WarningMode::Held,
+        Command::Bridge(arguments) if arguments.is_status() => WarningMode::Held,
+        Command::Serve(_) => WarningMode::Noted,
+        _ => WarningMode::Logged,
     });
     code_of(match arguments.command {
         Command::Bench(arguments) => commands::bench::run(&arguments),
@@ -188,31 +188,31 @@ fn main() -> ExitCode {
 
 /// Runs an internal role, if the command line names one. There may be many such processes, and parsing the commands of
 /// people takes megabytes.
-fn run_own_role() -> Option<commands::Outcome> {
+fn run_own_role() -> Option<commands::CommandResult> {
     let mut words = env::args_os().skip(1);
     let command = words.next()?;
-    let run: fn(&[OsString]) -> commands::Outcome = match command.to_str()? {
+    let run: fn(&[OsString]) -> commands::CommandResult = match command.to_str()? {
         commands::supervisor::role::COMMAND => commands::supervisor::role::run,
         commands::serve::guard::COMMAND => |_| commands::serve::guard::run(),
         _ => return None,
     };
-    warnings::begin(Warnings::Logged);
+    warnings::begin(WarningMode::Logged);
     Some(run(&words.collect::<Vec<_>>()))
 }
 
 /// Exit code of an outcome; prints an error.
-fn code_of(done: commands::Outcome) -> ExitCode {
+fn code_of(done: commands::CommandResult) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let reasons = warnings::take().iter().map(|reason| format!("; {reason}")).collect::<String>();
             match error.downcast_ref::<ConfigErrors>() {
-                Some(errors) => errors.iter().for_each(|error| say(&error.to_string())),
-                None => say(&format!("{error}{reasons}")),
+                Some(errors) => errors.iter().for_each(|error| print_error(&error.to_string())),
+                None => print_error(&format!("{error}{reasons}")),
             }
-            let is_usage = error.is::<commands::Usage>()
+            let is_usage = error.is::<commands::UsageError>()
                 || error.downcast_ref().is_some_and(gapless_bench::BenchError::is_about_options);
-            if let Some(ended) = error.downcast_ref::<commands::Ended>() {
+            if let Some(ended) = error.downcast_ref::<commands::ExitError>() {
                 return ExitCode::from(ended.code);
             }
             match error.downcast_ref() {
@@ -233,7 +233,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     );
     if is_an_answer {
         if let Err(unwritten) = commands::closed_is_fine(error.print()) {
-            say(&unwritten.to_string());
+            print_error(&unwritten.to_string());
             return ExitCode::FAILURE;
         }
         return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
@@ -246,12 +246,12 @@ fn refuse(error: &clap::Error) -> ExitCode {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .filter(|line| !line.is_empty())
         .collect();
-    let line = words.into_iter().flat_map(str::split_whitespace).map(cut).collect::<Vec<_>>().join(" ");
-    say(&format!("{}; --help lists the options", line.strip_prefix("error: ").unwrap_or(&line)));
+    let line = words.into_iter().flat_map(str::split_whitespace).map(truncated).collect::<Vec<_>>().join(" ");
+    print_error(&format!("{}; --help lists the options", line.strip_prefix("error: ").unwrap_or(&line)));
     ExitCode::from(WRONG_OPTIONS)
 }
 
-fn cut(word: &str) -> Cow<'_, str> {
+fn truncated(word: &str) -> Cow<'_, str> {
     const LENGTH_MAX: usize = 200;
     match word.char_indices().nth(LENGTH_MAX) {
         Some((end, _)) => format!("{}… ({} bytes)", &word[..end], word.len()).into(),
@@ -260,7 +260,7 @@ fn cut(word: &str) -> Cow<'_, str> {
 }
 
 /// Prints an error in one line, escaped and cut, since it contains file names and text from peers.
-fn say(error: &str) {
+fn print_error(error: &str) {
     const LENGTH_MAX: usize = 8 << 10;
     let mut line = String::from("gapless: ");
     for (at, letter) in error.char_indices() {

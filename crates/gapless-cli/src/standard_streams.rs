@@ -10,18 +10,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static INPUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 static OUTPUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-extern "C" fn look() {
+extern "C" fn check_standard_streams() {
     let is_closed = |stream: BorrowedFd<'_>| rustix::io::fcntl_getfd(stream) == Err(rustix::io::Errno::BADF);
     // Relaxed: no other thread exists yet.
     INPUT_WAS_CLOSED.store(is_closed(rustix::stdio::stdin()), Ordering::Relaxed);
     OUTPUT_WAS_CLOSED.store(is_closed(rustix::stdio::stdout()), Ordering::Relaxed);
 }
 
-// SAFETY: the section holds pointers to functions that the C runtime calls once, before `main`. `look` makes two system
+// SAFETY: the section holds pointers to functions that the C runtime calls once, before `main`. `check_standard_streams` makes two system
 // calls and stores their results: it does not depend on Rust's runtime, does not allocate and cannot panic.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static CHECK_STANDARD_STREAMS: extern "C" fn() = check_standard_streams;
 
 /// # Errors
 /// Standard output was closed at the program's start.

@@ -12,7 +12,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Warnings {
+pub(crate) enum WarningMode {
     /// Standard error, with time and place: for nodes, members and supervisors.
     Logged,
     /// Standard error, one note each.
@@ -26,12 +26,12 @@ const HELD_MAX: usize = 16;
 static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Call it once. Any command logs the events selected by `RUST_LOG`, such as `debug` or `gapless_rpc=debug,info`.
-pub(crate) fn begin(warnings: Warnings) {
+pub(crate) fn begin(warnings: WarningMode) {
     let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
     let asked = asked.and_then(|asked| asked.parse::<Targets>().ok());
     // A log that cannot be written must not stop the program: the error would go to the same standard error, and panic.
     let format = tracing_subscriber::fmt().with_max_level(LevelFilter::WARN).log_internal_errors(false);
-    if asked.is_some() || warnings == Warnings::Logged {
+    if asked.is_some() || warnings == WarningMode::Logged {
         let is_coloured =
             io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|colourless| colourless.is_empty());
         let asked = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
@@ -48,7 +48,11 @@ pub(crate) fn begin(warnings: Warnings) {
         name => write!(writer, " {name}={value:?}"),
     });
     let format = format.with_ansi(false).without_time().with_level(false).with_target(false).fmt_fields(fields);
-    if warnings == Warnings::Noted { format.with_writer(|| Note).init() } else { format.with_writer(|| Hold).init() }
+    if warnings == WarningMode::Noted {
+        format.with_writer(|| NoteWriter).init()
+    } else {
+        format.with_writer(|| HoldWriter).init()
+    }
 }
 
 /// Takes the held warnings, escaped and without duplicates.
@@ -56,14 +60,14 @@ pub(crate) fn take() -> Vec<String> {
     std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-struct Note;
-struct Hold;
+struct NoteWriter;
+struct HoldWriter;
 
 fn line_of(bytes: &[u8]) -> String {
     escaped(String::from_utf8_lossy(bytes).trim())
 }
 
-impl Write for Note {
+impl Write for NoteWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         writeln!(io::stderr(), "note: {}", line_of(bytes)).map(|()| bytes.len())
     }
@@ -73,7 +77,7 @@ impl Write for Note {
     }
 }
 
-impl Write for Hold {
+impl Write for HoldWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let (line, mut held) = (line_of(bytes), HELD.lock().unwrap_or_else(PoisonError::into_inner));
         if held.len() < HELD_MAX && !held.contains(&line) {

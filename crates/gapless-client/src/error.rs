@@ -10,7 +10,7 @@ use gapless_journal::JournalError;
 use gapless_log::LogError;
 use gapless_transport::TransportError;
 use gapless_transport::link::ANSWER_LENGTH_MAX;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -79,11 +79,11 @@ pub enum ClientError {
     },
     /// The client or node has seen frames that the stream does not contain: it was restored from an older copy, or has
     /// lost frames. Messages in flight are not resent.
-    #[error("{}", seen.is_missing_at(peer, *released_sequence))]
+    #[error("{}", seen.missing_reason(peer, *released_sequence))]
     OtherHistory {
         /// The service, the sequencer or the relay.
         peer: String,
-        seen: Seen,
+        seen: SeenFrame,
         /// Last released sequence of the peer's stream; 0 if that is not known.
         released_sequence: u64,
     },
@@ -93,7 +93,7 @@ pub enum ClientError {
         found.stream_id, found.incarnation, expected.stream_id, expected.incarnation
     )]
     OtherStream { peer: String, expected: gapless_log::StreamIdentity, found: gapless_log::StreamIdentity },
-    #[error("{}", describe_gone(peer, reason.as_deref()))]
+    #[error("{}", describe_disconnect(peer, reason.as_deref()))]
     Disconnected {
         /// Path of the socket, or "this process".
         peer: String,
@@ -181,7 +181,7 @@ impl From<TransportError> for ClientError {
 /// Peer of a client or node in the service's own process: when it is gone, reconnecting is impossible.
 pub(crate) const THIS_PROCESS: &str = "this process";
 
-fn describe_gone(peer: &str, reason: Option<&str>) -> String {
+fn describe_disconnect(peer: &str, reason: Option<&str>) -> String {
     let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     if peer == THIS_PROCESS {
         return format!("the service in this process has stopped{why}; its clients in this process have ended with it");

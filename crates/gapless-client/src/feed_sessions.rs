@@ -87,12 +87,12 @@ impl Feeds {
     }
 
     #[must_use]
-    pub fn named(&self, name: FeedSession) -> Option<&Feed> {
+    pub fn find_by_name(&self, name: FeedSession) -> Option<&Feed> {
         self.feeds.iter().rev().find(|feed| feed.name == name)
     }
 
     #[must_use]
-    pub fn holding(&self, sequence: u64) -> Option<&Feed> {
+    pub fn find_by_sequence(&self, sequence: u64) -> Option<&Feed> {
         self.feeds.iter().rev().find(|feed| feed.holds(sequence))
     }
 
@@ -141,10 +141,10 @@ mod tests {
         let tuesday = *feeds.current().unwrap();
         assert_eq!((tuesday.number_of(11), tuesday.sequence_of(1), tuesday.sequence_of(0)), (1, Some(11), None));
         assert_eq!(tuesday.sequence_of(u64::MAX), None, "no stream is that long");
-        assert_eq!(feeds.holding(10).unwrap().name, name("MONDAY"));
-        assert_eq!(feeds.holding(11).unwrap().name, name("TUESDAY"));
-        assert_eq!(feeds.holding(0), None);
-        assert_eq!(feeds.named(name("MONDAY")).unwrap().last_sequence, Some(10));
+        assert_eq!(feeds.find_by_sequence(10).unwrap().name, name("MONDAY"));
+        assert_eq!(feeds.find_by_sequence(11).unwrap().name, name("TUESDAY"));
+        assert_eq!(feeds.find_by_sequence(0), None);
+        assert_eq!(feeds.find_by_name(name("MONDAY")).unwrap().last_sequence, Some(10));
     }
 
     #[test]
@@ -152,7 +152,11 @@ mod tests {
         let mut feeds = Feeds::default();
         feeds.begin(name("A"), 1);
         feeds.begin(name("B"), 5);
-        assert_eq!(feeds.named(name("A")).unwrap().last_sequence, Some(4), "a feed that begins ends the one before");
+        assert_eq!(
+            feeds.find_by_name(name("A")).unwrap().last_sequence,
+            Some(4),
+            "a feed that begins ends the one before"
+        );
         feeds.end(9);
         feeds.forget_before(5);
         assert_eq!(feeds.all().len(), 1);

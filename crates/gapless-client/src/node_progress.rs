@@ -49,7 +49,7 @@ impl NodeProgress {
 /// The node's end: writes changed values.
 #[derive(Default)]
 pub(crate) struct ProgressWriter {
-    written: Progress,
+    written: ProgressReport,
     frames_published: u64,
     is_begun: bool,
 }
@@ -57,7 +57,7 @@ pub(crate) struct ProgressWriter {
 impl ProgressWriter {
     /// Notes the node's progress: called once in a poll, one store unless more than the position has changed.
     #[inline]
-    pub fn write(&mut self, ring: &RingReader, position: u64, frames_published: u64, progress: Progress) {
+    pub fn write(&mut self, ring: &RingReader, position: u64, frames_published: u64, progress: ProgressReport) {
         ring.note(POSITION, position);
         if !self.is_begun || self.written != progress || self.frames_published != frames_published {
             (self.is_begun, self.written, self.frames_published) = (true, progress, frames_published);
@@ -71,7 +71,7 @@ impl ProgressWriter {
 
 /// Progress report that a node passes to its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct ProgressReport {
     /// Whether it has read everything available.
     pub is_live: bool,
     pub frames_resent: u64,
@@ -90,11 +90,11 @@ mod tests {
         let notes = writer.notes();
         assert_eq!(NodeProgress::read(&notes), NodeProgress::default(), "no report yet");
         let mut noting = ProgressWriter::default();
-        noting.write(&reader, 7, 3, Progress { is_live: false, frames_resent: 2, in_flight: 1 });
+        noting.write(&reader, 7, 3, ProgressReport { is_live: false, frames_resent: 2, in_flight: 1 });
         let expected =
             NodeProgress { position: 7, is_live: Some(false), frames_published: 3, frames_resent: 2, in_flight: 1 };
         assert_eq!(NodeProgress::read(&notes), expected);
-        noting.write(&reader, 9, 3, Progress { is_live: true, frames_resent: 2, in_flight: 0 });
+        noting.write(&reader, 9, 3, ProgressReport { is_live: true, frames_resent: 2, in_flight: 0 });
         let expected = NodeProgress { position: 9, is_live: Some(true), in_flight: 0, ..expected };
         assert_eq!(NodeProgress::read(&notes), expected);
         reader.note(STATE, 99);

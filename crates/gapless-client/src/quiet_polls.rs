@@ -16,7 +16,7 @@ const FAST_POLLS_TIME: Duration = Duration::from_millis(1);
 pub(crate) struct QuietPolls {
     polls: u32,
     polls_per_look: u32,
-    looked: Option<Instant>,
+    checked_at: Option<Instant>,
     /// Time of the first empty poll, or of the last check.
     since: Option<Instant>,
     is_forced: bool,
@@ -31,14 +31,14 @@ impl QuietPolls {
     }
 
     /// Makes the next empty poll check.
-    pub fn ask_next(&mut self) {
+    pub fn check_next(&mut self) {
         self.is_forced = true;
         self.polls_per_look = 1;
     }
 
     /// Counts an empty poll; returns whether to read the clock and call [`QuietPolls::take_due_question`].
     #[inline]
-    pub fn take_due_look(&mut self) -> bool {
+    pub fn take_clock_check(&mut self) -> bool {
         self.polls += 1;
         self.polls >= self.polls_per_look
     }
@@ -46,7 +46,7 @@ impl QuietPolls {
     /// Returns whether to check the other side at the time `now`; the next check is due an interval later.
     pub fn take_due_question(&mut self, now: Instant) -> bool {
         self.polls = 0;
-        let before = self.looked.replace(now);
+        let before = self.checked_at.replace(now);
         let is_fast = before.is_some_and(|before| now.saturating_duration_since(before) <= FAST_POLLS_TIME);
         self.polls_per_look = if is_fast { FAST_POLLS_PER_LOOK } else { 1 };
         let since = *self.since.get_or_insert(now);
@@ -67,7 +67,7 @@ mod tests {
         let (mut quiet, begun) = (QuietPolls::default(), Instant::now());
         let (mut looks, mut asks) = (0, Vec::new());
         for poll in 0..polls {
-            if quiet.take_due_look() {
+            if quiet.take_clock_check() {
                 looks += 1;
                 if quiet.take_due_question(begun + pace * poll) {
                     asks.push(pace * poll);
@@ -96,10 +96,12 @@ mod tests {
         for poll in 0..1_000_000 {
             match poll % 40_000 {
                 0 => quiet.end(),
-                _ => assert!(!quiet.take_due_look() || !quiet.take_due_question(begun + Duration::from_micros(poll))),
+                _ => {
+                    assert!(!quiet.take_clock_check() || !quiet.take_due_question(begun + Duration::from_micros(poll)))
+                }
             }
         }
-        quiet.ask_next();
-        assert!(quiet.take_due_look() && quiet.take_due_question(begun));
+        quiet.check_next();
+        assert!(quiet.take_clock_check() && quiet.take_due_question(begun));
     }
 }

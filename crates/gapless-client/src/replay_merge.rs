@@ -73,18 +73,18 @@ impl ReplayMerge {
         if let Some(replay) = self.replay.take() {
             (self.left, self.copied_since) = (Some(replay), 0);
         }
-        self.stand_at(sequence);
+        self.set_position(sequence);
     }
 
     /// Closes the journal, so that its deleted segments free their space. It is reopened when needed.
-    pub fn let_journal_go(&mut self) {
+    pub fn close_journal(&mut self) {
         if self.replay.is_some() {
-            self.stand_at(self.sequence);
+            self.set_position(self.sequence);
         }
         (self.left, self.opened) = (None, None);
     }
 
-    fn stand_at(&mut self, sequence: u64) {
+    fn set_position(&mut self, sequence: u64) {
         self.replay = None;
         self.cursor.seek(sequence);
         self.sequence = self.cursor.sequence();
@@ -222,7 +222,7 @@ impl ReplayMerge {
         let released = self.window.released_sequence();
         // Segments created or deleted since cause an error; the journal is then reopened.
         if let Some(mut replay) = self.left.take()
-            && replay.go_to(sequence, released).is_ok()
+            && replay.seek(sequence, released).is_ok()
         {
             return Ok(replay);
         }
@@ -235,7 +235,7 @@ impl ReplayMerge {
         self.opened = None;
         let opened = JournalReader::open(journal);
         let replay = opened.and_then(|reader| Ok((reader.replay_until(sequence, released)?, reader)));
-        let (replay, reader) = replay.map_err(|error| cut_off(error, journal, sequence))?;
+        let (replay, reader) = replay.map_err(|error| lapped_or_damaged(error, journal, sequence))?;
         self.opened = Some((reader, released));
         Ok(replay)
     }
@@ -246,7 +246,7 @@ impl ReplayMerge {
         // The journal may be ahead of the released frames, and unreleased ones may be truncated.
         let released = self.window.released_sequence();
         if next > released {
-            self.stand_at(next);
+            self.set_position(next);
             return Ok(ReplayRead::Empty);
         }
         replay.read_until(released);
@@ -254,12 +254,12 @@ impl ReplayMerge {
             Ok(has_next) => has_next,
             Err(error) => {
                 let journal = self.journal.as_ref().expect("what is replayed is a journal");
-                return Err(cut_off(error, journal, next));
+                return Err(lapped_or_damaged(error, journal, next));
             }
         };
         if !has_next {
             // Released frames are journaled; those that this reader has not seen yet are in the window.
-            self.stand_at(next);
+            self.set_position(next);
             return Ok(ReplayRead::Empty);
         }
         self.sequence = next + 1;
@@ -271,7 +271,7 @@ impl ReplayMerge {
 /// Error for a reader that needs the frame `sequence`. Retention may delete old segments that are still read; a missing
 /// segment is then not damage.
 #[cold]
-pub(crate) fn cut_off(error: JournalError, journal: &Path, sequence: u64) -> ClientError {
+pub(crate) fn lapped_or_damaged(error: JournalError, journal: &Path, sequence: u64) -> ClientError {
     let is_cut = match &error {
         JournalError::NotHeld { .. } | JournalError::NoJournal { .. } => true,
         _ => JournalReader::open(journal).is_ok_and(|reader| sequence < reader.first_sequence()),

@@ -30,7 +30,7 @@
 //! # Ok::<(), gapless_stream::StreamError>(())
 //! ```
 
-use crate::consensus::details::ADDRESSES_MAX;
+use crate::consensus::details::MEMBER_ADDRESSES_MAX;
 use crate::consensus::types::NUMBER_MAX;
 use crate::link::tls::{can_be_certified, certificate_name};
 use crate::link::{SHARED_MEMORY_PREFIX, shared_memory_path};
@@ -48,14 +48,13 @@ mod clients;
 pub mod replication;
 pub mod service;
 
+pub use crate::link::wire::CLUSTER_NAME_LENGTH_MAX;
 pub use replication::ReplicationConfig;
 pub use service::{OnFault, ServiceConfig};
 
-/// Longest name of a cluster, bytes.
-pub const NAME_LENGTH_MAX: usize = 64;
 /// Largest number of members in a file: each further voter makes every message wait for more answers, and in practice
 /// adds no safety.
-pub const MEMBERS_MAX: usize = 16;
+pub const CLUSTER_MEMBERS_MAX: usize = 16;
 
 /// Role of a member in addition to storing frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,7 +75,7 @@ impl MemberKind {
 
     /// Returns whether it counts for the majority.
     #[must_use]
-    pub const fn votes(self) -> bool {
+    pub const fn is_voter(self) -> bool {
         matches!(self, Self::Full | Self::Witness)
     }
 }
@@ -146,7 +145,7 @@ pub struct TlsConfig {
 /// Configuration of a member.
 #[derive(Clone)]
 pub struct ClusterConfig {
-    /// Name of the cluster, 1 to [`NAME_LENGTH_MAX`] bytes. Members of a cluster with another name are refused.
+    /// Name of the cluster, 1 to [`CLUSTER_NAME_LENGTH_MAX`] bytes. Members of a cluster with another name are refused.
     pub name: String,
     /// Number of the member that this file describes.
     pub member: u64,
@@ -180,7 +179,7 @@ impl ClusterConfig {
     /// [`ConfigError::File`] if it cannot be read; also the errors of [`ClusterConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, StreamError> {
         let path = path.as_ref();
-        let (stream, parts) = StreamConfig::load_with(path, Parts::read)?;
+        let (stream, parts) = StreamConfig::load_with(path, MemberTables::read)?;
         let mut config = parts.with(stream)?;
         if let (Some(tls), Some(parent)) = (&mut config.tls, path.parent()) {
             for file in [&mut tls.certificate, &mut tls.key, &mut tls.authority] {
@@ -195,7 +194,7 @@ impl ClusterConfig {
     /// # Errors
     /// [`ConfigError::Refused`] with file, line, key, the found and the allowed value.
     pub fn parse(text: &str, name: &str) -> Result<Self, StreamError> {
-        let (stream, parts) = StreamConfig::parse_with(text, name, Parts::read)?;
+        let (stream, parts) = StreamConfig::parse_with(text, name, MemberTables::read)?;
         parts.with(stream)
     }
 
@@ -227,7 +226,7 @@ impl ClusterConfig {
 
     #[must_use]
     pub fn voters(&self) -> usize {
-        self.members.iter().filter(|each| each.kind.votes()).count()
+        self.members.iter().filter(|each| each.kind.is_voter()).count()
     }
 
     /// Returns a warning for the operator about the number of failures that the cluster tolerates, if there is reason
@@ -249,7 +248,7 @@ impl ClusterConfig {
 }
 
 /// Tables of the file that a stream's file does not have.
-struct Parts {
+struct MemberTables {
     name: String,
     member: u64,
     joins: bool,
@@ -264,7 +263,7 @@ struct Parts {
     replication: ReplicationConfig,
 }
 
-impl Parts {
+impl MemberTables {
     fn read(document: &Document<'_>, file: &mut Table<'_>) -> Result<Self, ConfigError> {
         let (name, member, joins, incarnation, tier) = cluster(file.table("cluster")?)?;
         let mut members = file.tables("member")?.into_iter().map(described).collect::<Result<Vec<_>, _>>()?;
@@ -295,8 +294,8 @@ impl Parts {
         if self.members.is_empty() {
             return refuse("member", "missing; a [[member]] with id and addresses is expected for each".to_owned());
         }
-        if self.members.len() > MEMBERS_MAX {
-            return refuse("member", format!("{} members; {MEMBERS_MAX} are allowed", self.members.len()));
+        if self.members.len() > CLUSTER_MEMBERS_MAX {
+            return refuse("member", format!("{} members; {CLUSTER_MEMBERS_MAX} are allowed", self.members.len()));
         }
         if let Some(pair) = self.members.windows(2).find(|pair| pair[0].id == pair[1].id) {
             return refuse("member", format!("there are two members {}; each has a number of its own", pair[0].id));
@@ -334,9 +333,9 @@ impl Parts {
         if document.has("stream.tier") {
             return refuse("stream.tier", "a cluster's tier is cluster.tier".to_owned());
         }
-        if let Some(each) = self.members.iter().find(|each| each.addresses.len() > ADDRESSES_MAX) {
+        if let Some(each) = self.members.iter().find(|each| each.addresses.len() > MEMBER_ADDRESSES_MAX) {
             let (id, found) = (each.id, each.addresses.len());
-            return refuse("member", format!("member {id} has {found} addresses; {ADDRESSES_MAX} are allowed"));
+            return refuse("member", format!("member {id} has {found} addresses; {MEMBER_ADDRESSES_MAX} are allowed"));
         }
         if self.election.timeout < 3 * self.election.heartbeat_interval {
             let reason = format!(
@@ -382,9 +381,11 @@ fn cluster(mut table: Table<'_>) -> Result<(String, u64, bool, u64, Tier), Confi
     table.set("tier", &mut tier, |value| value.choice(&Tier::REPLICATED.map(|tier| (tier.name(), tier))))?;
     table.end()?;
     let (text, member) = (name.text()?.to_owned(), member_number(&member)?);
-    let is_name = (1..=NAME_LENGTH_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
+    let is_name = (1..=CLUSTER_NAME_LENGTH_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
     if !is_name {
-        return Err(name.expected(format!("1 to {NAME_LENGTH_MAX} bytes without control characters are allowed")));
+        return Err(
+            name.expected(format!("1 to {CLUSTER_NAME_LENGTH_MAX} bytes without control characters are allowed"))
+        );
     }
     Ok((text, member, joins, incarnation, tier))
 }

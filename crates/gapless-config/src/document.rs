@@ -98,6 +98,11 @@ impl<'a> Table<'a> {
     /// Takes the value of `key`, if it exists.
     pub fn take(&mut self, key: &'static str) -> Option<Value<'a>> {
         self.asked.push(key);
+        self.take_former(key)
+    }
+
+    /// Takes the value of a key under a former name, which errors do not list as allowed.
+    pub fn take_former(&mut self, key: &str) -> Option<Value<'a>> {
         let index = self.entries.iter().position(|(name, _)| name == key)?;
         Some(self.entries.swap_remove(index).1)
     }

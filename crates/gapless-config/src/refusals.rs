@@ -31,14 +31,17 @@ impl From<ConfigError> for ConfigErrors {
     }
 }
 
-/// Collects errors, so that parsing continues after each.
+/// Collects errors, so that parsing continues after each, and keys with former names.
 #[derive(Default)]
-pub struct Refusals(Vec<ConfigError>);
+pub struct Refusals {
+    errors: Vec<ConfigError>,
+    former: Vec<ConfigError>,
+}
 
 impl Refusals {
     /// Value that was read; `None` after an error.
     pub fn keep<T>(&mut self, read: Result<T, ConfigError>) -> Option<T> {
-        read.map_err(|error| self.0.push(error)).ok()
+        read.map_err(|error| self.errors.push(error)).ok()
     }
 
     /// The same for an optional value.
@@ -47,16 +50,30 @@ impl Refusals {
     }
 
     pub fn add(&mut self, error: ConfigError) {
-        self.0.push(error);
+        self.errors.push(error);
+    }
+
+    /// Adds the notice of a key with a former name.
+    pub fn add_former(&mut self, notice: ConfigError) {
+        self.former.push(notice);
     }
 
     pub fn extend(&mut self, errors: impl IntoIterator<Item = ConfigError>) {
-        self.0.extend(errors);
+        self.errors.extend(errors);
     }
 
     #[must_use]
     pub const fn count(&self) -> usize {
-        self.0.len()
+        self.errors.len()
+    }
+
+    /// One warning for all keys with former names, with their lines.
+    pub fn warning(&mut self) -> Option<String> {
+        self.former.sort_by_key(ConfigError::line);
+        let (first, others) = self.former.split_first()?;
+        let lines: Vec<String> = others.iter().filter_map(ConfigError::line).map(|line| line.to_string()).collect();
+        let also = if lines.is_empty() { String::new() } else { format!(", also in line {}", lines.join(", ")) };
+        Some(format!("{first}{also}"))
     }
 
     /// Returns `read` if there are no errors.
@@ -64,10 +81,10 @@ impl Refusals {
     /// # Errors
     /// All that were collected.
     pub fn or<T>(mut self, read: T) -> Result<T, ConfigErrors> {
-        if self.0.is_empty() {
+        if self.errors.is_empty() {
             return Ok(read);
         }
-        self.0.sort_by_key(ConfigError::line);
-        Err(ConfigErrors(self.0))
+        self.errors.sort_by_key(ConfigError::line);
+        Err(ConfigErrors(self.errors))
     }
 }

@@ -3,17 +3,17 @@
 use crate::error::ModelError;
 use crate::identifiers::{IdentifierLimits, Identifiers};
 use crate::model::CommandModel;
-use crate::writer::{Cache, DecisionModels, Ran, Stamp, Writer};
+use crate::writer::{AggregateCache, CommandStamp, CommandWriter, DecisionModels, RunResult};
 
 /// Runs commands on a writer without a stream.
 pub struct BareWriter {
-    writer: Writer,
+    writer: CommandWriter,
     sequence: u64,
 }
 
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bare<'a> {
+pub enum BareResult<'a> {
     /// Encoded answer and events.
     Answered(&'a [u8], &'a [u8]),
     /// Reason of a failure.
@@ -29,20 +29,23 @@ impl BareWriter {
     /// The model is invalid.
     pub fn new(model: CommandModel) -> Result<Self, ModelError> {
         let identifiers = Identifiers::new(IdentifierLimits::default());
-        let (cache, decision_models) = (Cache::new(None, 0), DecisionModels::new(None, 0));
-        Ok(Self { writer: Writer::new(model.finish()?, identifiers, cache, decision_models), sequence: 0 })
+        let (cache, decision_models) = (AggregateCache::new(None, 0), DecisionModels::new(None, 0));
+        Ok(Self { writer: CommandWriter::new(model.finish()?, identifiers, cache, decision_models), sequence: 0 })
     }
 
     /// Runs a command given as any bytes. Answer and events have at most `length_max` bytes together.
-    pub fn decide(&mut self, bytes: &[u8], length_max: usize) -> Bare<'_> {
+    pub fn decide(&mut self, bytes: &[u8], length_max: usize) -> BareResult<'_> {
         self.sequence += 1;
         let sequence = self.sequence;
-        let ran =
-            self.writer.run(&Stamp { sequence, time_ns: sequence, session: 1, number: sequence }, bytes, length_max);
+        let ran = self.writer.run(
+            &CommandStamp { sequence, time_ns: sequence, session: 1, number: sequence },
+            bytes,
+            length_max,
+        );
         match ran {
-            Ran::Answered => Bare::Answered(self.writer.answer(), self.writer.changes()),
-            Ran::Failed(_) => Bare::Failed(self.writer.text()),
-            Ran::Later => Bare::Later,
+            RunResult::Answered => BareResult::Answered(self.writer.answer(), self.writer.changes()),
+            RunResult::Failed(_) => BareResult::Failed(self.writer.text()),
+            RunResult::Later => BareResult::Later,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! [`DecisionModel`]: a state for decisions that span aggregates.
 
-use crate::aggregate::State;
+use crate::aggregate::ErasedState;
 use crate::event_filter::EventFilter;
 use crate::identity::{AggregateId, Position};
 use crate::transaction::RecordedEvent;
@@ -10,7 +10,7 @@ use std::any::TypeId;
 use std::marker::PhantomData;
 
 /// A state folded from the events of a filter, with or without aggregates: the consistency boundary of a decision that
-/// is not one aggregate's. A handler reads it by [`Work::read`](crate::Work::read), and sees all events before its
+/// is not one aggregate's. A handler reads it by [`HandlerContext::read`](crate::HandlerContext::read), and sees all events before its
 /// command. No concurrent change is possible, so there is nothing to retry.
 ///
 /// The writer keeps the state while there is room, and applies each new event; else it folds the events again. As with
@@ -69,11 +69,11 @@ pub(crate) trait ErasedDecisionModel: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// The state without events, and its filter; `None` if the identifier does not decode.
-    fn create(&self, id: &[u8]) -> Option<(State, EventFilter)>;
+    fn create(&self, id: &[u8]) -> Option<(ErasedState, EventFilter)>;
 
-    fn copy(&self, state: &State) -> State;
+    fn copy(&self, state: &ErasedState) -> ErasedState;
 
-    fn apply(&self, state: &mut State, event: &RecordedEvent<'_>) -> Result<(), MessageError>;
+    fn apply(&self, state: &mut ErasedState, event: &RecordedEvent<'_>) -> Result<(), MessageError>;
 }
 
 pub(crate) struct TypedDecisionModel<M>(PhantomData<fn() -> M>);
@@ -95,16 +95,16 @@ impl<M: DecisionModel> ErasedDecisionModel for TypedDecisionModel<M> {
         std::any::type_name::<M>()
     }
 
-    fn create(&self, id: &[u8]) -> Option<(State, EventFilter)> {
+    fn create(&self, id: &[u8]) -> Option<(ErasedState, EventFilter)> {
         let id = M::Id::read(id)?;
         Some((Box::new(M::new(&id)), M::events(&id)))
     }
 
-    fn copy(&self, state: &State) -> State {
+    fn copy(&self, state: &ErasedState) -> ErasedState {
         Box::new(state.downcast_ref::<M>().expect(OWN_STATE).clone())
     }
 
-    fn apply(&self, state: &mut State, event: &RecordedEvent<'_>) -> Result<(), MessageError> {
+    fn apply(&self, state: &mut ErasedState, event: &RecordedEvent<'_>) -> Result<(), MessageError> {
         state.downcast_mut::<M>().expect(OWN_STATE).apply(event)
     }
 }
@@ -114,7 +114,7 @@ pub(crate) struct LastOfFilter;
 
 impl LastOfFilter {
     /// The position in such a state.
-    pub fn position(state: &State) -> Option<Position> {
+    pub fn position(state: &ErasedState) -> Option<Position> {
         *state.downcast_ref::<Option<Position>>().expect(OWN_STATE)
     }
 
@@ -129,15 +129,15 @@ impl ErasedDecisionModel for LastOfFilter {
         "the condition of a command"
     }
 
-    fn create(&self, id: &[u8]) -> Option<(State, EventFilter)> {
+    fn create(&self, id: &[u8]) -> Option<(ErasedState, EventFilter)> {
         Some((Box::new(None::<Position>), EventFilter::decode(id).ok()?))
     }
 
-    fn copy(&self, state: &State) -> State {
+    fn copy(&self, state: &ErasedState) -> ErasedState {
         Box::new(Self::position(state))
     }
 
-    fn apply(&self, state: &mut State, event: &RecordedEvent<'_>) -> Result<(), MessageError> {
+    fn apply(&self, state: &mut ErasedState, event: &RecordedEvent<'_>) -> Result<(), MessageError> {
         *state.downcast_mut::<Option<Position>>().expect(OWN_STATE) = Some(event.position);
         Ok(())
     }

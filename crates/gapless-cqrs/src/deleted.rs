@@ -2,7 +2,7 @@
 
 use crate::error::BaseFileError;
 use crate::names::TypeNames;
-use crate::store::{BASE_FOLDER, Base};
+use crate::store::{BASE_FOLDER, BaseFile};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::directory_consistency::is_member;
 use std::path::{Path, PathBuf};
@@ -25,35 +25,35 @@ impl DeletedEvents {
     /// # Errors
     /// The file is damaged, or of another stream or history; or it is missing although the journal of a bus begins
     /// later than at 1.
-    pub fn look(directory: &Path) -> Result<Option<Self>, BaseFileError> {
+    pub fn read(directory: &Path) -> Result<Option<Self>, BaseFileError> {
         Ok(base_in(directory)?.as_ref().map(Self::of))
     }
 
-    /// Like [`DeletedEvents::look`], but checks the whole file.
+    /// Like [`DeletedEvents::read`], but checks the whole file.
     ///
     /// # Errors
-    /// The same as for [`DeletedEvents::look`].
+    /// The same as for [`DeletedEvents::read`].
     pub fn check(directory: &Path) -> Result<Option<Self>, BaseFileError> {
         let Some(base) = base_in(directory)? else { return Ok(None) };
         base.check()?;
         Ok(Some(Self::of(&base)))
     }
 
-    fn of(base: &Base) -> Self {
-        let Base { before, entries, length, .. } = *base;
+    fn of(base: &BaseFile) -> Self {
+        let BaseFile { before, entries, length, .. } = *base;
         Self { before, aggregates: entries, file: base.path.clone(), file_bytes: length }
     }
 }
 
 /// The base file, compared with the journal if that can be read.
-fn base_in(directory: &Path) -> Result<Option<Base>, BaseFileError> {
+fn base_in(directory: &Path) -> Result<Option<BaseFile>, BaseFileError> {
     let layout = StreamLayout::new(directory);
-    let newest = Base::newest(&directory.join(BASE_FOLDER), None)?;
+    let newest = BaseFile::newest(&directory.join(BASE_FOLDER), None)?;
     // The journal of another kind of service may begin anywhere, and that of a member after the state that it has
     // fetched.
     let is_of_bus = || directory.join(TypeNames::FILE_NAME).exists() && !is_member(&layout);
     if (newest.is_some() || is_of_bus())
-        && let Err(error) = Base::beside(&layout.journal(), None)
+        && let Err(error) = BaseFile::next_to(&layout.journal(), None)
         && let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<BaseFileError>())
     {
         return Err(error.clone());
@@ -69,7 +69,7 @@ mod tests {
     fn member_file_is_no_base() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join(BASE_FOLDER), "sealed 0011 12 3\n").unwrap();
-        assert_eq!(DeletedEvents::look(directory.path()).unwrap(), None);
+        assert_eq!(DeletedEvents::read(directory.path()).unwrap(), None);
         assert_eq!(DeletedEvents::check(directory.path()).unwrap(), None);
     }
 }

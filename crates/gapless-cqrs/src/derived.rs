@@ -28,7 +28,7 @@ pub struct DerivedFiles {
 impl DerivedFiles {
     /// Whether there are any in the directory of a stream.
     #[must_use]
-    pub fn are_there(directory: &Path) -> bool {
+    pub fn exist(directory: &Path) -> bool {
         !folders(directory).is_empty()
     }
 
@@ -36,7 +36,7 @@ impl DerivedFiles {
     ///
     /// # Errors
     /// A folder cannot be read.
-    pub fn look(directory: &EventDirectory) -> Result<Option<Self>, EventDirectoryError> {
+    pub fn read(directory: &EventDirectory) -> Result<Option<Self>, EventDirectoryError> {
         let folders = folders(directory.path());
         if folders.is_empty() {
             return Ok(None);

@@ -2,8 +2,8 @@
 //! polls the stream.
 
 use crate::bus::{
-    Accepted, Arrived, Attempts, BusOptions, CommandBus, Completion, Outcome, Queue, Queued, RetryPolicy, SendPolicy,
-    ending_of, read,
+    AcceptedCommand, AnswerResult, Attempts, BusOptions, CommandBus, CommandQueue, Completion, QueuedCommand,
+    RetryPolicy, SendPolicy, WriterAnswer, ending_of, read,
 };
 use crate::draft::Draft;
 use crate::error::{BusError, CommandError};
@@ -11,13 +11,13 @@ use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
 use crate::host::{
-    BusParts, CommandCounters, CommandHostOptions, DeletionError, DeletionReport, HostError, Reading, keeps_everything,
-    parts,
+    BusParts, BusReader, CommandCounters, CommandHostOptions, DeletionError, DeletionReport, HostError, bus_parts,
+    refuse_retention,
 };
 use crate::identity::{Position, TypeKey};
 use crate::interceptor::DispatchInterceptor;
 use crate::model::CommandModel;
-use gapless_engine::{Decided, EmbeddedHost, EngineError, ServiceHost, ServiceHostOptions};
+use gapless_engine::{CommandOutcome, EmbeddedHost, EngineError, ServiceHost, ServiceHostOptions};
 use gapless_message::Message;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -37,30 +37,30 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// [`DirectBus::turn`].
 pub struct DirectBus {
     host: EmbeddedHost,
-    reading: Reading,
-    queue: Arc<Queue>,
+    bus_reader: BusReader,
+    queue: Arc<CommandQueue>,
     bytes: Vec<u8>,
     /// Outcomes of the last commands, by number.
-    slots: Vec<Slot>,
+    slots: Vec<OutcomeSlot>,
     next: u64,
     /// Outcomes for others, each held back until the stream is released up to its sequence.
-    completing: VecDeque<(u64, Outcome, To)>,
+    completing: VecDeque<(u64, AnswerResult, OutcomeReceiver)>,
     polled_by: Option<ThreadId>,
-    is_gone: bool,
+    is_disconnected: bool,
     policy: Option<Arc<SendPolicy>>,
 }
 
-enum To {
+enum OutcomeReceiver {
     Completion(Arc<Completion>),
-    Function(Box<dyn FnOnce(Outcome) + Send>),
+    Function(Box<dyn FnOnce(AnswerResult) + Send>),
 }
 
 /// Outcome of a command, final once the stream is released up to `sequence`.
 #[derive(Default)]
-struct Slot {
+struct OutcomeSlot {
     number: u64,
     sequence: u64,
-    outcome: Option<Outcome>,
+    outcome: Option<AnswerResult>,
 }
 
 /// A command that was sent. Its outcome is kept until [`BusOptions::in_flight_max`] further ones were sent.
@@ -85,16 +85,27 @@ impl DirectBus {
         stream: ServiceHostOptions,
         bus: &BusOptions,
     ) -> Result<Self, HostError> {
-        keeps_everything(&stream)?;
-        let BusParts { released, make_writer, reading } = parts(model, options)?;
+        refuse_retention(&stream)?;
+        let BusParts { released, make_writer, bus_reader } = bus_parts(model, options)?;
         let host = EmbeddedHost::start_transactions(released, make_writer, stream).map_err(HostError::of_start)?;
-        reading.go_on_deleting(host.service());
+        bus_reader.resume_deletion(host.service());
         let in_flight_max = bus.in_flight_max.clamp(1, 1 << 16).next_power_of_two();
-        let queue = Queue::new(in_flight_max, host.waker().clone());
-        let slots = std::iter::repeat_with(Slot::default).take(in_flight_max).collect();
+        let queue = CommandQueue::new(in_flight_max, host.waker().clone());
+        let slots = std::iter::repeat_with(OutcomeSlot::default).take(in_flight_max).collect();
         let (bytes, completing) = (Vec::new(), VecDeque::new());
         let (polled_by, policy) = (None, None);
-        Ok(Self { host, reading, queue, bytes, slots, next: 1, completing, polled_by, is_gone: false, policy })
+        Ok(Self {
+            host,
+            bus_reader,
+            queue,
+            bytes,
+            slots,
+            next: 1,
+            completing,
+            polled_by,
+            is_disconnected: false,
+            policy,
+        })
     }
 
     /// The same bus with an interceptor of all commands of its owner, after those added before. A later turn reports
@@ -115,12 +126,12 @@ impl DirectBus {
         let number = self.next;
         self.next += 1;
         let index = number as usize & (self.slots.len() - 1);
-        while self.slots[index].sequence > self.host.released_sequence() && !self.is_gone {
+        while self.slots[index].sequence > self.host.released_sequence() && !self.is_disconnected {
             self.turn_or_sleep(SLEEP_MAX);
         }
         if self.policy.is_some() {
             let (sequence, outcome) = self.decide_intercepted(&draft);
-            self.slots[index] = Slot { number, sequence, outcome: Some(outcome) };
+            self.slots[index] = OutcomeSlot { number, sequence, outcome: Some(outcome) };
         } else {
             self.slots[index].number = number;
             self.decide_into_slot(index, &draft);
@@ -133,12 +144,12 @@ impl DirectBus {
     pub fn send_then<Command: Message, Reply: Message, Refusal: Message>(
         &mut self,
         draft: Draft<'_, Command, Reply, Refusal>,
-        function: impl FnOnce(Result<Accepted<Reply>, CommandError<Refusal>>) + Send + 'static,
+        function: impl FnOnce(Result<AcceptedCommand<Reply>, CommandError<Refusal>>) + Send + 'static,
     ) {
         let (sequence, outcome) = self.decide_draft(&draft);
         let expected = draft.expected_version();
         let function = Box::new(move |outcome| function(read(outcome, expected)));
-        self.completing.push_back((sequence, outcome, To::Function(function)));
+        self.completing.push_back((sequence, outcome, OutcomeReceiver::Function(function)));
     }
 
     /// Sends a command, and waits for its outcome.
@@ -148,7 +159,7 @@ impl DirectBus {
     pub fn call<Command: Message, Reply: Message, Refusal: Message>(
         &mut self,
         draft: Draft<'_, Command, Reply, Refusal>,
-    ) -> Result<Accepted<Reply>, CommandError<Refusal>> {
+    ) -> Result<AcceptedCommand<Reply>, CommandError<Refusal>> {
         let ticket = self.send(draft);
         self.wait(ticket)
     }
@@ -162,7 +173,7 @@ impl DirectBus {
         &mut self,
         draft: &Draft<'_, Command, Reply, Refusal>,
         retry: RetryPolicy,
-    ) -> Result<Accepted<Reply>, CommandError<Refusal>> {
+    ) -> Result<AcceptedCommand<Reply>, CommandError<Refusal>> {
         let (_, _, identifier, _, headers) = draft.parts();
         let (mut attempts, headers) = (Attempts::new(retry, identifier), headers.cloned().unwrap_or_default());
         loop {
@@ -173,12 +184,12 @@ impl DirectBus {
                     None => _ = self.turn_or_sleep(SLEEP_MAX),
                 }
             };
-            let Some(delay) = attempts.again(&ending_of(&outcome)) else { return read(outcome, ticket.expected) };
+            let Some(delay) = attempts.next_delay(&ending_of(&outcome)) else { return read(outcome, ticket.expected) };
             let until = Instant::now() + delay;
             while let left = until.saturating_duration_since(Instant::now())
                 && !left.is_zero()
             {
-                if self.turn_or_sleep(left) == 0 && self.is_gone {
+                if self.turn_or_sleep(left) == 0 && self.is_disconnected {
                     std::thread::sleep(left);
                 }
             }
@@ -190,19 +201,19 @@ impl DirectBus {
     pub fn take<Reply: Message, Refusal: Message>(
         &mut self,
         ticket: &Ticket<Reply, Refusal>,
-    ) -> Option<Result<Accepted<Reply>, CommandError<Refusal>>> {
+    ) -> Option<Result<AcceptedCommand<Reply>, CommandError<Refusal>>> {
         self.take_outcome(ticket.number).map(|outcome| read(outcome, ticket.expected))
     }
 
     #[inline]
-    fn take_outcome(&mut self, number: u64) -> Option<Outcome> {
+    fn take_outcome(&mut self, number: u64) -> Option<AnswerResult> {
         let index = number as usize & (self.slots.len() - 1);
         let slot = &mut self.slots[index];
         if slot.number != number {
             return Some(Err(BusError::NotKept));
         }
         if slot.sequence > self.host.released_sequence() {
-            return self.is_gone.then_some(Err(BusError::Disconnected));
+            return self.is_disconnected.then_some(Err(BusError::Disconnected));
         }
         Some(slot.outcome.take().unwrap_or(Err(BusError::NotKept)))
     }
@@ -215,7 +226,7 @@ impl DirectBus {
     pub fn wait<Reply: Message, Refusal: Message>(
         &mut self,
         ticket: Ticket<Reply, Refusal>,
-    ) -> Result<Accepted<Reply>, CommandError<Refusal>> {
+    ) -> Result<AcceptedCommand<Reply>, CommandError<Refusal>> {
         loop {
             if let Some(outcome) = self.take(&ticket) {
                 return outcome;
@@ -247,14 +258,14 @@ impl DirectBus {
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
         let service = self.host.service();
-        self.reading.events(service.reader(from.sequence), from, service.progress())
+        self.bus_reader.events(service.reader(from.sequence), from, service.progress())
     }
 
     /// Like [`CommandHost::found_events`](crate::CommandHost::found_events).
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
         let service = self.host.service();
-        self.reading.found_events(filter, from, service.reader(1), service.progress())
+        self.bus_reader.found_events(filter, from, service.reader(1), service.progress())
     }
 
     /// Like [`CommandHost::delete_events_before`](crate::CommandHost::delete_events_before). Blocks the owner while the
@@ -263,16 +274,16 @@ impl DirectBus {
     /// # Errors
     /// The same; commands that the owner has sent and not waited for are not lost.
     pub fn delete_events_before(&mut self, sequence: u64) -> Result<DeletionReport, DeletionError> {
-        let Self { host, reading, .. } = self;
+        let Self { host, bus_reader, .. } = self;
         let reader = EventReader::over(host.service().reader(1), Position::default());
-        let report = reading.write_base(sequence, reader, || host.snapshot())?;
+        let report = bus_reader.write_base(sequence, reader, || host.snapshot())?;
         host.service().delete_journal_before(report.before);
         Ok(report)
     }
 
     #[must_use]
     pub fn counters(&self) -> CommandCounters {
-        self.reading.counters()
+        self.bus_reader.counters()
     }
 
     #[must_use]
@@ -285,7 +296,7 @@ impl DirectBus {
     /// # Errors
     /// The error that made it stop by itself, before or now.
     pub fn stop(mut self) -> Result<u64, HostError> {
-        while !self.is_gone && (self.queue.length() > 0 || !self.completing.is_empty()) {
+        while !self.is_disconnected && (self.queue.length() > 0 || !self.completing.is_empty()) {
             self.turn_or_sleep(SLEEP_MAX);
         }
         self.end();
@@ -313,33 +324,33 @@ impl DirectBus {
     fn decide_draft<Command: Message, Reply, Refusal>(
         &mut self,
         draft: &Draft<'_, Command, Reply, Refusal>,
-    ) -> (u64, Outcome) {
-        if self.policy.is_some() { self.decide_intercepted(draft) } else { self.decide_written(draft) }
+    ) -> (u64, AnswerResult) {
+        if self.policy.is_some() { self.decide_intercepted(draft) } else { self.decide_encoded(draft) }
     }
 
     #[cold]
     fn decide_intercepted<Command: Message, Reply, Refusal>(
         &mut self,
         draft: &Draft<'_, Command, Reply, Refusal>,
-    ) -> (u64, Outcome) {
+    ) -> (u64, AnswerResult) {
         let policy = self.policy.clone().unwrap_or_default();
         let (dispatched, asked) = policy.before(draft);
         let (sequence, outcome) = match asked {
-            Ok(()) => self.decide_written(&draft.changed(dispatched.identifier, &dispatched.headers)),
+            Ok(()) => self.decide_encoded(&draft.changed(dispatched.identifier, &dispatched.headers)),
             Err(outcome) => (0, outcome),
         };
-        let told = outcome.clone();
-        let tell = move |outcome: Outcome| policy.after(&dispatched, &outcome);
-        self.completing.push_back((sequence, told, To::Function(Box::new(tell))));
+        let reported = outcome.clone();
+        let report = move |outcome: AnswerResult| policy.after(&dispatched, &outcome);
+        self.completing.push_back((sequence, reported, OutcomeReceiver::Function(Box::new(report))));
         (sequence, outcome)
     }
 
     #[inline]
-    fn decide_written<Command: Message, Reply, Refusal>(
+    fn decide_encoded<Command: Message, Reply, Refusal>(
         &mut self,
         draft: &Draft<'_, Command, Reply, Refusal>,
-    ) -> (u64, Outcome) {
-        self.with_written(draft, |bus, written| match written {
+    ) -> (u64, AnswerResult) {
+        self.with_encoded(draft, |bus, written| match written {
             Ok(bytes) => bus.decide(draft.command_key(), bytes),
             Err(reason) => (0, Err(BusError::NotSent(reason))),
         })
@@ -352,7 +363,7 @@ impl DirectBus {
         index: usize,
         draft: &Draft<'_, Command, Reply, Refusal>,
     ) {
-        self.with_written(draft, |bus, written| match written {
+        self.with_encoded(draft, |bus, written| match written {
             Ok(bytes) => bus.decide_bytes_into_slot(index, draft.command_key(), bytes),
             Err(reason) => {
                 let slot = &mut bus.slots[index];
@@ -363,7 +374,7 @@ impl DirectBus {
 
     /// Encodes a command and runs `decide`, then the commands that were queued meanwhile.
     #[inline]
-    fn with_written<Command: Message, Reply, Refusal, T>(
+    fn with_encoded<Command: Message, Reply, Refusal, T>(
         &mut self,
         draft: &Draft<'_, Command, Reply, Refusal>,
         decide: impl FnOnce(&mut Self, Result<&[u8], String>) -> T,
@@ -385,9 +396,9 @@ impl DirectBus {
         // Written in place: a wide load of a value just stored in parts would stall until the stores have reached the
         // cache.
         let (sequence, outcome) = match host.command(command.0, bytes) {
-            Ok(Some(Decided { last_sequence, reply })) => {
+            Ok(Some(CommandOutcome { last_sequence, reply })) => {
                 slot.sequence = last_sequence;
-                if let Some(accepted) = reply.ok().and_then(Arrived::accepted) {
+                if let Some(accepted) = reply.ok().and_then(WriterAnswer::accepted) {
                     slot.outcome = Some(Ok(accepted));
                 } else {
                     slot.outcome = Some(outcome_of(reply));
@@ -395,29 +406,29 @@ impl DirectBus {
                 return;
             }
             Ok(None) => self.decide(command, bytes),
-            Err(error) => (0, Err(self.not_decided(error))),
+            Err(error) => (0, Err(self.fail_undecided(error))),
         };
         let slot = &mut self.slots[index];
         (slot.sequence, slot.outcome) = (sequence, Some(outcome));
     }
 
     /// Decides a command. Returns its outcome, and the sequence up to which the stream has to be released for it.
-    fn decide(&mut self, command: TypeKey, bytes: &[u8]) -> (u64, Outcome) {
+    fn decide(&mut self, command: TypeKey, bytes: &[u8]) -> (u64, AnswerResult) {
         loop {
             let error = match self.host.command(command.0, bytes) {
-                Ok(Some(Decided { last_sequence, reply })) => return (last_sequence, outcome_of(reply)),
+                Ok(Some(CommandOutcome { last_sequence, reply })) => return (last_sequence, outcome_of(reply)),
                 Ok(None) => match self.host.turn_or_sleep(SLEEP_MAX) {
                     Ok(_) => continue,
                     Err(error) => error,
                 },
                 Err(error) => error,
             };
-            return (0, Err(self.not_decided(error)));
+            return (0, Err(self.fail_undecided(error)));
         }
     }
 
     #[cold]
-    fn not_decided(&mut self, error: EngineError) -> BusError {
+    fn fail_undecided(&mut self, error: EngineError) -> BusError {
         if let EngineError::Option { reason, .. } = error {
             return BusError::NotSent(reason);
         }
@@ -429,9 +440,9 @@ impl DirectBus {
     fn run_queued(&mut self) -> usize {
         let waiting = self.queue.length();
         for _ in 0..waiting {
-            let Some(Queued { command, bytes, completion }) = self.queue.take() else { break };
+            let Some(QueuedCommand { command, bytes, completion }) = self.queue.take() else { break };
             let (sequence, outcome) = self.decide(command, &bytes);
-            self.completing.push_back((sequence, outcome, To::Completion(completion)));
+            self.completing.push_back((sequence, outcome, OutcomeReceiver::Completion(completion)));
         }
         waiting
     }
@@ -440,8 +451,8 @@ impl DirectBus {
     fn complete(&mut self) -> usize {
         let released = self.host.released_sequence();
         let mut count = 0;
-        while let Some((_, outcome, to)) = self.completing.pop_front_if(|(sequence, ..)| *sequence <= released) {
-            to.give(outcome);
+        while let Some((_, outcome, receiver)) = self.completing.pop_front_if(|(sequence, ..)| *sequence <= released) {
+            receiver.deliver(outcome);
             count += 1;
         }
         count
@@ -449,7 +460,7 @@ impl DirectBus {
 
     #[cold]
     fn fail(&mut self, error: &EngineError) {
-        if !self.is_gone {
+        if !self.is_disconnected {
             tracing::warn!("the bus is gone: {error}");
             self.end();
         }
@@ -457,22 +468,22 @@ impl DirectBus {
 
     /// Ends all commands. Those not known to be released get no outcome.
     fn end(&mut self) {
-        self.is_gone = true;
+        self.is_disconnected = true;
         self.complete();
         for queued in self.queue.end() {
-            To::Completion(queued.completion).give(Err(BusError::Disconnected));
+            OutcomeReceiver::Completion(queued.completion).deliver(Err(BusError::Disconnected));
         }
-        for (_, _, to) in self.completing.drain(..) {
-            to.give(Err(BusError::Disconnected));
+        for (_, _, receiver) in self.completing.drain(..) {
+            receiver.deliver(Err(BusError::Disconnected));
         }
     }
 }
 
 #[inline]
-fn outcome_of(reply: Result<&[u8], &str>) -> Outcome {
+fn outcome_of(reply: Result<&[u8], &str>) -> AnswerResult {
     match reply {
-        Ok(reply) => Arrived::read(reply),
-        Err(text) => Ok(Arrived::Failed(text.to_owned())),
+        Ok(reply) => WriterAnswer::read(reply),
+        Err(text) => Ok(WriterAnswer::Failed(text.to_owned())),
     }
 }
 
@@ -482,10 +493,10 @@ impl Drop for DirectBus {
     }
 }
 
-impl To {
-    fn give(self, outcome: Outcome) {
+impl OutcomeReceiver {
+    fn deliver(self, outcome: AnswerResult) {
         match self {
-            Self::Completion(completion) => completion.arrive_now(outcome),
+            Self::Completion(completion) => completion.deliver_now(outcome),
             Self::Function(function) => function(outcome),
         }
     }

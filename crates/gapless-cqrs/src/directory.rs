@@ -2,11 +2,11 @@
 //! or those of a stopped one. Read-only.
 
 use crate::event_filter::EventFilter;
-use crate::events::{Advanced, EventReader, ReadError, RecordedTransaction};
+use crate::events::{AdvanceResult, EventReader, ReadError, RecordedTransaction};
 use crate::identity::{AggregateId as _, IdForm, Position, TypeKey};
 use crate::names::{MessageRole, TypeNames};
-use crate::store::{INDEX_FOLDER, IndexKey, LookError, Search, StoredIndex};
-use crate::stored_frames::{StoredFrames, Writing};
+use crate::store::{FilterSearch, INDEX_FOLDER, IndexKey, ScanError, StoredIndex};
+use crate::stored_frames::{JournalWriterState, StoredFrames};
 use crate::transaction::RecordedEvent;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::directory_consistency::is_member;
@@ -118,18 +118,20 @@ impl EventDirectory {
         let is_empty = JournalReader::open_complete(layout.journal())?.last_sequence()? == 0;
         let until = Instant::now() + START_AWAITED;
         loop {
-            let writing = Writing::look(&layout);
+            let writing = JournalWriterState::read(&layout);
             match writing.map_err(|error| EventDirectoryError::System { path: layout.journal(), error })? {
-                Writing::Nobody | Writing::Released(1..) => break,
+                JournalWriterState::NoWriter | JournalWriterState::Released(1..) => break,
                 // An empty stream, or a host that is still reading its earlier frames.
-                Writing::Released(0) if is_empty || Instant::now() >= until => break,
-                Writing::Silent(holder) if Instant::now() >= until => {
+                JournalWriterState::Released(0) if is_empty || Instant::now() >= until => break,
+                JournalWriterState::Silent(holder) if Instant::now() >= until => {
                     return Err(not_of_bus(format!("{holder} runs there, and has no command bus")));
                 }
-                Writing::Unknown(holder) if Instant::now() >= until => {
+                JournalWriterState::Unknown(holder) if Instant::now() >= until => {
                     return Err(EventDirectoryError::NotStarted { directory: directory.to_owned(), holder });
                 }
-                Writing::Released(0) | Writing::Unknown(_) | Writing::Silent(_) => std::thread::sleep(PAUSE),
+                JournalWriterState::Released(0) | JournalWriterState::Unknown(_) | JournalWriterState::Silent(_) => {
+                    std::thread::sleep(PAUSE)
+                }
             }
         }
         let (names, names_error) = match TypeNames::read(&layout.root().join(TypeNames::FILE_NAME)) {
@@ -241,8 +243,8 @@ impl EventDirectory {
     pub(crate) fn index(&self, reader: &mut EventReader) -> Result<StoredIndex, EventDirectoryError> {
         let path = self.layout.root().join(INDEX_FOLDER);
         StoredIndex::open(&path, reader).map_err(|error| match error {
-            LookError::System(error) => EventDirectoryError::System { path, error },
-            LookError::Stream(error) => error.into(),
+            ScanError::System(error) => EventDirectoryError::System { path, error },
+            ScanError::Stream(error) => error.into(),
         })
     }
 
@@ -270,7 +272,7 @@ impl EventDirectory {
         let mut found_by = None;
         if let Some(filter) = selection.filters.iter().cloned().reduce(EventFilter::and) {
             let index = self.index(&mut reader)?;
-            found_by = (index.last_sequence() > 0).then(|| (Search::new(&filter), index));
+            found_by = (index.last_sequence() > 0).then(|| (FilterSearch::new(&filter), index));
         }
         let begin = match selection.from {
             Position { sequence: 0, .. } => Position { sequence: reader.first_held()?, ordinal: 0 },
@@ -453,7 +455,7 @@ pub struct SelectedTransactions {
     selection: Selection,
     reader: EventReader,
     /// The index, until all its positions are read.
-    found_by: Option<(Search, StoredIndex)>,
+    found_by: Option<(FilterSearch, StoredIndex)>,
     /// Position after the last one found.
     next: Position,
     is_over: bool,
@@ -471,7 +473,7 @@ impl SelectedTransactions {
             return Ok(None);
         }
         self.find()?;
-        if !matches!(self.reader.advance(usize::MAX)?, Advanced::Transaction) {
+        if !matches!(self.reader.advance(usize::MAX)?, AdvanceResult::Transaction) {
             return Ok(None);
         }
         let transaction = self.reader.transaction()?;

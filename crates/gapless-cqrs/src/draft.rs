@@ -1,6 +1,6 @@
 //! [`Draft`]: a command to be sent.
 
-use crate::envelope::{Condition, Envelope};
+use crate::envelope::{CommandEnvelope, Condition};
 use crate::event_filter::EventFilter;
 use crate::identifiers::time_ordered_identifier;
 use crate::identity::{AggregateId, ID_LENGTH_MAX, Position, TypeKey};
@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 #[must_use = "a bus sends it"]
 pub struct Draft<'a, Command, Reply, Refusal> {
     aggregate: TypeKey,
-    id: Id,
+    id: EncodedId,
     command: &'a Command,
     identifier: Option<u128>,
     expected_version: Option<u64>,
@@ -24,12 +24,12 @@ pub struct Draft<'a, Command, Reply, Refusal> {
 
 /// Encoded identifier of an aggregate, with its length even if it is too long to be stored.
 #[derive(Clone, Copy)]
-struct Id {
+struct EncodedId {
     bytes: [u8; ID_LENGTH_MAX],
     length: usize,
 }
 
-impl Id {
+impl EncodedId {
     /// `None` if it is too long.
     #[inline]
     fn get(&self) -> Option<&[u8]> {
@@ -41,7 +41,7 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
     pub(crate) fn new(aggregate: TypeKey, id: Option<&impl AggregateId>, command: &'a Command) -> Self {
         let mut draft = Self {
             aggregate,
-            id: Id { bytes: [0; ID_LENGTH_MAX], length: 0 },
+            id: EncodedId { bytes: [0; ID_LENGTH_MAX], length: 0 },
             command,
             identifier: None,
             expected_version: None,
@@ -79,8 +79,8 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
     /// Expects no event of a filter after a position; else the command ends as
     /// [`CommandError::ConditionFailed`](crate::CommandError::ConditionFailed). Made for decisions outside of the bus,
     /// by events read up to [`FoundEvents::read_through`](crate::FoundEvents::read_through).
-    pub const fn only_if_none(mut self, filter: &'a EventFilter, behind: Position) -> Self {
-        self.condition = Some((filter, behind));
+    pub const fn only_if_none(mut self, filter: &'a EventFilter, after: Position) -> Self {
+        self.condition = Some((filter, after));
         self
     }
 
@@ -134,13 +134,13 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
             );
         }
         let filter = self.condition.map(|(filter, _)| encoded(filter)).transpose()?;
-        Envelope {
+        CommandEnvelope {
             aggregate: self.aggregate,
             command: self.command_key(),
             version: Command::VERSION,
             identifier: self.identifier,
             expected_version: self.expected_version,
-            condition: self.condition.zip(filter.as_deref()).map(|((_, behind), filter)| Condition { behind, filter }),
+            condition: self.condition.zip(filter.as_deref()).map(|((_, after), filter)| Condition { after, filter }),
             metadata: &[],
             id,
             payload: &[],

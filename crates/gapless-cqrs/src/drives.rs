@@ -3,9 +3,9 @@
 use crate::identity::ID_LENGTH_MAX;
 use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler, TransferRefusal};
 use crate::{
-    Accepted, Aggregate as _, BusError, BusOptions, CommandBus, CommandCounters, CommandError, CommandHandler,
-    CommandHost, CommandHostOptions, CommandModel, DirectBus, Draft, EventReader, Message, Position, RetryPolicy, Stop,
-    TypeKey, Work,
+    AcceptedCommand, Aggregate as _, BusError, BusOptions, CommandBus, CommandCounters, CommandError, CommandHandler,
+    CommandHost, CommandHostOptions, CommandModel, DirectBus, Draft, EventReader, HandlerContext, HandlerError,
+    Message, Position, RetryPolicy, TypeKey,
 };
 use gapless_engine::ServiceHostOptions;
 use gapless_testkit::random::rounds;
@@ -68,13 +68,13 @@ trait Drive: Sized {
     fn call<C: Message, R: Message, F: Message>(
         &mut self,
         draft: Draft<'_, C, R, F>,
-    ) -> Result<Accepted<R>, CommandError<F>>;
+    ) -> Result<AcceptedCommand<R>, CommandError<F>>;
 
     /// Sends all of them before waiting for the first.
     fn call_all<C: Message, R: Message, F: Message>(
         &mut self,
         drafts: Vec<Draft<'_, C, R, F>>,
-    ) -> Vec<Result<Accepted<R>, CommandError<F>>>;
+    ) -> Vec<Result<AcceptedCommand<R>, CommandError<F>>>;
 
     fn events(&self, from: Position) -> EventReader;
 
@@ -84,7 +84,7 @@ trait Drive: Sized {
 }
 
 /// A bus whose handles a test uses.
-trait Handles: Sized {
+trait HandleDrive: Sized {
     fn start(model: CommandModel) -> (Self, CommandBus);
 
     /// A reader of all events. May be called once.
@@ -108,16 +108,16 @@ impl Drive for Pipelined {
     fn call<C: Message, R: Message, F: Message>(
         &mut self,
         draft: Draft<'_, C, R, F>,
-    ) -> Result<Accepted<R>, CommandError<F>> {
+    ) -> Result<AcceptedCommand<R>, CommandError<F>> {
         self.bus.call(draft)
     }
 
     fn call_all<C: Message, R: Message, F: Message>(
         &mut self,
         drafts: Vec<Draft<'_, C, R, F>>,
-    ) -> Vec<Result<Accepted<R>, CommandError<F>>> {
+    ) -> Vec<Result<AcceptedCommand<R>, CommandError<F>>> {
         let pending: Vec<_> = drafts.into_iter().map(|draft| self.bus.send(draft)).collect();
-        pending.into_iter().map(crate::Pending::wait).collect()
+        pending.into_iter().map(crate::PendingOutcome::wait).collect()
     }
 
     fn events(&self, from: Position) -> EventReader {
@@ -136,7 +136,7 @@ impl Drive for Pipelined {
     }
 }
 
-impl Handles for Pipelined {
+impl HandleDrive for Pipelined {
     fn start(model: CommandModel) -> (Self, CommandBus) {
         let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
         let bus = host.bus(&BusOptions::default()).unwrap();
@@ -163,14 +163,14 @@ impl Drive for Direct {
     fn call<C: Message, R: Message, F: Message>(
         &mut self,
         draft: Draft<'_, C, R, F>,
-    ) -> Result<Accepted<R>, CommandError<F>> {
+    ) -> Result<AcceptedCommand<R>, CommandError<F>> {
         self.0.call(draft)
     }
 
     fn call_all<C: Message, R: Message, F: Message>(
         &mut self,
         drafts: Vec<Draft<'_, C, R, F>>,
-    ) -> Vec<Result<Accepted<R>, CommandError<F>>> {
+    ) -> Vec<Result<AcceptedCommand<R>, CommandError<F>>> {
         let tickets: Vec<_> = drafts.into_iter().map(|draft| self.0.send(draft)).collect();
         tickets.into_iter().map(|ticket| self.0.wait(ticket)).collect()
     }
@@ -199,7 +199,7 @@ struct DirectPolled {
     events: Option<EventReader>,
 }
 
-impl Handles for DirectPolled {
+impl HandleDrive for DirectPolled {
     fn start(model: CommandModel) -> (Self, CommandBus) {
         let options = (CommandHostOptions::default(), ServiceHostOptions::in_memory());
         let mut direct = DirectBus::start(model, options.0, options.1, &BusOptions { in_flight_max: 64 }).unwrap();
@@ -333,7 +333,7 @@ fn restart_keeps_aggregates_and_ids<D: Drive>() {
     assert_eq!(balance, 12);
 }
 
-fn threads_get_their_own_outcomes<H: Handles>() {
+fn threads_get_their_own_outcomes<H: HandleDrive>() {
     let (host, bus) = H::start(model());
     let threads: Vec<_> = (0..8_u64)
         .map(|id| {
@@ -355,7 +355,7 @@ fn threads_get_their_own_outcomes<H: Handles>() {
     host.stop();
 }
 
-fn outcome_is_awaited_or_called_back<H: Handles>() {
+fn outcome_is_awaited_or_called_back<H: HandleDrive>() {
     let (host, bus) = H::start(model());
     gapless_agent::block_on::block_on(async {
         assert_eq!(bus.send(Account::command(&1, &AccountCommand::Open)).await.unwrap().version, 1);
@@ -466,7 +466,7 @@ impl CommandHandler for DepositTwiceHandler {
     type Reply = ();
     type Refusal = ();
 
-    fn handle(&self, command: DepositTwice, work: &mut Work<'_>) -> Result<(), Stop<()>> {
+    fn handle(&self, command: DepositTwice, work: &mut HandlerContext<'_>) -> Result<(), HandlerError<()>> {
         work.execute::<Account>(&1, AccountCommand::Deposit(1)).map_err(|undone| undone.refuse(|_| ()))?;
         let bus = self.bus.get().unwrap();
         let outcomes = Arc::clone(&self.outcomes);
@@ -477,11 +477,11 @@ impl CommandHandler for DepositTwiceHandler {
         assert_eq!(called, Err(CommandError::Bus(BusError::CalledInHandler)));
         let waited = bus.send(Account::command(&2, &AccountCommand::Deposit(0))).wait();
         assert_eq!(waited, Err(CommandError::Bus(BusError::CalledInHandler)));
-        if command.refuses { Err(Stop::Refused(())) } else { Ok(()) }
+        if command.refuses { Err(HandlerError::Refused(())) } else { Ok(()) }
     }
 }
 
-fn handler_commands_follow_its_own<H: Handles>() {
+fn handler_commands_follow_its_own<H: HandleDrive>() {
     let (bus_of_handler, outcomes) = (Arc::new(OnceLock::new()), Outcomes::default());
     let handler = DepositTwiceHandler { bus: Arc::clone(&bus_of_handler), outcomes: Arc::clone(&outcomes) };
     let (host, bus) = H::start(CommandModel::new().aggregate::<Account>().handler(handler));

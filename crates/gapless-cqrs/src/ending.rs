@@ -1,13 +1,13 @@
-//! [`Ending`]: the outcome of a command without its types, for interceptors and retry policies.
+//! [`CommandOutcome`]: the outcome of a command without its types, for interceptors and retry policies.
 
-use crate::envelope::{Answer, Answered};
+use crate::envelope::{AnswerKind, CommandAnswer};
 use crate::error::BusError;
 use crate::identity::Position;
 
 /// The outcome of a command without its types. [`CommandError`](crate::CommandError) explains each case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ending<'a> {
+pub enum CommandOutcome<'a> {
     /// The events are in the stream.
     Accepted {
         /// Position of the first event; without events, the position that it would have.
@@ -42,24 +42,24 @@ pub enum Ending<'a> {
     Bus(&'a BusError),
 }
 
-impl<'a> Ending<'a> {
-    pub(crate) fn of_answer<Bytes: AsRef<[u8]>>(answer: &'a Answer<Bytes>) -> Self {
+impl<'a> CommandOutcome<'a> {
+    pub(crate) fn of_answer<Bytes: AsRef<[u8]>>(answer: &'a CommandAnswer<Bytes>) -> Self {
         let text = || std::str::from_utf8(answer.rest.as_ref()).unwrap_or("its reason cannot be read");
-        match answer.answered {
-            Answered::Accepted => {
+        match answer.kind {
+            AnswerKind::Accepted => {
                 Self::Accepted { position: answer.position, events: answer.events, version: answer.aggregate_version }
             }
-            Answered::Refused => Self::Refused,
-            Answered::NotFound => Self::NotFound,
-            Answered::AlreadyExists => Self::AlreadyExists,
-            Answered::Conflict => Self::Conflict { found: answer.aggregate_version },
-            Answered::ConditionFailed => Self::ConditionFailed(Position {
+            AnswerKind::Refused => Self::Refused,
+            AnswerKind::NotFound => Self::NotFound,
+            AnswerKind::AlreadyExists => Self::AlreadyExists,
+            AnswerKind::Conflict => Self::Conflict { found: answer.aggregate_version },
+            AnswerKind::ConditionFailed => Self::ConditionFailed(Position {
                 sequence: answer.position.sequence,
                 ordinal: answer.aggregate_version as u16,
             }),
-            Answered::IdentifierReused => Self::IdentifierReused,
-            Answered::Quarantined => Self::Quarantined(text()),
-            Answered::Intercepted => Self::Intercepted(text()),
+            AnswerKind::IdentifierReused => Self::IdentifierReused,
+            AnswerKind::Quarantined => Self::Quarantined(text()),
+            AnswerKind::Intercepted => Self::Intercepted(text()),
         }
     }
 

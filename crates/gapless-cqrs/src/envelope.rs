@@ -3,7 +3,7 @@
 //! ```text
 //! command                                             answer
 //!   0  u8   version, 1                                  0  u8   version, 1
-//!   1  u8   flags: 1 identifier, 2 expected version,    1  u8   outcome, as `Answered` says
+//!   1  u8   flags: 1 identifier, 2 expected version,    1  u8   outcome, as `AnswerKind` says
 //!           4 condition
 //!   2  u16  version of the command's type               2  u16  version of the type of reply or refusal
 //!   4  u32  key of the aggregate's type; 0 without      4  u32  key of the type of reply or refusal; 0 without
@@ -34,13 +34,13 @@ const ANSWER_HEAD_LENGTH: usize = 32;
 /// Condition that the stream has no event of a filter after a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Condition<'a> {
-    pub behind: Position,
+    pub after: Position,
     pub filter: &'a [u8],
 }
 
 /// A decoded command that borrows its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Envelope<'a> {
+pub(crate) struct CommandEnvelope<'a> {
     /// [`TypeKey::NONE`] for a handler's command.
     pub aggregate: TypeKey,
     pub command: TypeKey,
@@ -57,8 +57,8 @@ pub(crate) struct Envelope<'a> {
 impl<'a> Condition<'a> {
     #[cold]
     fn write(&self, into: &mut Vec<u8>) {
-        into.extend_from_slice(&self.behind.sequence.to_le_bytes());
-        into.extend_from_slice(&self.behind.ordinal.to_le_bytes());
+        into.extend_from_slice(&self.after.sequence.to_le_bytes());
+        into.extend_from_slice(&self.after.ordinal.to_le_bytes());
         into.extend_from_slice(&(self.filter.len() as u16).to_le_bytes());
         into.extend_from_slice(self.filter);
     }
@@ -69,11 +69,11 @@ impl<'a> Condition<'a> {
         let ordinal = fields.u16("a condition's position")?;
         let length = fields.u16("the length of a filter")?;
         let filter = fields.bytes(length.into(), "a filter")?;
-        Ok(Self { behind: Position { sequence, ordinal }, filter })
+        Ok(Self { after: Position { sequence, ordinal }, filter })
     }
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> CommandEnvelope<'a> {
     /// Encodes the command with other headers.
     ///
     /// # Errors
@@ -161,7 +161,7 @@ pub(crate) fn change_identifier(command: &mut [u8], identifier: u128) {
 /// Kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Answered {
+pub(crate) enum AnswerKind {
     /// The events are in the stream; the handler's reply follows.
     Accepted = 0,
     /// Refused by the application; its refusal follows.
@@ -182,8 +182,8 @@ pub(crate) enum Answered {
 
 /// A decoded answer, which borrows or owns its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer<Bytes> {
-    pub answered: Answered,
+pub(crate) struct CommandAnswer<Bytes> {
+    pub kind: AnswerKind,
     /// Type of the message in `rest`; [`TypeKey::NONE`] if that is no message.
     pub message: TypeKey,
     pub message_version: u32,
@@ -195,18 +195,18 @@ pub(crate) struct Answer<Bytes> {
     pub rest: Bytes,
 }
 
-impl<'a> Answer<&'a [u8]> {
+impl<'a> CommandAnswer<&'a [u8]> {
     /// A copy that owns its bytes, usually none.
     #[inline]
-    pub fn owned(&self) -> Answer<Vec<u8>> {
-        let Self { answered, message, message_version, position, aggregate_version, events, rest } = *self;
-        Answer { answered, message, message_version, position, aggregate_version, events, rest: rest.to_vec() }
+    pub fn owned(&self) -> CommandAnswer<Vec<u8>> {
+        let Self { kind, message, message_version, position, aggregate_version, events, rest } = *self;
+        CommandAnswer { kind, message, message_version, position, aggregate_version, events, rest: rest.to_vec() }
     }
 
     #[inline]
     pub fn write(&self, into: &mut Vec<u8>) {
         let mut head = [0; ANSWER_HEAD_LENGTH];
-        (head[0], head[1]) = (VERSION, self.answered as u8);
+        (head[0], head[1]) = (VERSION, self.kind as u8);
         head[2..4].copy_from_slice(&(self.message_version as u16).to_le_bytes());
         head[4..8].copy_from_slice(&self.message.0.to_le_bytes());
         head[8..16].copy_from_slice(&self.position.sequence.to_le_bytes());
@@ -224,16 +224,16 @@ impl<'a> Answer<&'a [u8]> {
     pub fn read(bytes: &'a [u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
         let head: &[u8; ANSWER_HEAD_LENGTH] = fields.head("the head of an answer")?;
-        let answered = match head[1] {
-            0 => Answered::Accepted,
-            1 => Answered::Refused,
-            2 => Answered::NotFound,
-            3 => Answered::AlreadyExists,
-            4 => Answered::Conflict,
-            5 => Answered::IdentifierReused,
-            6 => Answered::Quarantined,
-            7 => Answered::ConditionFailed,
-            8 => Answered::Intercepted,
+        let kind = match head[1] {
+            0 => AnswerKind::Accepted,
+            1 => AnswerKind::Refused,
+            2 => AnswerKind::NotFound,
+            3 => AnswerKind::AlreadyExists,
+            4 => AnswerKind::Conflict,
+            5 => AnswerKind::IdentifierReused,
+            6 => AnswerKind::Quarantined,
+            7 => AnswerKind::ConditionFailed,
+            8 => AnswerKind::Intercepted,
             _ => return Err(FieldError::Value { what: "what has become of a command" }),
         };
         if head[0] != VERSION {
@@ -242,7 +242,7 @@ impl<'a> Answer<&'a [u8]> {
         let (message, message_version) = (TypeKey(u32_at(head, 4)), u16_at(head, 2).into());
         let position = Position { sequence: u64_at(head, 8), ordinal: 0 };
         let (aggregate_version, events) = (u64_at(head, 16), u32_at(head, 24));
-        Ok(Self { answered, message, message_version, position, aggregate_version, events, rest: fields.rest() })
+        Ok(Self { kind, message, message_version, position, aggregate_version, events, rest: fields.rest() })
     }
 }
 
@@ -252,14 +252,14 @@ mod tests {
 
     #[test]
     fn command_round_trips() {
-        let behind = Position { sequence: 1 << 40, ordinal: 3 };
-        let condition = Some(Condition { behind, filter: b"filter" });
+        let after = Position { sequence: 1 << 40, ordinal: 3 };
+        let condition = Some(Condition { after, filter: b"filter" });
         let identifiers = [(None, None), (Some(u128::MAX), None), (Some(1), Some(2))];
         let conditions = [None, condition];
         for ((identifier, expected_version), condition) in
             identifiers.into_iter().flat_map(|identifiers| conditions.map(|condition| (identifiers, condition)))
         {
-            let envelope = Envelope {
+            let envelope = CommandEnvelope {
                 aggregate: TypeKey::of("account"),
                 command: TypeKey::of("Deposit"),
                 version: 3,
@@ -278,17 +278,17 @@ mod tests {
             assert_eq!(written, Ok(()));
             let head_length = bytes.len();
             bytes.extend_from_slice(envelope.payload);
-            assert_eq!(Envelope::read(&bytes), Ok(envelope));
-            (0..head_length).for_each(|cut| assert!(Envelope::read(&bytes[..cut]).is_err(), "cut at {cut}"));
+            assert_eq!(CommandEnvelope::read(&bytes), Ok(envelope));
+            (0..head_length).for_each(|cut| assert!(CommandEnvelope::read(&bytes[..cut]).is_err(), "cut at {cut}"));
             let headers = Headers::default().with("a", "b");
             let mut other = envelope.with_headers(&headers).unwrap();
             change_identifier(&mut other, 77);
-            let read = Envelope::read(&other).unwrap();
+            let read = CommandEnvelope::read(&other).unwrap();
             assert_eq!(Headers::decode(read.metadata), Some(headers));
-            assert_eq!(Envelope { metadata: b"meta", identifier, ..read }, envelope);
+            assert_eq!(CommandEnvelope { metadata: b"meta", identifier, ..read }, envelope);
             assert_eq!(read.identifier, identifier.map(|_| 77));
             bytes[0] = 2;
-            assert!(Envelope::read(&bytes).is_err());
+            assert!(CommandEnvelope::read(&bytes).is_err());
         }
     }
 
@@ -298,15 +298,16 @@ mod tests {
             let mut bytes = vec![1, code];
             bytes.resize(ANSWER_HEAD_LENGTH, 7);
             bytes.push(9);
-            let Ok(answer) = Answer::read(&bytes) else {
+            let Ok(answer) = CommandAnswer::read(&bytes) else {
                 assert_eq!(code, 9);
                 continue;
             };
-            assert_eq!((answer.answered as u8, answer.rest, answer.events), (code, &[9][..], 0x0707_0707));
+            assert_eq!((answer.kind as u8, answer.rest, answer.events), (code, &[9][..], 0x0707_0707));
             let mut written = Vec::new();
             answer.write(&mut written);
-            assert_eq!(Answer::read(&written), Ok(answer));
-            (0..ANSWER_HEAD_LENGTH).for_each(|cut| assert!(Answer::read(&bytes[..cut]).is_err(), "cut at {cut}"));
+            assert_eq!(CommandAnswer::read(&written), Ok(answer));
+            (0..ANSWER_HEAD_LENGTH)
+                .for_each(|cut| assert!(CommandAnswer::read(&bytes[..cut]).is_err(), "cut at {cut}"));
         }
     }
 }

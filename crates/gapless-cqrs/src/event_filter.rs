@@ -36,18 +36,18 @@ const COMPARED_MAX: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventFilter {
     /// An event matches if it has all parts of one alternative. Parts are sorted.
-    alternatives: BTreeSet<Vec<Part>>,
+    alternatives: BTreeSet<Vec<FilterPart>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Part {
+pub(crate) enum FilterPart {
     Aggregate(TypeKey, Vec<u8>),
     Tag(String, Vec<u8>),
     Type(TypeKey),
 }
 
 impl EventFilter {
-    fn of(part: Part) -> Self {
+    fn of(part: FilterPart) -> Self {
         Self { alternatives: BTreeSet::from([vec![part]]) }
     }
 
@@ -55,7 +55,7 @@ impl EventFilter {
     #[must_use]
     pub fn tag(name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = cut_tag(name.as_ref(), value.as_ref());
-        Self::of(Part::Tag(name.to_owned(), value.to_vec()))
+        Self::of(FilterPart::Tag(name.to_owned(), value.to_vec()))
     }
 
     /// Events of a type.
@@ -69,19 +69,19 @@ impl EventFilter {
     pub fn of_aggregate(aggregate: TypeKey, id: impl Into<Vec<u8>>) -> Self {
         let id = id.into();
         if id.len() > ID_LENGTH_MAX {
-            return Self::of_nothing();
+            return Self::none();
         }
-        Self::of(Part::Aggregate(aggregate, id))
+        Self::of(FilterPart::Aggregate(aggregate, id))
     }
 
-    pub(crate) const fn of_nothing() -> Self {
+    pub(crate) const fn none() -> Self {
         Self { alternatives: BTreeSet::new() }
     }
 
     /// Events of the type with this key.
     #[must_use]
     pub fn of_type(event: TypeKey) -> Self {
-        Self::of(Part::Type(event))
+        Self::of(FilterPart::Type(event))
     }
 
     /// Events that match either filter.
@@ -98,7 +98,7 @@ impl EventFilter {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let both = self.alternatives.iter().flat_map(|mine| {
-            let with = |theirs: &Vec<Part>| in_order(mine.iter().chain(theirs).cloned().collect());
+            let with = |theirs: &Vec<FilterPart>| sorted_parts(mine.iter().chain(theirs).cloned().collect());
             other.alternatives.iter().map(with)
         });
         Self { alternatives: both.collect() }
@@ -110,20 +110,20 @@ impl EventFilter {
         if self.alternatives.len() <= COMPARED_MAX {
             return self.alternatives.iter().any(|parts| parts.iter().all(|part| part.has(event)));
         }
-        let tags = event.tags().map(|(name, value)| Part::Tag(name.to_owned(), value.to_vec()));
-        let others = [Part::Aggregate(event.aggregate, event.id.to_vec()), Part::Type(event.event)];
-        self.has_behind(&mut Vec::new(), &in_order(tags.chain(others).collect()))
+        let tags = event.tags().map(|(name, value)| FilterPart::Tag(name.to_owned(), value.to_vec()));
+        let others = [FilterPart::Aggregate(event.aggregate, event.id.to_vec()), FilterPart::Type(event.event)];
+        self.has_alternative_after(&mut Vec::new(), &sorted_parts(tags.chain(others).collect()))
     }
 
     /// Whether there is an alternative of `first` and some of these parts. Alternatives with the same first parts are
     /// adjacent.
-    fn has_behind(&self, first: &mut Vec<Part>, parts: &[Part]) -> bool {
-        let mut nearest = self.alternatives.range::<[Part], _>((Bound::Included(&first[..]), Bound::Unbounded));
+    fn has_alternative_after(&self, first: &mut Vec<FilterPart>, parts: &[FilterPart]) -> bool {
+        let mut nearest = self.alternatives.range::<[FilterPart], _>((Bound::Included(&first[..]), Bound::Unbounded));
         match nearest.next() {
             Some(found) if found == first => true,
             Some(found) if found.starts_with(first) => parts.iter().enumerate().any(|(at, part)| {
                 first.push(part.clone());
-                let has = self.has_behind(first, &parts[at + 1..]);
+                let has = self.has_alternative_after(first, &parts[at + 1..]);
                 first.pop();
                 has
             }),
@@ -131,7 +131,7 @@ impl EventFilter {
         }
     }
 
-    pub(crate) const fn alternatives(&self) -> &BTreeSet<Vec<Part>> {
+    pub(crate) const fn alternatives(&self) -> &BTreeSet<Vec<FilterPart>> {
         &self.alternatives
     }
 
@@ -162,9 +162,9 @@ impl EventFilter {
         for _ in 0..fields.u8("the alternatives of a filter")? {
             let mut parts = Vec::new();
             for _ in 0..fields.u8("the parts of a filter")? {
-                parts.push(Part::decode(&mut fields)?);
+                parts.push(FilterPart::decode(&mut fields)?);
             }
-            alternatives.insert(in_order(parts));
+            alternatives.insert(sorted_parts(parts));
         }
         match fields.rest() {
             [] => Ok(Self { alternatives }),
@@ -174,7 +174,7 @@ impl EventFilter {
 }
 
 /// Sorts parts, and drops duplicates.
-fn in_order(mut parts: Vec<Part>) -> Vec<Part> {
+fn sorted_parts(mut parts: Vec<FilterPart>) -> Vec<FilterPart> {
     parts.sort_unstable();
     parts.dedup();
     parts
@@ -186,7 +186,7 @@ pub(crate) fn cut_tag<'a>(name: &'a str, value: &'a [u8]) -> (&'a str, &'a [u8])
     (&name[..name.floor_char_boundary(most)], &value[..value.len().min(most)])
 }
 
-impl Part {
+impl FilterPart {
     fn has(&self, event: &RecordedEvent<'_>) -> bool {
         match self {
             Self::Aggregate(aggregate, id) => event.aggregate == *aggregate && *event.id == **id,

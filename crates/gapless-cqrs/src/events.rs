@@ -3,10 +3,10 @@
 use crate::error::IndexFileError;
 use crate::identity::Position;
 use crate::open_readers::{OpenReaders, ReaderPosition};
-use crate::origin::{Cause, Origin};
+use crate::origin::{Cause, CommandOrigin};
 use crate::stored_frames::StoredFrames;
 use crate::transaction::{CommandIdentity, EventCursor, RecordedEvent, RecordedEvents, has_events};
-use gapless_agent::progress::{Progress, Waited};
+use gapless_agent::progress::{ProgressCounter, WaitResult};
 use gapless_client::ClientError;
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_engine::transaction_service::changes_of;
@@ -64,11 +64,11 @@ pub enum ReadError {
 /// one down. At the end it returns `None`, and continues once there are more events, for which [`EventReader::wait`]
 /// waits.
 pub struct EventReader {
-    frames: Frames,
+    frames: FrameSource,
     bytes: Vec<u8>,
     /// Length of the encoded events, at the end of `bytes`.
     changes_length: usize,
-    first: First,
+    first: TransactionHead,
     /// Events before this position are skipped.
     from: Position,
     /// Time of the last frame read.
@@ -78,20 +78,20 @@ pub struct EventReader {
     /// Position that deletions must not pass.
     position: Option<ReaderPosition>,
     /// Progress of the host's stream, to wait for.
-    progress: Option<Arc<Progress>>,
+    progress: Option<Arc<ProgressCounter>>,
 }
 
 /// Polling interval for the journal of another process, which wakes no one here.
-const STORED_LOOK: Duration = Duration::from_millis(10);
+const STORED_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-enum Frames {
+enum FrameSource {
     /// A stream of this process.
     Live(Box<ReplayMerge>),
     /// The journal of a directory.
     Stored(Box<StoredFrames>),
 }
 
-impl Frames {
+impl FrameSource {
     #[inline]
     fn read(&mut self) -> Result<ReplayRead<'_>, ClientError> {
         match self {
@@ -117,7 +117,7 @@ impl Frames {
 }
 
 #[derive(Clone, Copy, Default)]
-struct First {
+struct TransactionHead {
     sequence: u64,
     time_ns: u64,
     session: u64,
@@ -173,8 +173,8 @@ impl<'a> RecordedTransaction<'a> {
         headers
     }
 
-    const fn origin(&self) -> Origin<'a> {
-        Origin { session: self.session, number: self.number, metadata: self.events.encoded_headers() }
+    const fn origin(&self) -> CommandOrigin<'a> {
+        CommandOrigin { session: self.session, number: self.number, metadata: self.events.encoded_headers() }
     }
 
     /// Next event; `None` after the last.
@@ -198,20 +198,20 @@ fn unreadable(sequence: u64, error: &FieldError) -> ReadError {
 
 impl EventReader {
     pub(crate) fn over(frames: ReplayMerge, from: Position) -> Self {
-        Self::of(Frames::Live(Box::new(frames)), from)
+        Self::of(FrameSource::Live(Box::new(frames)), from)
     }
 
     /// Reads the journal of a directory, from its first frame on.
     pub(crate) fn stored(frames: StoredFrames) -> Self {
-        Self::of(Frames::Stored(Box::new(frames)), Position::default())
+        Self::of(FrameSource::Stored(Box::new(frames)), Position::default())
     }
 
-    const fn of(frames: Frames, from: Position) -> Self {
+    const fn of(frames: FrameSource, from: Position) -> Self {
         Self {
             frames,
             bytes: Vec::new(),
             changes_length: 0,
-            first: First { sequence: 0, time_ns: 0, session: 0, number: 0 },
+            first: TransactionHead { sequence: 0, time_ns: 0, session: 0, number: 0 },
             from,
             last_time_ns: 0,
             is_between_transactions: true,
@@ -221,12 +221,12 @@ impl EventReader {
     }
 
     /// Sets the progress by which the reader waits.
-    pub(crate) fn waiting_by(self, progress: Arc<Progress>) -> Self {
+    pub(crate) fn with_progress(self, progress: Arc<ProgressCounter>) -> Self {
         Self { progress: Some(progress), ..self }
     }
 
     /// Blocks the deletion of events that the reader has not read.
-    pub(crate) fn open_among(mut self, readers: &OpenReaders) -> Self {
+    pub(crate) fn registered_in(mut self, readers: &OpenReaders) -> Self {
         self.position = Some(readers.open(self.next_sequence()));
         self
     }
@@ -234,16 +234,16 @@ impl EventReader {
     /// First sequence that the stream still holds.
     pub(crate) fn first_held(&self) -> Result<u64, ReadError> {
         Ok(match &self.frames {
-            Frames::Live(frames) => frames.first_held()?,
-            Frames::Stored(frames) => frames.first_held()?,
+            FrameSource::Live(frames) => frames.first_held()?,
+            FrameSource::Stored(frames) => frames.first_held()?,
         })
     }
 
     /// Last sequence that can be read now.
     pub(crate) fn released_sequence(&self) -> u64 {
         match &self.frames {
-            Frames::Live(frames) => frames.released_sequence(),
-            Frames::Stored(frames) => frames.released_sequence(),
+            FrameSource::Live(frames) => frames.released_sequence(),
+            FrameSource::Stored(frames) => frames.released_sequence(),
         }
     }
 
@@ -272,9 +272,9 @@ impl EventReader {
     }
 
     /// Closes the files of the journal until the next read.
-    pub(crate) fn let_journal_go(&mut self) {
-        if let Frames::Live(frames) = &mut self.frames {
-            frames.let_journal_go();
+    pub(crate) fn close_journal(&mut self) {
+        if let FrameSource::Live(frames) = &mut self.frames {
+            frames.close_journal();
         }
     }
 
@@ -292,8 +292,8 @@ impl EventReader {
     /// skips.
     pub fn next_transaction(&mut self) -> Result<Option<RecordedTransaction<'_>>, ReadError> {
         match self.advance(usize::MAX)? {
-            Advanced::Transaction => self.transaction().map(Some),
-            Advanced::Frames | Advanced::End => Ok(None),
+            AdvanceResult::Transaction => self.transaction().map(Some),
+            AdvanceResult::Frames | AdvanceResult::End => Ok(None),
         }
     }
 
@@ -312,17 +312,17 @@ impl EventReader {
     /// Like [`EventReader::wait`], for a sequence.
     pub(crate) fn wait_for(&mut self, sequence: u64, timeout: Duration) -> Result<bool, ReadError> {
         let frames = match &mut self.frames {
-            Frames::Live(frames) if sequence <= frames.released_sequence() => return Ok(true),
-            Frames::Live(_) => {
+            FrameSource::Live(frames) if sequence <= frames.released_sequence() => return Ok(true),
+            FrameSource::Live(_) => {
                 let progress = self.progress.as_ref().expect("a reader that an application has is its host's");
                 return match progress.wait_for(sequence, timeout) {
-                    Waited::Reached => Ok(true),
-                    Waited::TimedOut => Ok(false),
-                    Waited::Ended if sequence <= self.released_sequence() => Ok(true),
-                    Waited::Ended => Err(ClientError::Closed.into()),
+                    WaitResult::Reached => Ok(true),
+                    WaitResult::TimedOut => Ok(false),
+                    WaitResult::Ended if sequence <= self.released_sequence() => Ok(true),
+                    WaitResult::Ended => Err(ClientError::Closed.into()),
                 };
             }
-            Frames::Stored(frames) => frames,
+            FrameSource::Stored(frames) => frames,
         };
         let begun = Instant::now();
         loop {
@@ -333,24 +333,24 @@ impl EventReader {
             if left.is_zero() {
                 return Ok(false);
             }
-            std::thread::sleep(left.min(STORED_LOOK));
+            std::thread::sleep(left.min(STORED_POLL_INTERVAL));
         }
     }
 
     /// Advances to the next transaction with events, over `frames_max` frames at most.
-    pub(crate) fn advance(&mut self, frames_max: usize) -> Result<Advanced, ReadError> {
+    pub(crate) fn advance(&mut self, frames_max: usize) -> Result<AdvanceResult, ReadError> {
         let mut changes_length = 0;
-        let advanced = self.go_on(frames_max, |bytes, first, whole| {
+        let advanced = self.read_until(frames_max, |bytes, first, whole| {
             bytes.extend_from_slice(whole.unwrap_or_default());
             let changes = changes_of(bytes).map_err(|reason| first.unreadable(reason))?;
             changes_length = changes.map_or(0, <[u8]>::len);
             // A refused command may have only its identifier there.
-            Ok(if changes.is_some_and(has_events) { Found::Transaction } else { Found::Nothing })
+            Ok(if changes.is_some_and(has_events) { FrameStep::Transaction } else { FrameStep::Nothing })
         });
         self.changes_length = changes_length;
         if let Some(position) = &self.position {
             position.set(match advanced {
-                Ok(Advanced::Transaction) => self.first.sequence,
+                Ok(AdvanceResult::Transaction) => self.first.sequence,
                 _ => self.frames.sequence(),
             });
         }
@@ -364,9 +364,9 @@ impl EventReader {
         mut visit: impl FnMut(&RecordedEvent<'_>),
     ) -> Result<bool, ReadError> {
         let from = self.from;
-        let advanced = self.go_on(frames_max, |bytes, first, whole| {
+        let advanced = self.read_until(frames_max, |bytes, first, whole| {
             let changes = changes_of(whole.unwrap_or(bytes)).map_err(|reason| first.unreadable(reason))?;
-            let Some(changes) = changes.filter(|changes| has_events(changes)) else { return Ok(Found::Nothing) };
+            let Some(changes) = changes.filter(|changes| has_events(changes)) else { return Ok(FrameStep::Nothing) };
             let unreadable = |error: FieldError| first.unreadable(error.to_string());
             let mut events = RecordedEvents::read(first.sequence, changes).map_err(unreadable)?;
             while let Some(event) = events.next_event().map_err(unreadable)? {
@@ -374,17 +374,17 @@ impl EventReader {
                     visit(&event);
                 }
             }
-            Ok(Found::Nothing)
+            Ok(FrameStep::Nothing)
         });
         self.changes_length = 0;
         if let Some(position) = &self.position {
             position.set(self.frames.sequence());
         }
-        Ok(!matches!(advanced?, Advanced::End))
+        Ok(!matches!(advanced?, AdvanceResult::End))
     }
 
     #[cold]
-    fn unread(&self, error: ClientError) -> ReadError {
+    fn read_error(&self, error: ClientError) -> ReadError {
         let sequence = self.frames.sequence();
         match self.first_held() {
             Ok(first) if sequence < first => ReadError::Deleted { sequence, first },
@@ -395,16 +395,16 @@ impl EventReader {
     /// Reads frames until `take` accepts a transaction, `frames_max` at most. `take` gets the transaction's bytes:
     /// borrowed if it is one frame, else collected in the vector, which is empty otherwise.
     #[inline(always)]
-    fn go_on(
+    fn read_until(
         &mut self,
         frames_max: usize,
-        mut take: impl FnMut(&mut Vec<u8>, &First, Option<&[u8]>) -> Result<Found, ReadError>,
-    ) -> Result<Advanced, ReadError> {
+        mut take: impl FnMut(&mut Vec<u8>, &TransactionHead, Option<&[u8]>) -> Result<FrameStep, ReadError>,
+    ) -> Result<AdvanceResult, ReadError> {
         for _ in 0..frames_max {
             let frame = match self.frames.read() {
                 Ok(ReplayRead::Frame(frame)) => frame,
-                Ok(ReplayRead::Empty) => return Ok(Advanced::End),
-                Err(error) => return Err(self.unread(error)),
+                Ok(ReplayRead::Empty) => return Ok(AdvanceResult::End),
+                Err(error) => return Err(self.read_error(error)),
             };
             let fragment = frame.fragment();
             (self.last_time_ns, self.is_between_transactions) = (frame.timestamp_ns(), fragment.is_last());
@@ -413,7 +413,7 @@ impl EventReader {
             }
             if fragment.index == 0 {
                 self.bytes.clear();
-                self.first = First {
+                self.first = TransactionHead {
                     sequence: frame.sequence(),
                     time_ns: frame.timestamp_ns(),
                     session: frame.session(),
@@ -430,11 +430,11 @@ impl EventReader {
                 }
                 take(&mut self.bytes, &self.first, None)?
             };
-            if matches!(found, Found::Transaction) {
-                return Ok(Advanced::Transaction);
+            if matches!(found, FrameStep::Transaction) {
+                return Ok(AdvanceResult::Transaction);
             }
         }
-        Ok(Advanced::Frames)
+        Ok(AdvanceResult::Frames)
     }
 
     pub(crate) const fn found_sequence(&self) -> u64 {
@@ -463,26 +463,26 @@ impl EventReader {
     }
 
     pub(crate) fn transaction(&self) -> Result<RecordedTransaction<'_>, ReadError> {
-        let First { sequence, time_ns, session, number } = self.first;
+        let TransactionHead { sequence, time_ns, session, number } = self.first;
         let changes = &self.bytes[self.bytes.len() - self.changes_length..];
         let events = RecordedEvents::read(sequence, changes).map_err(|error| unreadable(sequence, &error))?;
         Ok(RecordedTransaction { sequence, time_ns, session, number, from: self.from, events })
     }
 }
 
-impl First {
+impl TransactionHead {
     #[cold]
     fn unreadable(&self, reason: String) -> ReadError {
         ReadError::Transaction { sequence: self.sequence, reason }
     }
 }
 
-enum Found {
+enum FrameStep {
     Transaction,
     Nothing,
 }
 
-pub(crate) enum Advanced {
+pub(crate) enum AdvanceResult {
     Transaction,
     Frames,
     /// All released frames are read.

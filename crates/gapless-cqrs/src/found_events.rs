@@ -1,14 +1,14 @@
 //! [`FoundEvents`]: reads the events of a filter by the index.
 
 use crate::event_filter::EventFilter;
-use crate::events::{Advanced, EventReader, ReadError, RecordedTransaction};
+use crate::events::{AdvanceResult, EventReader, ReadError, RecordedTransaction};
 use crate::identity::Position;
 use crate::open_readers::{OpenReaders, ReaderPosition};
-use crate::store::{IndexKey, Search};
+use crate::store::{FilterSearch, IndexKey};
 use crate::transaction::{EventCursor, RecordedEvent};
 use std::time::Duration;
 
-pub(crate) trait Positions: Send {
+pub(crate) trait PositionSource: Send {
     /// Last sequence up to which the index is complete: all frames released by now.
     ///
     /// # Errors
@@ -25,20 +25,20 @@ pub(crate) trait Positions: Send {
     fn deleted_before(&self) -> u64;
 
     /// Number of rebuilds. During a rebuild positions may be missing.
-    fn times_made(&self) -> u64;
+    fn rebuilds(&self) -> u64;
 }
 
 /// Reads the events of a filter in the order of the stream, from a position on. At the end it returns `None`, and
 /// continues once there are more.
 pub struct FoundEvents {
     filter: EventFilter,
-    search: Search,
-    positions: Box<dyn Positions>,
+    search: FilterSearch,
+    positions: Box<dyn PositionSource>,
     reader: EventReader,
     /// Later positions are not looked up yet.
     through: u64,
-    /// [`Positions::times_made`] from before `through` was read.
-    times_made: u64,
+    /// [`PositionSource::rebuilds`] from before `through` was read.
+    rebuilds: u64,
     next: Position,
     /// Sequence of the reader's transaction, and a cursor in it.
     read_sequence: Option<u64>,
@@ -51,19 +51,19 @@ impl FoundEvents {
     pub(crate) fn new(
         filter: EventFilter,
         from: Position,
-        positions: Box<dyn Positions>,
+        positions: Box<dyn PositionSource>,
         reader: EventReader,
         readers: &OpenReaders,
     ) -> Self {
-        let (search, position) = (Search::new(&filter), readers.open(from.sequence));
-        let times_made = positions.times_made();
+        let (search, position) = (FilterSearch::new(&filter), readers.open(from.sequence));
+        let rebuilds = positions.rebuilds();
         Self {
             filter,
             search,
             positions,
             reader,
             through: 0,
-            times_made,
+            rebuilds,
             next: from,
             read_sequence: None,
             cursor: EventCursor::default(),
@@ -97,9 +97,9 @@ impl FoundEvents {
             if self.next.sequence < first {
                 return Err(ReadError::Deleted { sequence: self.next.sequence, first });
             }
-            let times_made = self.positions.times_made();
-            if std::mem::replace(&mut self.times_made, times_made) != times_made {
-                (self.search, self.through) = (Search::new(&self.filter), 0);
+            let rebuilds = self.positions.rebuilds();
+            if std::mem::replace(&mut self.rebuilds, rebuilds) != rebuilds {
+                (self.search, self.through) = (FilterSearch::new(&self.filter), 0);
                 continue;
             }
             let found = found?;
@@ -132,7 +132,7 @@ impl FoundEvents {
                 }
                 (self.read_sequence, self.cursor) = (None, EventCursor::default());
                 match self.reader.advance(usize::MAX)? {
-                    Advanced::Transaction if self.reader.found_sequence() == position.sequence => {}
+                    AdvanceResult::Transaction if self.reader.found_sequence() == position.sequence => {}
                     // Indexed frames are released, so the event must be there.
                     _ => return Err(ReadError::NotThere(position)),
                 }

@@ -1,6 +1,6 @@
 //! [`CommandHandler`]: decides on commands that span aggregates, in one transaction.
 
-use crate::aggregate::{Aggregate, Circumstances, MessageType};
+use crate::aggregate::{Aggregate, DecisionContext, MessageTypeId};
 use crate::decision_model::{DecisionModel, TypedDecisionModel};
 use crate::draft::Draft;
 use crate::identity::{AggregateId, ID_LENGTH_MAX, TypeKey};
@@ -25,7 +25,11 @@ pub trait CommandHandler: Send + 'static {
     ///
     /// # Errors
     /// A refusal, which drops all changes; or an error of `work`, passed on by `?`.
-    fn handle(&self, command: Self::Command, work: &mut Work<'_>) -> Result<Self::Reply, Stop<Self::Refusal>>;
+    fn handle(
+        &self,
+        command: Self::Command,
+        work: &mut HandlerContext<'_>,
+    ) -> Result<Self::Reply, HandlerError<Self::Refusal>>;
 
     /// A command, ready to be sent on a bus.
     fn command(command: &Self::Command) -> Draft<'_, Self::Command, Self::Reply, Self::Refusal> {
@@ -35,14 +39,14 @@ pub trait CommandHandler: Send + 'static {
 
 /// The reason why a handler stops.
 #[derive(Debug)]
-pub enum Stop<Refusal> {
+pub enum HandlerError<Refusal> {
     /// The handler refuses.
     Refused(Refusal),
     /// `work` cannot go on.
     Interrupted(Interruption),
 }
 
-impl<Refusal> From<Interruption> for Stop<Refusal> {
+impl<Refusal> From<Interruption> for HandlerError<Refusal> {
     fn from(interruption: Interruption) -> Self {
         Self::Interrupted(interruption)
     }
@@ -51,13 +55,13 @@ impl<Refusal> From<Interruption> for Stop<Refusal> {
 /// The reason why `work` cannot go on; to be passed on by `?`. A handler that ignores it only delays the end: the
 /// command has no effect.
 #[derive(Debug)]
-pub struct Interruption(pub(crate) Interrupted);
+pub struct Interruption(pub(crate) InterruptionReason);
 
 /// Contents of [`Interruption`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Interrupted {
+pub(crate) enum InterruptionReason {
     /// The aggregate has to be loaded first.
-    Cold,
+    NotInMemory,
     /// The aggregate cannot be loaded from its events, for this reason.
     Quarantined(String),
     /// The model does not know the aggregate, or an identifier or value cannot be encoded or decoded.
@@ -66,7 +70,7 @@ pub(crate) enum Interrupted {
 
 /// The reason why an aggregate did not accept a command of a handler.
 #[derive(Debug)]
-pub enum Undone<Refusal> {
+pub enum ExecuteError<Refusal> {
     /// The aggregate refuses. The handler may go on without it.
     Refused(Refusal),
     /// The aggregate does not exist, and the command needs an existing one.
@@ -77,62 +81,75 @@ pub enum Undone<Refusal> {
     Interrupted(Interruption),
 }
 
-impl<Refusal> Undone<Refusal> {
+impl<Refusal> ExecuteError<Refusal> {
     /// Converts it to the handler's own refusal, to be passed on by `?`; an interruption stays one. `refusal` gets
     /// `None` if the aggregate is missing, or exists already.
-    pub fn refuse<Own>(self, refusal: impl FnOnce(Option<Refusal>) -> Own) -> Stop<Own> {
+    pub fn refuse<Own>(self, refusal: impl FnOnce(Option<Refusal>) -> Own) -> HandlerError<Own> {
         match self {
-            Self::Refused(refused) => Stop::Refused(refusal(Some(refused))),
-            Self::NotFound | Self::AlreadyExists => Stop::Refused(refusal(None)),
-            Self::Interrupted(interruption) => Stop::Interrupted(interruption),
+            Self::Refused(refused) => HandlerError::Refused(refusal(Some(refused))),
+            Self::NotFound | Self::AlreadyExists => HandlerError::Refused(refusal(None)),
+            Self::Interrupted(interruption) => HandlerError::Interrupted(interruption),
         }
     }
 }
 
 /// Context of a handler.
-pub struct Work<'a> {
-    pub(crate) circumstances: Circumstances<'a>,
+pub struct HandlerContext<'a> {
+    pub(crate) context: DecisionContext<'a>,
     pub(crate) workspace: &'a mut dyn Workspace,
 }
 
 /// Key and name of a type of aggregates.
-pub(crate) type Named = (TypeKey, &'static str);
+pub(crate) type AggregateTypeRef = (TypeKey, &'static str);
 
-/// The writer's side of [`Work`].
+/// The writer's side of [`HandlerContext`].
 pub(crate) trait Workspace {
     /// State of an aggregate after all changes of the transaction; `None` if it has no events.
-    fn state(&mut self, aggregate: Named, id: &[u8]) -> Result<Option<&(dyn Any + Send)>, Interrupted>;
+    fn state(
+        &mut self,
+        aggregate: AggregateTypeRef,
+        id: &[u8],
+    ) -> Result<Option<&(dyn Any + Send)>, InterruptionReason>;
 
     /// Runs the aggregate's decision on a command, an `Option` of its command's type.
-    fn execute(&mut self, aggregate: Named, id: &[u8], command: &mut dyn Any) -> Result<(), Unexecuted>;
+    fn execute(
+        &mut self,
+        aggregate: AggregateTypeRef,
+        id: &[u8],
+        command: &mut dyn Any,
+    ) -> Result<(), ErasedExecuteError>;
 
     /// Adds an event of an aggregate, an `Option` of its event's type.
-    fn emit(&mut self, aggregate: Named, id: &[u8], event: &mut dyn Any) -> Result<(), Interrupted>;
+    fn emit(&mut self, aggregate: AggregateTypeRef, id: &[u8], event: &mut dyn Any) -> Result<(), InterruptionReason>;
 
     /// Adds an event without an aggregate, or fails if it cannot be encoded.
-    fn record(&mut self, event: MessageType, payload: Result<Vec<u8>, MessageError>) -> Result<(), Interrupted>;
+    fn record(
+        &mut self,
+        event: MessageTypeId,
+        payload: Result<Vec<u8>, MessageError>,
+    ) -> Result<(), InterruptionReason>;
 
     /// Tags the event that was added last.
     fn tag(&mut self, name: &str, value: &[u8]);
 
     /// State of a decision model after all changes of the transaction.
-    fn read(&mut self, model: (TypeId, &'static str), id: &[u8]) -> Result<&(dyn Any + Send), Interrupted>;
+    fn read(&mut self, model: (TypeId, &'static str), id: &[u8]) -> Result<&(dyn Any + Send), InterruptionReason>;
 }
 
-/// [`Undone`] without types.
+/// [`ExecuteError`] without types.
 #[derive(Debug)]
-pub(crate) enum Unexecuted {
+pub(crate) enum ErasedExecuteError {
     Refused(Vec<u8>),
     NotFound,
     AlreadyExists,
-    Interrupted(Interrupted),
+    Interrupted(InterruptionReason),
 }
 
-impl<'a> Work<'a> {
+impl<'a> HandlerContext<'a> {
     /// Further input of the handler.
     #[must_use]
-    pub const fn circumstances(&self) -> &Circumstances<'a> {
-        &self.circumstances
+    pub const fn context(&self) -> &DecisionContext<'a> {
+        &self.context
     }
 
     /// State of an aggregate after all changes of the handler; `None` if it has no events.
@@ -141,7 +158,7 @@ impl<'a> Work<'a> {
     /// The aggregate is not loaded yet, or cannot be; to be passed on.
     pub fn state<A: Aggregate>(&mut self, id: &A::Id) -> Result<Option<&A>, Interruption> {
         let (mut bytes, aggregate) = ([0; ID_LENGTH_MAX], (const { TypeKey::of(A::NAME) }, A::NAME));
-        let state = self.workspace.state(aggregate, written(id, &mut bytes)).map_err(Interruption)?;
+        let state = self.workspace.state(aggregate, encode_id(id, &mut bytes)).map_err(Interruption)?;
         Ok(state.map(|state| state.downcast_ref().expect("a state is of its aggregate's type")))
     }
 
@@ -150,27 +167,27 @@ impl<'a> Work<'a> {
     /// # Errors
     /// A refusal, or an aggregate that is missing or exists already: it is unchanged, and the handler may go on. An
     /// interruption is to be passed on.
-    pub fn execute<A: Aggregate>(&mut self, id: &A::Id, command: A::Command) -> Result<(), Undone<A::Refusal>> {
+    pub fn execute<A: Aggregate>(&mut self, id: &A::Id, command: A::Command) -> Result<(), ExecuteError<A::Refusal>> {
         let (mut bytes, aggregate) = ([0; ID_LENGTH_MAX], (const { TypeKey::of(A::NAME) }, A::NAME));
-        let executed = self.workspace.execute(aggregate, written(id, &mut bytes), &mut Some(command));
+        let executed = self.workspace.execute(aggregate, encode_id(id, &mut bytes), &mut Some(command));
         executed.map_err(|unexecuted| match unexecuted {
-            Unexecuted::Refused(bytes) => match A::Refusal::decode(&bytes) {
-                Ok(refusal) => Undone::Refused(refusal),
-                Err(error) => Undone::Interrupted(Interruption(unreadable(&error))),
+            ErasedExecuteError::Refused(bytes) => match A::Refusal::decode(&bytes) {
+                Ok(refusal) => ExecuteError::Refused(refusal),
+                Err(error) => ExecuteError::Interrupted(Interruption(unreadable(&error))),
             },
-            Unexecuted::NotFound => Undone::NotFound,
-            Unexecuted::AlreadyExists => Undone::AlreadyExists,
-            Unexecuted::Interrupted(interrupted) => Undone::Interrupted(Interruption(interrupted)),
+            ErasedExecuteError::NotFound => ExecuteError::NotFound,
+            ErasedExecuteError::AlreadyExists => ExecuteError::AlreadyExists,
+            ErasedExecuteError::Interrupted(interrupted) => ExecuteError::Interrupted(Interruption(interrupted)),
         })
     }
 
     /// Adds an event of an aggregate, decided by the handler itself.
     ///
     /// # Errors
-    /// The same as for [`Work::state`].
+    /// The same as for [`HandlerContext::state`].
     pub fn emit<A: Aggregate>(&mut self, id: &A::Id, event: A::Event) -> Result<EventTags<'_>, Interruption> {
         let (mut bytes, aggregate) = ([0; ID_LENGTH_MAX], (const { TypeKey::of(A::NAME) }, A::NAME));
-        self.workspace.emit(aggregate, written(id, &mut bytes), &mut Some(event)).map_err(Interruption)?;
+        self.workspace.emit(aggregate, encode_id(id, &mut bytes), &mut Some(event)).map_err(Interruption)?;
         Ok(EventTags(&mut *self.workspace))
     }
 
@@ -182,7 +199,7 @@ impl<'a> Work<'a> {
     pub fn record<E: Message>(&mut self, event: &E) -> Result<EventTags<'_>, Interruption> {
         let mut payload = Vec::new();
         let encoded = event.encode(&mut payload).map(|()| payload);
-        self.workspace.record(MessageType::of::<E>(), encoded).map_err(Interruption)?;
+        self.workspace.record(MessageTypeId::of::<E>(), encoded).map_err(Interruption)?;
         Ok(EventTags(&mut *self.workspace))
     }
 
@@ -194,7 +211,7 @@ impl<'a> Work<'a> {
     pub fn read<M: DecisionModel>(&mut self, id: &M::Id) -> Result<&M, Interruption> {
         let mut bytes = [0; ID_LENGTH_MAX];
         let model = (TypedDecisionModel::<M>::id(), std::any::type_name::<M>());
-        let read = self.workspace.read(model, written(id, &mut bytes)).map_err(Interruption)?;
+        let read = self.workspace.read(model, encode_id(id, &mut bytes)).map_err(Interruption)?;
         Ok(read.downcast_ref().expect("a state is of its model's type"))
     }
 }
@@ -211,13 +228,13 @@ impl EventTags<'_> {
 }
 
 /// Encodes an identifier; one that is too long becomes invalid bytes.
-fn written<'a>(id: &impl AggregateId, bytes: &'a mut [u8; ID_LENGTH_MAX]) -> &'a [u8] {
+fn encode_id<'a>(id: &impl AggregateId, bytes: &'a mut [u8; ID_LENGTH_MAX]) -> &'a [u8] {
     match id.write(bytes) {
         Ok(length) => &bytes[..length],
         Err(_) => &[0xff; ID_LENGTH_MAX + 1],
     }
 }
 
-fn unreadable(error: &MessageError) -> Interrupted {
-    Interrupted::Impossible(format!("its refusal cannot be read: {error}"))
+fn unreadable(error: &MessageError) -> InterruptionReason {
+    InterruptionReason::Impossible(format!("its refusal cannot be read: {error}"))
 }

@@ -1,7 +1,7 @@
 //! Tells whether the current thread runs a command handler, and keeps the commands that it has sent until its own is
 //! released.
 
-use crate::origin::Origin;
+use crate::origin::CommandOrigin;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,27 +9,27 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 thread_local! {
     static IS_HANDLING: Cell<bool> = const { Cell::new(false) };
-    static SENT: RefCell<Vec<Sent>> = const { RefCell::new(Vec::new()) };
+    static SENT: RefCell<Vec<FollowUp>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A command sent by a handler; called with the handler's own command if that was accepted.
-pub(crate) type Sent = Box<dyn FnOnce(Option<&Origin<'_>>) + Send>;
+pub(crate) type FollowUp = Box<dyn FnOnce(Option<&CommandOrigin<'_>>) + Send>;
 
 /// Commands sent by the handler of an accepted command.
-struct Behind {
+struct FollowUps {
     sequence: u64,
     session: u64,
     number: u64,
     metadata: Box<[u8]>,
-    sent: Vec<Sent>,
+    sent: Vec<FollowUp>,
 }
 
 /// Commands to be sent once those of their handlers are released: before that they may be truncated.
 #[derive(Default)]
-pub(crate) struct SentBehind {
+pub(crate) struct FollowUpQueue {
     /// Approximate: whether there are any.
     has_any: AtomicBool,
-    waiting: Mutex<VecDeque<Behind>>,
+    waiting: Mutex<VecDeque<FollowUps>>,
 }
 
 #[inline]
@@ -38,41 +38,44 @@ pub(crate) fn is_handling() -> bool {
 }
 
 #[inline]
-pub(crate) fn within<T>(handler: impl FnOnce() -> T) -> T {
-    struct Ends;
-    impl Drop for Ends {
+pub(crate) fn run_handler<T>(handler: impl FnOnce() -> T) -> T {
+    struct HandlingGuard;
+    impl Drop for HandlingGuard {
         fn drop(&mut self) {
             IS_HANDLING.set(false);
         }
     }
     IS_HANDLING.set(true);
-    let _ends = Ends;
+    let _guard = HandlingGuard;
     handler()
 }
 
 /// Queues a command to follow the one being handled.
-pub(crate) fn send_behind(sent: Sent) {
+pub(crate) fn send_after_handler(sent: FollowUp) {
     SENT.with_borrow_mut(|all| all.push(sent));
 }
 
 /// Settles the queued commands, once it is known whether the handled one is accepted. `accepted` returns its sequence
 /// and origin.
 #[inline]
-pub(crate) fn settle<'a>(behind: &SentBehind, accepted: impl FnOnce() -> Option<(u64, Origin<'a>)>) {
+pub(crate) fn settle_follow_ups<'a>(
+    follow_ups: &FollowUpQueue,
+    accepted: impl FnOnce() -> Option<(u64, CommandOrigin<'a>)>,
+) {
     if !SENT.with_borrow(Vec::is_empty) {
-        behind.settle(accepted());
+        follow_ups.settle(accepted());
     }
 }
 
-impl SentBehind {
+impl FollowUpQueue {
     #[cold]
-    fn settle(&self, accepted: Option<(u64, Origin<'_>)>) {
+    fn settle(&self, accepted: Option<(u64, CommandOrigin<'_>)>) {
         let sent = SENT.take();
-        let Some((sequence, Origin { session, number, metadata })) = accepted else {
+        let Some((sequence, CommandOrigin { session, number, metadata })) = accepted else {
             return sent.into_iter().for_each(|sent| sent(None));
         };
         let metadata = metadata.into();
-        self.lock().push_back(Behind { sequence, session, number, metadata, sent });
+        self.lock().push_back(FollowUps { sequence, session, number, metadata, sent });
         // Release: pairs with `released`, which runs after the release of the command.
         self.has_any.store(true, Ordering::Release);
     }
@@ -89,14 +92,14 @@ impl SentBehind {
     fn send(&self, released: u64) {
         loop {
             let mut waiting = self.lock();
-            let Some(Behind { session, number, metadata, sent, .. }) =
-                waiting.pop_front_if(|behind| behind.sequence <= released)
+            let Some(FollowUps { session, number, metadata, sent, .. }) =
+                waiting.pop_front_if(|follow_ups| follow_ups.sequence <= released)
             else {
                 self.has_any.store(!waiting.is_empty(), Ordering::Release);
                 return;
             };
             drop(waiting);
-            let origin = Origin { session, number, metadata: &metadata };
+            let origin = CommandOrigin { session, number, metadata: &metadata };
             sent.into_iter().for_each(|sent| sent(Some(&origin)));
         }
     }
@@ -105,15 +108,15 @@ impl SentBehind {
     #[cold]
     pub fn withdraw(&self) {
         let waiting = std::mem::take(&mut *self.lock());
-        waiting.into_iter().flat_map(|behind| behind.sent).for_each(|sent| sent(None));
+        waiting.into_iter().flat_map(|follow_ups| follow_ups.sent).for_each(|sent| sent(None));
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Behind>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<FollowUps>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for SentBehind {
+impl Drop for FollowUpQueue {
     fn drop(&mut self) {
         self.withdraw();
     }

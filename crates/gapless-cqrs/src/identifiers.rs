@@ -40,8 +40,8 @@ pub fn time_ordered_identifier() -> u128 {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Remembered<'a> {
-    No,
+pub(crate) enum IdentifierLookup<'a> {
+    Unknown,
     /// The same command, with its answer.
     Same(&'a [u8]),
     Other,
@@ -50,23 +50,23 @@ pub(crate) enum Remembered<'a> {
 /// Remembered identifiers in order of arrival: all that a follower needs.
 pub(crate) struct IdentifierLog {
     limits: IdentifierLimits,
-    kept: VecDeque<Kept>,
+    remembered: VecDeque<RememberedIdentifier>,
     forgotten: u64,
 }
 
-struct Kept {
+struct RememberedIdentifier {
     identity: CommandIdentity,
     /// Time of the stream.
     at_ns: u64,
-    answer: KeptAnswer,
+    answer: RememberedAnswer,
 }
 
 /// Most answers consist of a head alone, which fits.
-type KeptAnswer = ShortBytes<32>;
+type RememberedAnswer = ShortBytes<32>;
 
 impl IdentifierLog {
     pub const fn new(limits: IdentifierLimits) -> Self {
-        Self { limits, kept: VecDeque::new(), forgotten: 0 }
+        Self { limits, remembered: VecDeque::new(), forgotten: 0 }
     }
 
     /// Remembers an unknown identifier.
@@ -74,16 +74,21 @@ impl IdentifierLog {
     pub fn remember(&mut self, identity: CommandIdentity, now_ns: u64, answer: &[u8]) {
         if self.limits.count_max > 0 {
             while self.forget_one(now_ns, self.limits.count_max - 1).is_some() {}
-            self.kept.push_back(Kept { identity, at_ns: now_ns, answer: KeptAnswer::new(answer) });
+            self.remembered.push_back(RememberedIdentifier {
+                identity,
+                at_ns: now_ns,
+                answer: RememberedAnswer::new(answer),
+            });
         }
     }
 
     /// Forgets the oldest identifier if it is too old, or if there are more than `count_max`.
     #[inline]
     fn forget_one(&mut self, now_ns: u64, count_max: usize) -> Option<CommandIdentity> {
-        let (length, age_max_ns) = (self.kept.len(), self.limits.age_max_ns);
-        let is_over = |oldest: &mut Kept| length > count_max || now_ns.saturating_sub(oldest.at_ns) > age_max_ns;
-        let oldest = self.kept.pop_front_if(is_over)?;
+        let (length, age_max_ns) = (self.remembered.len(), self.limits.age_max_ns);
+        let is_over =
+            |oldest: &mut RememberedIdentifier| length > count_max || now_ns.saturating_sub(oldest.at_ns) > age_max_ns;
+        let oldest = self.remembered.pop_front_if(is_over)?;
         self.forgotten += 1;
         Some(oldest.identity)
     }
@@ -92,8 +97,8 @@ impl IdentifierLog {
     /// answer.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut out = FieldWriter::new(out);
-        out.u64(self.kept.len() as u64);
-        for Kept { identity: CommandIdentity { identifier, hash }, at_ns, answer } in &self.kept {
+        out.u64(self.remembered.len() as u64);
+        for RememberedIdentifier { identity: CommandIdentity { identifier, hash }, at_ns, answer } in &self.remembered {
             out.u64(*at_ns).bytes(&identifier.to_le_bytes()).u64(*hash).u32(answer.len() as u32).bytes(answer);
         }
     }
@@ -110,8 +115,12 @@ impl IdentifierLog {
             let identifier = u128::from_le_bytes(fields.array("an identifier")?);
             let hash = fields.u64("an identifier's hash")?;
             let length = fields.u32("the length of an answer")?;
-            let answer = KeptAnswer::new(fields.bytes(length as usize, "an answer")?);
-            read.kept.push_back(Kept { identity: CommandIdentity { identifier, hash }, at_ns, answer });
+            let answer = RememberedAnswer::new(fields.bytes(length as usize, "an answer")?);
+            read.remembered.push_back(RememberedIdentifier {
+                identity: CommandIdentity { identifier, hash },
+                at_ns,
+                answer,
+            });
         }
         *self = read;
         Ok(())
@@ -136,17 +145,17 @@ impl Identifiers {
     }
 
     /// Looks an identifier up at a time of the stream.
-    pub fn find(&mut self, identity: CommandIdentity, now_ns: u64) -> Remembered<'_> {
+    pub fn find(&mut self, identity: CommandIdentity, now_ns: u64) -> IdentifierLookup<'_> {
         self.forget(now_ns, self.log.limits.count_max);
         let log = &self.log;
         let is_its = |number: &u32| log.at(*number).identity.identifier == identity.identifier;
         match self.numbers.find(hash_of(identity.identifier), is_its) {
-            None => Remembered::No,
+            None => IdentifierLookup::Unknown,
             Some(number) => {
-                let kept = log.at(*number);
-                match kept.identity.hash == identity.hash {
-                    true => Remembered::Same(&kept.answer),
-                    false => Remembered::Other,
+                let remembered = log.at(*number);
+                match remembered.identity.hash == identity.hash {
+                    true => IdentifierLookup::Same(&remembered.answer),
+                    false => IdentifierLookup::Other,
                 }
             }
         }
@@ -171,8 +180,8 @@ impl Identifiers {
         self.log.read(fields)?;
         let log = &self.log;
         let rehash = |number: &u32| hash_of(log.at(*number).identity.identifier);
-        for (number, kept) in (0..).zip(&log.kept) {
-            let identifier = kept.identity.identifier;
+        for (number, remembered) in (0..).zip(&log.remembered) {
+            let identifier = remembered.identity.identifier;
             let is_its = |number: &u32| log.at(*number).identity.identifier == identifier;
             if self.numbers.find(hash_of(identifier), is_its).is_some() {
                 self.numbers.clear();
@@ -198,12 +207,12 @@ impl IdentifierLog {
     /// Number of the next identifier, modulo 2^32.
     #[inline]
     fn next_number(&self) -> u32 {
-        (self.forgotten as u32).wrapping_add(self.kept.len() as u32)
+        (self.forgotten as u32).wrapping_add(self.remembered.len() as u32)
     }
 
     #[inline]
-    fn at(&self, number: u32) -> &Kept {
-        &self.kept[number.wrapping_sub(self.forgotten as u32) as usize]
+    fn at(&self, number: u32) -> &RememberedIdentifier {
+        &self.remembered[number.wrapping_sub(self.forgotten as u32) as usize]
     }
 }
 
@@ -225,10 +234,10 @@ mod tests {
         let mut again = Vec::new();
         read.log.write(&mut again);
         assert_eq!(again, bytes);
-        assert_eq!(read.find(CommandIdentity { identifier: 3 << 70, hash: 3 }, 4), Remembered::Same(&[3; 3]));
+        assert_eq!(read.find(CommandIdentity { identifier: 3 << 70, hash: 3 }, 4), IdentifierLookup::Same(&[3; 3]));
         for cut in 0..bytes.len() {
             assert!(read.read(&mut FieldReader::new(&bytes[..cut])).is_err(), "cut at {cut}");
-            assert!(read.log.kept.is_empty() && read.numbers.is_empty());
+            assert!(read.log.remembered.is_empty() && read.numbers.is_empty());
         }
     }
 
@@ -238,7 +247,7 @@ mod tests {
         (0..2).for_each(|hash| log.remember(CommandIdentity { identifier: 7, hash }, 1, b""));
         let (mut bytes, mut read) = (Vec::new(), Identifiers::new(IdentifierLimits::default()));
         log.write(&mut bytes);
-        assert!(read.read(&mut FieldReader::new(&bytes)).is_err() && read.log.kept.is_empty());
+        assert!(read.read(&mut FieldReader::new(&bytes)).is_err() && read.log.remembered.is_empty());
     }
 
     #[test]
@@ -252,10 +261,10 @@ mod tests {
             identifiers.remember(identity(number), number, &number.to_le_bytes());
             let oldest = number.saturating_sub(999);
             for known in [oldest, number, (oldest + number) / 2] {
-                assert_eq!(identifiers.find(identity(known), number), Remembered::Same(&known.to_le_bytes()));
+                assert_eq!(identifiers.find(identity(known), number), IdentifierLookup::Same(&known.to_le_bytes()));
             }
             if let Some(forgotten) = oldest.checked_sub(1) {
-                assert_eq!(identifiers.find(identity(forgotten), number), Remembered::No);
+                assert_eq!(identifiers.find(identity(forgotten), number), IdentifierLookup::Unknown);
             }
         }
     }
@@ -266,16 +275,16 @@ mod tests {
         let identity = |identifier, hash| CommandIdentity { identifier, hash };
         identifiers.remember(identity(1, 10), 0, b"one");
         identifiers.remember(identity(2, 20), 50, b"two");
-        assert_eq!(identifiers.find(identity(1, 10), 100), Remembered::Same(b"one"));
-        assert_eq!(identifiers.find(identity(1, 11), 100), Remembered::Other);
-        assert_eq!(identifiers.find(identity(1, 10), 101), Remembered::No);
-        assert_eq!(identifiers.find(identity(2, 20), 101), Remembered::Same(b"two"));
+        assert_eq!(identifiers.find(identity(1, 10), 100), IdentifierLookup::Same(b"one"));
+        assert_eq!(identifiers.find(identity(1, 11), 100), IdentifierLookup::Other);
+        assert_eq!(identifiers.find(identity(1, 10), 101), IdentifierLookup::Unknown);
+        assert_eq!(identifiers.find(identity(2, 20), 101), IdentifierLookup::Same(b"two"));
         identifiers.remember(identity(3, 30), 102, b"three");
         identifiers.remember(identity(4, 40), 103, b"four");
-        assert_eq!(identifiers.find(identity(2, 20), 103), Remembered::No);
-        assert_eq!(identifiers.find(identity(3, 30), 103), Remembered::Same(b"three"));
+        assert_eq!(identifiers.find(identity(2, 20), 103), IdentifierLookup::Unknown);
+        assert_eq!(identifiers.find(identity(3, 30), 103), IdentifierLookup::Same(b"three"));
         let mut none = Identifiers::new(IdentifierLimits { count_max: 0, age_max_ns: 100 });
         none.remember(identity(1, 10), 0, b"one");
-        assert_eq!(none.find(identity(1, 10), 0), Remembered::No);
+        assert_eq!(none.find(identity(1, 10), 0), IdentifierLookup::Unknown);
     }
 }

@@ -1,9 +1,9 @@
 //! [`DispatchInterceptor`]: runs in a handle, before each command is sent and after its outcome;
 //! [`HandlerInterceptor`]: runs in the writer, around *decide*.
 
-use crate::aggregate::Circumstances;
-use crate::ending::Ending;
-use crate::envelope::Envelope;
+use crate::aggregate::DecisionContext;
+use crate::ending::CommandOutcome;
+use crate::envelope::CommandEnvelope;
 use crate::identity::TypeKey;
 use gapless_message::headers::Headers;
 use gapless_message::{Message, MessageError};
@@ -12,13 +12,13 @@ use gapless_message::{Message, MessageError};
 /// the opposite order.
 ///
 /// ```
-/// use gapless_cqrs::{DispatchInterceptor, Dispatched, Ending};
+/// use gapless_cqrs::{DispatchInterceptor, DispatchedCommand, CommandOutcome};
 ///
-/// /// Every command says who has sent it.
-/// struct SaysWho(String);
+/// /// Adds the user to every command.
+/// struct UserHeader(String);
 ///
-/// impl DispatchInterceptor for SaysWho {
-///     fn before(&self, command: &mut Dispatched) -> Result<(), String> {
+/// impl DispatchInterceptor for UserHeader {
+///     fn before(&self, command: &mut DispatchedCommand) -> Result<(), String> {
 ///         if self.0.is_empty() {
 ///             return Err("nobody is logged in".to_owned());
 ///         }
@@ -26,7 +26,7 @@ use gapless_message::{Message, MessageError};
 ///         Ok(())
 ///     }
 ///
-///     fn after(&self, command: &Dispatched, ending: &Ending<'_>) {
+///     fn after(&self, command: &DispatchedCommand, ending: &CommandOutcome<'_>) {
 ///         println!("{} of {}: {ending:?}", command.command_name, self.0);
 ///     }
 /// }
@@ -38,21 +38,21 @@ pub trait DispatchInterceptor: Send + Sync + 'static {
     /// # Errors
     /// The reason why the command is not sent. The sender gets
     /// [`CommandError::Intercepted`](crate::CommandError::Intercepted).
-    fn before(&self, command: &mut Dispatched) -> Result<(), String> {
+    fn before(&self, command: &mut DispatchedCommand) -> Result<(), String> {
         let _ = command;
         Ok(())
     }
 
     /// Called with the last outcome, after all retries. Runs on the thread that has received the outcome: it must not
     /// wait for another command.
-    fn after(&self, command: &Dispatched, ending: &Ending<'_>) {
+    fn after(&self, command: &DispatchedCommand, ending: &CommandOutcome<'_>) {
         let _ = (command, ending);
     }
 }
 
 /// A command to be sent, as seen by interceptors.
 #[derive(Clone, Debug)]
-pub struct Dispatched {
+pub struct DispatchedCommand {
     /// Key of the aggregate's type; [`TypeKey::NONE`] for a handler's command.
     pub aggregate: TypeKey,
     /// Encoded identifier of the aggregate.
@@ -79,20 +79,20 @@ pub trait HandlerInterceptor: Send + 'static {
     /// # Errors
     /// The reason why there is no decision. The sender gets
     /// [`CommandError::Intercepted`](crate::CommandError::Intercepted), and so does a duplicate.
-    fn before(&mut self, command: &Intercepted<'_>) -> Result<(), String> {
+    fn before(&mut self, command: &InterceptedCommand<'_>) -> Result<(), String> {
         let _ = command;
         Ok(())
     }
 
     /// Called after the decision or a failure. Events are not released yet, and no caller has an answer.
-    fn after(&mut self, command: &Intercepted<'_>, ending: &Ending<'_>) {
+    fn after(&mut self, command: &InterceptedCommand<'_>, ending: &CommandOutcome<'_>) {
         let _ = (command, ending);
     }
 }
 
 /// A command in the writer, as seen by interceptors.
 #[derive(Clone, Copy, Debug)]
-pub struct Intercepted<'a> {
+pub struct InterceptedCommand<'a> {
     /// Key of the aggregate's type; [`TypeKey::NONE`] for a handler's command.
     pub aggregate: TypeKey,
     /// Encoded identifier of the aggregate.
@@ -108,13 +108,13 @@ pub struct Intercepted<'a> {
     /// Expected version of the aggregate.
     pub expected_version: Option<u64>,
     /// Time, session and number, headers.
-    pub circumstances: Circumstances<'a>,
+    pub context: DecisionContext<'a>,
 }
 
-impl<'a> Intercepted<'a> {
-    pub(crate) const fn new(envelope: &Envelope<'a>, circumstances: Circumstances<'a>) -> Self {
-        let Envelope { aggregate, command, version, identifier, expected_version, id, payload, .. } = *envelope;
-        Self { aggregate, id, command, version, payload, identifier, expected_version, circumstances }
+impl<'a> InterceptedCommand<'a> {
+    pub(crate) const fn new(envelope: &CommandEnvelope<'a>, context: DecisionContext<'a>) -> Self {
+        let CommandEnvelope { aggregate, command, version, identifier, expected_version, id, payload, .. } = *envelope;
+        Self { aggregate, id, command, version, payload, identifier, expected_version, context }
     }
 
     /// Decodes the command, if it is of that type.

@@ -28,7 +28,7 @@
 //! | [`aggregate`] | [`Aggregate`]: decides on commands and changes by events |
 //! | [`draft`] | [`Draft`]: a command to be sent |
 //! | `handling` | commands sent from within a handler |
-//! | [`ending`] | [`Ending`]: the outcome of a command without its types |
+//! | [`ending`] | [`CommandOutcome`]: the outcome of a command without its types |
 //! | `envelope` | encoding of commands and answers |
 //! | [`event_filter`] | [`EventFilter`]: selects events |
 //! | [`snapshots`] | states of aggregates in files; [`SnapshotPolicy`] |
@@ -89,19 +89,19 @@ mod stored_frames;
 pub mod transaction;
 mod writer;
 
-pub use aggregate::{Aggregate, Circumstances, Creation, Decision, Entity, OldEvent, Tags};
-pub use bus::{Accepted, BusOptions, CommandBus, Pending, RetryPolicy};
+pub use aggregate::{Aggregate, Creation, Decision, DecisionContext, Entity, OldEvent, Tags};
+pub use bus::{AcceptedCommand, BusOptions, CommandBus, PendingOutcome, RetryPolicy};
 pub use decision_model::DecisionModel;
 pub use deleted::DeletedEvents;
 pub use derived::DerivedFiles;
 pub use direct::{DirectBus, Ticket};
 pub use directory::EventDirectory;
 pub use draft::Draft;
-pub use ending::Ending;
+pub use ending::CommandOutcome;
 pub use error::{BaseFileError, BusError, CommandError, IndexFileError, ModelError, TypesError};
 pub use event_filter::EventFilter;
 pub use events::{EventReader, ReadError, RecordedTransaction};
-pub use fixture::{Fixture, Happened, Invariants, ModelFixture, ModelInvariants, Random, When, WhenSent};
+pub use fixture::{Fixture, Invariants, ModelFixture, ModelInvariants, Random, TestEvent, When, WhenSent};
 pub use found_events::FoundEvents;
 pub use gapless_message as message;
 pub use gapless_message::headers::Headers;
@@ -124,11 +124,11 @@ pub use gapless_message::{Message, MessageError};
 /// assert_eq!(Event::shape(), "Event v2 enum {Opened, Deposited(u64), Closed}");
 /// ```
 pub use gapless_rpc_macros::CommandMessage as Message;
-pub use handler::{CommandHandler, EventTags, Interruption, Stop, Undone, Work};
+pub use handler::{CommandHandler, EventTags, ExecuteError, HandlerContext, HandlerError, Interruption};
 pub use host::{CommandCounters, CommandHost, CommandHostOptions, DeletionError, DeletionReport, HostError};
 pub use identifiers::{IdentifierLimits, time_ordered_identifier};
 pub use identity::{AggregateId, IdForm, Position, TypeKey};
-pub use interceptor::{DispatchInterceptor, Dispatched, HandlerInterceptor, Intercepted};
+pub use interceptor::{DispatchInterceptor, DispatchedCommand, HandlerInterceptor, InterceptedCommand};
 pub use model::CommandModel;
 pub use names::TypeNames;
 pub use origin::{CAUSATION, CORRELATION, Cause};

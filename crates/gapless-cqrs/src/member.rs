@@ -5,11 +5,11 @@ use crate::bus::{BusOptions, CommandBus};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
-use crate::host::{BusParts, CommandCounters, CommandHostOptions, HostError, Reading, parts};
+use crate::host::{BusParts, BusReader, CommandCounters, CommandHostOptions, HostError, bus_parts};
 use crate::identity::Position;
 use crate::model::CommandModel;
 use gapless_agent::Now;
-use gapless_agent::progress::Progress;
+use gapless_agent::progress::ProgressCounter;
 use gapless_client::Client;
 use gapless_client::client::ClientOptions;
 use gapless_cluster::config::ClusterConfig;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// A command bus on a member of a cluster.
 pub struct CommandMember {
     replica: Replica,
-    reading: Reading,
+    bus_reader: BusReader,
 }
 
 impl CommandMember {
@@ -30,8 +30,8 @@ impl CommandMember {
     /// An invalid model; options that make no sense (snapshots are refused, because they would let events be deleted
     /// that the writer needs); a directory in use; damage; no threads; no port.
     pub fn start(model: CommandModel, options: CommandHostOptions, config: &ClusterConfig) -> Result<Self, HostError> {
-        let BusParts { released, make_writer, reading } = parts(model, options)?;
-        Ok(Self { replica: Replica::start_transactions(released, make_writer, config)?, reading })
+        let BusParts { released, make_writer, bus_reader } = bus_parts(model, options)?;
+        Ok(Self { replica: Replica::start_transactions(released, make_writer, config)?, bus_reader })
     }
 
     /// Like [`CommandMember::start`], but without threads: all work is done by [`CommandMember::turn`]. For a thread
@@ -44,8 +44,8 @@ impl CommandMember {
         options: CommandHostOptions,
         config: &ClusterConfig,
     ) -> Result<Self, HostError> {
-        let BusParts { released, make_writer, reading } = parts(model, options)?;
-        Ok(Self { replica: Replica::start_transactions_by_hand(released, make_writer, config)?, reading })
+        let BusParts { released, make_writer, bus_reader } = bus_parts(model, options)?;
+        Ok(Self { replica: Replica::start_transactions_by_hand(released, make_writer, config)?, bus_reader })
     }
 
     /// Polls every agent of a member without threads once. Returns the amount of work done.
@@ -79,16 +79,16 @@ impl CommandMember {
     /// A reader of all events released here, from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
-        self.reading.events(self.replica.member().stream().reader(from.sequence), from, self.progress())
+        self.bus_reader.events(self.replica.member().stream().reader(from.sequence), from, self.progress())
     }
 
     /// Like [`CommandHost::found_events`](crate::CommandHost::found_events), for events released here.
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
-        self.reading.found_events(filter, from, self.replica.member().stream().reader(1), self.progress())
+        self.bus_reader.found_events(filter, from, self.replica.member().stream().reader(1), self.progress())
     }
 
-    fn progress(&self) -> Arc<Progress> {
+    fn progress(&self) -> Arc<ProgressCounter> {
         self.replica.progress().expect("a member with a bus has a service")
     }
 
@@ -100,7 +100,7 @@ impl CommandMember {
     /// Counters of the commands that it decided as leader.
     #[must_use]
     pub fn counters(&self) -> CommandCounters {
-        self.reading.counters()
+        self.bus_reader.counters()
     }
 
     /// Stops the member; a leader hands over first. Returns the last sequence released here.
@@ -121,12 +121,12 @@ mod tests {
     };
     use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
     use crate::{
-        Accepted, Aggregate, BusError, CommandError, CommandHandler, CommandHost, HandlerInterceptor, Intercepted,
-        Pending, RetryPolicy,
+        AcceptedCommand, Aggregate, BusError, CommandError, CommandHandler, CommandHost, HandlerInterceptor,
+        InterceptedCommand, PendingOutcome, RetryPolicy,
     };
     use gapless_client::stream_layout::StreamLayout;
-    use gapless_cluster::consensus::{MemberId, Role};
-    use gapless_cluster::member::requests::{AdminCommand, Outcome};
+    use gapless_cluster::consensus::{MemberId, MemberRole};
+    use gapless_cluster::member::requests::{AdminCommand, AdminOutcome};
     use gapless_engine::ServiceHostOptions;
     use gapless_testkit::ports::free_ports;
     use gapless_testkit::random::{Random, printed_seed, rounds};
@@ -137,10 +137,10 @@ mod tests {
     use std::time::{Duration, Instant};
 
     /// Refuses a withdrawal of a million.
-    struct Guards;
+    struct GuardInterceptor;
 
-    impl HandlerInterceptor for Guards {
-        fn before(&mut self, command: &Intercepted<'_>) -> Result<(), String> {
+    impl HandlerInterceptor for GuardInterceptor {
+        fn before(&mut self, command: &InterceptedCommand<'_>) -> Result<(), String> {
             match command.decode() {
                 Ok(Some(AccountCommand::Withdraw(1_000_000))) => Err("a million stays".to_owned()),
                 _ => Ok(()),
@@ -190,7 +190,7 @@ mod tests {
             wait::until_some("a leader", || {
                 let leads = |member: &Option<CommandMember>| {
                     let status = member.as_ref()?.replica().member().status()?;
-                    Some(status.consensus.role == Role::Leader)
+                    Some(status.consensus.role == MemberRole::Leader)
                 };
                 self.members.iter().position(|member| leads(member) == Some(true))
             })
@@ -211,7 +211,7 @@ mod tests {
         fn begin_version(&self, version: u32) {
             wait::until("the members have said that they have the version", || {
                 let member = self.members[self.leader()].as_ref().unwrap().replica().member();
-                matches!(member.ask(AdminCommand::Upgrade(version), Duration::from_secs(10)), Some(Outcome::Begun))
+                matches!(member.ask(AdminCommand::Upgrade(version), Duration::from_secs(10)), Some(AdminOutcome::Begun))
             });
         }
 
@@ -223,7 +223,8 @@ mod tests {
 
     #[test]
     fn new_leader_has_accepted_commands() {
-        let model = || CommandModel::new().aggregate::<Account>().handler(TransferHandler).interceptor(Guards);
+        let model =
+            || CommandModel::new().aggregate::<Account>().handler(TransferHandler).interceptor(GuardInterceptor);
         let mut cluster = Cluster::start(model);
         let bus = cluster.bus();
         bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
@@ -240,7 +241,7 @@ mod tests {
             assert_eq!(transferred.reply.left, left);
             cluster.members[leader].take().unwrap().stop().unwrap();
             // A duplicate gets the first answer from the next leader.
-            let again: Accepted = bus.call(paid().identified_by(7)).unwrap();
+            let again: AcceptedCommand = bus.call(paid().identified_by(7)).unwrap();
             assert_eq!(again, first);
             let refused = bus.call(Account::command(&1, &AccountCommand::Withdraw(1000)));
             assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: left })));
@@ -277,7 +278,8 @@ mod tests {
             let send = || {
                 let (mut pending, mut versions) = (VecDeque::new(), [const { Vec::new() }; 3]);
                 let mut take = |pending: &mut VecDeque<_>| {
-                    let Some((place, sent)): Option<(usize, Pending<(), AccountRefusal>)> = pending.pop_front() else {
+                    let Some((place, sent)): Option<(usize, PendingOutcome<(), AccountRefusal>)> = pending.pop_front()
+                    else {
                         return false;
                     };
                     versions[place].push(sent.wait().unwrap().version);

@@ -1,9 +1,9 @@
 //! [`CommandModel`]: the types of aggregates and handlers of a bus.
 
-use crate::aggregate::{Aggregate, Circumstances, ErasedAggregate, MessageType, StateFiles, TypedAggregate};
+use crate::aggregate::{Aggregate, DecisionContext, ErasedAggregate, MessageTypeId, SnapshotFormat, TypedAggregate};
 use crate::decision_model::{DecisionModel, ErasedDecisionModel, LastOfFilter, TypedDecisionModel};
 use crate::error::ModelError;
-use crate::handler::{CommandHandler, Interrupted, Interruption, Stop, Work, Workspace};
+use crate::handler::{CommandHandler, HandlerContext, HandlerError, Interruption, InterruptionReason, Workspace};
 use crate::identity::{AggregateId, TypeKey};
 use crate::interceptor::HandlerInterceptor;
 use crate::names::{EventLayout, MessageRole, TypeNames};
@@ -20,11 +20,11 @@ use std::sync::Arc;
 #[must_use = "a model does nothing by itself"]
 pub struct CommandModel {
     aggregates: Vec<Box<dyn ErasedAggregate>>,
-    handlers: Vec<(MessageType, Box<dyn ErasedHandler>)>,
+    handlers: Vec<(MessageTypeId, Box<dyn ErasedHandler>)>,
     decision_models: Vec<(TypeId, Arc<dyn ErasedDecisionModel>)>,
     /// Types of events without an aggregate.
-    events: Vec<MessageType>,
-    messages: Vec<MessageType>,
+    events: Vec<MessageTypeId>,
+    messages: Vec<MessageTypeId>,
     names: TypeNames,
     event_layouts: Vec<EventLayout>,
     /// Names shared by types of different layouts.
@@ -56,15 +56,15 @@ impl CommandModel {
     /// them. The state is a message. A program reads files of the same layout and version of it: raise the version
     /// whenever *apply* yields another state for the same events.
     pub fn aggregate_with_snapshots<A: Aggregate + Message>(self, policy: SnapshotPolicy) -> Self {
-        self.with::<A>(Some(StateFiles::of::<A>(policy)))
+        self.with::<A>(Some(SnapshotFormat::of::<A>(policy)))
     }
 
-    fn with<A: Aggregate>(mut self, state_files: Option<StateFiles>) -> Self {
-        self.aggregates.push(Box::new(TypedAggregate::<A>::new(state_files)));
+    fn with<A: Aggregate>(mut self, snapshot_format: Option<SnapshotFormat>) -> Self {
+        self.aggregates.push(Box::new(TypedAggregate::<A>::new(snapshot_format)));
         self.messages.extend([
-            MessageType::of::<A::Command>(),
-            MessageType::of::<A::Event>(),
-            MessageType::of::<A::Refusal>(),
+            MessageTypeId::of::<A::Command>(),
+            MessageTypeId::of::<A::Event>(),
+            MessageTypeId::of::<A::Refusal>(),
         ]);
         self.names.add_aggregate(A::NAME, A::Id::FORM);
         self.add_name::<A::Command>(MessageRole::Command);
@@ -82,11 +82,11 @@ impl CommandModel {
 
     /// Adds a handler of commands that span aggregates.
     pub fn handler<H: CommandHandler>(mut self, handler: H) -> Self {
-        self.handlers.push((MessageType::of::<H::Command>(), Box::new(handler)));
+        self.handlers.push((MessageTypeId::of::<H::Command>(), Box::new(handler)));
         self.messages.extend([
-            MessageType::of::<H::Command>(),
-            MessageType::of::<H::Reply>(),
-            MessageType::of::<H::Refusal>(),
+            MessageTypeId::of::<H::Command>(),
+            MessageTypeId::of::<H::Reply>(),
+            MessageTypeId::of::<H::Refusal>(),
         ]);
         self.add_name::<H::Command>(MessageRole::Command);
         self.add_name::<H::Reply>(MessageRole::Reply);
@@ -94,16 +94,16 @@ impl CommandModel {
         self
     }
 
-    /// Adds a type of events without an aggregate, for [`Work::record`].
+    /// Adds a type of events without an aggregate, for [`HandlerContext::record`].
     pub fn event<E: Message>(mut self) -> Self {
-        self.events.push(MessageType::of::<E>());
-        self.messages.push(MessageType::of::<E>());
+        self.events.push(MessageTypeId::of::<E>());
+        self.messages.push(MessageTypeId::of::<E>());
         self.add_name::<E>(MessageRole::Event);
         self.event_layouts.push(EventLayout::of::<E>());
         self
     }
 
-    /// Adds a type of decision models, for [`Work::read`].
+    /// Adds a type of decision models, for [`HandlerContext::read`].
     pub fn decision_model<M: DecisionModel>(mut self) -> Self {
         self.decision_models.push((TypedDecisionModel::<M>::id(), Arc::new(TypedDecisionModel::<M>::new())));
         self
@@ -124,7 +124,7 @@ impl CommandModel {
     }
 
     /// Checks that all names have distinct keys.
-    pub(crate) fn finish(mut self) -> Result<Model, ModelError> {
+    pub(crate) fn finish(mut self) -> Result<CheckedModel, ModelError> {
         let versions = self.versions.take().unwrap_or(1..=1);
         if versions.is_empty() || *versions.start() == 0 || *versions.end() > u16::MAX.into() {
             return Err(ModelError::Versions { first: *versions.start(), last: *versions.end() });
@@ -163,14 +163,14 @@ impl CommandModel {
         let events = self.events.iter().map(|event| event.key).collect();
         let decision_models = DecisionModelTypes::new(std::mem::take(&mut self.decision_models))?;
         let snapshots_every = self.aggregates.iter().map(|aggregate| {
-            let events = aggregate.state_files().map_or(0, |files| files.policy.events);
+            let events = aggregate.snapshot_format().map_or(0, |files| files.policy.events);
             if events == 0 { 0 } else { u64::from(events).next_power_of_two() }
         });
         let snapshots_every = snapshots_every.collect();
-        let aggregates = Aggregates { all: std::mem::take(&mut self.aggregates), by_key, snapshots_every };
+        let aggregates = AggregateTypes { all: std::mem::take(&mut self.aggregates), by_key, snapshots_every };
         let Self { interceptors, names, mut event_layouts, ambiguous, .. } = self;
         event_layouts.retain(|layout| !ambiguous.contains(&layout.key()));
-        Ok(Model { aggregates, handlers, events, decision_models, interceptors, versions, names, event_layouts })
+        Ok(CheckedModel { aggregates, handlers, events, decision_models, interceptors, versions, names, event_layouts })
     }
 }
 
@@ -183,8 +183,8 @@ fn distinct(names: &mut BTreeMap<TypeKey, &'static str>, key: TypeKey, name: &'s
 }
 
 /// A checked model.
-pub(crate) struct Model {
-    pub aggregates: Aggregates,
+pub(crate) struct CheckedModel {
+    pub aggregates: AggregateTypes,
     pub handlers: FxHashMap<TypeKey, Box<dyn ErasedHandler>>,
     pub interceptors: Vec<Box<dyn HandlerInterceptor>>,
     pub versions: RangeInclusive<u32>,
@@ -227,14 +227,14 @@ impl DecisionModelTypes {
     }
 }
 
-pub(crate) struct Aggregates {
+pub(crate) struct AggregateTypes {
     pub all: Vec<Box<dyn ErasedAggregate>>,
     by_key: FxHashMap<TypeKey, usize>,
     /// Interval of snapshots in events; a power of two, or 0.
     pub snapshots_every: Vec<u64>,
 }
 
-impl Aggregates {
+impl AggregateTypes {
     /// Sets the version as which the stream's service acts from now on.
     pub fn become_version(&mut self, version: u32) {
         self.all.iter_mut().for_each(|aggregate| aggregate.become_version(version));
@@ -250,10 +250,10 @@ impl Aggregates {
 }
 
 #[derive(Debug)]
-pub(crate) enum Handled {
-    Done(MessageType, Vec<u8>),
-    Refused(MessageType, Vec<u8>),
-    Interrupted(Interrupted),
+pub(crate) enum HandlerResult {
+    Done(MessageTypeId, Vec<u8>),
+    Refused(MessageTypeId, Vec<u8>),
+    Interrupted(InterruptionReason),
     NoCommand(MessageError),
 }
 
@@ -262,9 +262,9 @@ pub(crate) trait ErasedHandler: Send {
         &self,
         version: u32,
         bytes: &[u8],
-        circumstances: Circumstances<'_>,
+        context: DecisionContext<'_>,
         workspace: &mut dyn Workspace,
-    ) -> Handled;
+    ) -> HandlerResult;
 }
 
 impl<H: CommandHandler> ErasedHandler for H {
@@ -272,25 +272,28 @@ impl<H: CommandHandler> ErasedHandler for H {
         &self,
         version: u32,
         bytes: &[u8],
-        circumstances: Circumstances<'_>,
+        context: DecisionContext<'_>,
         workspace: &mut dyn Workspace,
-    ) -> Handled {
+    ) -> HandlerResult {
         let command = match H::Command::decode_as(version, bytes) {
             Ok(command) => command,
-            Err(error) => return Handled::NoCommand(error),
+            Err(error) => return HandlerResult::NoCommand(error),
         };
-        match CommandHandler::handle(self, command, &mut Work { circumstances, workspace }) {
-            Ok(reply) => encoded(&reply, Handled::Done),
-            Err(Stop::Refused(refusal)) => encoded(&refusal, Handled::Refused),
-            Err(Stop::Interrupted(Interruption(interrupted))) => Handled::Interrupted(interrupted),
+        match CommandHandler::handle(self, command, &mut HandlerContext { context, workspace }) {
+            Ok(reply) => encode_result(&reply, HandlerResult::Done),
+            Err(HandlerError::Refused(refusal)) => encode_result(&refusal, HandlerResult::Refused),
+            Err(HandlerError::Interrupted(Interruption(interrupted))) => HandlerResult::Interrupted(interrupted),
         }
     }
 }
 
-fn encoded<M: Message>(message: &M, handled: impl FnOnce(MessageType, Vec<u8>) -> Handled) -> Handled {
+fn encode_result<M: Message>(
+    message: &M,
+    handled: impl FnOnce(MessageTypeId, Vec<u8>) -> HandlerResult,
+) -> HandlerResult {
     let mut bytes = Vec::new();
     match message.encode(&mut bytes) {
-        Ok(()) => handled(MessageType::of::<M>(), bytes),
-        Err(error) => Handled::Interrupted(Interrupted::Impossible(error.to_string())),
+        Ok(()) => handled(MessageTypeId::of::<M>(), bytes),
+        Err(error) => HandlerResult::Interrupted(InterruptionReason::Impossible(error.to_string())),
     }
 }

@@ -75,13 +75,13 @@ impl Display for Cause {
 
 /// Fields of a command that its consequences need.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin<'a> {
+pub(crate) struct CommandOrigin<'a> {
     pub session: u64,
     pub number: u64,
     pub metadata: &'a [u8],
 }
 
-impl<'a> Origin<'a> {
+impl<'a> CommandOrigin<'a> {
     /// Correlation of the command.
     pub fn correlation(&self) -> Cow<'a, [u8]> {
         match Headers::find_encoded(self.metadata, CORRELATION) {
@@ -130,13 +130,13 @@ mod tests {
     #[test]
     fn correlation_is_carried_on() {
         let mut first = Headers::default();
-        let origin = Origin { session: 3, number: 4, metadata: &[] };
+        let origin = CommandOrigin { session: 3, number: 4, metadata: &[] };
         origin.carry_on(origin.command(), &mut first);
         let of_first = origin.command().to_bytes();
         assert_eq!((first.get(CORRELATION), first.get(CAUSATION)), (Some(&of_first[..]), Some(&of_first[..])));
         let mut metadata = Vec::new();
         first.encode(&mut metadata).unwrap();
-        let origin = Origin { session: 3, number: 5, metadata: &metadata };
+        let origin = CommandOrigin { session: 3, number: 5, metadata: &metadata };
         assert_eq!(origin.cause(), Some(Cause::Command { session: 3, number: 4 }));
         let mut second = Headers::default().with(CAUSATION, "an alarm clock");
         origin.carry_on(origin.command(), &mut second);

@@ -1,4 +1,4 @@
-//! [`Released`]: state that every member derives from released transactions: the identifiers of commands. Aggregates
+//! [`ReleasedState`]: state that every member derives from released transactions: the identifiers of commands. Aggregates
 //! are not part of it; only the writer folds them.
 
 use crate::identifiers::{IdentifierLimits, IdentifierLog};
@@ -10,25 +10,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const MAGIC: [u8; 8] = *b"GAPCQRS\x01";
 
-pub(crate) struct Released {
+pub(crate) struct ReleasedState {
     identifiers: IdentifierLog,
     /// Version as which the service acts.
     version: u32,
-    handover: Arc<Handover>,
+    handover: Arc<IdentifierHandover>,
     /// Buffer for the next handover.
     bytes: Vec<u8>,
 }
 
 /// Passes the identifiers to the writer when it begins to lead.
 #[derive(Default)]
-pub(crate) struct Handover {
-    state: Mutex<HandoverState>,
+pub(crate) struct IdentifierHandover {
+    state: Mutex<IdentifierHandoverState>,
     /// Whether a handover is wanted. Written with `state` locked.
     is_wanted: AtomicBool,
 }
 
 #[derive(Default)]
-enum HandoverState {
+enum IdentifierHandoverState {
     #[default]
     Nothing,
     /// The writer wants the identifiers of everything up to this sequence.
@@ -37,22 +37,22 @@ enum HandoverState {
     Given(Vec<u8>, u32),
 }
 
-impl Handover {
+impl IdentifierHandover {
     /// Requests a handover, because the writer leads after `sequence`.
-    pub fn want(&self, sequence: u64) {
-        self.set(HandoverState::Wanted(sequence));
+    pub fn request(&self, sequence: u64) {
+        self.set(IdentifierHandoverState::Wanted(sequence));
     }
 
     /// Withdraws the request, because the writer does not lead any more.
     pub fn withdraw(&self) {
-        self.set(HandoverState::Nothing);
+        self.set(IdentifierHandoverState::Nothing);
     }
 
     /// Takes the handover, once: the encoded identifiers, and the version as which the service acts.
     pub fn take(&self) -> Option<(Vec<u8>, u32)> {
         let mut state = self.lock();
         match std::mem::take(&mut *state) {
-            HandoverState::Given(bytes, version) => Some((bytes, version)),
+            IdentifierHandoverState::Given(bytes, version) => Some((bytes, version)),
             other => {
                 *state = other;
                 None
@@ -60,21 +60,21 @@ impl Handover {
         }
     }
 
-    fn set(&self, wanted: HandoverState) {
+    fn set(&self, wanted: IdentifierHandoverState) {
         let mut state = self.lock();
         // Relaxed: the request itself is read with the lock held. A thread that misses the flag is woken, and reads it
         // again.
-        self.is_wanted.store(matches!(wanted, HandoverState::Wanted(_)), Ordering::Relaxed);
+        self.is_wanted.store(matches!(wanted, IdentifierHandoverState::Wanted(_)), Ordering::Relaxed);
         *state = wanted;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HandoverState> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, IdentifierHandoverState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Released {
-    pub fn new(limits: IdentifierLimits, handover: Arc<Handover>) -> Self {
+impl ReleasedState {
+    pub fn new(limits: IdentifierLimits, handover: Arc<IdentifierHandover>) -> Self {
         Self { identifiers: IdentifierLog::new(limits), version: 1, handover, bytes: Vec::new() }
     }
 
@@ -110,11 +110,11 @@ impl Released {
     #[cold]
     fn hand_over(&mut self, last_sequence: u64) {
         let mut state = self.handover.lock();
-        if matches!(*state, HandoverState::Wanted(sequence) if sequence <= last_sequence) {
+        if matches!(*state, IdentifierHandoverState::Wanted(sequence) if sequence <= last_sequence) {
             let mut bytes = std::mem::take(&mut self.bytes);
             bytes.clear();
             self.identifiers.write(&mut bytes);
-            *state = HandoverState::Given(bytes, self.version);
+            *state = IdentifierHandoverState::Given(bytes, self.version);
             self.handover.is_wanted.store(false, Ordering::Relaxed);
         }
     }
@@ -142,22 +142,22 @@ impl Released {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identifiers::Remembered;
+    use crate::identifiers::IdentifierLookup;
     use crate::transaction::{CommandIdentity, write_head};
 
     const IDENTITY: CommandIdentity = CommandIdentity { identifier: 9, hash: 90 };
 
     #[test]
     fn snapshot_and_writer_get_identifiers() {
-        let handover = Arc::new(Handover::default());
-        let mut released = Released::new(IdentifierLimits::default(), Arc::clone(&handover));
+        let handover = Arc::new(IdentifierHandover::default());
+        let mut released = ReleasedState::new(IdentifierLimits::default(), Arc::clone(&handover));
         let mut changes = Vec::new();
         write_head(&mut changes, Some(IDENTITY), &[]);
         released.apply(1, 10, b"answer", &changes).unwrap();
         released.apply(2, 20, b"other", &[]).unwrap();
         assert!(released.apply(3, 30, b"", &[7]).is_err());
         released.become_version(2);
-        handover.want(2);
+        handover.request(2);
         released.between_batches(1);
         assert!(handover.take().is_none());
         released.between_batches(2);
@@ -166,16 +166,16 @@ mod tests {
         assert!(handover.take().is_none());
         let mut writers = crate::identifiers::Identifiers::new(IdentifierLimits::default());
         writers.read(&mut FieldReader::new(&bytes)).unwrap();
-        assert_eq!(writers.find(IDENTITY, 30), Remembered::Same(b"answer"));
+        assert_eq!(writers.find(IDENTITY, 30), IdentifierLookup::Same(b"answer"));
 
         let (mut state, mut again) = (Vec::new(), Vec::new());
         released.snapshot(&mut state);
-        let mut restored = Released::new(IdentifierLimits::default(), Arc::default());
+        let mut restored = ReleasedState::new(IdentifierLimits::default(), Arc::default());
         restored.restore(&state).unwrap();
         restored.snapshot(&mut again);
         assert_eq!(state, again);
         assert!(restored.restore(&state[1..]).is_err() && restored.restore(&[&state[..], &[0]].concat()).is_err());
-        handover.want(5);
+        handover.request(5);
         handover.withdraw();
         released.between_batches(5);
         assert!(handover.take().is_none());

@@ -1,7 +1,7 @@
 //! Sample model for tests: accounts, and transfers between two of them.
 
 use crate::Message;
-use crate::{Aggregate, CommandHandler, Creation, Decision, Stop, Work};
+use crate::{Aggregate, CommandHandler, Creation, Decision, HandlerContext, HandlerError};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
@@ -78,7 +78,7 @@ impl Aggregate for Account {
                 }
             }
             AccountCommand::Note => {
-                let headers = decision.circumstances().headers();
+                let headers = decision.context().headers();
                 let user = headers.get("user").map(|user| String::from_utf8_lossy(user).into_owned());
                 decision.emit(AccountEvent::Noted { time_ns: decision.time_ns(), user });
             }
@@ -132,7 +132,11 @@ impl CommandHandler for TransferHandler {
     type Reply = Transferred;
     type Refusal = TransferRefusal;
 
-    fn handle(&self, transfer: Transfer, work: &mut Work<'_>) -> Result<Transferred, Stop<TransferRefusal>> {
+    fn handle(
+        &self,
+        transfer: Transfer,
+        work: &mut HandlerContext<'_>,
+    ) -> Result<Transferred, HandlerError<TransferRefusal>> {
         let Transfer { from, to, amount } = transfer;
         let withdrawn = work.execute::<Account>(&from, AccountCommand::Withdraw(amount));
         withdrawn.map_err(|undone| undone.refuse(TransferRefusal::Source))?;

@@ -3,7 +3,7 @@
 
 use crate::draft::Draft;
 use crate::error::ModelError;
-use crate::host::{BusParts, CommandHostOptions, Threading, parts_on};
+use crate::host::{BusParts, CommandHostOptions, Threading, bus_parts_on};
 use crate::model::CommandModel;
 use gapless_client::client::MessageType;
 use gapless_cluster::config::ClusterConfig;
@@ -23,7 +23,7 @@ pub fn member_service(
     options: CommandHostOptions,
     config: &ClusterConfig,
 ) -> Result<Box<dyn MemberService>, ModelError> {
-    let BusParts { released, make_writer, .. } = parts_on(Threading::InTurns, model, options)?;
+    let BusParts { released, make_writer, .. } = bus_parts_on(Threading::InTurns, model, options)?;
     Ok(Replica::member_transaction_service(released, make_writer, config))
 }
 
@@ -33,7 +33,7 @@ pub fn member_service(
 /// Never: the empty model is valid.
 #[must_use]
 pub fn fold(options: CommandHostOptions) -> Fold {
-    let parts = parts_on(Threading::InTurns, CommandModel::new(), options);
+    let parts = bus_parts_on(Threading::InTurns, CommandModel::new(), options);
     fold_of_transactions(parts.expect("the empty model is one").released)
 }
 

@@ -52,7 +52,7 @@ impl Default for SnapshotPolicy {
 
 /// Identity of an aggregate's state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Of<'a> {
+pub(crate) struct SnapshotKey<'a> {
     pub aggregate: TypeKey,
     pub id: &'a [u8],
     pub state_version: u32,
@@ -70,20 +70,20 @@ pub(crate) struct Snapshot {
     pub state: Vec<u8>,
 }
 
-pub(crate) struct Snapshots {
+pub(crate) struct SnapshotFiles {
     directory: PathBuf,
     identity: StreamIdentity,
 }
 
-impl Snapshots {
+impl SnapshotFiles {
     /// Opens nothing: the directory is created with the first file.
     pub const fn new(directory: PathBuf, identity: StreamIdentity) -> Self {
         Self { directory, identity }
     }
 
-    fn path(&self, of: Of<'_>) -> PathBuf {
-        let mut name = format!("{:08x}-", of.aggregate.0);
-        of.id.iter().for_each(|byte| write!(name, "{byte:02x}").expect("a text takes all"));
+    fn path(&self, key: SnapshotKey<'_>) -> PathBuf {
+        let mut name = format!("{:08x}-", key.aggregate.0);
+        key.id.iter().for_each(|byte| write!(name, "{byte:02x}").expect("a text takes all"));
         self.directory.join(name)
     }
 
@@ -92,10 +92,10 @@ impl Snapshots {
     ///
     /// # Errors
     /// The fault of the file.
-    pub fn read(&self, of: Of<'_>) -> Result<Option<Snapshot>, String> {
-        let path = self.path(of);
+    pub fn read(&self, key: SnapshotKey<'_>) -> Result<Option<Snapshot>, String> {
+        let path = self.path(key);
         let unusable = |reason: &str| format!("the snapshot {} cannot be used: {reason}", path.display());
-        let bytes = match read_said_length(&path) {
+        let bytes = match read_declared_length(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unusable(&error.to_string())),
@@ -107,7 +107,7 @@ impl Snapshots {
         if head[7] != FORMAT {
             return Err(unusable(&format!("it has format {}, and this program reads {FORMAT}", head[7])));
         }
-        if rest.len() != length_said(head) {
+        if rest.len() != declared_length(head) {
             return Err(unusable("it is cut, or longer than it says"));
         }
         if u32_at(head, SUM_AT) != sum(head, rest) {
@@ -115,9 +115,9 @@ impl Snapshots {
         }
         let id_length = usize::from(head[68]);
         let is_own = (u128_at(head, 8), u64_at(head, 24)) == (self.identity.stream_id, self.identity.incarnation)
-            && (u32_at(head, 32), u32_at(head, 36)) == (of.aggregate.0, of.state_version)
-            && u32_at(head, STATE_LAYOUT_AT) == of.state_layout
-            && rest[..id_length] == *of.id;
+            && (u32_at(head, 32), u32_at(head, 36)) == (key.aggregate.0, key.state_version)
+            && u32_at(head, STATE_LAYOUT_AT) == key.state_layout
+            && rest[..id_length] == *key.id;
         Ok(is_own.then(|| Snapshot {
             version: u64_at(head, 40),
             last_sequence: u64_at(head, 48),
@@ -130,46 +130,46 @@ impl Snapshots {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(&self, of: Of<'_>, snapshot: &Snapshot) -> io::Result<()> {
-        debug_assert!(of.id.len() <= ID_LENGTH_MAX, "no aggregate has a longer one");
+    pub fn write(&self, key: SnapshotKey<'_>, snapshot: &Snapshot) -> io::Result<()> {
+        debug_assert!(key.id.len() <= ID_LENGTH_MAX, "no aggregate has a longer one");
         let mut head = [0; HEAD_LENGTH];
         head[..7].copy_from_slice(&MAGIC);
         head[7] = FORMAT;
         head[8..24].copy_from_slice(&self.identity.stream_id.to_le_bytes());
         head[24..32].copy_from_slice(&self.identity.incarnation.to_le_bytes());
-        head[32..36].copy_from_slice(&of.aggregate.0.to_le_bytes());
-        head[36..40].copy_from_slice(&of.state_version.to_le_bytes());
+        head[32..36].copy_from_slice(&key.aggregate.0.to_le_bytes());
+        head[36..40].copy_from_slice(&key.state_version.to_le_bytes());
         head[40..48].copy_from_slice(&snapshot.version.to_le_bytes());
         head[48..56].copy_from_slice(&snapshot.last_sequence.to_le_bytes());
         head[56..64].copy_from_slice(&snapshot.last_time_ns.to_le_bytes());
         let length = u32::try_from(snapshot.state.len());
         let length = length.map_err(|_| io::Error::other("the state has more than 4 GiB"))?;
         head[64..68].copy_from_slice(&length.to_le_bytes());
-        head[68] = of.id.len() as u8;
-        head[STATE_LAYOUT_AT..][..4].copy_from_slice(&of.state_layout.to_le_bytes());
-        let rest = [of.id, &snapshot.state].concat();
+        head[68] = key.id.len() as u8;
+        head[STATE_LAYOUT_AT..][..4].copy_from_slice(&key.state_layout.to_le_bytes());
+        let rest = [key.id, &snapshot.state].concat();
         let checksum = sum(&head, &rest);
         head[SUM_AT..].copy_from_slice(&checksum.to_le_bytes());
         private_folder::create(&self.directory)?;
-        checked_file::replace(&self.path(of), &[&head[..], &rest].concat(), 0o600)
+        checked_file::replace(&self.path(key), &[&head[..], &rest].concat(), 0o600)
     }
 }
 
 /// Reads a file; only its head if the length in it differs from the file's.
-fn read_said_length(path: &Path) -> io::Result<Vec<u8>> {
+fn read_declared_length(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = checked_file::open(path)?;
     let mut head = Vec::new();
     (&file).take(HEAD_LENGTH as u64).read_to_end(&mut head)?;
-    let said = head.first_chunk::<HEAD_LENGTH>().map_or(0, |head| length_said(head) + HEAD_LENGTH) as u64;
-    if file.metadata()?.len() != said {
+    let declared = head.first_chunk::<HEAD_LENGTH>().map_or(0, |head| declared_length(head) + HEAD_LENGTH) as u64;
+    if file.metadata()?.len() != declared {
         return Ok(head);
     }
     file.rewind()?;
-    checked_file::read_from(&file, said)
+    checked_file::read_from(&file, declared)
 }
 
 /// Bytes after the head: the identifier and the state.
-fn length_said(head: &[u8; HEAD_LENGTH]) -> usize {
+fn declared_length(head: &[u8; HEAD_LENGTH]) -> usize {
     usize::from(head[68]) + u32_at(head, 64) as usize
 }
 
@@ -181,7 +181,7 @@ fn sum(head: &[u8; HEAD_LENGTH], rest: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    const OF: Of<'_> = Of { aggregate: TypeKey(7), id: b"id", state_version: 2, state_layout: 9 };
+    const KEY: SnapshotKey<'_> = SnapshotKey { aggregate: TypeKey(7), id: b"id", state_version: 2, state_layout: 9 };
 
     fn snapshot() -> Snapshot {
         Snapshot { version: 5, last_sequence: 9, last_time_ns: 11, state: b"state".to_vec() }
@@ -191,45 +191,46 @@ mod tests {
     fn snapshot_round_trips_for_its_type() {
         let directory = tempfile::tempdir().unwrap();
         let identity = StreamIdentity { stream_id: 1 << 100, incarnation: 3 };
-        let of = |identity| Snapshots::new(directory.path().join("snapshots"), identity);
-        let snapshots = of(identity);
-        assert_eq!(snapshots.read(OF), Ok(None));
-        snapshots.write(OF, &Snapshot { version: 4, ..snapshot() }).unwrap();
-        snapshots.write(OF, &snapshot()).unwrap();
-        assert_eq!(snapshots.read(OF), Ok(Some(snapshot())));
+        let key = |identity| SnapshotFiles::new(directory.path().join("snapshots"), identity);
+        let snapshots = key(identity);
+        assert_eq!(snapshots.read(KEY), Ok(None));
+        snapshots.write(KEY, &Snapshot { version: 4, ..snapshot() }).unwrap();
+        snapshots.write(KEY, &snapshot()).unwrap();
+        assert_eq!(snapshots.read(KEY), Ok(Some(snapshot())));
         for other in [
-            Of { id: b"ie", ..OF },
-            Of { aggregate: TypeKey(8), ..OF },
-            Of { state_version: 3, ..OF },
-            Of { state_layout: 8, ..OF },
+            SnapshotKey { id: b"ie", ..KEY },
+            SnapshotKey { aggregate: TypeKey(8), ..KEY },
+            SnapshotKey { state_version: 3, ..KEY },
+            SnapshotKey { state_layout: 8, ..KEY },
         ] {
             assert_eq!(snapshots.read(other), Ok(None));
         }
-        assert_eq!(of(StreamIdentity { incarnation: 4, ..identity }).read(OF), Ok(None));
+        assert_eq!(key(StreamIdentity { incarnation: 4, ..identity }).read(KEY), Ok(None));
     }
 
     #[test]
     fn damaged_snapshot_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
-        let snapshots = Snapshots::new(directory.path().to_owned(), StreamIdentity { stream_id: 1, incarnation: 3 });
-        snapshots.write(OF, &snapshot()).unwrap();
-        let path = snapshots.path(OF);
+        let snapshots =
+            SnapshotFiles::new(directory.path().to_owned(), StreamIdentity { stream_id: 1, incarnation: 3 });
+        snapshots.write(KEY, &snapshot()).unwrap();
+        let path = snapshots.path(KEY);
         let whole = std::fs::read(&path).unwrap();
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 1 << (at % 8);
             std::fs::write(&path, damaged).unwrap();
-            assert!(snapshots.read(OF).unwrap_err().contains("cannot be used"), "byte {at}");
+            assert!(snapshots.read(KEY).unwrap_err().contains("cannot be used"), "byte {at}");
             std::fs::write(&path, &whole[..at]).unwrap();
-            assert!(snapshots.read(OF).unwrap_err().contains("cannot be used"), "cut at {at}");
+            assert!(snapshots.read(KEY).unwrap_err().contains("cannot be used"), "cut at {at}");
         }
         std::fs::write(&path, &whole).unwrap();
         std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
-        assert!(snapshots.read(OF).unwrap_err().contains("longer than it says"));
+        assert!(snapshots.read(KEY).unwrap_err().contains("longer than it says"));
         let mut newer = whole.clone();
         newer[7] = 2;
         std::fs::write(&path, newer).unwrap();
-        let error = snapshots.read(OF).unwrap_err();
+        let error = snapshots.read(KEY).unwrap_err();
         assert!(error.contains("it has format 2, and this program reads 1"), "{error}");
     }
 }

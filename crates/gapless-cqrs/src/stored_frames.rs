@@ -12,9 +12,9 @@ use std::io;
 const RELEASED_COUNTER: &str = "service.last_sequence";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Writing {
+pub(crate) enum JournalWriterState {
     /// No process writes the journal.
-    Nobody,
+    NoWriter,
     /// Last released sequence.
     Released(u64),
     /// This process holds the journal, and has not reported its progress yet.
@@ -23,11 +23,11 @@ pub(crate) enum Writing {
     Silent(String),
 }
 
-impl Writing {
+impl JournalWriterState {
     /// # Errors
     /// The lock or the counters cannot be read.
-    pub fn look(layout: &StreamLayout) -> io::Result<Self> {
-        let Some(holder) = lock_holder(&layout.journal())? else { return Ok(Self::Nobody) };
+    pub fn read(layout: &StreamLayout) -> io::Result<Self> {
+        let Some(holder) = lock_holder(&layout.journal())? else { return Ok(Self::NoWriter) };
         let reader = CountersReader::open(layout.counters());
         let Some(counters) = reader.ok().filter(CountersReader::is_owned).and_then(|reader| reader.read().ok()) else {
             return Ok(Self::Unknown(holder));
@@ -89,7 +89,7 @@ impl StoredFrames {
         if sequence <= self.released {
             return Ok(true);
         }
-        self.look_further()?;
+        self.refresh_released()?;
         Ok(sequence <= self.released)
     }
 
@@ -98,7 +98,7 @@ impl StoredFrames {
     /// # Errors
     /// The journal does not hold it any more, or is damaged.
     pub fn read(&mut self) -> Result<ReplayRead<'_>, ClientError> {
-        if self.sequence > self.released && !self.look_further()? {
+        if self.sequence > self.released && !self.refresh_released()? {
             return Ok(ReplayRead::Empty);
         }
         let mut replay = match self.replay.take() {
@@ -118,13 +118,13 @@ impl StoredFrames {
 
     /// Whether the next frame may be read by now.
     #[cold]
-    fn look_further(&mut self) -> Result<bool, ClientError> {
+    fn refresh_released(&mut self) -> Result<bool, ClientError> {
         let journal = self.layout.journal();
-        let writing = Writing::look(&self.layout);
-        self.released = match writing.map_err(|error| JournalError::io("examine", journal, error))? {
-            Writing::Nobody => u64::MAX,
-            Writing::Released(sequence) => sequence,
-            Writing::Unknown(_) | Writing::Silent(_) => 0,
+        let state = JournalWriterState::read(&self.layout);
+        self.released = match state.map_err(|error| JournalError::io("examine", journal, error))? {
+            JournalWriterState::NoWriter => u64::MAX,
+            JournalWriterState::Released(sequence) => sequence,
+            JournalWriterState::Unknown(_) | JournalWriterState::Silent(_) => 0,
         };
         Ok(self.sequence <= self.released)
     }
@@ -176,7 +176,9 @@ mod tests {
         let mut journal = Journal::open(options.clone()).unwrap().0;
         append(&mut journal, 100);
         let mut frames = StoredFrames::new(layout.clone());
-        assert!(matches!(Writing::look(&layout).unwrap(), Writing::Unknown(holder) if holder.starts_with("process ")));
+        assert!(
+            matches!(JournalWriterState::read(&layout).unwrap(), JournalWriterState::Unknown(holder) if holder.starts_with("process "))
+        );
         assert_eq!(read(&mut frames), 0, "no released sequence is known");
         let counters = Counters::create(layout.counters(), 8).unwrap();
         let released = counters.add(RELEASED_COUNTER).unwrap();

@@ -1,16 +1,16 @@
 //! [`Context`]: a handler's view of its message, and the outputs that it may produce.
 
-use crate::outputs::{Draft, Outputs, TimerChange};
+use crate::outputs::{OutputDraft, Outputs, TimerChange};
 use crate::random;
 use crate::reject::Reject;
-use crate::sessions::{NOTICES_UNRECEIVED_MAX, Receivers};
+use crate::sessions::{NOTICES_UNRECEIVED_MAX, NoticeReceivers};
 use gapless_client::client::MessageType;
 use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
 
 /// Position of a message in the stream, and the destination of its handler's outputs.
 pub struct Context<'a> {
     pub(crate) outputs: &'a mut Outputs,
-    pub(crate) sessions: &'a dyn Receivers,
+    pub(crate) sessions: &'a dyn NoticeReceivers,
     /// The service runs on an event stream: it publishes, and has no sessions to reply to.
     pub(crate) is_on_event_stream: bool,
     pub(crate) sequence: u64,
@@ -151,7 +151,7 @@ impl Context<'_> {
     /// Send first, then change the state: a refusal at the limit then has no effect.
     ///
     /// # Errors
-    /// The session has 1,024 unreceived notices, including those of this call; the object cannot be encoded; or the
+    /// The session has 1,024 unacknowledged_notices notices, including those of this call; the object cannot be encoded; or the
     /// service runs on an event stream, which has no sessions: publish instead. Nothing of this message is sent then.
     /// The handler may refuse with this error (`?`) or continue without the notice. The result is the same at each
     /// replay and on each member.
@@ -174,7 +174,7 @@ impl Context<'_> {
     ) -> Result<(), Reject> {
         self.check_replies()?;
         // Notices of this call are counted by session only when all of them together could exceed the limit.
-        let kept = self.sessions.unreceived(session).unwrap_or(0);
+        let kept = self.sessions.unacknowledged_notices(session).unwrap_or(0);
         if kept + self.outputs.notices.len() >= NOTICES_UNRECEIVED_MAX && self.room_for_notices(session) == Some(0) {
             return Err(notices_full(session));
         }
@@ -186,7 +186,7 @@ impl Context<'_> {
     /// Returns how many more notices `session` can take now; `None` if it is not open.
     #[must_use]
     pub fn room_for_notices(&self, session: u64) -> Option<usize> {
-        let kept = self.sessions.unreceived(session)?;
+        let kept = self.sessions.unacknowledged_notices(session)?;
         let room = NOTICES_UNRECEIVED_MAX.saturating_sub(kept);
         let new = self.outputs.notices.iter().filter(|(other, _)| *other == session).count();
         Some(room.saturating_sub(new))
@@ -264,7 +264,7 @@ impl Context<'_> {
         encoding: Encoding,
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
-    ) -> Result<Draft, Reject> {
+    ) -> Result<OutputDraft, Reject> {
         if length_max > OUTPUT_LENGTH_MAX {
             let reason = format!("an output of {length_max} bytes; {OUTPUT_LENGTH_MAX} are the most");
             return Err(Reject::from(reason));

@@ -1,7 +1,7 @@
 //! Dead letters: a log of commands that no handler took, one JSON object per line in `dead-letters.jsonl`. The journal
 //! has the command itself, at the sequence that the line names.
 
-mod late_lines;
+mod unwritten_lines;
 
 use crate::EngineError;
 use gapless_agent::checked_file;
@@ -20,14 +20,14 @@ pub struct DeadLetters {
     count: u64,
     /// The file ends in the middle of a line.
     torn: bool,
-    late: late_lines::LateLines,
+    unwritten: unwritten_lines::UnwrittenLines,
 }
 
 impl DeadLetters {
     /// Creates a log that only counts, for a service without a directory.
     #[must_use]
     pub fn counting() -> Self {
-        Self { file: None, last_sequence: 0, count: 0, torn: false, late: Default::default() }
+        Self { file: None, last_sequence: 0, count: 0, torn: false, unwritten: Default::default() }
     }
 
     /// Opens the log in `directory`, to be continued. `last_journaled` is the last frame of the journal: lines for
@@ -49,7 +49,7 @@ impl DeadLetters {
             last_sequence = sequence.unwrap_or(0).max(last_sequence);
             line.clear();
         }
-        Ok(Self { file: Some((path, file)), last_sequence, count: 0, torn, late: Default::default() })
+        Ok(Self { file: Some((path, file)), last_sequence, count: 0, torn, unwritten: Default::default() })
     }
 
     /// Returns the number of dead letters since the start.
@@ -77,26 +77,26 @@ impl DeadLetters {
         );
         push_escaped(&mut line, reason);
         line.push_str("\"}\n");
-        self.late.push(line);
-        self.write_late();
+        self.unwritten.push(line);
+        self.write_unwritten();
     }
 
     /// Retries postponed lines, once a second. Called at each turn.
     #[inline]
-    pub fn write_late(&mut self) {
-        if !self.late.is_empty()
+    pub fn write_unwritten(&mut self) {
+        if !self.unwritten.is_empty()
             && let Some((path, file)) = &mut self.file
         {
-            self.late.write(path, file, &mut self.torn);
+            self.unwritten.write(path, file, &mut self.torn);
         }
     }
 }
 
 impl Drop for DeadLetters {
     fn drop(&mut self) {
-        self.late.hurry();
-        self.write_late();
-        let lost = self.late.count();
+        self.unwritten.make_due();
+        self.write_unwritten();
+        let lost = self.unwritten.count();
         if lost > 0 {
             tracing::error!(lost, "dead letters are not recorded; the journal has their commands");
         }

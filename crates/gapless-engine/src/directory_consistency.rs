@@ -7,8 +7,8 @@
 use crate::{EngineError, skips, snapshot};
 use gapless_agent::checked_file;
 use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::inspect::{Verdict, VerifyReport};
-use gapless_journal::{Environment, FilePoint, JournalError, JournalReader, Restore, inspect};
+use gapless_journal::inspect::{VerifyReport, VerifyVerdict};
+use gapless_journal::{FilePoint, JournalEnvironment, JournalError, JournalReader, JournalRestore, inspect};
 use gapless_log::StreamIdentity;
 use gapless_stream::directory_record::DirectoryRecord;
 use gapless_stream::locked_directory::check_kinds;
@@ -40,9 +40,9 @@ pub struct FileReport {
 
 impl DirectoryReport {
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> VerifyVerdict {
         let is_damaged = self.files.iter().any(|file| file.damage.is_some());
-        if is_damaged { Verdict::Damaged } else { self.journal.verdict() }
+        if is_damaged { VerifyVerdict::Damaged } else { self.journal.verdict() }
     }
 }
 
@@ -55,7 +55,7 @@ pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
     let (states, snapshots) =
         (sequencer_state_writer::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
     let mut files = Vec::new();
-    for (point, check) in beside(&states, &snapshots) {
+    for (point, check) in pair_with_checks(&states, &snapshots) {
         let damage = damage_of(point, check);
         files.push(FileReport { path: point.path.clone(), sequence: point.sequence, damage });
     }
@@ -71,7 +71,7 @@ pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
     let points: Vec<FilePoint> = states.into_iter().chain(snapshots).map(asked).collect();
     let covered = points.iter().map(|point| point.sequence).max().unwrap_or(0);
     let mut marks = Vec::new();
-    let journal = inspect::verify_with(layout.journal(), Environment::default(), &points, &mut |frame| {
+    let journal = inspect::verify_with(layout.journal(), JournalEnvironment::default(), &points, &mut |frame| {
         marks.extend(skips::marked(frame).map(|skipped| (skipped, frame.sequence())));
     })?;
     let damage = skips::damage(layout, &marks, (journal.info.first_sequence(), covered));
@@ -82,7 +82,7 @@ pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
 
 /// Result of [`restore`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreReport {
     /// Last frame of the new history.
     pub last_sequence: u64,
     pub incarnation_before: u64,
@@ -93,11 +93,11 @@ pub struct Restored {
 
 /// Starts a new history, in a new incarnation, from the directory of a stream or a service host. It keeps the whole
 /// journal, and those states and snapshots that come from one history with it; the others are renamed. From then on,
-/// clients and copies that have seen more of the old incarnation are refused. If interrupted, call it again.
+/// clients and instances that have seen more of the old incarnation are refused. If interrupted, call it again.
 ///
 /// # Errors
 /// The directory is in use, has no intact journal, belongs to a member or a relay, or as for [`check_kinds`].
-pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
+pub fn restore(layout: &StreamLayout) -> Result<RestoreReport, EngineError> {
     let refuse = |reason: &str| EngineError::Restore { directory: layout.root().to_owned(), reason: reason.to_owned() };
     if is_member(layout) {
         return Err(refuse(
@@ -117,7 +117,7 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     if let Some(reason) = record.and_then(|record| record.refusal(&[&record.kind])) {
         return Err(refuse(&reason));
     }
-    let mut restoring = Restore::begin(&layout.journal())?;
+    let mut restoring = JournalRestore::begin(&layout.journal())?;
     let (before, incarnation) = restoring.incarnations();
     let stream_id = restoring.reader().stream_id();
     let last_sequence = restoring.last_sequence();
@@ -126,7 +126,7 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     restoring.apply()?;
     give_identity(layout, StreamIdentity { stream_id, incarnation })?;
     restoring.finish()?;
-    Ok(Restored { last_sequence, incarnation_before: before, incarnation, set_aside })
+    Ok(RestoreReport { last_sequence, incarnation_before: before, incarnation, set_aside })
 }
 
 /// Gives the cluster's new incarnation to the states and snapshots of a member that is recovered by force, if they come
@@ -156,7 +156,7 @@ fn rename_foreign_files(
     let mut set_aside = Vec::new();
     let (states, snapshots) =
         (sequencer_state_writer::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
-    for (point, check) in beside(&states, &snapshots) {
+    for (point, check) in pair_with_checks(&states, &snapshots) {
         let is_ours = point.identity.is_some_and(|(stream, incarnation)| stream == stream_id && is_ours(incarnation));
         let belongs = is_ours && point.sequence <= last_sequence && damage_of(point, check).is_none() && {
             let timed = FilePoint { identity: None, ..point.clone() };
@@ -180,23 +180,27 @@ fn give_identity(layout: &StreamLayout, identity: StreamIdentity) -> Result<(), 
 #[must_use]
 pub fn is_member(layout: &StreamLayout) -> bool {
     let has_records =
-        || inspect::info(layout.journal()).is_ok_and(|info| info.segments.iter().any(|segment| segment.holds_records));
+        || inspect::info(layout.journal()).is_ok_and(|info| info.segments.iter().any(|segment| segment.has_records));
     ["instance", "voting", "ballot"].iter().any(|name| layout.root().join(name).exists()) || has_records()
 }
 
 /// Checks one file by itself; returns its damage.
-type Check = fn(&Path, StreamIdentity, u64) -> Option<String>;
+type StateFileCheck = fn(&Path, StreamIdentity, u64) -> Option<String>;
 
 /// Pairs each state and snapshot with its check.
-fn beside<'a>(states: &'a [FilePoint], snapshots: &'a [FilePoint]) -> impl Iterator<Item = (&'a FilePoint, Check)> {
-    let of_state: Check =
+fn pair_with_checks<'a>(
+    states: &'a [FilePoint],
+    snapshots: &'a [FilePoint],
+) -> impl Iterator<Item = (&'a FilePoint, StateFileCheck)> {
+    let of_state: StateFileCheck =
         |path, identity, at| sequencer_state_writer::check(path, identity, at).err().map(|it| it.to_string());
-    let of_snapshot: Check = |path, identity, at| snapshot::check(path, identity, at).err().map(|it| it.to_string());
+    let of_snapshot: StateFileCheck =
+        |path, identity, at| snapshot::check(path, identity, at).err().map(|it| it.to_string());
     let (states, snapshots) = (states.iter().map(move |point| (point, of_state)), snapshots.iter());
     states.chain(snapshots.map(move |point| (point, of_snapshot)))
 }
 
-fn damage_of(point: &FilePoint, check: Check) -> Option<String> {
+fn damage_of(point: &FilePoint, check: StateFileCheck) -> Option<String> {
     match point.identity {
         None => Some("it cannot be read".to_owned()),
         Some((stream_id, incarnation)) => check(&point.path, StreamIdentity { stream_id, incarnation }, point.sequence),

@@ -1,7 +1,7 @@
 //! [`EmbeddedHost`]: a stream and its service without agent threads. The owner polls it and passes commands by method
 //! calls. Only blocking work, disk syncs and snapshot writes, runs on helper threads.
 
-use crate::service_host::{Held, ServiceHost};
+use crate::service_host::{EmbeddedParts, ServiceHost};
 use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
 use crate::{EngineError, Fold, ServiceHostOptions, Threads, transaction_layout};
 use gapless_agent::{Agent, AgentFailure, Clock, PlanKind, Waker};
@@ -35,7 +35,7 @@ const BATCH: usize = 64;
 
 /// Outcome of a command. Final once the stream is released up to `last_sequence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decided<'a> {
+pub struct CommandOutcome<'a> {
     /// Last frame of its transaction.
     pub last_sequence: u64,
     /// The reply, or the text of a refusal by the engine.
@@ -64,7 +64,7 @@ impl EmbeddedHost {
         let (batch, length_max) = (options.frames_per_poll(), options.stream_options().message_length_max);
         let service = TransactionService::new(released, make_writer);
         let (host, held) = ServiceHost::start_embedded(Fold::applying_transactions(Box::new(service)), options)?;
-        let Held { ingress, clock, window, waker } = held;
+        let EmbeddedParts { ingress, clock, window, waker } = held;
         let (session, unpublished, failure) = (None, 0, None);
         Ok(Self { ingress, host, session, clock, window, waker, unpublished, batch, length_max, failure })
     }
@@ -74,13 +74,13 @@ impl EmbeddedHost {
     /// # Errors
     /// The command is too long, or the host has stopped.
     #[inline]
-    pub fn command(&mut self, schema: u32, payload: &[u8]) -> Result<Option<Decided<'_>>, EngineError> {
+    pub fn command(&mut self, schema: u32, payload: &[u8]) -> Result<Option<CommandOutcome<'_>>, EngineError> {
         if self.unpublished >= self.batch {
             self.turn()?;
         }
         if self.unpublished == 0 {
             self.check(payload.len())?;
-            self.ingress.turn_to(self.clock.now());
+            self.ingress.set_now(self.clock.now());
         } else if payload.len() > self.length_max {
             self.check(payload.len())?;
         }
@@ -99,11 +99,11 @@ impl EmbeddedHost {
             DirectCommand::Appended { last_sequence, transaction } => {
                 *unpublished += 1;
                 if let Some(reply) = transaction_layout::read_done_reply(transaction) {
-                    return Ok(Some(Decided { last_sequence, reply: Ok(reply) }));
+                    return Ok(Some(CommandOutcome { last_sequence, reply: Ok(reply) }));
                 }
                 let corrupt = |reason| EngineError::Corrupt { sequence: last_sequence, reason };
                 let reply = transaction_layout::read_reply(transaction).map_err(corrupt)?;
-                Ok(Some(Decided { last_sequence, reply }))
+                Ok(Some(CommandOutcome { last_sequence, reply }))
             }
             DirectCommand::NotYet => Ok(None),
             DirectCommand::SessionUnknown => {

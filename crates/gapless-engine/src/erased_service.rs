@@ -3,13 +3,13 @@
 
 use crate::EngineError;
 use crate::context::Context;
-use crate::handler_guard::Refused;
+use crate::handler_guard::HandlerRefusal;
 use crate::reject::Reject;
 use crate::service::{Handlers, Service, describe};
 use crate::sessions::SessionTable;
 use crate::store::snapshot::MAGIC;
 use crate::timers::TimerTable;
-use crate::transaction_layout::Read;
+use crate::transaction_layout::DecodedTransaction;
 use gapless_schema::Encoding;
 use std::any::Any;
 use std::ops::RangeInclusive;
@@ -29,7 +29,7 @@ pub(crate) trait ErasedService: Any + Send {
         encoding: Encoding,
         payload: &[u8],
         context: &mut Context<'_>,
-    ) -> Result<(), Refused>;
+    ) -> Result<(), HandlerRefusal>;
 
     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject>;
 
@@ -54,7 +54,7 @@ pub(crate) trait ErasedService: Any + Send {
     ///
     /// # Errors
     /// It does not apply, or leads to a state that differs from the leader's.
-    fn apply(&mut self, _applied: &Applied, _read: &Read<'_>) -> Result<(), String> {
+    fn apply(&mut self, _applied: &TransactionPosition, _read: &DecodedTransaction<'_>) -> Result<(), String> {
         Err("nothing applies it".to_owned())
     }
 
@@ -87,7 +87,7 @@ pub(crate) trait ErasedService: Any + Send {
 
 /// Position of a transaction, and its session.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Applied {
+pub(crate) struct TransactionPosition {
     /// Sequence of its last frame.
     pub sequence: u64,
     pub first_sequence: u64,
@@ -122,7 +122,7 @@ impl<S: Service> ErasedService for TypedService<S> {
         encoding: Encoding,
         payload: &[u8],
         context: &mut Context<'_>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), HandlerRefusal> {
         match self.handlers.find(schema, encoding) {
             Some(handler) => handler(&mut self.service, payload, context),
             None => Err(unhandled(schema, encoding)),
@@ -146,6 +146,6 @@ impl<S: Service> ErasedService for TypedService<S> {
 }
 
 #[cold]
-pub(crate) fn unhandled(schema: u32, encoding: Encoding) -> Refused {
-    Refused::Unhandled(format!("no handler takes {} in {encoding:?}", describe(schema)))
+pub(crate) fn unhandled(schema: u32, encoding: Encoding) -> HandlerRefusal {
+    HandlerRefusal::Unhandled(format!("no handler takes {} in {encoding:?}", describe(schema)))
 }

@@ -143,7 +143,7 @@ pub enum EngineError {
     /// The stream has fixed other fault rules, for its whole life, than the policy has.
     #[error(
         "option policy: the stream says for its whole life that {}, and this start that {}: start with the rules of the stream, or \
-         begin another stream", worded(*fixed), worded(*asked)
+         begin another stream", describe_rules(*fixed), describe_rules(*asked)
     )]
     FaultRules { fixed: FaultRules, asked: FaultRules },
     /// The stream marks a command as skipped, but the `skips` file next to the journal, which a start reads, lacks it.
@@ -161,7 +161,7 @@ pub enum EngineError {
 }
 
 /// Describes the rules, with their options.
-fn worded(rules: FaultRules) -> String {
+fn describe_rules(rules: FaultRules) -> String {
     let FaultRules { panic_is_dead_letter, unhandled_stops } = rules;
     let panic = if panic_is_dead_letter {
         "is a dead letter (on_panic DeadLetter)"

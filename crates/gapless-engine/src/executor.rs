@@ -5,13 +5,13 @@ mod outbox;
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::fold::Fold;
-use crate::interruption::{HANDLING, INTERRUPTED, keep_interrupted_ahead};
+use crate::interruption::{HANDLING, INTERRUPTED, keep_interrupted_speculation};
 use crate::output_record::OutputRecord;
-use crate::recovery::Recovered;
-use crate::sender::{RetryPace, SendQueue};
+use crate::recovery::RecoverySummary;
+use crate::sender::{RetryTimer, SendQueue};
 use crate::snapshot_schedule::SnapshotSchedule;
 use crate::state_hasher::StateHasher;
-use gapless_agent::progress::Progress;
+use gapless_agent::progress::ProgressCounter;
 use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now, Waker};
 use gapless_log::{GatingCursor, Window};
 use gapless_stream::AgentRole;
@@ -21,13 +21,13 @@ use gapless_transport::mailbox::Mailbox;
 use gapless_wire::frame::peek_sessions;
 use gapless_wire::prefetch::FramesAhead;
 use gapless_wire::{Frame, aligned_length};
-use outbox::Outbox;
+use outbox::ReplyOutbox;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Route of the replies.
-pub enum Delivery {
+pub enum ReplyDelivery {
     /// Sent by this agent.
     Direct(Egress),
     /// Sent by the detached sender.
@@ -43,8 +43,8 @@ pub struct Executor {
     fold: Fold,
     cursor: GatingCursor,
     window: Window,
-    stop_at: StopAt,
-    outbox: Outbox,
+    stop_at: StopPosition,
+    outbox: ReplyOutbox,
     from_sequencer: Mailbox<ResponderMessage>,
     snapshots: Option<SnapshotSchedule>,
     state_hasher: Option<StateHasher>,
@@ -55,13 +55,13 @@ pub struct Executor {
     full_since_ns: Option<u64>,
     counters: ExecutorCounters,
     next_sweep_ns: u64,
-    retries: RetryPace,
+    retries: RetryTimer,
     closing: bool,
 }
 
 /// Position at which an executor ends in a clean stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopAt {
+pub enum StopPosition {
     /// End of the appended frames: they will be released.
     Appended,
     /// End of the released frames: a cluster may cut later ones.
@@ -74,8 +74,8 @@ pub struct ExecutorLinks {
     pub cursor: GatingCursor,
     /// Positions of appended and released frames.
     pub window: Window,
-    pub stop_at: StopAt,
-    pub delivery: Delivery,
+    pub stop_at: StopPosition,
+    pub delivery: ReplyDelivery,
     pub sequencer: Mailbox<SequencerRequest>,
     /// Wakes the sequencer's thread.
     pub sequencer_waker: Waker,
@@ -95,7 +95,7 @@ pub struct ExecutorCounters {
     /// Last handled sequence.
     pub last_sequence: Counter,
     /// The same, for threads that wait for it.
-    pub progress: Arc<Progress>,
+    pub progress: Arc<ProgressCounter>,
     /// Commands that no handler took, since the start.
     pub dead_letters: Counter,
     /// Messages that wait because their publisher's ring is full.
@@ -109,14 +109,14 @@ impl ExecutorCounters {
     ///
     /// # Errors
     /// No room, or duplicate labels.
-    pub fn add_to(counters: &Counters, recovered: &Recovered) -> Result<Self, gapless_agent::Error> {
+    pub fn add_to(counters: &Counters, recovered: &RecoverySummary) -> Result<Self, gapless_agent::Error> {
         let last_sequence = counters.add("service.last_sequence")?;
         last_sequence.set(recovered.last_sequence);
         let dead_letters = counters.add("service.dead_letters")?;
         counters.add(INTERRUPTED)?.set(recovered.interrupted_sequence);
-        keep_interrupted_ahead(counters, recovered.interrupted_ahead)?;
+        keep_interrupted_speculation(counters, recovered.interrupted_speculation)?;
         let (waiting, handling) = (counters.add("service.messages_waiting")?, counters.add(HANDLING)?);
-        let progress = Arc::new(Progress::new(recovered.last_sequence));
+        let progress = Arc::new(ProgressCounter::new(recovered.last_sequence));
         Ok(Self { last_sequence, progress, dead_letters, waiting, handling })
     }
 
@@ -136,7 +136,7 @@ impl Executor {
             cursor: links.cursor,
             window: links.window,
             stop_at: links.stop_at,
-            outbox: Outbox {
+            outbox: ReplyOutbox {
                 delivery: links.delivery,
                 deferred: Vec::new(),
                 attached_early: FxHashMap::default(),
@@ -156,7 +156,7 @@ impl Executor {
             full_since_ns: None,
             counters: links.counters,
             next_sweep_ns: 0,
-            retries: RetryPace::default(),
+            retries: RetryTimer::default(),
             closing: false,
         }
     }
@@ -164,15 +164,15 @@ impl Executor {
     /// Tells whether every frame that a clean stop waits for is applied.
     fn is_at_end(&self) -> bool {
         let end = match self.stop_at {
-            StopAt::Appended => self.window.appended(),
-            StopAt::Released => self.window.released(),
+            StopPosition::Appended => self.window.appended(),
+            StopPosition::Released => self.window.released(),
         };
         self.cursor.position() == end
     }
 
     /// Halves the poll's limit when a full poll took too long, doubles it otherwise.
     #[inline]
-    fn pace(&mut self, now_ns: u64) {
+    fn adapt_poll_limit(&mut self, now_ns: u64) {
         let Some(since_ns) = self.full_since_ns.take() else { return };
         self.frames_per_poll = if now_ns.saturating_sub(since_ns) > POLL_NS_MAX {
             (self.frames_per_poll / 2).max(1)
@@ -223,7 +223,7 @@ impl Executor {
     fn count(&mut self) {
         if self.counters.last_sequence.get() != self.fold.last_sequence() && self.outbox.requests.is_empty() {
             self.counters.last_sequence.set(self.fold.last_sequence());
-            self.counters.progress.reach(self.fold.last_sequence());
+            self.counters.progress.advance_to(self.fold.last_sequence());
             self.counters.dead_letters.set(self.outbox.dead_letters.count());
         }
         let waiting = self.outbox.deferred.iter().map(|waiting| waiting.messages.len() as u64).sum();
@@ -239,7 +239,7 @@ impl Agent for Executor {
     }
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
-        self.pace(now.monotonic_ns);
+        self.adapt_poll_limit(now.monotonic_ns);
         let mut moved = self.outbox.refresh();
         let applied = self.apply_released();
         if self.outbox.timers_from.is_some_and(|sequence| self.fold.last_sequence() >= sequence) {
@@ -250,8 +250,8 @@ impl Agent for Executor {
         if !self.outbox.deferred.is_empty() {
             moved += self.outbox.retry(&self.fold);
         }
-        self.outbox.dead_letters.write_late();
-        self.retries.after_poll(now.monotonic_ns, self.outbox.awaits_room(), moved > 0);
+        self.outbox.dead_letters.write_unwritten();
+        self.retries.after_poll(now.monotonic_ns, self.outbox.has_deferred_messages(), moved > 0);
         self.outbox.flush();
         self.count();
         // The remaining requests follow when the sequencer has taken some.
@@ -267,7 +267,7 @@ impl Agent for Executor {
             let last = (self.fold.last_sequence(), self.fold.last_timestamp_ns());
             record.after_batch(last, now.monotonic_ns);
             if self.snapshots.as_ref().is_some_and(|snapshots| snapshots.taken_sequence() != before) {
-                record.cut(now.monotonic_ns);
+                record.end_record(now.monotonic_ns);
             }
         }
         if now.monotonic_ns >= self.next_sweep_ns {

@@ -10,20 +10,20 @@ mod transactions;
 use crate::dead_letters::DeadLetter;
 pub use policy::{OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
 pub use refusal_effects::CheckRefusals;
-use refusal_effects::StateBefore;
+use refusal_effects::SavedState;
 pub(crate) use sink::DeadLettersOnly;
 pub use sink::{NoSink, Sink};
 
 use crate::EngineError;
 use crate::context::Context;
 use crate::erased_service::{ErasedService, TypedService};
-use crate::handler_guard::{Refused, guard};
-use crate::outputs::{Outcome, Outputs, TimerChange};
+use crate::handler_guard::{HandlerRefusal, guard};
+use crate::outputs::{ExecutionOutcome, Outputs, TimerChange};
 use crate::reject::Reject;
 use crate::service::{Service, describe};
-use crate::sessions::{Notice, SessionTable};
+use crate::sessions::{SessionTable, StoredNotice};
 use crate::timers::TimerTable;
-use crate::transaction_layout::Reply;
+use crate::transaction_layout::TransactionReply;
 use gapless_stream::logger::utc;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::descriptor::TRANSACTION_FLAG;
@@ -54,7 +54,7 @@ pub struct Fold {
     fragments_missing: bool,
     /// Sequence and time of the first fragment.
     first_fragment: (u64, u64),
-    before: StateBefore,
+    before: SavedState,
     /// The handlers ran on a leader; the fold applies their transactions.
     applies_transactions: bool,
 }
@@ -85,7 +85,7 @@ impl Fold {
             message: Vec::new(),
             fragments_missing: false,
             first_fragment: (0, 0),
-            before: StateBefore::default(),
+            before: SavedState::default(),
         }
     }
 
@@ -304,7 +304,7 @@ impl Fold {
         let (outcome, replied) = match (self.applies_transactions, frame.flags() & TRANSACTION_FLAG != 0) {
             (false, false) => (self.run(frame, payload)?, None),
             (true, true) => self.transaction(frame, payload)?,
-            (true, false) => (transactions::refuse_unexecuted(frame, &mut self.outputs)?, None),
+            (true, false) => (transactions::refuse_without_handlers(frame, &mut self.outputs)?, None),
             (false, true) => {
                 let (found, expected) = ("a state-replicated", "event-sourced");
                 return Err(EngineError::Kind { sequence: frame.sequence(), found, expected });
@@ -321,15 +321,15 @@ impl Fold {
         slot.begin(frame);
         let mut dead = None;
         match outcome {
-            Outcome::Done if self.outputs.reply_too_long.is_some() => {
+            ExecutionOutcome::Done if self.outputs.reply_too_long.is_some() => {
                 let length_bytes = self.outputs.reply_too_long.unwrap_or_default();
                 let text = "the command is done; its reply is longer than any may be";
                 slot.refuse(&Refusal { code: RefusalCode::ReplyTooLong, detail: length_bytes, text });
             }
-            Outcome::Done => {
+            ExecutionOutcome::Done => {
                 let staged = self.outputs.reply.as_ref().map(|draft| {
                     let payload = self.outputs.payload(draft);
-                    Reply { schema: draft.schema, encoding: draft.encoding, payload }
+                    TransactionReply { schema: draft.schema, encoding: draft.encoding, payload }
                 });
                 if let Some(reply) = replied.or(staged) {
                     slot.schema = reply.schema;
@@ -337,7 +337,7 @@ impl Fold {
                     slot.payload.extend_from_slice(reply.payload);
                 }
             }
-            Outcome::Refused { code, detail, text, dead: is_dead } => {
+            ExecutionOutcome::Refused { code, detail, text, dead: is_dead } => {
                 slot.refuse(&Refusal { code, detail, text: &text });
                 dead = is_dead.then_some(text);
             }
@@ -353,7 +353,7 @@ impl Fold {
 
     /// Calls the handler of a message, and stages its outputs.
     #[inline]
-    pub(crate) fn run(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<Outcome, EngineError> {
+    pub(crate) fn run(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<ExecutionOutcome, EngineError> {
         let (schema, encoding) = (frame.schema(), frame.encoding());
         let trigger = Trigger::Message { schema, session: frame.session(), session_seq: frame.session_seq() };
         self.call(frame, trigger, |service, context| service.handle(schema, encoding, payload, context))
@@ -368,10 +368,10 @@ impl Fold {
             return Ok(());
         }
         let called = self.call(frame, Trigger::Timer { timer, deadline_ns }, |service, context| {
-            service.on_timer(timer, context).map_err(Refused::Rejected)
+            service.on_timer(timer, context).map_err(HandlerRefusal::Rejected)
         });
         // No client waits for a reply, so a refusal is recorded as a dead letter.
-        if let Outcome::Refused { text: reason, .. } = called? {
+        if let ExecutionOutcome::Refused { text: reason, .. } = called? {
             sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema: 0, reason });
         }
         self.commit_side_outputs(sink);
@@ -384,8 +384,8 @@ impl Fold {
         &mut self,
         frame: &Frame<'_>,
         trigger: Trigger,
-        handler: impl FnOnce(&mut dyn ErasedService, &mut Context<'_>) -> Result<(), Refused>,
-    ) -> Result<Outcome, EngineError> {
+        handler: impl FnOnce(&mut dyn ErasedService, &mut Context<'_>) -> Result<(), HandlerRefusal>,
+    ) -> Result<ExecutionOutcome, EngineError> {
         self.outputs.clear();
         let sequence = frame.sequence();
         if !self.has_version {
@@ -393,7 +393,7 @@ impl Fold {
         }
         if !self.policy.skip_sequences.is_empty() && self.policy.skip_sequences.contains(&sequence) {
             let text = "skipped by an operator".to_owned();
-            return Ok(Outcome::Refused { code: RefusalCode::Rejected, detail: 0, text, dead: true });
+            return Ok(ExecutionOutcome::Refused { code: RefusalCode::Rejected, detail: 0, text, dead: true });
         }
         let (session, session_seq) = trigger.origin();
         let mut context = Context {
@@ -410,30 +410,35 @@ impl Fold {
         let service = &mut *self.service;
         self.before.take(self.policy.check_refusals, service);
         match guard(|| handler(service, &mut context)) {
-            Ok(()) => Ok(Outcome::Done),
+            Ok(()) => Ok(ExecutionOutcome::Done),
             Err(refused) => self.refused(refused, trigger, sequence),
         }
     }
 
     /// Applies the policy to a call without effect.
-    fn refused(&mut self, refused: Refused, trigger: Trigger, sequence: u64) -> Result<Outcome, EngineError> {
+    fn refused(
+        &mut self,
+        refused: HandlerRefusal,
+        trigger: Trigger,
+        sequence: u64,
+    ) -> Result<ExecutionOutcome, EngineError> {
         self.outputs.clear();
         let (session, session_seq) = trigger.origin();
         let rules = self.rules();
         match refused {
-            Refused::Rejected(Reject { text: reason, .. }) if self.before.is_changed(&*self.service) => {
+            HandlerRefusal::Rejected(Reject { text: reason, .. }) if self.before.is_changed(&*self.service) => {
                 let message = trigger.describe();
                 Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason })
             }
-            Refused::Panicked(reason) if !rules.panic_is_dead_letter => {
+            HandlerRefusal::Panicked(reason) if !rules.panic_is_dead_letter => {
                 let message = trigger.describe();
                 Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason })
             }
-            Refused::Unhandled(reason) if rules.unhandled_stops => {
+            HandlerRefusal::Unhandled(reason) if rules.unhandled_stops => {
                 let message = trigger.describe();
                 Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
             }
-            Refused::Undecodable(error) if rules.unhandled_stops => {
+            HandlerRefusal::Undecodable(error) if rules.unhandled_stops => {
                 let (message, reason) = (trigger.describe(), error.to_string());
                 Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
             }
@@ -451,7 +456,7 @@ impl Fold {
             // Notices for a session that is not open are dropped.
             let Some(entry) = self.sessions.get_mut(*session) else { continue };
             entry.last_notice += 1;
-            entry.notices.push_back(Notice {
+            entry.notices.push_back(StoredNotice {
                 number: entry.last_notice,
                 sequence: self.last_sequence,
                 timestamp_ns: self.last_timestamp_ns,

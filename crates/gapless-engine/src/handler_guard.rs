@@ -3,7 +3,7 @@
 //! The fold and the speculative executor call their handlers only here. The guard changes no state: the caller decides
 //! whether to stop, refuse or roll back.
 
-use crate::outputs::Outcome;
+use crate::outputs::ExecutionOutcome;
 use crate::reject::Reject;
 use gapless_schema::DecodeError;
 use gapless_wire::control::RefusalCode;
@@ -11,7 +11,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Reason why a handler's call had no effect.
-pub(crate) enum Refused {
+pub(crate) enum HandlerRefusal {
     /// The payload does not decode as the message named by its header.
     Undecodable(DecodeError),
     Rejected(Reject),
@@ -22,19 +22,21 @@ pub(crate) enum Refused {
     Panicked(String),
 }
 
-impl From<Refused> for Outcome {
+impl From<HandlerRefusal> for ExecutionOutcome {
     /// Builds the reply to the publisher. A refusal by the handler is no fault; all other reasons are recorded as dead
     /// letters.
     #[cold]
-    fn from(refused: Refused) -> Self {
+    fn from(refused: HandlerRefusal) -> Self {
         let (code, text) = match refused {
-            Refused::Rejected(Reject { code: detail, text }) => {
+            HandlerRefusal::Rejected(Reject { code: detail, text }) => {
                 return Self::Refused { code: RefusalCode::Rejected, detail, text, dead: false };
             }
-            Refused::Undecodable(error) => (RefusalCode::Malformed, error.to_string()),
-            Refused::Unhandled(text) => (RefusalCode::Unhandled, text),
-            Refused::Inadmissible(text) => (RefusalCode::Rejected, text),
-            Refused::Panicked(message) => (RefusalCode::HandlerPanicked, format!("the handler panicked: {message}")),
+            HandlerRefusal::Undecodable(error) => (RefusalCode::Malformed, error.to_string()),
+            HandlerRefusal::Unhandled(text) => (RefusalCode::Unhandled, text),
+            HandlerRefusal::Inadmissible(text) => (RefusalCode::Rejected, text),
+            HandlerRefusal::Panicked(message) => {
+                (RefusalCode::HandlerPanicked, format!("the handler panicked: {message}"))
+            }
         };
         Self::Refused { code, detail: 0, text, dead: true }
     }
@@ -45,17 +47,17 @@ impl From<Refused> for Outcome {
 /// # Errors
 /// The error of `call`, or its panic. The state is then as the call left it.
 #[inline]
-pub(crate) fn guard(call: impl FnOnce() -> Result<(), Refused>) -> Result<(), Refused> {
+pub(crate) fn guard(call: impl FnOnce() -> Result<(), HandlerRefusal>) -> Result<(), HandlerRefusal> {
     // Unwind safe: callers drop the outputs of a call without effect. They roll the state back, stop, or keep it as the
     // panic left it, equally in every replay.
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 #[cold]
-fn panicked(panic: &(dyn Any + Send)) -> Refused {
+fn panicked(panic: &(dyn Any + Send)) -> HandlerRefusal {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    Refused::Panicked(text.unwrap_or_else(|| "no message".to_owned()))
+    HandlerRefusal::Panicked(text.unwrap_or_else(|| "no message".to_owned()))
 }
 
 #[cfg(test)]
@@ -65,23 +67,23 @@ mod tests {
     use std::panic::panic_any;
 
     /// Returns the reply to the publisher, and whether it is a dead letter.
-    fn refusal(called: Result<(), Refused>) -> (RefusalCode, u64, String, bool) {
-        match called.map_or_else(Outcome::from, |()| Outcome::Done) {
-            Outcome::Done => panic!("it has an effect"),
-            Outcome::Refused { code, detail, text, dead } => (code, detail, text, dead),
+    fn refusal(called: Result<(), HandlerRefusal>) -> (RefusalCode, u64, String, bool) {
+        match called.map_or_else(ExecutionOutcome::from, |()| ExecutionOutcome::Done) {
+            ExecutionOutcome::Done => panic!("it has an effect"),
+            ExecutionOutcome::Refused { code, detail, text, dead } => (code, detail, text, dead),
         }
     }
 
     #[test]
     fn empty_call_has_a_reason() {
         assert!(guard(|| Ok(())).is_ok());
-        let rejected = guard(|| Err(Refused::Rejected(Reject::new(7, "no"))));
+        let rejected = guard(|| Err(HandlerRefusal::Rejected(Reject::new(7, "no"))));
         assert_eq!(refusal(rejected), (RefusalCode::Rejected, 7, "no".to_owned(), false));
-        let unhandled = guard(|| Err(Refused::Unhandled("nothing takes it".to_owned())));
+        let unhandled = guard(|| Err(HandlerRefusal::Unhandled("nothing takes it".to_owned())));
         assert_eq!(refusal(unhandled), (RefusalCode::Unhandled, 0, "nothing takes it".to_owned(), true));
-        let inadmissible = guard(|| Err(Refused::Inadmissible("too much".to_owned())));
+        let inadmissible = guard(|| Err(HandlerRefusal::Inadmissible("too much".to_owned())));
         assert_eq!(refusal(inadmissible), (RefusalCode::Rejected, 0, "too much".to_owned(), true));
-        let panicked = |call: fn() -> Result<(), Refused>, message: &str| {
+        let panicked = |call: fn() -> Result<(), HandlerRefusal>, message: &str| {
             let text = format!("the handler panicked: {message}");
             assert_eq!(refusal(guard(call)), (RefusalCode::HandlerPanicked, 0, text, true));
         };

@@ -25,7 +25,7 @@ impl SnapshotJournal for HostJournal {
         Ok(())
     }
 
-    fn covered(&mut self, sequence: u64) {
+    fn snapshot_written(&mut self, sequence: u64) {
         self.preparer.set_snapshot_sequence(sequence);
     }
 }

@@ -32,29 +32,29 @@ fn path_in(directory: &Path) -> PathBuf {
 
 /// Frame in progress when a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interrupted {
+pub struct InterruptedFrame {
     pub sequence: u64,
     /// The process before that one ended there too: the operator may skip the frame ([`crate::skips::skip`]).
-    pub is_again: bool,
+    pub is_repeated: bool,
 }
 
 /// Returns the frame at which the last process on `directory` ended, if it did not stop cleanly. While a process runs:
 /// its current frame.
 #[must_use]
-pub fn interrupted_at(directory: &Path) -> Option<Interrupted> {
+pub fn interrupted_at(directory: &Path) -> Option<InterruptedFrame> {
     let of = |path: PathBuf| {
         // An unreadable file counts as missing.
         let values = CountersReader::open(path).and_then(|reader| reader.read()).ok()?;
         let value = |label| values.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
         let (sequence, before) = (value(HANDLING), value(INTERRUPTED));
-        (sequence > 0).then_some(Interrupted { sequence, is_again: sequence == before })
+        (sequence > 0).then_some(InterruptedFrame { sequence, is_repeated: sequence == before })
     };
     of(path_in(directory)).or_else(|| of(StreamLayout::new(directory).counters()))
 }
 
 /// Command or timer that ran ahead of the stream when the process ended. The stream has no trace of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InterruptedAhead {
+pub struct InterruptedSpeculation {
     /// Sequence that it was to get; another frame may have it by now.
     pub sequence: u64,
     /// Session of the command; 0 for a timer.
@@ -63,10 +63,10 @@ pub struct InterruptedAhead {
     pub number: u64,
     /// The process before that one ended there too. The client sends the command again at each start, and a timer is
     /// due again.
-    pub is_again: bool,
+    pub is_repeated: bool,
 }
 
-impl fmt::Display for InterruptedAhead {
+impl fmt::Display for InterruptedSpeculation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { session, number, .. } = self;
         match session {
@@ -78,20 +78,20 @@ impl fmt::Display for InterruptedAhead {
 
 /// Like [`interrupted_at`], of a service whose handlers run ahead of the stream.
 #[must_use]
-pub fn interrupted_ahead_at(directory: &Path) -> Option<InterruptedAhead> {
+pub fn interrupted_speculation_at(directory: &Path) -> Option<InterruptedSpeculation> {
     // An unreadable file counts as missing.
     let values = CountersReader::open(StreamLayout::new(directory).counters()).and_then(|reader| reader.read()).ok()?;
     let value = |label: &str| values.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
     let ([sequence, session, number], before) = (EXECUTING.map(value), INTERRUPTED_AHEAD.map(value));
-    let is_again = before[0] > 0 && before[1..] == [session, number];
-    (sequence > 0).then_some(InterruptedAhead { sequence, session, number, is_again })
+    let is_repeated = before[0] > 0 && before[1..] == [session, number];
+    (sequence > 0).then_some(InterruptedSpeculation { sequence, session, number, is_repeated })
 }
 
 /// Keeps the interrupted command of the previous process in the counters, to be compared if this process ends at the
 /// same one.
-pub(crate) fn keep_interrupted_ahead(
+pub(crate) fn keep_interrupted_speculation(
     counters: &Counters,
-    before: Option<InterruptedAhead>,
+    before: Option<InterruptedSpeculation>,
 ) -> Result<(), gapless_agent::Error> {
     let values = before.map_or([0; 3], |it| [it.sequence, it.session, it.number]);
     INTERRUPTED_AHEAD.iter().zip(values).try_for_each(|(label, value)| {
@@ -101,9 +101,9 @@ pub(crate) fn keep_interrupted_ahead(
 }
 
 /// Logs the interrupted command of the previous process, and returns it.
-fn told_interrupted_ahead(directory: &Path) -> Option<InterruptedAhead> {
-    let interrupted = interrupted_ahead_at(directory)?;
-    if interrupted.is_again {
+fn log_interrupted_speculation(directory: &Path) -> Option<InterruptedSpeculation> {
+    let interrupted = interrupted_speculation_at(directory)?;
+    if interrupted.is_repeated {
         tracing::error!(
             "two processes, one behind the other, have ended without a word while they handled {interrupted}, ahead of the stream. Mend the \
              handler, or end the client that sends this again at each start"
@@ -125,15 +125,15 @@ impl ReplayProgress {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn begin(directory: &Path) -> Result<(Self, u64, Option<InterruptedAhead>), EngineError> {
-        let (interrupted, ahead) = (interrupted_at(directory), told_interrupted_ahead(directory));
+    pub fn begin(directory: &Path) -> Result<(Self, u64, Option<InterruptedSpeculation>), EngineError> {
+        let (interrupted, ahead) = (interrupted_at(directory), log_interrupted_speculation(directory));
         match interrupted {
-            Some(Interrupted { sequence, is_again: true }) => tracing::error!(
+            Some(InterruptedFrame { sequence, is_repeated: true }) => tracing::error!(
                 sequence,
                 "two processes, one behind the other, have ended without a word while they handled this frame. Mend the handler, \
                  or skip the frame: `gapless journal skip DIRECTORY {sequence}`, or `gapless cluster skip` for all members"
             ),
-            Some(Interrupted { sequence, .. }) => {
+            Some(InterruptedFrame { sequence, .. }) => {
                 tracing::info!(sequence, "the process before this one was ended while it handled this frame")
             }
             None => {}

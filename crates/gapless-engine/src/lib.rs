@@ -78,7 +78,7 @@ pub mod transaction_layout;
 pub mod transaction_service;
 
 pub use context::{Context, OUTPUT_LENGTH_MAX};
-pub use embedded_host::{Decided, EmbeddedHost};
+pub use embedded_host::{CommandOutcome, EmbeddedHost};
 pub use error::EngineError;
 pub use fold::{Fold, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
 pub use gapless_stream::Persistence;

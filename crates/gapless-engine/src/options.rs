@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use crate::fold::{OnUnhandled, Policy};
-use crate::store::Limits;
+use crate::store::StoreLimits;
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_stream::Persistence;
@@ -74,7 +74,7 @@ pub struct ServiceHostOptions {
     /// refuse and record both.
     pub policy: Policy,
     /// Limits of a state-replicated service's state.
-    pub state_limits: Limits,
+    pub state_limits: StoreLimits,
     /// Sequenced time advances only by [`ServiceHost::advance`](crate::ServiceHost::advance): for tests.
     pub manual_time: bool,
     /// Frames per poll of an agent; `None` derives it from `optimize_for`.
@@ -109,7 +109,7 @@ impl ServiceHostOptions {
             snapshot_interval_frames: Some(10_000_000),
             snapshot_on_stop: true,
             policy: Policy::default(),
-            state_limits: Limits::default(),
+            state_limits: StoreLimits::default(),
             manual_time: false,
             frames_per_poll_max: None,
         }

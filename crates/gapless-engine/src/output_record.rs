@@ -27,8 +27,8 @@ mod comparison;
 mod hash;
 mod program;
 
-use checks::{CHECK_LENGTH, CHECKS_MAX, Checks};
-pub(crate) use comparison::{ComparingSink, OtherOutputs};
+use checks::{CHECK_LENGTH, CHECKS_MAX, OutputChecks};
+pub(crate) use comparison::{ComparingSink, OutputDifference};
 pub(crate) use hash::OutputHash;
 use program::program;
 
@@ -64,17 +64,17 @@ const UNWRITTEN_MAX: usize = 1024;
 
 /// Outputs of a range of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Record {
+struct OutputHashRecord {
     first: u64,
     last: u64,
     hash: u64,
     /// Time stamp of the last frame.
     timestamp_ns: u64,
     program: u64,
-    checks: Checks,
+    checks: OutputChecks,
 }
 
-impl Record {
+impl OutputHashRecord {
     fn to_bytes(self) -> [u8; RECORD_LENGTH] {
         let mut bytes = [0; RECORD_LENGTH];
         let words = [self.first, self.last, self.hash, self.timestamp_ns, self.program];
@@ -93,7 +93,7 @@ impl Record {
         if first == 0 || first > last {
             return None;
         }
-        let checks = Checks::from_bytes(u32_at(bytes, CHECKS_AT - 4), last - first + 1, &bytes[CHECKS_AT..])?;
+        let checks = OutputChecks::from_bytes(u32_at(bytes, CHECKS_AT - 4), last - first + 1, &bytes[CHECKS_AT..])?;
         let record = Self { first, last, hash, timestamp_ns, program, checks };
         (record.to_bytes() == bytes).then_some(record)
     }
@@ -105,7 +105,7 @@ pub struct RecordedOutputs {
     identity: StreamIdentity,
     /// Program that handled the frames after the records, if known.
     program: Option<u64>,
-    records: Vec<Record>,
+    records: Vec<OutputHashRecord>,
 }
 
 impl RecordedOutputs {
@@ -143,7 +143,7 @@ impl RecordedOutputs {
             bytes.clear();
             file.by_ref().take(RECORD_LENGTH as u64).read_to_end(&mut bytes).map_err(failed)?;
             let record = Some(&bytes).filter(|bytes| bytes.len() == RECORD_LENGTH);
-            match record.and_then(|bytes| Record::from_bytes(bytes)) {
+            match record.and_then(|bytes| OutputHashRecord::from_bytes(bytes)) {
                 Some(record) if record.first > last => {
                     last = record.last;
                     records.push(record);
@@ -174,7 +174,7 @@ impl RecordedOutputs {
         if !fold.runs_handlers() {
             return Ok(());
         }
-        let of_others = self.handled_by_others(program(policy.program.as_deref()), (first, last));
+        let of_others = self.handled_by_other_programs(program(policy.program.as_deref()), (first, last));
         let Some((first, last)) = of_others else { return Ok(()) };
         let error = EngineError::OtherProgram { first, last };
         if policy.on_other_program == OnOtherProgram::Refuse {
@@ -189,7 +189,7 @@ impl RecordedOutputs {
     }
 
     /// Returns the range of these frames that is known to have been handled by other programs.
-    fn handled_by_others(&self, own: u64, (first, last): (u64, u64)) -> Option<(u64, u64)> {
+    fn handled_by_other_programs(&self, own: u64, (first, last): (u64, u64)) -> Option<(u64, u64)> {
         let behind = self.records.last().map_or(0, |record| record.last) + 1;
         let later = self.program.map(|program| (behind, u64::MAX, program));
         let all = self.records.iter().map(|record| (record.first, record.last, record.program)).chain(later);
@@ -203,9 +203,9 @@ impl RecordedOutputs {
     ///
     /// # Errors
     /// The snapshots cannot be listed, or the file cannot be written.
-    pub(crate) fn go_on_behind(self, fold: &Fold, snapshots: &Path) -> Result<OutputRecord, EngineError> {
+    pub(crate) fn resume_after(self, fold: &Fold, snapshots: &Path) -> Result<OutputRecord, EngineError> {
         let oldest = snapshot::list(snapshots)?.first().map_or(0, |(sequence, _)| *sequence);
-        self.go_on(program(fold.policy().program.as_deref()), oldest + 1, fold.last_sequence())
+        self.resume(program(fold.policy().program.as_deref()), oldest + 1, fold.last_sequence())
     }
 
     /// Continues the record of `program` after `last_sequence`. Drops records of frames before `needed_from`, where no
@@ -213,7 +213,7 @@ impl RecordedOutputs {
     ///
     /// # Errors
     /// The file cannot be written.
-    fn go_on(self, program: u64, needed_from: u64, last_sequence: u64) -> Result<OutputRecord, EngineError> {
+    fn resume(self, program: u64, needed_from: u64, last_sequence: u64) -> Result<OutputRecord, EngineError> {
         let Self { path, identity, mut records, .. } = self;
         records.retain(|record| record.last >= needed_from && record.last <= last_sequence);
         let temporary = path.with_extension("new");
@@ -238,9 +238,9 @@ impl RecordedOutputs {
             written: last_sequence,
             hash: OutputHash::new(),
             settled: OutputHash::new(),
-            checks: Checks::new(),
+            checks: OutputChecks::new(),
             written_ns: 0,
-            news_ns: 0,
+            unwritten_since_ns: 0,
             unwritten: VecDeque::new(),
             is_failing: false,
             notices: WaitNotices::at_once(),
@@ -274,12 +274,12 @@ pub struct OutputRecord {
     /// written.
     pub(crate) hash: OutputHash,
     settled: OutputHash,
-    checks: Checks,
+    checks: OutputChecks,
     /// Time of the last attempt.
     written_ns: u64,
-    news_ns: u64,
+    unwritten_since_ns: u64,
     /// Full records, with their indexes, that a full disk has not taken yet.
-    unwritten: VecDeque<(u64, Record)>,
+    unwritten: VecDeque<(u64, OutputHashRecord)>,
     /// The last attempt has failed.
     is_failing: bool,
     notices: WaitNotices,
@@ -297,7 +297,7 @@ impl OutputRecord {
     pub(crate) fn after_batch(&mut self, (last, timestamp_ns): (u64, u64), now_ns: u64) {
         if last != self.last {
             (self.last, self.timestamp_ns, self.settled) = (last, timestamp_ns, self.hash);
-            self.news_ns = now_ns;
+            self.unwritten_since_ns = now_ns;
             if last - self.first < FRAMES_MAX - 1 && now_ns.saturating_sub(self.written_ns) < WRITE_INTERVAL_NS {
                 return;
             }
@@ -313,7 +313,7 @@ impl OutputRecord {
 
     /// Returns the time of the next write without new frames.
     const fn next_write_ns(&self) -> u64 {
-        if self.is_failing { self.written_ns + WRITE_INTERVAL_NS } else { self.news_ns + IDLE_NS }
+        if self.is_failing { self.written_ns + WRITE_INTERVAL_NS } else { self.unwritten_since_ns + IDLE_NS }
     }
 
     /// Returns the time at which the agent needs a poll even without new frames.
@@ -339,13 +339,13 @@ impl OutputRecord {
             }
         }
         if self.last >= self.first && self.last - self.first >= FRAMES_MAX - 1 {
-            self.begin_another();
+            self.begin_record();
         }
     }
 
     /// Writes unwritten records, over any partial record of a failed attempt.
     fn write_records(&mut self) -> io::Result<()> {
-        let write = |(number, record): (u64, Record)| {
+        let write = |(number, record): (u64, OutputHashRecord)| {
             let offset = HEADER_LENGTH as u64 + number * RECORD_LENGTH as u64;
             self.file.write_all_at(&record.to_bytes(), offset)
         };
@@ -354,38 +354,38 @@ impl OutputRecord {
             self.unwritten.pop_front();
         }
         if self.written != self.last {
-            write((self.number, self.growing()))?;
+            write((self.number, self.current_record()))?;
             self.written = self.last;
         }
         Ok(())
     }
 
-    fn growing(&self) -> Record {
+    fn current_record(&self) -> OutputHashRecord {
         let Self { first, last, timestamp_ns, program, .. } = *self;
         let checks = self.checks.of_first(last + 1 - first);
-        Record { first, last, hash: self.settled.0, timestamp_ns, program, checks }
+        OutputHashRecord { first, last, hash: self.settled.0, timestamp_ns, program, checks }
     }
 
-    fn begin_another(&mut self) {
+    fn begin_record(&mut self) {
         if self.written == self.last {
             self.number += 1;
         } else if self.unwritten.len() < UNWRITTEN_MAX {
-            self.unwritten.push_back((self.number, self.growing()));
+            self.unwritten.push_back((self.number, self.current_record()));
             self.number += 1;
         } else {
             let Self { first, last, .. } = *self;
             tracing::warn!(first, last, "what these frames have put out is not recorded, nor compared by a replay");
         }
         (self.first, self.written) = (self.last + 1, self.last);
-        (self.hash, self.settled, self.checks) = (OutputHash::new(), OutputHash::new(), Checks::new());
+        (self.hash, self.settled, self.checks) = (OutputHash::new(), OutputHash::new(), OutputChecks::new());
     }
 
     /// Ends the record after a snapshot of the last handled frame: replays start there.
     #[cold]
-    pub(crate) fn cut(&mut self, now_ns: u64) {
+    pub(crate) fn end_record(&mut self, now_ns: u64) {
         self.write(now_ns);
         if self.last >= self.first {
-            self.begin_another();
+            self.begin_record();
         }
     }
 }
@@ -414,7 +414,7 @@ mod tests {
     const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7 << 90 | 3, incarnation: 5 };
 
     fn record(directory: &Path, last: u64) -> OutputRecord {
-        RecordedOutputs::read(directory, IDENTITY).unwrap().go_on(9, 0, last).unwrap()
+        RecordedOutputs::read(directory, IDENTITY).unwrap().resume(9, 0, last).unwrap()
     }
 
     fn records(directory: &Path) -> Vec<(u64, u64)> {
@@ -437,15 +437,15 @@ mod tests {
         assert_eq!(records(directory.path()), [(1, 10)]);
         handle(&mut record_of, 20, 6 + WRITE_INTERVAL_NS + IDLE_NS);
         assert_eq!(records(directory.path()), [(1, 20)]);
-        record_of.cut(0);
-        record_of.cut(0);
+        record_of.end_record(0);
+        record_of.end_record(0);
         handle(&mut record_of, FRAMES_MAX + 30, 0);
         handle(&mut record_of, FRAMES_MAX + 31, 0);
         drop(record_of);
         let end = FRAMES_MAX + 31;
         assert_eq!(records(directory.path()), [(1, 20), (21, end - 1), (end, end)]);
         // A start drops records that the journal has no frames for, and those that no replay needs.
-        drop(RecordedOutputs::read(directory.path(), IDENTITY).unwrap().go_on(9, 21, end - 1).unwrap());
+        drop(RecordedOutputs::read(directory.path(), IDENTITY).unwrap().resume(9, 21, end - 1).unwrap());
         assert_eq!(records(directory.path()), [(21, end - 1)]);
     }
 
@@ -456,7 +456,7 @@ mod tests {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let mut other = std::mem::replace(&mut written.file, full);
         handle(&mut written, 10, 0);
-        written.cut(0);
+        written.end_record(0);
         handle(&mut written, 20, 0);
         handle(&mut written, 20, IDLE_NS);
         assert_eq!(written.next_deadline_ns(), Some(WRITE_INTERVAL_NS), "the next attempt is due in a second");
@@ -468,10 +468,10 @@ mod tests {
         // The number of waiting records is bounded.
         std::mem::swap(&mut written.file, &mut other);
         for last in 21..=21 + UNWRITTEN_MAX as u64 {
-            written.cut(0);
+            written.end_record(0);
             handle(&mut written, last, 0);
         }
-        written.cut(0);
+        written.end_record(0);
         handle(&mut written, 2_000, 0);
         std::mem::swap(&mut written.file, &mut other);
         drop(written);
@@ -505,7 +505,7 @@ mod tests {
         let mut written = record(directory.path(), 0);
         for end in [10, 20, 30] {
             written.after_batch((end, 7), 0);
-            written.cut(0);
+            written.end_record(0);
         }
         drop(written);
         let path = directory.path().join(FILE_NAME);
@@ -541,7 +541,7 @@ mod tests {
         for (end, timestamp_ns) in [(10, 100), (20, 200)] {
             written.hash.timer(1, end);
             written.after_batch((end, timestamp_ns), 0);
-            written.cut(0);
+            written.end_record(0);
         }
         drop(written);
         // The second record's frames were lost in a power failure, and others took their place.
@@ -555,7 +555,7 @@ mod tests {
             }
             compared.after(sequence, 10 * sequence + u64::from(sequence > 10)).unwrap();
         }
-        drop(recorded.go_on(9, 0, 20).unwrap());
+        drop(recorded.resume(9, 0, 20).unwrap());
         assert_eq!(records(directory.path()), [(1, 10)]);
     }
 
@@ -564,14 +564,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let read = || RecordedOutputs::read(directory.path(), IDENTITY).unwrap();
         for (program, last) in [(1, 10), (2, 20), (1, 30)] {
-            let mut written = read().go_on(program, 0, last - 10).unwrap();
+            let mut written = read().resume(program, 0, last - 10).unwrap();
             written.after_batch((last, last), 0);
         }
-        assert_eq!(read().handled_by_others(1, (1, 30)), Some((11, 20)));
-        assert_eq!(read().handled_by_others(1, (15, 30)), Some((15, 20)));
-        assert_eq!(read().handled_by_others(1, (21, 40)), None);
-        assert_eq!(read().handled_by_others(2, (1, 40)), Some((1, 40)));
-        assert_eq!(read().handled_by_others(3, (12, 12)), Some((12, 12)));
+        assert_eq!(read().handled_by_other_programs(1, (1, 30)), Some((11, 20)));
+        assert_eq!(read().handled_by_other_programs(1, (15, 30)), Some((15, 20)));
+        assert_eq!(read().handled_by_other_programs(1, (21, 40)), None);
+        assert_eq!(read().handled_by_other_programs(2, (1, 40)), Some((1, 40)));
+        assert_eq!(read().handled_by_other_programs(3, (12, 12)), Some((12, 12)));
     }
 
     #[test]

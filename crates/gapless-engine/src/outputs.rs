@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Staged message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Draft {
+pub(crate) struct OutputDraft {
     pub schema: u32,
     pub encoding: Encoding,
     /// Range of its payload in the buffer.
@@ -24,12 +24,12 @@ pub(crate) enum TimerChange {
 pub(crate) struct Outputs {
     buffer: Vec<u8>,
     used: usize,
-    pub reply: Option<Draft>,
+    pub reply: Option<OutputDraft>,
     /// Length of a reply above the limit, bytes; no other reply follows.
     pub reply_too_long: Option<u64>,
-    pub notices: Vec<(u64, Draft)>,
+    pub notices: Vec<(u64, OutputDraft)>,
     pub timers: Vec<TimerChange>,
-    pub published: Vec<Draft>,
+    pub published: Vec<OutputDraft>,
 }
 
 impl Outputs {
@@ -52,7 +52,7 @@ impl Outputs {
         encoding: Encoding,
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
-    ) -> Result<Draft, E> {
+    ) -> Result<OutputDraft, E> {
         let start = self.used;
         if self.buffer.len() < start + length_max {
             self.buffer.resize(start + length_max, 0);
@@ -60,16 +60,16 @@ impl Outputs {
         let length = encode(&mut self.buffer[start..start + length_max])?;
         assert!(length <= length_max, "an encoder cannot write more than its buffer");
         self.used = start + length;
-        Ok(Draft { schema, encoding, payload: start..start + length })
+        Ok(OutputDraft { schema, encoding, payload: start..start + length })
     }
 
     #[inline]
-    pub fn payload(&self, draft: &Draft) -> &[u8] {
+    pub fn payload(&self, draft: &OutputDraft) -> &[u8] {
         &self.buffer[draft.payload.clone()]
     }
 }
 
-pub(crate) enum Outcome {
+pub(crate) enum ExecutionOutcome {
     Done,
     /// `detail` is the application's own code if the handler has refused.
     Refused {

@@ -2,8 +2,8 @@
 //! journal, up to any sequence, for debugging.
 
 use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
-use crate::interruption::{InterruptedAhead, ReplayProgress};
-use crate::output_record::{ComparingSink, OtherOutputs, RecordedOutputs};
+use crate::interruption::{InterruptedSpeculation, ReplayProgress};
+use crate::output_record::{ComparingSink, OutputDifference, RecordedOutputs};
 use crate::service::{Service, describe};
 use crate::{EngineError, skips, snapshot};
 use gapless_client::stream_layout::StreamLayout;
@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// Result of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoverySummary {
     /// Sequence of the snapshot; 0 without one.
     pub snapshot_sequence: u64,
     /// Frames applied after the snapshot.
@@ -30,7 +30,7 @@ pub struct Recovered {
     /// Frame in progress when the previous process was killed or aborted; 0 if none.
     pub interrupted_sequence: u64,
     /// Command in progress ahead of the stream when the previous process was killed or aborted.
-    pub interrupted_ahead: Option<InterruptedAhead>,
+    pub interrupted_speculation: Option<InterruptedSpeculation>,
 }
 
 /// Rebuilds `fold` and `sequencer` from the snapshots and the journal of `layout`, up to `sequence_max`.
@@ -47,11 +47,11 @@ pub fn recover(
     sequencer: &mut Sequencer,
     (sink, recorded): (&mut dyn Sink, Option<&mut RecordedOutputs>),
     sequence_max: u64,
-) -> Result<Recovered, EngineError> {
+) -> Result<RecoverySummary, EngineError> {
     let reader = JournalReader::open(layout.journal())?;
     let first = reader.first_sequence();
     let usable = snapshot::list(&layout.snapshots())?.into_iter().rev().find(|(sequence, _)| *sequence <= sequence_max);
-    let mut recovered = Recovered::default();
+    let mut recovered = RecoverySummary::default();
     if let Some((sequence, path)) = usable {
         snapshot::restore(fold, &path, identity)?;
         if fold.last_sequence() != sequence {
@@ -76,7 +76,7 @@ pub fn recover(
     // A debugging replay writes nothing.
     let replaying = recorded.is_some().then(|| ReplayProgress::begin(layout.root())).transpose()?;
     let replaying = replaying.map(|(replaying, before, ahead)| {
-        (recovered.interrupted_sequence, recovered.interrupted_ahead) = (before, ahead);
+        (recovered.interrupted_sequence, recovered.interrupted_speculation) = (before, ahead);
         replaying
     });
     let mut nothing = RecordedOutputs::nothing(layout.root(), identity);
@@ -118,8 +118,8 @@ pub fn recover(
 
 /// Adds the command to the error, if the record identifies a single frame.
 #[cold]
-fn with_command(other: OtherOutputs, reader: &JournalReader) -> EngineError {
-    let OtherOutputs { first, last, at, path } = other;
+fn with_command(other: OutputDifference, reader: &JournalReader) -> EngineError {
+    let OutputDifference { first, last, at, path } = other;
     let place = match (at.start(), at.end()) {
         (from, to) if from == to => {
             let replay = reader.replay(*from).ok();
@@ -150,7 +150,7 @@ pub fn replay_copy<S: Service>(
     policy: Policy,
     sequence_max: u64,
     sink: &mut dyn Sink,
-) -> Result<(Fold, Recovered), EngineError> {
+) -> Result<(Fold, RecoverySummary), EngineError> {
     let layout = StreamLayout::new(directory);
     let reader = JournalReader::open(layout.journal())?;
     for point in snapshot::points(&layout.snapshots())? {

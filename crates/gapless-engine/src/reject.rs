@@ -8,7 +8,7 @@
 /// [`CheckRefusals::Sometimes`](crate::fold::CheckRefusals::Sometimes)). A state-replicated service's changes are
 /// undone.
 ///
-/// Clients can act on the code: it is `detail` in `ClientError::Refused`, in `Outcome::Refused` and in a reply's
+/// Clients can act on the code: it is `detail` in `ClientError::Refused`, in `ExecutionOutcome::Refused` and in a reply's
 /// refusal.
 ///
 /// ```

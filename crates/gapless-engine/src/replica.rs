@@ -7,7 +7,7 @@
 use crate::EngineError;
 use crate::fold::{OnPanic, OnUnhandled};
 use crate::options::POLICY_OF_STATE_REFUSED;
-use crate::recovery::Recovered;
+use crate::recovery::RecoverySummary;
 use crate::replica_service::{ReplicaOptions, ReplicaService, ServiceViews};
 use crate::service::Service;
 use crate::snapshot_schedule::SnapshotRequests;
@@ -15,7 +15,7 @@ use crate::state::transaction_applier::StateViews;
 use crate::state::{ServiceFactory, StateOptions, StateService, factory_of};
 use crate::store::Store;
 use crate::transaction_service::{ReleasedTransactions, WriterParts};
-use gapless_agent::progress::Progress;
+use gapless_agent::progress::ProgressCounter;
 use gapless_agent::{Now, ThreadPlan};
 use gapless_client::Client;
 use gapless_client::ClientError;
@@ -105,7 +105,7 @@ pub struct Replica {
     state: Option<StateViews>,
 }
 
-type Start = fn(&ClusterConfig, Box<dyn MemberService>) -> Result<ClusterMember, gapless_cluster::ClusterError>;
+type MemberStart = fn(&ClusterConfig, Box<dyn MemberService>) -> Result<ClusterMember, gapless_cluster::ClusterError>;
 
 impl Replica {
     /// Recovers the member's directory and starts it. When this returns, clients can connect. A witness runs no
@@ -234,7 +234,7 @@ impl Replica {
         ReplicaService::new(service, options, config.service.hash_interval_frames)
     }
 
-    fn start_by(service: ReplicaService, config: &ClusterConfig, start: Start) -> Result<Self, EngineError> {
+    fn start_by(service: ReplicaService, config: &ClusterConfig, start: MemberStart) -> Result<Self, EngineError> {
         if service.options.snapshot_interval_frames == Some(0) {
             let reason = "0 frames; leave it out for no snapshots".to_owned();
             return Err(EngineError::Option { option: "snapshot_interval_frames", reason });
@@ -282,7 +282,7 @@ impl Replica {
 
     /// Returns the result of the recovery; empty on a witness.
     #[must_use]
-    pub fn recovered(&self) -> Recovered {
+    pub fn recovered(&self) -> RecoverySummary {
         self.views.as_ref().map(|views| views.recovered).unwrap_or_default()
     }
 
@@ -295,7 +295,7 @@ impl Replica {
     /// Returns the same for threads that wait for it; `None` on a witness.
     #[doc(hidden)] // Awaited by readers of a command bus.
     #[must_use]
-    pub fn progress(&self) -> Option<Arc<Progress>> {
+    pub fn progress(&self) -> Option<Arc<ProgressCounter>> {
         self.views.as_ref().map(|views| Arc::clone(&views.progress))
     }
 
@@ -309,7 +309,7 @@ impl Replica {
     /// Returns how often a state-replicated service's state was rebuilt since the start, from a snapshot and the
     /// journal, because it contained truncated frames of this member's leadership.
     #[must_use]
-    pub fn states_remade(&self) -> u64 {
+    pub fn states_rebuilt(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.rebuilt.get())
     }
 

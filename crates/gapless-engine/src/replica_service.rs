@@ -2,10 +2,10 @@
 //! so it exists without the feature `cluster` too.
 
 use crate::dead_letters::DeadLetters;
-use crate::executor::{Delivery, Executor, ExecutorCounters, ExecutorLinks, StopAt};
+use crate::executor::{Executor, ExecutorCounters, ExecutorLinks, ReplyDelivery, StopPosition};
 use crate::fold::{Fold, NoSink, Policy, Sink};
 use crate::output_record::RecordedOutputs;
-use crate::recovery::{Recovered, recover};
+use crate::recovery::{RecoverySummary, recover};
 use crate::service::Service;
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRequests, SnapshotRules, SnapshotSchedule};
 use crate::state::transaction_applier::{StateViews, TransactionApplier};
@@ -14,10 +14,10 @@ use crate::state_hasher::StateHasher;
 use crate::store::Store;
 use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
 use crate::{EngineError, sender, snapshot};
-use gapless_agent::progress::Progress;
+use gapless_agent::progress::ProgressCounter;
 use gapless_agent::{Agent, CounterView};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::{DiskWork, FilePoint, Syncer};
+use gapless_journal::{DiskOperation, FilePoint, Syncer};
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
 use gapless_stream::member_service::{
@@ -50,15 +50,15 @@ impl Default for ReplicaOptions {
 }
 
 /// Value that is set when the service's agent is created.
-pub(crate) type Later<T> = Arc<Mutex<Option<T>>>;
+pub(crate) type SharedSlot<T> = Arc<Mutex<Option<T>>>;
 
 /// Views of a service's agent for other threads.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "read by a replica"))]
 pub(crate) struct ServiceViews {
-    pub recovered: Recovered,
+    pub recovered: RecoverySummary,
     pub handled: CounterView,
-    pub progress: Arc<Progress>,
+    pub progress: Arc<ProgressCounter>,
     pub dead_letters: CounterView,
     pub snapshots: SnapshotRequests,
 }
@@ -68,12 +68,12 @@ pub struct ReplicaService {
     pub(crate) fold: Fold,
     pub(crate) options: ReplicaOptions,
     hash_interval_frames: u64,
-    recovered: Recovered,
+    recovered: RecoverySummary,
     recorded: Option<RecordedOutputs>,
     /// Reason why the writer of transactions is missing.
     failed: Option<EngineError>,
-    pub(crate) views: Later<ServiceViews>,
-    pub(crate) state: Later<StateViews>,
+    pub(crate) views: SharedSlot<ServiceViews>,
+    pub(crate) state: SharedSlot<StateViews>,
 }
 
 impl ReplicaService {
@@ -118,12 +118,12 @@ impl ReplicaService {
     }
 
     fn of(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
-        let (views, state) = (Later::default(), Later::default());
+        let (views, state) = (SharedSlot::default(), SharedSlot::default());
         Self {
             fold,
             options,
             hash_interval_frames,
-            recovered: Recovered::default(),
+            recovered: RecoverySummary::default(),
             recorded: None,
             failed: None,
             views,
@@ -133,20 +133,20 @@ impl ReplicaService {
 }
 
 /// The member's journal, for the service's snapshots.
-struct MemberJournal {
+struct MemberSnapshotJournal {
     syncer: Syncer,
     watermark: RetentionWatermark,
 }
 
-impl SnapshotJournal for MemberJournal {
+impl SnapshotJournal for MemberSnapshotJournal {
     fn sync(&mut self) -> Result<(), EngineError> {
         self.syncer.sync_and_check()?;
         // Reserves disk space for the snapshot, which is written next.
-        self.syncer.ask_disk(DiskWork::Allocate).map_err(EngineError::system("finding room for a snapshot"))
+        self.syncer.check_disk(DiskOperation::Allocate).map_err(EngineError::system("finding room for a snapshot"))
     }
 
-    fn covered(&mut self, sequence: u64) {
-        self.watermark.covered(sequence);
+    fn snapshot_written(&mut self, sequence: u64) {
+        self.watermark.mark_covered(sequence);
     }
 }
 
@@ -203,8 +203,8 @@ impl MemberService for ReplicaService {
             let attached = applier.attach(parts.waker.clone(), parts.counters)?;
             *state.lock().unwrap_or_else(PoisonError::into_inner) = Some(attached);
         }
-        let rules = SnapshotRules::over_own_journal(options.snapshot_interval_frames, options.snapshot_on_stop);
-        let journal = MemberJournal { syncer: parts.syncer, watermark: parts.watermark };
+        let rules = SnapshotRules::for_own_journal(options.snapshot_interval_frames, options.snapshot_on_stop);
+        let journal = MemberSnapshotJournal { syncer: parts.syncer, watermark: parts.watermark };
         let (directory, at) = (parts.layout.snapshots(), recovered.snapshot_sequence);
         let (schedule, snapshots) = match parts.has_helpers {
             true => SnapshotSchedule::start(directory, parts.identity, at, rules, journal, parts.waker)?,
@@ -217,19 +217,19 @@ impl MemberService for ReplicaService {
         let progress = Arc::clone(&counters.progress);
         let root = parts.layout.root();
         let recorded = recorded.unwrap_or_else(|| RecordedOutputs::nothing(root, parts.identity));
-        let record = recorded.go_on_behind(&fold, &parts.layout.snapshots())?;
+        let record = recorded.resume_after(&fold, &parts.layout.snapshots())?;
         let (delivery, sender) = match parts.sender {
-            None => (Delivery::Direct(parts.egress), None),
+            None => (ReplyDelivery::Direct(parts.egress), None),
             Some(SenderParts { queue_depth, waker }) => {
                 let (queue, sender) = sender::of_depth(parts.egress, queue_depth, waker)?;
-                (Delivery::Detached(queue), Some(Box::new(sender) as Box<dyn Agent>))
+                (ReplyDelivery::Detached(queue), Some(Box::new(sender) as Box<dyn Agent>))
             }
         };
         let links = ExecutorLinks {
             record: Some(record),
             cursor: parts.cursor,
             window: parts.window,
-            stop_at: StopAt::Released,
+            stop_at: StopPosition::Released,
             delivery,
             sequencer: parts.sequencer,
             sequencer_waker: parts.sequencer_waker,

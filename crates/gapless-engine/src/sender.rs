@@ -6,7 +6,7 @@
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use gapless_stream::AgentRole;
-use gapless_stream::egress::{Delivered, Egress, Payload};
+use gapless_stream::egress::{CheckedPayload, Egress, SendResult};
 use gapless_transport::ConnectionId;
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::control::SessionOpened;
@@ -22,28 +22,28 @@ pub struct SendQueue {
     depth: u64,
     waker: Waker,
     dirty: bool,
-    undelivered: Mailbox<Undelivered>,
+    undelivered: Mailbox<UndeliveredMessage>,
 }
 
 /// A message that did not fit its publisher's ring, returned to the executor, which still has its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Undelivered {
+pub(crate) struct UndeliveredMessage {
     pub connection: ConnectionId,
-    pub message: Deferred,
+    pub message: DeferredSend,
 }
 
-pub struct Sender {
+pub struct ReplySender {
     reader: RingReader,
     popped: Arc<AtomicU64>,
     egress: Egress,
-    undelivered: Mailbox<Undelivered>,
+    undelivered: Mailbox<UndeliveredMessage>,
     frame: Vec<u8>,
-    retries: RetryPace,
+    retries: RetryTimer,
 }
 
 /// Retry times for messages that wait for room in a publisher's ring. No wake-up announces that the publisher has read.
 #[derive(Debug, Default)]
-pub(crate) struct RetryPace {
+pub(crate) struct RetryTimer {
     interval_ns: u64,
     /// Time of the next retry; `None` while no message waits.
     at_ns: Option<u64>,
@@ -54,7 +54,7 @@ const RETRY_INTERVAL_NS_MIN: u64 = 100_000;
 /// Long enough that a publisher that does not read costs little.
 const RETRY_INTERVAL_NS_MAX: u64 = 10_000_000;
 
-impl RetryPace {
+impl RetryTimer {
     /// Updates the pace after a poll at `now_ns`.
     #[inline]
     pub fn after_poll(&mut self, now_ns: u64, is_waiting: bool, has_moved: bool) {
@@ -81,7 +81,7 @@ impl RetryPace {
 ///
 /// # Errors
 /// No memory for the queue.
-pub(crate) fn of_depth(egress: Egress, depth: usize, waker: Waker) -> Result<(SendQueue, Sender), LogError> {
+pub(crate) fn of_depth(egress: Egress, depth: usize, waker: Waker) -> Result<(SendQueue, ReplySender), LogError> {
     // At least the longest output: a ring takes messages of up to half its length.
     let queue_bytes = (depth * 4096).clamp(4 << 20, 1 << 26).next_power_of_two();
     detached(egress, depth, queue_bytes, waker)
@@ -96,7 +96,7 @@ pub fn detached(
     depth: usize,
     queue_bytes: usize,
     waker: Waker,
-) -> Result<(SendQueue, Sender), LogError> {
+) -> Result<(SendQueue, ReplySender), LogError> {
     let (writer, reader) = ring::create(&MemoryKind::Anonymous, queue_bytes, StreamIdentity::default())?;
     let popped = Arc::<AtomicU64>::default();
     // Every waiting message can come back.
@@ -104,22 +104,27 @@ pub fn detached(
     let (depth, back) = (depth as u64, undelivered.clone());
     let queue =
         SendQueue { writer, pushed: 0, popped: Arc::clone(&popped), depth, waker, dirty: false, undelivered: back };
-    Ok((queue, Sender { reader, popped, egress, undelivered, frame: Vec::new(), retries: RetryPace::default() }))
+    Ok((queue, ReplySender { reader, popped, egress, undelivered, frame: Vec::new(), retries: RetryTimer::default() }))
 }
 
 impl SendQueue {
-    pub(crate) fn push(&mut self, connection: ConnectionId, header: &FrameHeader, payload: Payload<'_>) -> Delivered {
-        // Acquire: pairs with the Release in Sender::poll.
+    pub(crate) fn push(
+        &mut self,
+        connection: ConnectionId,
+        header: &FrameHeader,
+        payload: CheckedPayload<'_>,
+    ) -> SendResult {
+        // Acquire: pairs with the Release in ReplySender::poll.
         if self.pushed - self.popped.load(Ordering::Acquire) >= self.depth {
-            return Delivered::Later;
+            return SendResult::RingFull;
         }
         let length = payload.bytes().len();
         let claim = match self.writer.claim(HEADER_LENGTH + length) {
             Ok(claim) => claim,
-            Err(LogError::Full { .. }) => return Delivered::Later,
+            Err(LogError::Full { .. }) => return SendResult::RingFull,
             Err(error) => {
                 tracing::error!(%error, "a reply does not fit the send queue");
-                return Delivered::Never;
+                return SendResult::Undeliverable;
             }
         };
         let mut frame = FrameWriter::new(claim);
@@ -129,10 +134,10 @@ impl SendQueue {
         self.writer.commit(length);
         self.pushed += 1;
         self.dirty = true;
-        Delivered::Yes
+        SendResult::Written
     }
 
-    pub(crate) fn take_undelivered(&self) -> Option<Undelivered> {
+    pub(crate) fn take_undelivered(&self) -> Option<UndeliveredMessage> {
         self.undelivered.pop()
     }
 
@@ -145,7 +150,7 @@ impl SendQueue {
     }
 }
 
-impl Agent for Sender {
+impl Agent for ReplySender {
     fn name(&self) -> &str {
         AgentRole::Sender.name()
     }
@@ -159,15 +164,15 @@ impl Agent for Sender {
             let frame = Frame::parse(&self.frame)?;
             let (header, connection) = (frame.header(), ConnectionId(frame.term() as u32));
             let header = FrameHeader { term: 0, ..header };
-            if self.egress.deliver(connection, &header, Payload::new(frame.payload())) == Delivered::Later {
+            if self.egress.deliver(connection, &header, CheckedPayload::new(frame.payload())) == SendResult::RingFull {
                 let kind = match (header.kind, SessionOpened::from_bytes(frame.payload())) {
-                    (Kind::Notice, _) => DeferredKind::Notices,
+                    (Kind::Notice, _) => DeferredSendKind::Notices,
                     (_, Some(opened)) if header.session_seq == 0 => {
-                        DeferredKind::Opened { next_session_seq: opened.next_session_seq }
+                        DeferredSendKind::Opened { next_session_seq: opened.next_session_seq }
                     }
-                    _ => DeferredKind::Reply(header.session_seq),
+                    _ => DeferredSendKind::Reply(header.session_seq),
                 };
-                let back = Undelivered { connection, message: Deferred { session: header.session, kind } };
+                let back = UndeliveredMessage { connection, message: DeferredSend { session: header.session, kind } };
                 if self.undelivered.push(back).is_err() {
                     break;
                 }
@@ -179,7 +184,7 @@ impl Agent for Sender {
         // Release: the room in the ring is given back before the count says so.
         self.popped.store(self.popped.load(Ordering::Relaxed) + work as u64, Ordering::Release);
         self.egress.flush();
-        self.retries.after_poll(now.monotonic_ns, self.egress.awaits_room(), moved > 0);
+        self.retries.after_poll(now.monotonic_ns, self.egress.is_waiting_for_room(), moved > 0);
         Ok(work + moved)
     }
 
@@ -194,14 +199,14 @@ impl Agent for Sender {
 
 /// Message that did not fit its publisher's ring. Its content is looked up again when there is room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Deferred {
+pub(crate) struct DeferredSend {
     pub session: u64,
-    pub kind: DeferredKind,
+    pub kind: DeferredSendKind,
 }
 
 /// One or more of a session's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DeferredKind {
+pub(crate) enum DeferredSendKind {
     Reply(u64),
     Notices,
     /// Reply to the session open.

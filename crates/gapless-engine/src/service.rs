@@ -2,7 +2,7 @@
 
 use crate::Reject;
 use crate::context::Context;
-use crate::handler_guard::Refused;
+use crate::handler_guard::HandlerRefusal;
 use gapless_schema::{Encoding, Message, schema_key};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
@@ -57,11 +57,11 @@ pub trait Service: Send + 'static {
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
 }
 
-type Handler<S> = Box<dyn Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(), Refused> + Send>;
+type ServiceHandler<S> = Box<dyn Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(), HandlerRefusal> + Send>;
 
 /// Registry of handlers by message.
 pub struct Handlers<S> {
-    by_message: FxHashMap<(u32, Encoding), Handler<S>>,
+    by_message: FxHashMap<(u32, Encoding), ServiceHandler<S>>,
     names: FxHashMap<(u32, Encoding), &'static str>,
 }
 
@@ -95,8 +95,8 @@ impl<S> Handlers<S> {
         handler: impl Fn(&mut S, M::Decoded<'_>, &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
     ) -> &mut Self {
         let call = move |service: &mut S, payload: &[u8], context: &mut Context<'_>| {
-            let message = M::decode(payload).map_err(Refused::Undecodable)?;
-            handler(service, message, context).map_err(Refused::Rejected)
+            let message = M::decode(payload).map_err(HandlerRefusal::Undecodable)?;
+            handler(service, message, context).map_err(HandlerRefusal::Rejected)
         };
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
         self.names.insert((schema, M::ENCODING), M::NAME);
@@ -113,19 +113,19 @@ impl<S> Handlers<S> {
         handler: impl Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
     ) -> &mut Self {
         let call = move |service: &mut S, payload: &[u8], context: &mut Context<'_>| {
-            handler(service, payload, context).map_err(Refused::Rejected)
+            handler(service, payload, context).map_err(HandlerRefusal::Rejected)
         };
         self.insert(schema, Encoding::Opaque, Box::new(call))
     }
 
-    fn insert(&mut self, schema: u32, encoding: Encoding, handler: Handler<S>) -> &mut Self {
+    fn insert(&mut self, schema: u32, encoding: Encoding, handler: ServiceHandler<S>) -> &mut Self {
         let before = self.by_message.insert((schema, encoding), handler);
         assert!(before.is_none(), "message {} in {encoding:?} has two handlers", describe(schema));
         self
     }
 
     #[inline]
-    pub(crate) fn find(&self, schema: u32, encoding: Encoding) -> Option<&Handler<S>> {
+    pub(crate) fn find(&self, schema: u32, encoding: Encoding) -> Option<&ServiceHandler<S>> {
         self.by_message.get(&(schema, encoding))
     }
 }

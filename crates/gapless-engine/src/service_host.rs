@@ -2,13 +2,13 @@
 //! run.
 
 use crate::dead_letters::DeadLetters;
-use crate::executor::{Delivery, Executor, ExecutorCounters, ExecutorLinks, StopAt};
+use crate::executor::{Executor, ExecutorCounters, ExecutorLinks, ReplyDelivery, StopPosition};
 use crate::fold::{DeadLettersOnly, Fold, Sink};
 use crate::host_journal::HostJournal;
 use crate::options::ServiceHostOptions;
 use crate::output_record::{OutputRecord, RecordedOutputs};
-use crate::recovery::{Recovered, recover};
-use crate::sender::Sender;
+use crate::recovery::{RecoverySummary, recover};
+use crate::sender::ReplySender;
 use crate::service::Service;
 use crate::snapshot_schedule::{SnapshotRequests, SnapshotRules, SnapshotSchedule};
 use crate::state::transaction_applier::{StateViews, TransactionApplier};
@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
 use crate::{EngineError, sender, snapshot, thread_assignment};
 use gapless_agent::monotonic::saturating_ns;
-use gapless_agent::progress::{Progress, Waited};
+use gapless_agent::progress::{ProgressCounter, WaitResult};
 use gapless_agent::{Agent, AgentFailure, Clock, CounterView, Counters, Now, Pauses, ThreadPlan, Waker};
 use gapless_client::client::ClientOptions;
 use gapless_client::replay_merge::ReplayMerge;
@@ -25,13 +25,13 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_client::{Client, ClientError};
 use gapless_journal::{RecoveryReport, SegmentPreparer};
 use gapless_log::{Releaser, Scope, StreamIdentity, Window, WindowWriter};
-use gapless_stream::event_stream::builder::{Head, Journaling, StreamBuilder};
+use gapless_stream::event_stream::builder::{Journaling, StreamBuilder, StreamRole};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
-use gapless_stream::locked_directory::{LockedDirectory, Owner};
+use gapless_stream::locked_directory::{DirectoryOwner, LockedDirectory};
 use gapless_stream::manual_time::{ManualTime, TimeStep};
 use gapless_stream::messages::SequencerRequest;
-use gapless_stream::persistence::{OpenedJournal, Opening};
+use gapless_stream::persistence::{JournalParameters, OpenedJournal};
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::transactions::Transactions;
 use gapless_stream::{AgentRole, Ingress, IngressOptions, Sequencer, StreamError};
@@ -50,14 +50,14 @@ pub struct ServiceHost {
     stream: EventStream,
     snapshots: Option<SnapshotRequests>,
     handled: CounterView,
-    progress: Arc<Progress>,
+    progress: Arc<ProgressCounter>,
     /// Receives the steps of manual time.
     time_steps: Option<Mutex<Receiver<TimeStep>>>,
     repeated: CounterView,
     dead_letters: CounterView,
     /// Set for a state-replicated service.
     state: Option<StateViews>,
-    recovered: Recovered,
+    recovered: RecoverySummary,
     /// Mailbox of the sequencer, and its waker.
     requests: (Mailbox<SequencerRequest>, Waker),
     versions: RangeInclusive<u32>,
@@ -161,7 +161,10 @@ impl ServiceHost {
     }
 
     /// Starts without threads; the caller polls the appending agent.
-    pub(crate) fn start_embedded(fold: Fold, options: ServiceHostOptions) -> Result<(Self, Held), EngineError> {
+    pub(crate) fn start_embedded(
+        fold: Fold,
+        options: ServiceHostOptions,
+    ) -> Result<(Self, EmbeddedParts), EngineError> {
         let (host, held) = Self::start_driven(fold, options, true)?;
         Ok((host, held.expect("it is held where there are no threads")))
     }
@@ -170,7 +173,7 @@ impl ServiceHost {
         mut fold: Fold,
         options: ServiceHostOptions,
         is_embedded: bool,
-    ) -> Result<(Self, Option<Held>), EngineError> {
+    ) -> Result<(Self, Option<EmbeddedParts>), EngineError> {
         let stream_options = options.stream_options();
         let found = RecoveredDirectory::recover(&mut fold, &options)?;
         let RecoveredDirectory { directory, opened, sequencer, recovered, record, dead_letters, identity } = found;
@@ -181,7 +184,7 @@ impl ServiceHost {
             identity,
             recovered.last_sequence + 1,
             opened,
-            Head::Service,
+            StreamRole::Service,
             thread_assignment::of_host(&options)?,
         )?;
         if let Some(rules) = fold.fault_rules_to_write()? {
@@ -205,7 +208,7 @@ impl ServiceHost {
         let (mut schedule, mut kept_preparer) = (None, None);
         if let (Some((syncer, preparer)), Some(layout)) = (syncer_and_preparer, &layout) {
             kept_preparer = Some(preparer.clone());
-            let rules = SnapshotRules::over_own_journal(options.snapshot_interval_frames, options.snapshot_on_stop);
+            let rules = SnapshotRules::for_own_journal(options.snapshot_interval_frames, options.snapshot_on_stop);
             let at = recovered.snapshot_sequence;
             let below = HostJournal::new(syncer, preparer, at);
             let woken = builder.threads.waker(AgentRole::Service);
@@ -224,7 +227,7 @@ impl ServiceHost {
                 record,
                 cursor,
                 window: builder.window.clone(),
-                stop_at: StopAt::Appended,
+                stop_at: StopPosition::Appended,
                 delivery,
                 sequencer: builder.requests.clone(),
                 sequencer_waker: builder.threads.waker(AgentRole::Sequencer),
@@ -251,8 +254,8 @@ impl ServiceHost {
         let (window, waker) = (builder.window.clone(), builder.threads.waker(AgentRole::Sequencer));
         let requests = (builder.requests.clone(), waker.clone());
         let (stream, held) = if is_embedded {
-            let stream = builder.start(Box::new(PolledByItsOwner), answering, shared, recovery, None)?;
-            (stream, Some(Held { ingress, clock, window, waker }))
+            let stream = builder.start(Box::new(OwnerPolledAgent), answering, shared, recovery, None)?;
+            (stream, Some(EmbeddedParts { ingress, clock, window, waker }))
         } else {
             (builder.start(Box::new(ingress), answering, shared, recovery, Some(clock))?, None)
         };
@@ -315,7 +318,7 @@ impl ServiceHost {
 
     /// Returns the result of the recovery.
     #[must_use]
-    pub const fn recovered(&self) -> &Recovered {
+    pub const fn recovered(&self) -> &RecoverySummary {
         &self.recovered
     }
 
@@ -487,29 +490,29 @@ impl ServiceHost {
     /// Advances to the next timer or to `to_ns`, and waits until that is handled.
     fn step_time(&self, steps: &Receiver<TimeStep>, to_ns: u64) -> Result<TimeStep, EngineError> {
         let (requests, waker) = &self.requests;
-        let gone = || {
+        let host_stopped = || {
             self.failure().unwrap_or_else(|| EngineError::Stopped(AgentFailure::new("host", "it was stopped".into())))
         };
         // The mailbox is full of the service's timers: the sequencer takes them in its next poll.
         while requests.push(SequencerRequest::MoveTime { to_ns }).is_err() {
             if self.stream.failure().is_some() {
-                return Err(gone());
+                return Err(host_stopped());
             }
             waker.wake();
             std::thread::yield_now();
         }
         waker.wake();
-        let step = steps.recv().map_err(|_| gone())?;
+        let step = steps.recv().map_err(|_| host_stopped())?;
         match self.progress.wait_for(step.last_sequence, Duration::MAX) {
-            Waited::Reached => Ok(step),
-            Waited::Ended | Waited::TimedOut => Err(gone()),
+            WaitResult::Reached => Ok(step),
+            WaitResult::Ended | WaitResult::TimedOut => Err(host_stopped()),
         }
     }
 
     /// Returns the last handled sequence, for threads that wait for it.
     #[doc(hidden)] // Awaited by readers of a command bus.
     #[must_use]
-    pub fn progress(&self) -> Arc<Progress> {
+    pub fn progress(&self) -> Arc<ProgressCounter> {
         Arc::clone(&self.progress)
     }
 
@@ -556,7 +559,7 @@ impl ServiceHost {
 }
 
 /// Parts that the owner of a host without threads polls itself.
-pub(crate) struct Held {
+pub(crate) struct EmbeddedParts {
     pub ingress: Ingress,
     pub clock: Clock,
     pub window: Window,
@@ -565,9 +568,9 @@ pub(crate) struct Held {
 }
 
 /// Takes the place of the sequencer's agent, which the owner polls itself.
-struct PolledByItsOwner;
+struct OwnerPolledAgent;
 
-impl Agent for PolledByItsOwner {
+impl Agent for OwnerPolledAgent {
     fn name(&self) -> &str {
         "owner"
     }
@@ -597,7 +600,7 @@ struct RecoveredDirectory {
     directory: Option<LockedDirectory>,
     opened: Option<OpenedJournal>,
     sequencer: Sequencer,
-    recovered: Recovered,
+    recovered: RecoverySummary,
     record: Option<OutputRecord>,
     dead_letters: DeadLetters,
     identity: StreamIdentity,
@@ -608,7 +611,7 @@ impl RecoveredDirectory {
     fn recover(fold: &mut Fold, options: &ServiceHostOptions) -> Result<Self, EngineError> {
         let mut directory =
             options.directory.as_deref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
-        let owner = if fold.service.is_bus() { Owner::Bus } else { Owner::Service };
+        let owner = if fold.service.is_bus() { DirectoryOwner::Bus } else { DirectoryOwner::Service };
         directory.as_mut().map_or(Ok(()), |directory| directory.check_owner(owner))?;
         if let (Some(directory), Tier::Memory) = (&directory, options.tier) {
             directory.check_no_journal()?;
@@ -618,7 +621,7 @@ impl RecoveredDirectory {
             directory,
             opened: None,
             sequencer: Sequencer::new(SequencerRules::of_service(expiry_ns)),
-            recovered: Recovered::default(),
+            recovered: RecoverySummary::default(),
             record: None,
             dead_letters: DeadLetters::counting(),
             identity: StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 },
@@ -629,9 +632,9 @@ impl RecoveredDirectory {
         }
         let points = snapshot::points(&layout.snapshots())?;
         if points.is_empty() {
-            found.directory.as_ref().map_or(Ok(()), LockedDirectory::check_journal_is_there)?;
+            found.directory.as_ref().map_or(Ok(()), LockedDirectory::check_journal_exists)?;
         }
-        let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
+        let opening = JournalParameters { points, ..JournalParameters::new(options.tier, options.frame_length_max) };
         let mut opened = options.persistence.open(&layout.journal(), opening)?;
         found.identity = opened.identity;
         let mut recorded = RecordedOutputs::read(layout.root(), found.identity)?;
@@ -639,7 +642,7 @@ impl RecoveredDirectory {
         let mut sink = DeadLettersOnly(&mut found.dead_letters);
         let replayed = (&mut sink as &mut dyn Sink, Some(&mut recorded));
         found.recovered = recover(&layout, found.identity, fold, &mut found.sequencer, replayed, u64::MAX)?;
-        found.record = Some(recorded.go_on_behind(fold, &layout.snapshots())?);
+        found.record = Some(recorded.resume_after(fold, &layout.snapshots())?);
         if found.recovered.incomplete_from.is_some() {
             opened.journal.truncate_after(found.recovered.last_sequence)?;
         }
@@ -699,12 +702,12 @@ fn ingress(
 fn delivery(
     options: &ServiceHostOptions,
     builder: &StreamBuilder<'_>,
-) -> Result<(Delivery, Option<Sender>), EngineError> {
+) -> Result<(ReplyDelivery, Option<ReplySender>), EngineError> {
     let egress = builder.egress();
     if !builder.threads.has(AgentRole::Sender) {
-        return Ok((Delivery::Direct(egress), None));
+        return Ok((ReplyDelivery::Direct(egress), None));
     }
     let depth = options.threads.send_queue_depth;
     let (queue, sender) = sender::of_depth(egress, depth, builder.threads.waker(AgentRole::Sender))?;
-    Ok((Delivery::Detached(queue), Some(sender)))
+    Ok((ReplyDelivery::Detached(queue), Some(sender)))
 }

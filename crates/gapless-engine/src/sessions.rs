@@ -77,7 +77,7 @@ impl StoredReply {
 
 /// Unsolicited message to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct StoredNotice {
     /// Number among the session's notices, from 1.
     pub number: u64,
     /// Sequence of the message that caused it.
@@ -107,7 +107,7 @@ pub struct SessionEntry {
     /// Replies in the slots used so far, so that an idle session takes little memory.
     pub replies: Vec<StoredReply>,
     /// Unacknowledged notices.
-    pub notices: VecDeque<Notice>,
+    pub notices: VecDeque<StoredNotice>,
     /// Number of the last notice.
     pub last_notice: u64,
     /// Current connection for replies; not part of a snapshot.
@@ -176,13 +176,13 @@ impl SessionEntry {
 
 /// View of the sessions at a message, for handlers. A fold over the stream, so it is equal at each replay and on each
 /// member.
-pub(crate) trait Receivers {
+pub(crate) trait NoticeReceivers {
     /// Returns the number of unacknowledged notices of `session`; `None` if it is not open.
-    fn unreceived(&self, session: u64) -> Option<usize>;
+    fn unacknowledged_notices(&self, session: u64) -> Option<usize>;
 }
 
-impl Receivers for SessionTable {
-    fn unreceived(&self, session: u64) -> Option<usize> {
+impl NoticeReceivers for SessionTable {
+    fn unacknowledged_notices(&self, session: u64) -> Option<usize> {
         self.get(session).map(|entry| entry.notices.len())
     }
 }
@@ -241,16 +241,16 @@ impl SessionTable {
 
     /// Returns the first session for which `outputs` would exceed the limit of notices. Handlers cannot do that.
     #[inline]
-    pub(crate) fn first_flooded(&self, outputs: &Outputs) -> Option<u64> {
+    pub(crate) fn first_over_notice_limit(&self, outputs: &Outputs) -> Option<u64> {
         // Most outputs have no notices.
-        if outputs.notices.is_empty() { None } else { self.first_flooded_of(outputs) }
+        if outputs.notices.is_empty() { None } else { self.first_over_notice_limit_of(outputs) }
     }
 
     #[cold]
-    fn first_flooded_of(&self, outputs: &Outputs) -> Option<u64> {
+    fn first_over_notice_limit_of(&self, outputs: &Outputs) -> Option<u64> {
         let is_flooded = |session: u64| {
             let new = outputs.notices.iter().filter(|(other, _)| *other == session).count();
-            self.unreceived(session).is_some_and(|kept| kept + new > NOTICES_UNRECEIVED_MAX)
+            self.unacknowledged_notices(session).is_some_and(|kept| kept + new > NOTICES_UNRECEIVED_MAX)
         };
         outputs.notices.iter().map(|(session, _)| *session).find(|session| is_flooded(*session))
     }

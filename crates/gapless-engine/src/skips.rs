@@ -8,7 +8,7 @@
 //! the file alone proves nothing; a replay that meets a mark without its line fails. Lines of commands covered by a
 //! snapshot are ignored, because their marks may have been deleted by retention, or be in a missing archive.
 
-use crate::interruption::{Interrupted, interrupted_at};
+use crate::interruption::{InterruptedFrame, interrupted_at};
 use crate::output_record::RecordedOutputs;
 use crate::{EngineError, snapshot};
 use gapless_agent::{Clock, checked_file};
@@ -18,8 +18,8 @@ use gapless_journal::{Journal, JournalReader, replace_file};
 use gapless_log::StreamIdentity;
 use gapless_stream::Persistence;
 use gapless_stream::directory_record::DirectoryRecord;
-use gapless_stream::locked_directory::{LockedDirectory, Owner};
-use gapless_stream::persistence::Opening;
+use gapless_stream::locked_directory::{DirectoryOwner, LockedDirectory};
+use gapless_stream::persistence::JournalParameters;
 use gapless_transport::Tier;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::mark::{LENGTH_MAX, Mark};
@@ -34,7 +34,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// A skipped command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Skip {
+pub struct SkippedCommand {
     /// Sequence of the command or timer.
     pub sequence: u64,
     /// Sequence of the mark.
@@ -49,7 +49,7 @@ pub struct Skip {
 /// # Errors
 /// [`EngineError::Skip`]: not a single-node service, no command at `sequence`, or the command was handled. Other
 /// errors: the directory is in use, damaged, or not writable.
-pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
+pub fn skip(directory: &Path, sequence: u64) -> Result<SkippedCommand, EngineError> {
     let refused = |reason: String| EngineError::Skip { directory: directory.to_owned(), sequence, reason };
     let layout = StreamLayout::new(directory);
     if !holds_journal(&layout.journal()) {
@@ -57,7 +57,7 @@ pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
     }
     check_kind(&layout).and_then(|()| check_user(&layout)).map_err(refused)?;
     let mut locked = LockedDirectory::lock(layout.clone())?;
-    locked.check_owner(Owner::Service)?;
+    locked.check_owner(DirectoryOwner::Service)?;
     let mut skips = lines(&layout)?;
     let points = snapshot::points(&layout.snapshots())?;
     if let Some(point) = points.last().filter(|point| point.sequence >= sequence) {
@@ -67,10 +67,10 @@ pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
         )));
     }
     let frame_length_max = info(layout.journal())?.frame_length_max as usize;
-    let opening = Opening { points, ..Opening::new(Tier::Sync, frame_length_max) };
+    let opening = JournalParameters { points, ..JournalParameters::new(Tier::Sync, frame_length_max) };
     let opened = Persistence::default().open(&layout.journal(), opening)?;
     let mut journal = opened.journal;
-    let found = Found::look(&JournalReader::open(layout.journal())?, sequence)?;
+    let found = SkipCheck::read(&JournalReader::open(layout.journal())?, sequence)?;
     if let Some(reason) = found.refusal {
         return Err(refused(reason));
     }
@@ -82,8 +82,8 @@ pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
     // A snapshot covers the commands whose marks retention has deleted.
     skips.retain(|_, mark| *mark >= found.first_sequence);
     let skip = match found.mark {
-        Some(mark) => Skip { sequence, mark, is_repeated: true },
-        None => Skip { sequence, mark: append(&mut journal, &found, sequence)?, is_repeated: false },
+        Some(mark) => SkippedCommand { sequence, mark, is_repeated: true },
+        None => SkippedCommand { sequence, mark: append(&mut journal, &found, sequence)?, is_repeated: false },
     };
     journal.close()?;
     skips.insert(sequence, skip.mark);
@@ -130,13 +130,13 @@ fn handled(layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Re
     }
     // The outputs of the last second may not be recorded.
     let interrupted = interrupted_at(layout.root()).filter(|interrupted| interrupted.sequence > sequence);
-    Ok(interrupted.map(|Interrupted { sequence, .. }| {
+    Ok(interrupted.map(|InterruptedFrame { sequence, .. }| {
         format!("it was handled: the process before was ended at sequence {sequence}. Clients may have its reply")
     }))
 }
 
 /// The frames from a command to the end of the journal.
-struct Found {
+struct SkipCheck {
     /// Reason for refusing the skip.
     refusal: Option<String>,
     /// Existing mark, the first if there are several.
@@ -148,8 +148,8 @@ struct Found {
     last_timestamp_ns: u64,
 }
 
-impl Found {
-    fn look(reader: &JournalReader, sequence: u64) -> Result<Self, EngineError> {
+impl SkipCheck {
+    fn read(reader: &JournalReader, sequence: u64) -> Result<Self, EngineError> {
         let (first, last) = (reader.first_sequence(), reader.last_sequence()?);
         let mut found =
             Self { refusal: None, mark: None, first_sequence: first, last_sequence: last, last_timestamp_ns: 0 };
@@ -206,7 +206,7 @@ pub(crate) fn marked(frame: &Frame<'_>) -> Option<u64> {
 }
 
 /// Appends the mark of `sequence` after the last whole message. Later fragments were never released, and are truncated.
-fn append(journal: &mut Journal, found: &Found, sequence: u64) -> Result<u64, EngineError> {
+fn append(journal: &mut Journal, found: &SkipCheck, sequence: u64) -> Result<u64, EngineError> {
     journal.truncate_after(found.last_sequence)?;
     let mark = found.last_sequence + 1;
     let mut payload = [0; LENGTH_MAX];

@@ -23,7 +23,7 @@
 
 use crate::EngineError;
 use crate::fold::Fold;
-use crate::sessions::{Notice, SessionEntry, StoredReply};
+use crate::sessions::{SessionEntry, StoredNotice, StoredReply};
 use gapless_agent::fault::{crash_point, mutant};
 use gapless_agent::{checked_file, private_folder};
 use gapless_client::client::WINDOW_COMMANDS_MAX;
@@ -146,7 +146,7 @@ fn session(fields: &mut FieldReader) -> Result<SessionEntry, FieldError> {
         let (flags, length) = (fields.u16("a notice's encoding")?, fields.u32("a notice's length")?);
         let encoding = Encoding::from_flags(flags).ok_or(FieldError::Value { what: "a notice's encoding" })?;
         let payload = fields.bytes(length as usize, "a notice")?.to_vec();
-        notices.push_back(Notice { number, sequence, timestamp_ns, schema, encoding, payload });
+        notices.push_back(StoredNotice { number, sequence, timestamp_ns, schema, encoding, payload });
     }
     Ok(SessionEntry {
         session,

@@ -22,7 +22,7 @@ pub trait SnapshotJournal: Send {
     /// The sync fails.
     fn sync(&mut self) -> Result<(), EngineError>;
     /// Notes that a snapshot of everything up to `sequence` is on the device.
-    fn covered(&mut self, sequence: u64);
+    fn snapshot_written(&mut self, sequence: u64);
 }
 
 /// Conditions for taking snapshots.
@@ -37,12 +37,12 @@ pub struct SnapshotRules {
 impl SnapshotRules {
     /// Creates rules for a service with a journal of its own. Without an interval it takes no snapshot at a stop
     /// either, because a start replays the journal. A service on an event stream of others keeps `on_stop` as given.
-    pub(crate) const fn over_own_journal(interval_frames: Option<u64>, on_stop: bool) -> Self {
+    pub(crate) const fn for_own_journal(interval_frames: Option<u64>, on_stop: bool) -> Self {
         Self { interval_frames, on_stop: on_stop && interval_frames.is_some() }
     }
 }
 
-struct Job {
+struct SnapshotJob {
     sequence: u64,
     bytes: Vec<u8>,
     /// Number of the last request that this snapshot answers.
@@ -51,7 +51,7 @@ struct Job {
 
 #[derive(Default)]
 struct WriterStatus {
-    job: Option<Job>,
+    job: Option<SnapshotJob>,
     written_sequence: u64,
     busy: bool,
     stopping: bool,
@@ -107,10 +107,10 @@ impl WriterQueue {
         }
     }
 
-    fn write_job(&self, job: &Job, directory: &Path, journal: &mut (impl SnapshotJournal + ?Sized)) {
+    fn write_job(&self, job: &SnapshotJob, directory: &Path, journal: &mut (impl SnapshotJournal + ?Sized)) {
         let written = journal.sync().and_then(|()| write(directory, job.sequence, &job.bytes));
         if written.is_ok() {
-            journal.covered(job.sequence);
+            journal.snapshot_written(job.sequence);
         }
         let mut status = self.lock();
         match written {
@@ -145,13 +145,13 @@ pub struct SnapshotSchedule {
     identity: StreamIdentity,
     rules: SnapshotRules,
     next_sequence: u64,
-    asked_sequence: u64,
-    asked_last: bool,
+    requested_sequence: u64,
+    final_requested: bool,
     queue: Arc<WriterQueue>,
-    writer: Writer,
+    writer: SnapshotWriter,
 }
 
-enum Writer {
+enum SnapshotWriter {
     /// Separate thread; `None` once it has ended.
     Thread(Option<JoinHandle<()>>),
     /// The executor: each poll writes the snapshot taken by the previous one.
@@ -183,7 +183,15 @@ impl SnapshotSchedule {
         let queue = WriterQueue::after_snapshot(sequence);
         let (for_thread, for_requests) = (Arc::clone(&queue), directory.clone());
         let thread = spawn_helper("gapless-snapshot", move || for_thread.write_jobs(&directory, &mut journal))?;
-        Ok(Self::over(queue, for_requests, identity, sequence, rules, Writer::Thread(Some(thread)), service))
+        Ok(Self::with_writer(
+            queue,
+            for_requests,
+            identity,
+            sequence,
+            rules,
+            SnapshotWriter::Thread(Some(thread)),
+            service,
+        ))
     }
 
     /// Creates the schedule like [`SnapshotSchedule::start`], but without a thread: the executor writes the snapshots
@@ -196,25 +204,25 @@ impl SnapshotSchedule {
         journal: impl SnapshotJournal + 'static,
         service: Waker,
     ) -> (Self, SnapshotRequests) {
-        let writer = Writer::Caller(directory.clone(), Box::new(journal));
-        Self::over(WriterQueue::after_snapshot(sequence), directory, identity, sequence, rules, writer, service)
+        let writer = SnapshotWriter::Caller(directory.clone(), Box::new(journal));
+        Self::with_writer(WriterQueue::after_snapshot(sequence), directory, identity, sequence, rules, writer, service)
     }
 
-    fn over(
+    fn with_writer(
         queue: Arc<WriterQueue>,
         directory: PathBuf,
         identity: StreamIdentity,
         sequence: u64,
         rules: SnapshotRules,
-        writer: Writer,
+        writer: SnapshotWriter,
         service: Waker,
     ) -> (Self, SnapshotRequests) {
         let schedule = Self {
             identity,
             rules,
             next_sequence: sequence.saturating_add(rules.interval_frames.unwrap_or(u64::MAX)),
-            asked_sequence: sequence,
-            asked_last: false,
+            requested_sequence: sequence,
+            final_requested: false,
             queue: Arc::clone(&queue),
             writer,
         };
@@ -224,11 +232,11 @@ impl SnapshotSchedule {
     /// Takes a snapshot after a batch, if one is due or requested and the last one is written.
     #[inline]
     pub(crate) fn after_batch(&mut self, fold: &mut Fold, is_last: bool) -> Result<(), EngineError> {
-        if let Writer::Caller(directory, journal) = &mut self.writer {
+        if let SnapshotWriter::Caller(directory, journal) = &mut self.writer {
             self.queue.write_waiting(directory, &mut **journal);
         }
         let is_due = fold.last_sequence() >= self.next_sequence;
-        let is_final = is_last && self.rules.on_stop && !self.asked_last;
+        let is_final = is_last && self.rules.on_stop && !self.final_requested;
         // Relaxed: the lock orders the rest.
         let is_wanted = self.queue.is_wanted.load(Ordering::Relaxed);
         if is_due || is_final || is_wanted { self.take(fold, is_final) } else { Ok(()) }
@@ -246,13 +254,13 @@ impl SnapshotSchedule {
         if !fold.can_snapshot(is_final)? {
             return Ok(());
         }
-        self.asked_last |= is_final;
+        self.final_requested |= is_final;
         // Relaxed: under the lock, like the store in the request.
         self.queue.is_wanted.store(false, Ordering::Relaxed);
         let (sequence, serves) = (fold.last_sequence(), status.requests);
-        if sequence > self.asked_sequence {
-            status.job = Some(Job { sequence, bytes: encode(fold, self.identity), serves });
-            self.asked_sequence = sequence;
+        if sequence > self.requested_sequence {
+            status.job = Some(SnapshotJob { sequence, bytes: encode(fold, self.identity), serves });
+            self.requested_sequence = sequence;
         } else {
             // No frame was applied since the last snapshot, which is written.
             status.served = serves;
@@ -265,14 +273,14 @@ impl SnapshotSchedule {
 
     /// Returns the sequence of the last snapshot taken, or found at the start.
     pub(crate) const fn taken_sequence(&self) -> u64 {
-        self.asked_sequence
+        self.requested_sequence
     }
 
     /// Tells whether the final snapshot of a clean stop is written, or has failed.
     pub(crate) fn is_finished(&self) -> bool {
         let status = self.queue.lock();
-        let is_written = status.written_sequence >= self.asked_sequence;
-        !self.rules.on_stop || status.failure.is_some() || (self.asked_last && is_written)
+        let is_written = status.written_sequence >= self.requested_sequence;
+        !self.rules.on_stop || status.failure.is_some() || (self.final_requested && is_written)
     }
 }
 
@@ -280,7 +288,7 @@ impl Drop for SnapshotSchedule {
     fn drop(&mut self) {
         self.queue.lock().stopping = true;
         self.queue.changed.notify_all();
-        if let Writer::Thread(thread) = &mut self.writer
+        if let SnapshotWriter::Thread(thread) = &mut self.writer
             && let Some(thread) = thread.take()
         {
             // A panic of the thread was reported already.
@@ -309,7 +317,7 @@ impl WriterStatus {
 }
 
 impl SnapshotRequests {
-    fn ask(&self) -> MutexGuard<'_, WriterStatus> {
+    fn request(&self) -> MutexGuard<'_, WriterStatus> {
         let mut status = self.queue.lock();
         status.requests += 1;
         // Relaxed: the executor takes the lock before it reads more.
@@ -324,7 +332,7 @@ impl SnapshotRequests {
     /// # Errors
     /// The snapshot cannot be written; or the failure.
     pub fn take(&self, failure: impl Fn() -> Option<EngineError>) -> Result<u64, EngineError> {
-        let mut status = self.ask();
+        let mut status = self.request();
         let number = status.requests;
         loop {
             if let Some(taken) = status.taken(number) {
@@ -340,7 +348,7 @@ impl SnapshotRequests {
     /// Requests a snapshot without waiting, for an owner that must poll the service meanwhile. Returns the request's
     /// number.
     pub(crate) fn begin(&self) -> u64 {
-        self.ask().requests
+        self.request().requests
     }
 
     /// Returns the sequence of the snapshot that answers this request; `None` until then.
@@ -358,8 +366,8 @@ impl Snapshots for SnapshotRequests {
         Self::take(self, over).map_err(|error| error.to_string())
     }
 
-    fn hasten(&self) {
-        drop(self.ask());
+    fn expedite(&self) {
+        drop(self.request());
     }
 
     fn list(&self) -> Result<Vec<(u64, PathBuf)>, String> {

@@ -71,11 +71,11 @@ pub struct StreamService<S: Service, L> {
 /// Outputs of handlers, until the node publishes them.
 struct StreamOutputs {
     buffer: Vec<u8>,
-    queue: VecDeque<Output>,
+    queue: VecDeque<StreamOutput>,
     dead_letters: DeadLetters,
 }
 
-enum Output {
+enum StreamOutput {
     Message { message: MessageType, payload: Range<usize> },
     Timer { timer: u64, deadline_ns: u64 },
 }
@@ -87,15 +87,15 @@ impl Sink for StreamOutputs {
 
     fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
         // 0 would cancel the timer; a deadline of 1 is equally due at once.
-        self.queue.push_back(Output::Timer { timer, deadline_ns: deadline_ns.max(1) });
+        self.queue.push_back(StreamOutput::Timer { timer, deadline_ns: deadline_ns.max(1) });
     }
 
     fn cancel_timer(&mut self, timer: u64, _: u64) {
         // A timer with the same identifier replaces the old one in the sequencer, so there is nothing to cancel.
         let is_replaced =
-            matches!(self.queue.back(), Some(Output::Timer { timer: set, deadline_ns: 1.. }) if *set == timer);
+            matches!(self.queue.back(), Some(StreamOutput::Timer { timer: set, deadline_ns: 1.. }) if *set == timer);
         if !is_replaced {
-            self.queue.push_back(Output::Timer { timer, deadline_ns: 0 });
+            self.queue.push_back(StreamOutput::Timer { timer, deadline_ns: 0 });
         }
     }
 
@@ -107,7 +107,7 @@ impl Sink for StreamOutputs {
         let start = self.buffer.len();
         self.buffer.extend_from_slice(payload);
         let message = MessageType { schema, encoding };
-        self.queue.push_back(Output::Message { message, payload: start..self.buffer.len() });
+        self.queue.push_back(StreamOutput::Message { message, payload: start..self.buffer.len() });
     }
 }
 
@@ -119,7 +119,7 @@ impl SnapshotJournal for ForeignJournal {
         Ok(())
     }
 
-    fn covered(&mut self, _: u64) {}
+    fn snapshot_written(&mut self, _: u64) {}
 }
 
 /// Time limit of a clean stop for writing the last snapshot.
@@ -208,7 +208,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
     /// # Errors
     /// Cases that the policy makes errors, another stream, damage, or frames that the stream no longer holds.
     pub fn poll(&mut self, limit: usize) -> Result<usize, EngineError> {
-        self.outputs.dead_letters.write_late();
+        self.outputs.dead_letters.write_unwritten();
         self.node.turn(|event| {
             if let NodeEvent::Throttled { until_ns } = event {
                 tracing::warn!(until_ns, "the sequencer takes less of this service than it publishes");
@@ -250,10 +250,10 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
     fn publish(&mut self) -> Result<(), EngineError> {
         for output in self.outputs.queue.drain(..) {
             match output {
-                Output::Message { message, payload } => {
+                StreamOutput::Message { message, payload } => {
                     self.node.publish_derived(message, &self.outputs.buffer[payload])?;
                 }
-                Output::Timer { timer, deadline_ns } => self.node.set_timer_derived(timer, deadline_ns)?,
+                StreamOutput::Timer { timer, deadline_ns } => self.node.set_timer_derived(timer, deadline_ns)?,
             }
         }
         self.outputs.buffer.clear();

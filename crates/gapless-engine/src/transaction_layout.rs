@@ -17,7 +17,7 @@
 //! Numbers are little-endian. The frame's header has the session of the command. A refused command has no notices, no
 //! timers and no changes.
 
-use crate::outputs::{Outcome, Outputs, TimerChange};
+use crate::outputs::{ExecutionOutcome, Outputs, TimerChange};
 use gapless_schema::{EncodeError, Encoding};
 use gapless_wire::control::RefusalCode;
 use gapless_wire::fields::{FieldReader, FieldWriter, u16_at, u32_at, u64_at};
@@ -112,17 +112,17 @@ fn put_head(out: &mut Vec<u8>, outcome: u8, flags: u16, schema: u32, layout: u32
 }
 
 /// Reply within the bytes of a transaction.
-pub(crate) struct Reply<'a> {
+pub(crate) struct TransactionReply<'a> {
     pub schema: u32,
     pub encoding: Encoding,
     pub payload: &'a [u8],
 }
 
 /// Contents of a transaction except its notices and timers.
-pub(crate) struct Read<'a> {
-    pub outcome: Outcome,
+pub(crate) struct DecodedTransaction<'a> {
+    pub outcome: ExecutionOutcome,
     /// `None` if the command was refused.
-    pub reply: Option<Reply<'a>>,
+    pub reply: Option<TransactionReply<'a>>,
     pub hash: u64,
     pub layout: u32,
     /// Empty if the state is unchanged.
@@ -140,7 +140,7 @@ fn encoding_of(flags: u16) -> Result<Encoding, String> {
 /// # Errors
 /// Defect of the bytes.
 #[inline(always)]
-pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a>, String> {
+pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<DecodedTransaction<'a>, String> {
     let mut fields = FieldReader::new(bytes);
     let head: &[u8; HEAD_LENGTH] = fields.head("the head of a transaction")?;
     let (version, outcome) = (head[0], head[1]);
@@ -162,7 +162,7 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
         if !fields.rest().is_empty() {
             return Err("a refused command has effects".to_owned());
         }
-        return Ok(Read { outcome, reply: None, hash, layout, changes: &[] });
+        return Ok(DecodedTransaction { outcome, reply: None, hash, layout, changes: &[] });
     }
     for _ in 0..notices {
         let (session, schema) = (fields.u64("a notice's session")?, fields.u32("a notice's schema")?);
@@ -183,8 +183,8 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
             _ => return Err(format!("change {what} of timer {timer} is none")),
         });
     }
-    let reply = reply.map(|payload| Reply { schema, encoding, payload });
-    Ok(Read { outcome: Outcome::Done, reply, hash, layout, changes: fields.rest() })
+    let reply = reply.map(|payload| TransactionReply { schema, encoding, payload });
+    Ok(DecodedTransaction { outcome: ExecutionOutcome::Done, reply, hash, layout, changes: fields.rest() })
 }
 
 /// Returns the reply of a transaction that is done and has one. Does not check the rest.
@@ -215,8 +215,8 @@ pub(crate) fn read_plain_changes(bytes: &[u8]) -> Option<&[u8]> {
 pub(crate) fn read_reply(bytes: &[u8]) -> Result<Result<&[u8], &str>, String> {
     let read = read(bytes, &mut Outputs::default())?;
     match read.outcome {
-        Outcome::Done => Ok(Ok(read.reply.map_or(&[], |reply| reply.payload))),
-        Outcome::Refused { text, .. } => {
+        ExecutionOutcome::Done => Ok(Ok(read.reply.map_or(&[], |reply| reply.payload))),
+        ExecutionOutcome::Refused { text, .. } => {
             let text = str::from_utf8(&bytes[HEAD_LENGTH..][..text.len()]);
             Ok(Err(text.expect("a refusal's text was read")))
         }
@@ -229,7 +229,7 @@ fn refused(
     (code, detail): (u32, u64),
     encoding: Encoding,
     text: Option<&[u8]>,
-) -> Result<Outcome, String> {
+) -> Result<ExecutionOutcome, String> {
     let text = text.filter(|text| text.len() <= TEXT_LENGTH_MAX && encoding == Encoding::Opaque);
     let (Some(text), Some(code)) = (text.and_then(|text| str::from_utf8(text).ok()), RefusalCode::from_value(code))
     else {
@@ -239,7 +239,7 @@ fn refused(
         return Err("a code of the application in a refusal that is not the handler's".to_owned());
     }
     match outcome {
-        1 | 2 => Ok(Outcome::Refused { code, detail, text: text.to_owned(), dead: outcome == 2 }),
+        1 | 2 => Ok(ExecutionOutcome::Refused { code, detail, text: text.to_owned(), dead: outcome == 2 }),
         _ => Err(format!("outcome {outcome} is none")),
     }
 }
@@ -261,8 +261,9 @@ mod tests {
                 changed[at] = byte;
                 let mut outputs = Outputs::default();
                 let whole = read(&changed, &mut outputs);
-                let is_done =
-                    |read: &Read<'_>| matches!(read.outcome, Outcome::Done) && outputs.reply_too_long.is_none();
+                let is_done = |read: &DecodedTransaction<'_>| {
+                    matches!(read.outcome, ExecutionOutcome::Done) && outputs.reply_too_long.is_none()
+                };
                 let done = whole.as_ref().ok().filter(|read| is_done(read));
                 if let Some(changes) = read_plain_changes(&changed) {
                     assert_eq!(Some(changes), done.map(|read| read.changes), "{at}: {byte}");
@@ -288,8 +289,8 @@ mod tests {
             let (mut bytes, mut outputs) = (Vec::new(), Outputs::default());
             write_refusal(&mut bytes, (code, detail), "no", dead, 5);
             let read = read(&bytes, &mut outputs).unwrap();
-            let expected = |outcome: &Outcome| {
-                matches!(outcome, Outcome::Refused { code: c, detail: d, text, dead: is_dead }
+            let expected = |outcome: &ExecutionOutcome| {
+                matches!(outcome, ExecutionOutcome::Refused { code: c, detail: d, text, dead: is_dead }
                     if (*c, *d, text.as_str(), *is_dead) == (code, detail, "no", dead))
             };
             assert!(expected(&read.outcome) && read.layout == 5);
@@ -307,7 +308,7 @@ mod tests {
         let (mut bytes, mut outputs) = (Vec::new(), Outputs::default());
         write_outputs(&mut bytes, &written, 5);
         let read = read(&bytes, &mut outputs).unwrap();
-        assert!(matches!(read.outcome, Outcome::Done) && read.reply.is_none());
+        assert!(matches!(read.outcome, ExecutionOutcome::Done) && read.reply.is_none());
         assert_eq!((outputs.reply_too_long, outputs.timers.len()), (Some(3 << 20), 1));
     }
 }

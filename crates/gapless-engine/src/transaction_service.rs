@@ -2,13 +2,13 @@
 //! one. The writer decides on the sequencer's thread before a command enters the stream. Released transactions are
 //! applied here, equally on every member.
 
-use crate::erased_service::{Applied, ErasedService, unhandled};
-use crate::handler_guard::Refused;
-use crate::outputs::Outcome;
+use crate::erased_service::{ErasedService, TransactionPosition, unhandled};
+use crate::handler_guard::HandlerRefusal;
+use crate::outputs::ExecutionOutcome;
 use crate::reject::Reject;
 use crate::sessions::SessionTable;
 use crate::timers::TimerTable;
-use crate::transaction_layout::Read;
+use crate::transaction_layout::DecodedTransaction;
 use crate::{Context, EngineError, Fold, transaction_layout};
 use gapless_agent::{Counters, Waker};
 use gapless_client::replay_merge::ReplayMerge;
@@ -108,12 +108,12 @@ impl WriterParts<'_> {
     }
 }
 
-type MakeWriter = Box<dyn FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send>;
+type TransactionWriterFactory = Box<dyn FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send>;
 
 /// A service with its own writer.
 pub(crate) struct TransactionService {
     released: Box<dyn ReleasedTransactions>,
-    make_writer: Option<MakeWriter>,
+    make_writer: Option<TransactionWriterFactory>,
 }
 
 impl TransactionService {
@@ -166,7 +166,7 @@ impl ErasedService for TransactionService {
         false
     }
 
-    fn handle(&mut self, schema: u32, encoding: Encoding, _: &[u8], _: &mut Context<'_>) -> Result<(), Refused> {
+    fn handle(&mut self, schema: u32, encoding: Encoding, _: &[u8], _: &mut Context<'_>) -> Result<(), HandlerRefusal> {
         Err(unhandled(schema, encoding))
     }
 
@@ -186,11 +186,17 @@ impl ErasedService for TransactionService {
         true
     }
 
-    fn apply(&mut self, applied: &Applied, read: &Read<'_>) -> Result<(), String> {
-        let Applied { first_sequence: sequence, first_timestamp_ns: timestamp_ns, session, session_seq, .. } = *applied;
+    fn apply(&mut self, applied: &TransactionPosition, read: &DecodedTransaction<'_>) -> Result<(), String> {
+        let TransactionPosition {
+            first_sequence: sequence,
+            first_timestamp_ns: timestamp_ns,
+            session,
+            session_seq,
+            ..
+        } = *applied;
         let (reply, changes) = match read.outcome {
-            Outcome::Done => (Some(read.reply.as_ref().map_or(&[][..], |reply| reply.payload)), read.changes),
-            Outcome::Refused { .. } => (None, &[][..]),
+            ExecutionOutcome::Done => (Some(read.reply.as_ref().map_or(&[][..], |reply| reply.payload)), read.changes),
+            ExecutionOutcome::Refused { .. } => (None, &[][..]),
         };
         self.released.apply(&ReleasedTransaction { sequence, timestamp_ns, session, session_seq, reply, changes })
     }
@@ -232,5 +238,5 @@ pub fn changes_of(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
 fn changes_of_any(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
     let mut outputs = crate::outputs::Outputs::default();
     let read = transaction_layout::read(bytes, &mut outputs)?;
-    Ok(matches!(read.outcome, Outcome::Done).then_some(read.changes))
+    Ok(matches!(read.outcome, ExecutionOutcome::Done).then_some(read.changes))
 }

@@ -7,19 +7,18 @@ use gapless_client::control_messages::{
     ControlAnswer, ControlCommand, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest, StreamState,
 };
 use gapless_cluster::consensus::{
-    Change, ChangeStep, Consensus, ConsensusOptions, Effects, LogPosition, MemberId, Members, Recovered,
+    ChangeStep, Consensus, ConsensusOptions, Effects, LogPosition, MemberId, Members, MembershipChange, RecoveredState,
 };
 use gapless_cluster::link::beacon::Beacon;
 use gapless_cluster::link::log_state::LogState;
 use gapless_cluster::link::wire::{
-    ClusterName, Header, Identity, Introduction, Kind as LinkKind, Refusal as LinkRefusal,
-    RefusalCode as LinkRefusalCode,
+    ClusterName, Introduction, LinkRefusal, LinkRefusalCode, MemberIdentity, MessageHeader, MessageKind,
 };
 use gapless_cluster::member::snapshot_transfer::wire::{
-    Answer, Base, FileOf, Offer, Part, PieceOf, Request as TransferRequest,
+    JournalBase, OfferedFile, PieceLocation, TransferAnswer, TransferFile, TransferOffer, TransferRequest,
 };
 use gapless_engine::dead_letters::{DeadLetter, DeadLetters, FILE_NAME};
-use gapless_engine::store::{ByteKey, Record};
+use gapless_engine::store::{ByteKey, InlineMessage};
 use gapless_fuzz::bridges::{self, FLAG_END, FLAG_PRESENCE, FLAG_TOMBSTONE, OWN, PEER};
 use gapless_fuzz::calls::{self, Line};
 use gapless_fuzz::connections::{SESSION, TOKEN};
@@ -27,25 +26,25 @@ use gapless_fuzz::input::scratch;
 use gapless_fuzz::services::ECHO;
 use gapless_fuzz::{journals, messages, stores, workbooks};
 use gapless_journal::Journal;
-use gapless_kafka::outcome::Ended;
+use gapless_kafka::outcome::CallFailure;
 use gapless_kafka::presence::{Lease, MarkPlace, OfferedInstance, OfferedRoute};
-use gapless_kafka::record::{ReplyHead, RequestHead, SegmentPlace, Writer};
+use gapless_kafka::record::{RecordWriter, ReplyHead, RequestHead, SegmentPlace};
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions, descriptor as log_layout, ring};
 use gapless_rpc::{Headers, Message as _};
 use gapless_schema::{Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
 use gapless_stream::sequencer::{Sequencer, SequencerRules, Timer};
 use gapless_stream::sequencer_state::SequencerState;
 use gapless_transport::Tier;
-use gapless_transport::handshake::{Hello, Status, Welcome};
+use gapless_transport::handshake::{HandshakeStatus, Hello, Welcome};
 use gapless_transport::link::RingSizes;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_transport::transport::Transport;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::mark::Mark;
-use gapless_wire::mold::{PacketWriter, Request};
+use gapless_wire::mold::{MoldRequest, PacketWriter};
 use gapless_wire::soup::{Field, Login, RejectReason};
-use gapless_wire::upstream::{Body, RefusalReason, UpstreamPacket};
+use gapless_wire::upstream::{RefusalReason, UpstreamBody, UpstreamPacket};
 use gapless_wire::{
     Encoding, FeedSession, Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length, mark, mold, soup,
     upstream,
@@ -75,7 +74,8 @@ fn main() {
 /// their records.
 fn clusters() {
     let ids = [1, 2].map(|number| MemberId::new(number).unwrap());
-    let start = |id| Consensus::new(ConsensusOptions::new(id, Members::of_voters(&ids)), Recovered::nothing()).unwrap();
+    let start =
+        |id| Consensus::new(ConsensusOptions::new(id, Members::of_voters(&ids)), RecoveredState::empty()).unwrap();
     let mut members = ids.map(start);
     let mut effects = Effects::default();
     let (mut seen, mut waiting) = (std::collections::BTreeSet::new(), Vec::new());
@@ -90,7 +90,7 @@ fn clusters() {
         for (at, member) in members.iter_mut().enumerate() {
             member.tick(turn * 2_000_000);
             if turn == 100 && member.is_leader() {
-                let _ = member.propose_members(&Change::of(ChangeStep::Learner(MemberId::new(3).unwrap())));
+                let _ = member.propose_members(&MembershipChange::of(ChangeStep::Learner(MemberId::new(3).unwrap())));
             }
             member.poll(&mut effects);
             member.persisted(effects.number);
@@ -167,13 +167,13 @@ fn wire() {
             link: RingSizes::default(),
             identity,
             reads: false,
-            seen: Seen { identity, sequence: 7, timestamp_ns: 9 },
+            seen: SeenFrame { identity, sequence: 7, timestamp_ns: 9 },
             mtu: None,
         }
         .to_bytes(),
     );
     let welcome = Welcome {
-        status: Status::Welcome,
+        status: HandshakeStatus::Welcome,
         connection: 1,
         identity,
         frame_length_max: 1376,
@@ -202,7 +202,7 @@ fn feeds() {
     for (name, feed_session, sequence, count) in
         [("two", feed_session, 7, 2), ("blank", FeedSession::BLANK, u64::MAX - 0xffff, 0xffff)]
     {
-        seed("mold_request", name, &Request { feed_session, sequence, count }.to_bytes());
+        seed("mold_request", name, &MoldRequest { feed_session, sequence, count }.to_bytes());
     }
 
     let stream = |limit: u16, packets: &[Vec<u8>]| [limit.to_le_bytes().to_vec(), packets.concat()].concat();
@@ -241,7 +241,7 @@ fn stream_seeds() {
     let feed_session = FeedSession::new("FEED").unwrap();
     let (username, password) = (Field::new("reader").unwrap(), Field::new("secret").unwrap());
     let (nonce, stream_id, incarnation, position) = (9, 7, 3, 0);
-    let hello = upstream::Hello {
+    let hello = upstream::NodeHello {
         nonce,
         stream_id,
         incarnation,
@@ -255,14 +255,14 @@ fn stream_seeds() {
         mtu: None,
     };
     let frames = command(1, b"hello");
-    let report = upstream::Report { position: 5, is_live: true, ..upstream::Report::default() };
-    let refusal = Body::Refusal { nonce, reason: RefusalReason::NotHeld, text: "begins at 1000" };
+    let report = upstream::NodeReport { position: 5, is_live: true, ..upstream::NodeReport::default() };
+    let refusal = UpstreamBody::Refusal { nonce, reason: RefusalReason::NotHeld, text: "begins at 1000" };
     for (name, key, body) in [
-        ("hello", 0, Body::Hello(hello)),
-        ("frames", 5, Body::Frames(&frames)),
-        ("report", 5, Body::Report(report)),
+        ("hello", 0, UpstreamBody::Hello(hello)),
+        ("frames", 5, UpstreamBody::Frames(&frames)),
+        ("report", 5, UpstreamBody::Report(report)),
         ("refusal", 0, refusal),
-        ("farewell", 5, Body::Farewell),
+        ("farewell", 5, UpstreamBody::Farewell),
     ] {
         let packet = UpstreamPacket { key, body };
         seed("upstream_packet", name, &written(|buffer| packet.write_to(buffer)));
@@ -500,7 +500,7 @@ fn stores() {
         transaction.push(handles.queue, Sbe(car())).unwrap();
     }
     transaction.insert(handles.cars, key, Sbe(car()));
-    transaction.insert(handles.records, 7 << 70, Record::new(&bytes).unwrap());
+    transaction.insert(handles.records, 7 << 70, InlineMessage::new(&bytes).unwrap());
     transaction.insert(handles.title, (), Protobuf(car()));
     transaction.add(handles.counter, -5).unwrap();
     transaction.commit(&mut changes).unwrap();
@@ -552,7 +552,7 @@ fn commands() {
         let one = [&(bytes.len() as u16).to_le_bytes()[..], bytes].concat();
         seed("command_envelope", name, &[&[0][..], &one].concat());
         all.extend_from_slice(&one);
-        if let gapless_cqrs::bare_writer::Bare::Answered(_, changes @ [_, ..]) = writer.decide(bytes, 1 << 16) {
+        if let gapless_cqrs::bare_writer::BareResult::Answered(_, changes @ [_, ..]) = writer.decide(bytes, 1 << 16) {
             seed("command_transaction", name, changes);
         }
     }
@@ -857,13 +857,13 @@ fn calls() {
     seed("call_table", "scribbled", &[requests, claims, vec![64, 0, 3, 17], answers].concat());
 }
 
-/// Writes the packets between processes of a domain, field by field, as in `packets.rs` of gapless-registry.
+/// Writes the packets between processes of a domain, field by field, as in `registry/packets.rs` of gapless-rpc.
 fn call_packets() {
     let packet = |kind: u16, fields: &[&[u8]]| {
         [b"GAPR", &4_u16.to_le_bytes()[..], &kind.to_le_bytes(), &fields.concat()].concat()
     };
     let sound = |name: &str, bytes: &[u8]| {
-        assert_eq!(gapless_registry::packet_again(bytes).as_deref(), Ok(bytes), "{name}");
+        assert_eq!(gapless_rpc::packet_again(bytes).as_deref(), Ok(bytes), "{name}");
         seed("call_packet", name, bytes);
     };
     let text = |text: &str| [&(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();
@@ -890,7 +890,7 @@ fn call_packets() {
 
 /// Writes records for a serving bridge, from another bridge and from a foreign program; leases; ends of calls.
 fn bridges() {
-    let (writer, to) = (Writer::new(&bridges::bridge(PEER)), OWN.1);
+    let (writer, to) = (RecordWriter::new(&bridges::bridge(PEER)), OWN.1);
     let head = RequestHead {
         route: "shop/price".to_owned(),
         priority: gapless_rpc::Priority::High,
@@ -902,13 +902,13 @@ fn bridges() {
         headers: Headers::default().with("tenant", "blue"),
         ..RequestHead::default()
     };
-    let with = |mut record: gapless_kafka::record::Record, payload: &[u8]| {
+    let with = |mut record: gapless_kafka::record::KafkaRecord, payload: &[u8]| {
         record.payload = Some(payload.to_vec());
         record
     };
     let place = |index| SegmentPlace { index, count: 3, total_bytes: 12 };
     let call = "0000000000000007:1";
-    let each = |records: &[(u8, gapless_kafka::record::Record)]| {
+    let each = |records: &[(u8, gapless_kafka::record::KafkaRecord)]| {
         records.iter().flat_map(|(flags, record)| bridges::to_bytes(*flags, record)).collect::<Vec<u8>>()
     };
     let request = with(writer.request("9:1", to, &head, None), b"{}");
@@ -926,8 +926,8 @@ fn bridges() {
         (0, writer.reply(call, Some(to), &ReplyHead::Refused { code: 7, text: "late".to_owned() }, None)),
     ];
     seed("bridge_records", "a-reply-without-a-segment", &each(&replies));
-    let ended = Ended::NotBegun { attempts: 1, reason: "it stops".to_owned() }.to_json();
-    let ended_reply = (0, with(writer.reply(call, Some(to), &ReplyHead::Ended, None), &ended));
+    let ended = CallFailure::NotBegun { attempts: 1, reason: "it stops".to_owned() }.to_json();
+    let ended_reply = (0, with(writer.reply(call, Some(to), &ReplyHead::Failed, None), &ended));
     seed("bridge_records", "an-end", &each(&[ended_reply]));
     let others = [
         (0, writer.control("ping", "1", Some(to))),
@@ -957,7 +957,7 @@ fn bridges() {
 
 fn links() {
     let message = |kind, number, consensus: &[u8], frames: &[u8]| {
-        let mut bytes = Header::new(kind, number, consensus, frames.len()).to_bytes().to_vec();
+        let mut bytes = MessageHeader::new(kind, number, consensus, frames.len()).to_bytes().to_vec();
         for part in [consensus, frames] {
             bytes.extend(part);
             bytes.resize(bytes.len().next_multiple_of(8), 0);
@@ -965,16 +965,16 @@ fn links() {
         bytes
     };
     let cluster = ClusterName::new("market").unwrap();
-    let from = Identity { cluster, stream_id: 9, incarnation: 4, member: 1, instance: 77 };
+    let from = MemberIdentity { cluster, stream_id: 9, incarnation: 4, member: 1, instance: 77 };
     let introduction = Introduction { from, to: 2, log: LogState::default() }.to_bytes();
     let refusal = LinkRefusal { code: LinkRefusalCode::OtherStream, text: "here 9, there 8, né".to_owned() }.to_bytes();
     let stream = [
-        message(LinkKind::Hello, 1, &introduction, b""),
-        message(LinkKind::Ping, 2, b"", b""),
-        message(LinkKind::Consensus, 3, b"append", &command(1, b"hello")),
-        message(LinkKind::CatchUpRequest, 4, b"from 7", b""),
-        message(LinkKind::CatchUpFrames, 5, b"", &command(2, b"")),
-        message(LinkKind::Refusal, 6, &refusal, b""),
+        message(MessageKind::Hello, 1, &introduction, b""),
+        message(MessageKind::Ping, 2, b"", b""),
+        message(MessageKind::Consensus, 3, b"append", &command(1, b"hello")),
+        message(MessageKind::CatchUpRequest, 4, b"from 7", b""),
+        message(MessageKind::CatchUpFrames, 5, b"", &command(2, b"")),
+        message(MessageKind::Refusal, 6, &refusal, b""),
     ];
     // The first byte says whether checksums are repaired, the second how long the pieces are.
     for (name, flags, piece) in [("as-it-is", 0, 255), ("healed", 1, 255), ("byte-by-byte", 1, 0)] {
@@ -986,22 +986,22 @@ fn links() {
     let addresses = ["10.0.0.2:4100", "[fd00::2]:4101", "0.0.0.0:4102"].map(|text| text.parse().unwrap()).to_vec();
     let cluster = ClusterName::new("market").unwrap();
     seed("cluster_beacon", "three-addresses", &Beacon { cluster, member: 2, incarnation: 4, addresses }.to_bytes());
-    let piece = PieceOf { transfer: 7, part: Part::Snapshot, offset: 1 << 20 };
+    let piece = PieceLocation { transfer: 7, part: TransferFile::Snapshot, offset: 1 << 20 };
     let members = Members {
         witnesses: vec![MemberId::new(3).unwrap()],
         ..Members::of_voters(&[1, 2, 3].map(|number| MemberId::new(number).unwrap()))
     };
-    let offer = Offer {
+    let offer = TransferOffer {
         transfer: 7,
-        base: Base { sequence: 100, hash: 5 },
+        base: JournalBase { sequence: 100, hash: 5 },
         position: LogPosition { index: 9, term: 3, sequence: 250, hash: 6 },
         members,
-        state: FileOf { sequence: 100, length: 68 },
-        snapshot: Some(FileOf { sequence: 250, length: 1 << 33 }),
+        state: OfferedFile { sequence: 100, length: 68 },
+        snapshot: Some(OfferedFile { sequence: 250, length: 1 << 33 }),
     };
     seed("snapshot_transfer", "what-is-there", &TransferRequest::Offer { with_snapshot: true }.to_bytes());
     seed("snapshot_transfer", "a-piece-please", &TransferRequest::Piece(piece).to_bytes());
-    seed("snapshot_transfer", "an-offer", &Answer::Offer(Box::new(offer)).to_bytes());
-    seed("snapshot_transfer", "a-piece", &Answer::Piece(piece, 9).to_bytes());
-    seed("snapshot_transfer", "no", &Answer::no("nothing hére").to_bytes());
+    seed("snapshot_transfer", "an-offer", &TransferAnswer::Offer(Box::new(offer)).to_bytes());
+    seed("snapshot_transfer", "a-piece", &TransferAnswer::Piece(piece, 9).to_bytes());
+    seed("snapshot_transfer", "no", &TransferAnswer::refuse("nothing hére").to_bytes());
 }

@@ -1,17 +1,17 @@
 //! Targets for records of bridges over Kafka: headers of any content, leases, and whole sequences of records for a
 //! serving bridge.
 
-use crate::input::{Input as Bytes, assert_says_something};
+use crate::input::{FuzzInput as Bytes, assert_says_something};
 use gapless_agent::Now;
 use gapless_kafka::BridgeCore;
-use gapless_kafka::bridge_core::{Input, ReadRecord, Topic};
-use gapless_kafka::calls_out::{Appended, OutgoingCall};
-use gapless_kafka::config::{CoreOptions, Limits};
+use gapless_kafka::bridge_core::{BridgeInput, ReadRecord, Topic};
+use gapless_kafka::calls_out::{OutgoingCall, RecordPlace};
+use gapless_kafka::config::{BridgeLimits, CoreOptions};
 use gapless_kafka::effects::{Effect, RequestId};
-use gapless_kafka::outcome::{Ended, Outcome};
+use gapless_kafka::outcome::{CallFailure, CallOutcome};
 use gapless_kafka::presence::{Lease, MarkPlace, OfferedInstance, OfferedRoute};
 use gapless_kafka::record::names::{self, BridgeId};
-use gapless_kafka::record::{Content, Record, RequestHead, Writer, read};
+use gapless_kafka::record::{EnvelopeContent, KafkaRecord, RecordWriter, RequestHead, read};
 use std::borrow::Cow;
 
 /// Names of headers, by their number in an input.
@@ -66,7 +66,7 @@ pub fn bridge((name, incarnation): (&str, u64)) -> BridgeId {
 /// Encodes a record for [`records`]: flags, the number of headers, each with the number of its name and the length of
 /// its value; the length of the payload.
 #[must_use]
-pub fn to_bytes(flags: u8, record: &Record) -> Vec<u8> {
+pub fn to_bytes(flags: u8, record: &KafkaRecord) -> Vec<u8> {
     let mut bytes = vec![flags, record.headers.len() as u8];
     for (name, value) in &record.headers {
         let name = NAMES.iter().copied().find(|each| each == name).unwrap_or(OTHER);
@@ -86,7 +86,7 @@ pub const FLAG_PRESENCE: u8 = 1;
 pub const FLAG_END: u8 = 2;
 pub const FLAG_TOMBSTONE: u8 = 4;
 
-fn record(flags: u8, input: &mut Bytes<'_>) -> Record {
+fn record(flags: u8, input: &mut Bytes<'_>) -> KafkaRecord {
     let mut headers = Vec::new();
     for _ in 0..input.byte() {
         let name = NAMES[usize::from(input.byte()) % NAMES.len()];
@@ -96,14 +96,14 @@ fn record(flags: u8, input: &mut Bytes<'_>) -> Record {
     let length = usize::from(input.u16());
     let payload = input.bytes(length).to_vec();
     let key = headers.first().map(|(_, value)| value.clone()).filter(|_| flags & FLAG_PRESENCE != 0);
-    Record { key, headers, payload: (flags & FLAG_TOMBSTONE == 0).then_some(payload) }
+    KafkaRecord { key, headers, payload: (flags & FLAG_TOMBSTONE == 0).then_some(payload) }
 }
 
 /// Feeds records to a serving bridge with a call in flight. The call ends at most once, and every record that the
 /// bridge writes can be read.
 pub fn records(bytes: &[u8]) {
     let mut input = Bytes(bytes);
-    let mut attacked = Attacked::new();
+    let mut attacked = FuzzedBridge::new();
     while !input.is_empty() {
         let flags = input.byte();
         let record = record(flags, &mut input);
@@ -114,16 +114,20 @@ pub fn records(bytes: &[u8]) {
             attacked.end_started();
         }
     }
-    attacked.give(Input::Tick);
+    attacked.give(BridgeInput::Tick);
 }
 
 /// Checks that a parsed request is the same after it is written and read again.
-fn written_again(record: &Record) {
+fn written_again(record: &KafkaRecord) {
     match read(&record.headers) {
         Ok(envelope) => {
-            if let (Content::Request(head, place), Some(from)) = (&envelope.content, &envelope.sender.from) {
-                let again =
-                    Writer::new(from).request(&envelope.sender.correlation, envelope.to.unwrap_or(0), head, *place);
+            if let (EnvelopeContent::Request(head, place), Some(from)) = (&envelope.content, &envelope.sender.from) {
+                let again = RecordWriter::new(from).request(
+                    &envelope.sender.correlation,
+                    envelope.to.unwrap_or(0),
+                    head,
+                    *place,
+                );
                 let read_again = read(&again.headers).expect("what was written is read");
                 assert_eq!(read_again.content, envelope.content);
             }
@@ -132,7 +136,7 @@ fn written_again(record: &Record) {
     }
 }
 
-struct Attacked {
+struct FuzzedBridge {
     core: BridgeCore,
     now: Now,
     offset: i64,
@@ -140,7 +144,7 @@ struct Attacked {
     ends: usize,
 }
 
-impl Attacked {
+impl FuzzedBridge {
     fn new() -> Self {
         let options = CoreOptions {
             prefix: "p".to_owned(),
@@ -150,20 +154,20 @@ impl Attacked {
             offer: vec![ROUTE.parse().expect("a filter")],
             take: vec![ROUTE.parse().expect("a filter")],
             reply_topics: vec!["p.reply.*".parse().expect("a filter")],
-            limits: Limits {
+            limits: BridgeLimits {
                 segment_bytes: SEGMENT_BYTES,
                 calls_per_peer: 8,
                 bytes_per_peer: 16 << 10,
-                ..Limits::default()
+                ..BridgeLimits::default()
             },
         };
         let now = Now { monotonic_ns: 1_000_000_000_000, epoch_ns: 0 };
         let core = BridgeCore::new(options, OWN.1);
         let mut attacked = Self { core, now, offset: 0, started: Vec::new(), ends: 0 };
-        let mark = attacked.give(Input::Start);
+        let mark = attacked.give(BridgeInput::Start);
         let Some(Effect::Send(mark)) = mark.into_iter().nth(1) else { panic!("no mark is sent") };
-        let place = Appended { offset: 0, append_time_ms: 1_000 };
-        attacked.give(Input::Delivered { token: mark.token, result: Ok(place) });
+        let place = RecordPlace { offset: 0, append_time_ms: 1_000 };
+        attacked.give(BridgeInput::Delivered { token: mark.token, result: Ok(place) });
         let effects = attacked.read(Topic::Inbox, mark.record);
         let lease = effects.into_iter().find_map(|effect| match effect {
             Effect::Send(lease) if lease.record.key.is_some() => Some(lease.record),
@@ -174,22 +178,22 @@ impl Attacked {
         let routes = vec![OfferedRoute { route: ROUTE.to_owned(), instances, ..OfferedRoute::default() }];
         let mark = MarkPlace { offset: 0, time_ms: 1_000 };
         let lease = Lease { protocol: 1, incarnation: PEER.1, mark, lease_ms: 5_000, routes, ..Lease::default() };
-        let lease = Writer::new(&bridge(PEER)).lease(PEER.0, "", Some(lease.to_json()));
+        let lease = RecordWriter::new(&bridge(PEER)).lease(PEER.0, "", Some(lease.to_json()));
         attacked.read(Topic::Presence, lease);
         let head = RequestHead { route: ROUTE.to_owned(), attempt: 1, ..RequestHead::default() };
         let call = OutgoingCall { request: RequestId(1), head: Box::new(head), payload: vec![1, 2], timeout: None };
-        attacked.give(Input::Request(call));
+        attacked.give(BridgeInput::Request(call));
         assert_eq!((attacked.ends, attacked.core.in_flight()), (0, (1, 0)), "the call goes to the other bridge");
         attacked
     }
 
-    fn read(&mut self, topic: Topic, record: Record) -> Vec<Effect> {
+    fn read(&mut self, topic: Topic, record: KafkaRecord) -> Vec<Effect> {
         self.offset += 1;
         let append_time_ms = 1_000 + self.offset;
-        self.give(Input::Record(ReadRecord { topic, offset: self.offset, append_time_ms, record }))
+        self.give(BridgeInput::Record(ReadRecord { topic, offset: self.offset, append_time_ms, record }))
     }
 
-    fn give(&mut self, input: Input) -> Vec<Effect> {
+    fn give(&mut self, input: BridgeInput) -> Vec<Effect> {
         self.now.monotonic_ns += 1_000_000;
         let mut effects = Vec::new();
         self.core.handle(input, self.now, &mut effects);
@@ -218,8 +222,8 @@ impl Attacked {
     fn end_started(&mut self) {
         for started in std::mem::take(&mut self.started) {
             let Effect::Start(call) = started else { continue };
-            let outcome = Outcome::Reply(call.payload);
-            self.give(Input::CallEnded { call: call.call, outcome });
+            let outcome = CallOutcome::Reply(call.payload);
+            self.give(BridgeInput::CallEnded { call: call.call, outcome });
         }
     }
 }
@@ -230,8 +234,8 @@ pub fn json(bytes: &[u8]) {
         Ok(lease) => assert_eq!(Lease::read(&lease.to_json()).as_ref(), Ok(&lease)),
         Err(error) => assert_says_something(&error),
     }
-    if let Ok(ended) = Ended::read(bytes) {
-        let short = Ended::read(&ended.to_json()).expect("what was written is read");
-        assert_eq!(Ended::read(&short.to_json()), Ok(short));
+    if let Ok(ended) = CallFailure::read(bytes) {
+        let short = CallFailure::read(&ended.to_json()).expect("what was written is read");
+        assert_eq!(CallFailure::read(&short.to_json()), Ok(short));
     }
 }

@@ -1,9 +1,11 @@
 //! Targets for the parts of a call: a request or reply in each encoding, the caller's headers, a refusal, the packets
 //! between processes of a domain, and their shared memory.
 
-use crate::input::{Input, assert_says_something};
+use crate::input::{FuzzInput, assert_says_something};
 use gapless_log::Region;
-use gapless_log::call_table::{CLASSES, CallTable, CallTableShape, CopySide, HEADERS_ROOM, OfferRings, RequestHeader};
+use gapless_log::call_table::{
+    CLASSES, CallTable, CallTableShape, HEADERS_ROOM, InstanceSide, OfferRings, RequestHeader,
+};
 use gapless_log::claim::{ClaimState, Withdrawal};
 use gapless_rpc::message::rewritten;
 use gapless_rpc::{Headers, Message, MessageError};
@@ -45,7 +47,7 @@ const MESSAGES: [Check; 5] = [check::<Order>, check::<Line>, check::<String>, ch
 
 /// Feeds a message: the first byte selects its type, the second its form: JSON, version 1, or the newest version.
 pub fn message(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let check = MESSAGES[usize::from(input.byte()) % MESSAGES.len()];
     let form = input.byte();
     check(form, input.rest());
@@ -60,7 +62,7 @@ fn check<M: Message>(form: u8, bytes: &[u8]) {
     };
     let message = match result {
         Ok(message) => message,
-        Err(error) => return say::<M>(&error),
+        Err(error) => return check_error_text::<M>(&error),
     };
     let encoded = encode(&message);
     // Deep JSON values may exceed postcard's limit of nesting; every other value comes back.
@@ -91,7 +93,7 @@ fn rewrite<M: Message>(encoded: &[u8]) {
                 let again = rewritten::<M>(up, &bytes).expect("what was written is read");
                 assert_eq!(rewritten::<M>(down, &again), Ok(bytes));
             }
-            Err(error) => say::<M>(&error),
+            Err(error) => check_error_text::<M>(&error),
         }
     }
 }
@@ -102,7 +104,7 @@ fn encode<M: Message>(message: &M) -> Vec<u8> {
     bytes.split_off(2)
 }
 
-fn say<M: Message>(error: &MessageError) {
+fn check_error_text<M: Message>(error: &MessageError) {
     assert_says_something(error);
     assert_eq!(error.type_name, M::TYPE_NAME);
 }
@@ -122,7 +124,7 @@ pub fn headers(bytes: &[u8]) {
 
 /// Feeds a packet between processes of a domain.
 pub fn packet(bytes: &[u8]) {
-    match gapless_registry::packet_again(bytes) {
+    match gapless_rpc::packet_again(bytes) {
         Ok(again) => assert_eq!(again, bytes),
         Err(reason) => assert_says_something(&reason),
     }
@@ -146,7 +148,7 @@ const SLOTS: u32 = 4;
 const PAYLOAD_LENGTH_MAX: usize = 64;
 
 /// Writes words of the input to positions of the input; of a large region only to the beginning of each page.
-fn scribble(region: &Region, input: &mut Input<'_>) {
+fn scribble(region: &Region, input: &mut FuzzInput<'_>) {
     for _ in 0..input.byte() % 64 {
         let (place, word) = (usize::from(input.u16()), input.u64());
         region.word(place * 8 % region.length()).store(word, Ordering::Relaxed);
@@ -156,7 +158,7 @@ fn scribble(region: &Region, input: &mut Input<'_>) {
 /// Feeds the memory between a caller and its instances: sound requests, then the writes of a corrupt caller and the
 /// instance's reads; then the writes of a corrupt instance and the caller's reads.
 pub fn call_table(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let shape = CallTableShape::new(SLOTS, PAYLOAD_LENGTH_MAX).expect("it is in range");
     let table = CallTable::create(shape).expect("there is memory");
     let mut rings = OfferRings::new(shape);
@@ -167,7 +169,7 @@ pub fn call_table(bytes: &[u8]) {
     }
     scribble(table.request_region(), &mut input);
     scribble(table.claim_region(), &mut input);
-    let copy = CopySide::in_process(&table, 1);
+    let copy = InstanceSide::in_process(&table, 1);
     let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
     for class in (0..CLASSES).cycle().take(CLASSES * 4) {
         let Some(taken) = copy.take(class) else { continue };

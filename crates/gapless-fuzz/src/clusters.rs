@@ -1,9 +1,13 @@
 //! Targets for the messages between a cluster's members and the records in their journals.
 
-use crate::input::{Input, assert_says_something};
+use crate::input::{FuzzInput, assert_says_something};
 use gapless_cluster::consensus::record::RecordContent;
-use gapless_cluster::consensus::{Consensus, ConsensusOptions, Effects, History, MemberId, Members, Recovered, wire};
-use gapless_cluster::member::snapshot_transfer::wire::{Answer, Request, SNAPSHOT_LENGTH_MAX, STATE_LENGTH_MAX};
+use gapless_cluster::consensus::{
+    Consensus, ConsensusOptions, Effects, LogHistory, MemberId, Members, RecoveredState, wire,
+};
+use gapless_cluster::member::snapshot_transfer::wire::{
+    SNAPSHOT_LENGTH_MAX, STATE_LENGTH_MAX, TransferAnswer, TransferRequest,
+};
 
 /// Feeds a message from another member: it is refused, or written again it gives the same bytes. A member accepts it
 /// without a panic, as if the sender were the named member.
@@ -22,7 +26,7 @@ pub fn message(bytes: &[u8]) {
     let mut voters = vec![id, from];
     voters.dedup();
     let options = ConsensusOptions::new(id, Members::of_voters(&voters));
-    let mut member = Consensus::new(options, Recovered::nothing()).expect("a member can start");
+    let mut member = Consensus::new(options, RecoveredState::empty()).expect("a member can start");
     let mut effects = Effects::default();
     member.poll(&mut effects);
     member.persisted(effects.number);
@@ -42,25 +46,25 @@ pub fn message(bytes: &[u8]) {
 /// Feeds a member's summary of its log: it is refused, or written again it gives the same bytes. A member that receives
 /// it keeps running and keeps the information.
 pub fn history(bytes: &[u8]) {
-    let Some(history) = History::from_bytes(bytes) else { return };
+    let Some(history) = LogHistory::from_bytes(bytes) else { return };
     assert_eq!(history.to_bytes(), bytes);
     let ids = [1, 2, 3].map(|number| MemberId::new(number).expect("not 0"));
     let options = ConsensusOptions::new(ids[0], Members::of_voters(&ids[..1 + usize::from(bytes[2] % 3)]));
-    let mut member = Consensus::new(options, Recovered::nothing()).expect("a member can start");
+    let mut member = Consensus::new(options, RecoveredState::empty()).expect("a member can start");
     let mut effects = Effects::default();
     for turn in 0..50 {
         member.poll(&mut effects);
         member.persisted(effects.number);
         member.tick(turn * 3_000_000);
     }
-    let beside = member.history_beside(&history);
-    assert!(History::from_bytes(&beside.to_bytes()).is_some() && member.parting(&beside).is_none());
-    if let Some(parting) = member.parting(&history).or_else(|| member.goes_beyond(&history)) {
-        assert!(parting.same.is_none_or(|same| same != parting.other));
+    let beside = member.history_in_answer_to(&history);
+    assert!(LogHistory::from_bytes(&beside.to_bytes()).is_some() && member.divergence(&beside).is_none());
+    if let Some(divergence) = member.divergence(&history).or_else(|| member.excess_over_leader(&history)) {
+        assert!(divergence.same.is_none_or(|same| same != divergence.other));
     }
     member.remember(&history);
     let recovered =
-        Recovered::from_records([(0, true, &member.checkpoint()[..])], 0).expect("what it keeps is read again");
+        RecoveredState::from_records([(0, true, &member.checkpoint()[..])], 0).expect("what it keeps is read again");
     assert_eq!(recovered.acknowledged(), member.acknowledged().collect::<Vec<_>>());
 }
 
@@ -70,7 +74,7 @@ pub fn record(bytes: &[u8]) {
         Ok(record) => assert_eq!(record.to_bytes(), bytes),
         Err(error) => assert_says_something(&error),
     }
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let mut records = Vec::new();
     while !input.is_empty() {
         let (behind_sequence, length) = (u64::from(input.byte()), usize::from(input.byte()));
@@ -78,11 +82,11 @@ pub fn record(bytes: &[u8]) {
         records.push((behind_sequence, payload.get(1) == Some(&3), payload));
     }
     for records in [vec![(1 << 60, bytes.get(1) == Some(&3), bytes)], records] {
-        match Recovered::from_records(records, 1 << 60) {
+        match RecoveredState::from_records(records, 1 << 60) {
             Ok(recovered) => {
-                let cut_behind = recovered.cut_behind();
+                let truncate_after = recovered.truncate_after();
                 if let Some(checkpoint) = recovered.checkpoint() {
-                    let again = Recovered::from_records([(cut_behind, true, &checkpoint[..])], cut_behind);
+                    let again = RecoveredState::from_records([(truncate_after, true, &checkpoint[..])], truncate_after);
                     assert_eq!(again, Ok(recovered));
                 }
             }
@@ -94,14 +98,14 @@ pub fn record(bytes: &[u8]) {
 /// Feeds requests and answers of a snapshot transfer: each is refused, or is plausible and gives the same bytes when
 /// written again.
 pub fn snapshot_transfer(bytes: &[u8]) {
-    match Request::from_bytes(bytes) {
+    match TransferRequest::from_bytes(bytes) {
         Ok(request) => assert_eq!(request.to_bytes(), bytes),
         Err(error) => assert_says_something(&error),
     }
-    match Answer::from_bytes(bytes) {
+    match TransferAnswer::from_bytes(bytes) {
         Ok(answer) => {
             assert_eq!(answer.to_bytes(), bytes);
-            if let Answer::Offer(offer) = answer {
+            if let TransferAnswer::Offer(offer) = answer {
                 assert!(offer.members.check().is_ok());
                 for (file, length_max) in [(Some(offer.state), STATE_LENGTH_MAX), (offer.snapshot, SNAPSHOT_LENGTH_MAX)]
                 {

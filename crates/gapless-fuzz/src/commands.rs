@@ -1,11 +1,13 @@
 //! Targets for commands and their events: for any bytes of a command its writer gives an answer or a reason. The answer
 //! is read back as it stands in the stream, by the reader of the bus and by an independent one.
 
-use crate::input::{Input, assert_says_something};
+use crate::input::{FuzzInput, assert_says_something};
 use gapless_bus_checker::Decision as Checked;
-use gapless_cqrs::bare_writer::{Bare, BareWriter};
+use gapless_cqrs::bare_writer::{BareResult, BareWriter};
 use gapless_cqrs::transaction::RecordedEvents;
-use gapless_cqrs::{Aggregate, CommandHandler, CommandModel, Creation, Decision, Message, Stop, TypeKey, Work};
+use gapless_cqrs::{
+    Aggregate, CommandHandler, CommandModel, Creation, Decision, HandlerContext, HandlerError, Message, TypeKey,
+};
 use gapless_engine::transaction_service::{changes_of, write_done};
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +78,11 @@ impl CommandHandler for BothHandler {
     type Reply = No;
     type Refusal = No;
 
-    fn handle(&self, AddToBoth(first, second): AddToBoth, work: &mut Work<'_>) -> Result<No, Stop<No>> {
+    fn handle(
+        &self,
+        AddToBoth(first, second): AddToBoth,
+        work: &mut HandlerContext<'_>,
+    ) -> Result<No, HandlerError<No>> {
         for id in [first, second] {
             work.execute::<Sum>(&id, Ask::Add(1)).map_err(|undone| undone.refuse(|_| No(id)))?;
         }
@@ -96,7 +102,7 @@ pub fn writer() -> BareWriter {
 /// Feeds consecutive commands, each after its length of two bytes. In the byte before them, bit 0 says that the heads
 /// are repaired.
 pub fn envelope(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let is_healed = input.byte() & 1 != 0;
     let mut writer = writer();
     while !input.is_empty() {
@@ -110,7 +116,7 @@ pub fn envelope(bytes: &[u8]) {
             command[8..12].copy_from_slice(&TypeKey::of(name).0.to_le_bytes());
         }
         match writer.decide(&command, LENGTH_MAX) {
-            Bare::Answered(answer, changes) => {
+            BareResult::Answered(answer, changes) => {
                 assert!(answer.len() + changes.len() <= LENGTH_MAX, "a transaction is longer than it may be");
                 let mut transaction = Vec::new();
                 write_done(&mut transaction, 1, answer, changes);
@@ -121,8 +127,8 @@ pub fn envelope(bytes: &[u8]) {
                 // The answer of an earlier command is repeated without its events.
                 assert!(events.is_empty() || events.len() == answer.events as usize, "{answer:?}: {}", events.len());
             }
-            Bare::Failed(text) => assert_says_something(&text),
-            Bare::Later => {}
+            BareResult::Failed(text) => assert_says_something(&text),
+            BareResult::Later => {}
         }
     }
 }

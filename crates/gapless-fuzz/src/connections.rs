@@ -1,7 +1,7 @@
 //! Targets for rings in use: a publisher's on its way into the stream, and a service's on its way to a client. A
 //! hostile publisher spoils its own ring and no later data of others.
 
-use crate::input::{Input, assert_says_something, heal_frames, whole_words};
+use crate::input::{FuzzInput, assert_says_something, heal_frames, whole_words};
 use gapless_agent::{Agent, Counters, Now, Waker};
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_log::{Scope, StreamIdentity, WindowOptions};
@@ -25,7 +25,7 @@ const APART: u8 = 2;
 
 /// Feeds a publisher's ring: [mode, then the ring's content].
 pub fn ingress(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let mode = input.byte();
     let mut frames = whole_words(input.rest(), 16 * PART_LENGTH_MAX);
     if mode & HEALED != 0 {
@@ -133,7 +133,7 @@ pub const SESSION: u64 = 1;
 
 /// Feeds a service's ring to a client: [mode, then the ring's content].
 pub fn client(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let mode = input.byte();
     let mut frames = whole_words(input.rest(), 16 * PART_LENGTH_MAX);
     if mode & HEALED != 0 {

@@ -1,28 +1,28 @@
 //! Targets for foreign feed protocols: bytes are an error, or a packet that gives the same bytes when written again. A
 //! stream in pieces is the same stream.
 
-use crate::input::{Input, assert_says_something};
+use crate::input::{FuzzInput, assert_says_something};
 use gapless_wire::FeedSession;
-use gapless_wire::mold::{self, Content, MoldError, Packet, PacketWriter, Request};
+use gapless_wire::mold::{self, MoldError, MoldPacket, MoldRequest, PacketContent, PacketWriter};
 use gapless_wire::soup::{self, ClientPacket, Field, ServerPacket, SoupError};
 
 /// Feeds a MoldUDP64 downstream packet.
 pub fn mold_packet(bytes: &[u8]) {
-    match Packet::parse(bytes) {
+    match MoldPacket::parse(bytes) {
         Ok(packet) => check_packet(bytes, &packet),
         Err(error) => assert_says_something(&error),
     }
 }
 
-fn check_packet(bytes: &[u8], packet: &Packet<'_>) {
+fn check_packet(bytes: &[u8], packet: &MoldPacket<'_>) {
     let (feed_session, sequence) = (packet.feed_session, packet.sequence);
     check_feed_session(feed_session);
     let mut again = vec![0xa5; bytes.len()];
     let mut count = 0;
     let length = match packet.content.clone() {
-        Content::Heartbeat => mold::heartbeat(&mut again, feed_session, sequence),
-        Content::EndOfSession => mold::end_of_session(&mut again, feed_session, sequence),
-        Content::Messages(messages) => {
+        PacketContent::Heartbeat => mold::heartbeat(&mut again, feed_session, sequence),
+        PacketContent::EndOfSession => mold::end_of_session(&mut again, feed_session, sequence),
+        PacketContent::Messages(messages) => {
             count = messages.len() as u64;
             assert_eq!(messages.clone().count() as u64, count, "there are as many as it says");
             let mut writer = PacketWriter::new(&mut again, feed_session, sequence);
@@ -38,15 +38,15 @@ fn check_packet(bytes: &[u8], packet: &Packet<'_>) {
 
     // A packet has exactly one valid length.
     for length in [0, mold::HEADER_LENGTH - 1, bytes.len() - 1] {
-        assert!(Packet::parse(&bytes[..length]).is_err(), "cut to {length} bytes");
+        assert!(MoldPacket::parse(&bytes[..length]).is_err(), "cut to {length} bytes");
     }
     again.push(0);
-    assert!(matches!(Packet::parse(&again), Err(MoldError::Trailing { found_bytes: 1, .. })));
+    assert!(matches!(MoldPacket::parse(&again), Err(MoldError::Trailing { found_bytes: 1, .. })));
 }
 
 /// Feeds a MoldUDP64 request.
 pub fn mold_request(bytes: &[u8]) {
-    match Request::from_bytes(bytes) {
+    match MoldRequest::from_bytes(bytes) {
         Ok(request) => {
             assert_eq!(request.to_bytes(), *bytes);
             assert!(request.sequence.checked_add(u64::from(request.count)).is_some());
@@ -66,7 +66,7 @@ fn check_feed_session(feed_session: FeedSession) {
 
 /// Splits off the limit of packets: [u16 limit, then the stream].
 fn limit_and_stream(bytes: &[u8]) -> (usize, &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     (usize::from(input.u16()), input.rest())
 }
 

@@ -6,9 +6,9 @@ use gapless_wire::{HEADER_LENGTH, MESSAGE_ALIGNMENT, aligned_length};
 use tempfile::TempDir;
 
 /// A reader that takes fields off the front of the bytes; zeros after their end.
-pub struct Input<'a>(pub &'a [u8]);
+pub struct FuzzInput<'a>(pub &'a [u8]);
 
-impl<'a> Input<'a> {
+impl<'a> FuzzInput<'a> {
     /// Takes `N` bytes.
     pub fn array<const N: usize>(&mut self) -> [u8; N] {
         let mut field = [0; N];

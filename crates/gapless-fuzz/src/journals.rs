@@ -14,10 +14,10 @@
 //! ```
 //! One byte precedes the list: 1 for another boot of the machine, 2 to check all segments.
 
-use crate::input::{Input, assert_says_something, heal_frames, scratch};
+use crate::input::{FuzzInput, assert_says_something, heal_frames, scratch};
 use gapless_journal::{
-    BootId, Environment, Journal, JournalError, JournalOptions, JournalReader, MarkName, Record, RecoveryCheck, Replay,
-    ReplayStop, descriptor as d,
+    BootId, ConsensusRecord, Journal, JournalEnvironment, JournalError, JournalOptions, JournalReader, MarkName,
+    RecoveryCheck, Replay, ReplayStop, descriptor as d,
     inspect::{info_in, verify_in},
 };
 use gapless_wire::checksum::crc32c;
@@ -58,8 +58,8 @@ const FRAMES_MAX: u64 = SEGMENTS_MAX as u64 * SEGMENT_LENGTH_MAX / HEADER_LENGTH
 
 /// Returns the machine, on the boot of the seeds or on another.
 #[must_use]
-pub fn environment(is_other_boot: bool) -> Environment {
-    Environment { boot_id: Some(BootId(1 + u128::from(is_other_boot))), epoch_ns: || 1_000_000_000, disk: None }
+pub fn environment(is_other_boot: bool) -> JournalEnvironment {
+    JournalEnvironment { boot_id: Some(BootId(1 + u128::from(is_other_boot))), epoch_ns: || 1_000_000_000, disk: None }
 }
 
 /// Returns the options of the journals of the seeds.
@@ -97,7 +97,7 @@ pub fn pack(first_sequence: u64, file: &[u8]) -> Vec<u8> {
 }
 
 /// Writes the segments of the input to `directory`.
-fn unpack(input: &mut Input<'_>, directory: &Path) {
+fn unpack(input: &mut FuzzInput<'_>, directory: &Path) {
     for _ in 0..SEGMENTS_MAX {
         if input.is_empty() {
             return;
@@ -107,12 +107,12 @@ fn unpack(input: &mut Input<'_>, directory: &Path) {
         let length = usize::from(input.u16());
         let body = input.bytes(length);
         let name = if flags & PREPARED == 0 { d::segment_name(number) } else { d::prepared_name(number) };
-        let file = if flags & RAW == 0 { unpack_one(flags, &mut Input(body)) } else { body.to_vec() };
+        let file = if flags & RAW == 0 { unpack_one(flags, &mut FuzzInput(body)) } else { body.to_vec() };
         std::fs::write(directory.join(name), file).expect("a file can be written");
     }
 }
 
-fn unpack_one(flags: u8, body: &mut Input<'_>) -> Vec<u8> {
+fn unpack_one(flags: u8, body: &mut FuzzInput<'_>) -> Vec<u8> {
     let mut header: [u8; d::FIXED_LENGTH] = body.array();
     let mut segment_length = u64::from_le_bytes(header[48..56].try_into().expect("eight bytes"));
     if segment_length > SEGMENT_LENGTH_MAX {
@@ -146,7 +146,7 @@ fn unpack_one(flags: u8, body: &mut Input<'_>) -> Vec<u8> {
     file
 }
 
-fn unpack_mark(flags: u8, body: &mut Input<'_>) -> [u8; MARK_LENGTH] {
+fn unpack_mark(flags: u8, body: &mut FuzzInput<'_>) -> [u8; MARK_LENGTH] {
     let mut mark: [u8; MARK_LENGTH] = body.array();
     if flags & HEALED_MARKS != 0 {
         for slot in mark.chunks_exact_mut(MARK_LENGTH / 2) {
@@ -159,7 +159,7 @@ fn unpack_mark(flags: u8, body: &mut Input<'_>) -> [u8; MARK_LENGTH] {
 
 /// Feeds segment files to a reader, as in any process.
 pub fn read(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let mode = input.byte();
     let directory = scratch();
     unpack(&mut input, directory.path());
@@ -181,7 +181,7 @@ fn check_fixed_header(bytes: &[u8]) {
 }
 
 /// Reads everything in every way.
-fn read_directory(directory: &Path, environment: Environment) {
+fn read_directory(directory: &Path, environment: JournalEnvironment) {
     let reader = match JournalReader::open_in(directory, environment.clone()) {
         Ok(reader) => reader,
         Err(error) => {
@@ -234,8 +234,8 @@ fn read_directory(directory: &Path, environment: Environment) {
 }
 
 /// Returns the records; `None` after an error.
-fn records(reader: &JournalReader) -> Option<Vec<Record>> {
-    let records: Vec<Record> = match reader.records() {
+fn records(reader: &JournalReader) -> Option<Vec<ConsensusRecord>> {
+    let records: Vec<ConsensusRecord> = match reader.records() {
         Ok(records) => records.collect(),
         Err(error) => {
             assert_says_something(&error);
@@ -243,9 +243,9 @@ fn records(reader: &JournalReader) -> Option<Vec<Record>> {
         }
     };
     assert!(records.len() as u64 <= FRAMES_MAX);
-    assert!(records.is_sorted_by_key(|record| record.behind_sequence), "each stands behind the one before it");
+    assert!(records.is_sorted_by_key(|record| record.after_sequence), "each stands behind the one before it");
     assert!(records.iter().skip(1).all(|record| !record.is_checkpoint), "none is needed before a checkpoint");
-    assert!(records.iter().all(|record| record.behind_sequence + 1 >= reader.first_sequence()));
+    assert!(records.iter().all(|record| record.after_sequence + 1 >= reader.first_sequence()));
     Some(records)
 }
 
@@ -289,7 +289,7 @@ fn replay_on(replay: Result<Replay, JournalError>, from: u64) -> Option<u64> {
 
 /// Feeds segment files to a writer: they are recovered, continued and opened again.
 pub fn recovery(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let mode = input.byte();
     let directory = scratch();
     unpack(&mut input, directory.path());
@@ -304,7 +304,7 @@ pub fn recovery(bytes: &[u8]) {
         Ok(opened) => opened,
         Err(error) => return assert_says_something(&error),
     };
-    report.cut.iter().for_each(|cut| assert_says_something(cut));
+    report.removed_tail.iter().for_each(|cut| assert_says_something(cut));
     if let Ok((name, sequence)) = good {
         assert_eq!((name, sequence), report.good_mark);
         assert!(
@@ -340,12 +340,12 @@ pub fn recovery(bytes: &[u8]) {
     let (journal, again) = Journal::open(options).expect("a journal that was just recovered opens again");
     let reader = JournalReader::open_in(directory.path(), environment.clone()).expect("it was just recovered");
     if let (Some(mut before), Some(after)) = (before, records(&reader)) {
-        let (behind_sequence, payload) = (report.last_sequence, b"new".to_vec());
-        before.extend(is_taken.then_some(Record { behind_sequence, is_checkpoint: false, payload }));
+        let (after_sequence, payload) = (report.last_sequence, b"new".to_vec());
+        before.extend(is_taken.then_some(ConsensusRecord { after_sequence, is_checkpoint: false, payload }));
         assert_eq!(after, before, "what was recovered and what was appended");
     }
     assert_eq!((again.last_sequence, again.first_sequence), (last, report.first_sequence));
-    assert!(again.cut.is_none(), "{:?}", again.cut);
+    assert!(again.removed_tail.is_none(), "{:?}", again.removed_tail);
     drop(journal);
 }
 

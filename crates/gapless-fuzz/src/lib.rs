@@ -47,10 +47,10 @@ pub mod wire;
 pub mod workbooks;
 
 /// A function that feeds bytes to one decoder.
-pub type Target = fn(&[u8]);
+pub type FuzzTarget = fn(&[u8]);
 
 /// Every target by its name, which is also that of its file in `fuzz/fuzz_targets` and of its folder in `fuzz/corpus`.
-pub const TARGETS: &[(&str, Target)] = &[
+pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("frame", wire::frame),
     ("control", wire::control),
     ("handshake", wire::handshake),
@@ -104,7 +104,7 @@ pub const TARGETS: &[(&str, Target)] = &[
 /// # Panics
 /// If the name is unknown.
 #[must_use]
-pub fn target(name: &str) -> Target {
+pub fn target(name: &str) -> FuzzTarget {
     let found = TARGETS.iter().find(|(other, _)| *other == name);
     found.unwrap_or_else(|| panic!("no target is called {name:?}")).1
 }

@@ -1,11 +1,11 @@
 //! Targets for the input of a cluster member from its peers: a stream of messages in any pieces, and the handshakes
 //! that decide on acceptance.
 
-use crate::input::{Input, assert_says_something};
+use crate::input::{FuzzInput, assert_says_something};
 use gapless_cluster::link::beacon::Beacon;
 use gapless_cluster::link::wire::{
-    CONSENSUS_LENGTH_MAX, ClusterName, FRAMES_LENGTH_MAX, HEADER_LENGTH, Header, Identity, Introduction, MAGIC,
-    Refusal, VERSION,
+    CONSENSUS_LENGTH_MAX, ClusterName, FRAMES_LENGTH_MAX, HEADER_LENGTH, Introduction, LinkRefusal, MAGIC,
+    MemberIdentity, MessageHeader, VERSION,
 };
 use gapless_cluster::link::{ReceiveBuffer, judge};
 use gapless_wire::checksum::crc32c;
@@ -15,7 +15,7 @@ const BUFFER_BYTES: usize = 512;
 
 /// Feeds the bytes of a connection in pieces: messages come out whole and as written, or not at all.
 pub fn cluster_link(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let (flags, piece) = (input.byte(), usize::from(input.byte()) + 1);
     let mut bytes = input.rest().to_vec();
     if flags & 1 != 0 {
@@ -29,7 +29,7 @@ pub fn cluster_link(bytes: &[u8]) {
             match buffer.next_message() {
                 Ok(Some(message)) => {
                     assert!(message.frames.as_ptr().cast::<u64>().is_aligned());
-                    let header = Header::new(message.kind, number, message.consensus, message.frames.len());
+                    let header = MessageHeader::new(message.kind, number, message.consensus, message.frames.len());
                     // Written again it is the same message.
                     let written = &bytes[read..read + header.message_length()];
                     assert_eq!(header.to_bytes(), written[..HEADER_LENGTH]);
@@ -86,7 +86,7 @@ pub fn cluster_handshake(bytes: &[u8]) {
         Ok(introduction) => {
             assert_eq!(introduction.to_bytes(), *bytes);
             let cluster = ClusterName::new("market").expect("a short printable name");
-            let own = Identity { cluster, stream_id: 9, incarnation: 4, member: 2, instance: 5 };
+            let own = MemberIdentity { cluster, stream_id: 9, incarnation: 4, member: 2, instance: 5 };
             match judge(&own, &introduction, |member| member == 1) {
                 Ok(()) => {
                     let from = &introduction.from;
@@ -96,17 +96,17 @@ pub fn cluster_handshake(bytes: &[u8]) {
                 }
                 Err(refusal) => {
                     assert_says_something(&*refusal);
-                    let heard = Refusal::parse(&refusal.to_bytes()).expect("what is said is understood");
+                    let heard = LinkRefusal::parse(&refusal.to_bytes()).expect("what is said is understood");
                     assert_eq!(heard.code, refusal.code);
                 }
             }
         }
         Err(error) => assert_says_something(&error),
     }
-    match Refusal::parse(bytes) {
+    match LinkRefusal::parse(bytes) {
         Ok(refusal) => {
             assert_says_something(&refusal);
-            assert_eq!(Refusal::parse(&refusal.to_bytes()), Ok(refusal));
+            assert_eq!(LinkRefusal::parse(&refusal.to_bytes()), Ok(refusal));
         }
         Err(error) => assert_says_something(&error),
     }

@@ -1,7 +1,7 @@
 //! Targets for memory shared by another process: a ring and a window as an attacker left them, a counters file. Nothing
 //! panics, no position or length leads outside, and every reader terminates.
 
-use crate::input::{Input, assert_says_something, heal_frames, scratch};
+use crate::input::{FuzzInput, assert_says_something, heal_frames, scratch};
 use gapless_agent::CountersReader;
 use gapless_agent::counters::descriptor as counters_layout;
 use gapless_log::{FreeRead, LogError, RingReader, RingWriter, Window, descriptor as d};
@@ -46,7 +46,7 @@ fn same(fd: &OwnedFd) -> OwnedFd {
 }
 
 /// Makes a sound mapping, except for the words of `live`, the index and the data, which come from the input.
-fn mapping(kind: u64, index_slots: usize, live: &[usize], input: &mut Input<'_>, heal: bool) -> Vec<u8> {
+fn mapping(kind: u64, index_slots: usize, live: &[usize], input: &mut FuzzInput<'_>, heal: bool) -> Vec<u8> {
     let index_length = (index_slots * 8).next_multiple_of(4096);
     let mut bytes = vec![0; d::HEADER_LENGTH + index_length + CAPACITY];
     let sound = [
@@ -76,7 +76,7 @@ const RING_WORDS: [usize; 4] = [d::HEAD_WORD, d::TAIL_WORD, d::READER_PARKED_WOR
 
 /// Feeds a ring with arbitrary writes of its publisher or its consumer.
 pub fn ring(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let mode = input.byte();
     let file = match mode & RAW != 0 {
         true => input.rest().to_vec(),
@@ -142,7 +142,7 @@ const WINDOW_WORDS: [usize; 5] =
 
 /// Feeds a window with arbitrary writes of its writer.
 pub fn window(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let mode = input.byte();
     let start = input.u64();
     let file = match mode & RAW != 0 {
@@ -221,7 +221,7 @@ const COUNTERS: usize = 4;
 
 /// Feeds a counters file.
 pub fn counters(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let mode = input.byte();
     let mut file = input.rest().to_vec();
     if mode & RAW == 0 {

@@ -51,7 +51,7 @@ pub fn protobuf(bytes: &[u8]) {
 fn check_sbe<T: SbeObject + ProtobufObject + Debug + 'static>(payload: &[u8]) {
     match Sbe::<T>::decode(payload) {
         Ok(object) => survives(&object),
-        Err(error) => say(&error),
+        Err(error) => check_error_text(&error),
     }
 }
 
@@ -63,11 +63,11 @@ fn check_protobuf<T: SbeObject + ProtobufObject + Debug + 'static>(payload: &[u8
             assert_eq!(to_protobuf(&again), bytes, "{object:?}");
             survives(&object);
         }
-        Err(error) => say(&error),
+        Err(error) => check_error_text(&error),
     }
 }
 
-fn say(error: &DecodeError) {
+fn check_error_text(error: &DecodeError) {
     assert_says_something(error);
 }
 

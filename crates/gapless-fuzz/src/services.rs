@@ -1,7 +1,7 @@
 //! Targets for the persistent inputs of a service: snapshots, the record of dead letters, a replayed stream. Nothing
 //! panics, and a restored state gives the same bytes when written again.
 
-use crate::input::{Input, assert_says_something, heal_frames, scratch};
+use crate::input::{FuzzInput, assert_says_something, heal_frames, scratch};
 use crate::journals;
 use crate::messages::car::Car;
 use gapless_client::stream_layout::StreamLayout;
@@ -22,14 +22,14 @@ use tempfile::TempDir;
 
 /// The service under test: it counts Cars, sets timers and sends notices.
 #[derive(Default)]
-pub struct Counting {
+pub struct CarCounter {
     cars: u64,
 }
 
 /// Schema of the message whose payload is echoed.
 pub const ECHO: u32 = 7 << 16 | 1;
 
-impl Service for Counting {
+impl Service for CarCounter {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on::<Sbe<Car>>(Self::car);
         handlers.on::<Protobuf<Car>>(Self::car);
@@ -64,7 +64,7 @@ impl Service for Counting {
     }
 }
 
-impl Counting {
+impl CarCounter {
     fn car(&mut self, car: Car, context: &mut Context<'_>) -> Result<(), Reject> {
         self.cars += 1;
         context.reply(&Sbe(car))
@@ -73,11 +73,11 @@ impl Counting {
 
 fn empty_fold() -> Fold {
     let policy = Policy { on_panic: OnPanic::Stop, ..Policy::default() };
-    Fold::new(Counting::default(), policy)
+    Fold::new(CarCounter::default(), policy)
 }
 
 /// A node's directory with a journal of a few frames, to which snapshots are added.
-struct Place {
+struct ServiceDirectory {
     directory: TempDir,
     identity: StreamIdentity,
 }
@@ -85,7 +85,7 @@ struct Place {
 /// Frames in that journal.
 const JOURNALED: u64 = 3;
 
-impl Place {
+impl ServiceDirectory {
     fn new() -> Self {
         let directory = scratch();
         let layout = StreamLayout::new(directory.path());
@@ -117,12 +117,12 @@ const MISNAMED: u8 = 2;
 /// Feeds a snapshot file. Unless its first byte asks for it as it is, magic, identity and checksum are repaired.
 pub fn snapshot(bytes: &[u8]) {
     // A journal costs more than all the rest, so each thread has one for all its snapshots.
-    thread_local!(static PLACE: Place = Place::new());
+    thread_local!(static PLACE: ServiceDirectory = ServiceDirectory::new());
     PLACE.with(|place| snapshot_at(place, bytes));
 }
 
-fn snapshot_at(place: &Place, bytes: &[u8]) {
-    let mut input = Input(bytes);
+fn snapshot_at(place: &ServiceDirectory, bytes: &[u8]) {
+    let mut input = FuzzInput(bytes);
     let mode = input.byte();
     let mut file = input.rest().to_vec();
     if mode & AS_IT_IS == 0 {
@@ -199,7 +199,7 @@ pub fn dead_letters(bytes: &[u8]) {
 /// Sequences a stream's frames like the sequencer and applies them to a service, then again from the start. The input
 /// is frames back to back; their checksums, sequences and times are repaired.
 pub fn replay(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let mode = input.byte();
     let mut frames = input.rest().to_vec();
     frames.resize(frames.len().next_multiple_of(8), 0);

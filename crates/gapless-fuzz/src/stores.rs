@@ -1,9 +1,9 @@
 //! Targets for a store: any changes are applied as a whole or not at all, and any snapshot is read as a whole or leaves
 //! an empty store. The stored hash is that of the objects.
 
-use crate::input::{Input, assert_says_something};
+use crate::input::{FuzzInput, assert_says_something};
 use crate::messages::car::{Car, CarDecoder};
-use gapless_engine::store::{ByteKey, Counter, Limits, Map, OrderedMap, Queue, Record, Singleton, Store};
+use gapless_engine::store::{ByteKey, Counter, InlineMessage, Map, OrderedMap, Queue, Singleton, Store, StoreLimits};
 use gapless_schema::{Protobuf, Sbe};
 use gapless_wire::checksum::crc32c;
 
@@ -19,13 +19,13 @@ gapless_engine::store_object! {
 
 /// Collections of the targets, with their numbers.
 #[derive(Clone, Copy)]
-pub struct Handles {
+pub struct FuzzCollections {
     /// Number 1.
     pub flags: Map<u64, Flags>,
     /// Number 2.
     pub cars: OrderedMap<ByteKey, Sbe<Car>>,
     /// Number 300.
-    pub records: Map<u128, Record<CarDecoder<'static>, 400>>,
+    pub records: Map<u128, InlineMessage<CarDecoder<'static>, 400>>,
     /// Number 4.
     pub title: Singleton<Protobuf<Car>>,
     /// Number 5.
@@ -36,16 +36,16 @@ pub struct Handles {
 
 /// Creates an empty store.
 #[must_use]
-pub fn store() -> (Store, Handles) {
+pub fn store() -> (Store, FuzzCollections) {
     let limits =
-        Limits { objects_max: 500, bytes_max: 1 << 20, object_length_max: 1 << 16, changes_length_max: 1 << 16 };
+        StoreLimits { objects_max: 500, bytes_max: 1 << 20, object_length_max: 1 << 16, changes_length_max: 1 << 16 };
     let mut store = Store::new(limits);
     let handles = declare(&mut store);
     (store, handles)
 }
 
-pub fn declare(store: &mut Store) -> Handles {
-    Handles {
+pub fn declare(store: &mut Store) -> FuzzCollections {
+    FuzzCollections {
         flags: store.map(1, "flags"),
         cars: store.ordered_map(2, "cars"),
         records: store.map(300, "records"),
@@ -58,7 +58,7 @@ pub fn declare(store: &mut Store) -> Handles {
 /// Feeds consecutive changes, each after its length of two bytes.
 pub fn changes(bytes: &[u8]) {
     let (mut store, handles) = store();
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     while !input.is_empty() {
         let length = usize::from(input.u16());
         let before = (store.state_hash(), store.usage().objects, store.value(handles.counter));

@@ -1,17 +1,17 @@
 //! Targets for the inputs of an event stream: upstream packets, requests of its operator, the sequencer's marks and its
 //! state, and a feed in any order.
 
-use crate::input::{Input, assert_says_something};
+use crate::input::{FuzzInput, assert_says_something};
 use gapless_client::control_messages::{
-    ControlAnswer, ControlRequest, NoRequest, NodesAnswer, NodesRequest, REQUEST_LENGTH_MAX,
+    ControlAnswer, ControlRequest, ControlRequestError, NodesAnswer, NodesRequest, REQUEST_LENGTH_MAX,
 };
 use gapless_client::feed_sessions::Feed;
 use gapless_client::node::feed_receiver::{FeedReceiver, FeedReceiverOptions};
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::sequencer_state::SequencerState;
 use gapless_wire::mark::Mark;
-use gapless_wire::mold::{Content, Packet};
-use gapless_wire::upstream::{Body, UpstreamPacket};
+use gapless_wire::mold::{MoldPacket, PacketContent};
+use gapless_wire::upstream::{UpstreamBody, UpstreamPacket};
 use gapless_wire::{FeedSession, mark, upstream};
 
 /// Feeds a packet between a node and the command port.
@@ -22,7 +22,7 @@ pub fn upstream_packet(bytes: &[u8]) {
             let mut again = vec![0xa5; bytes.len() + 64];
             let length = packet.write_to(&mut again).expect("there is room for as much as was read");
             // A refusal may end in zeros that are no text.
-            if !matches!(packet.body, Body::Refusal { .. }) {
+            if !matches!(packet.body, UpstreamBody::Refusal { .. }) {
                 assert_eq!(again[..length], *bytes);
             }
             assert_eq!(UpstreamPacket::parse(&again[..length]), Ok(packet));
@@ -44,11 +44,11 @@ pub fn stream_mark(bytes: &[u8]) {
 pub fn stream_control(bytes: &[u8]) {
     match ControlRequest::from_bytes(bytes) {
         Ok(request) => {
-            assert!(ControlRequest::is_meant(bytes) && bytes.len() <= REQUEST_LENGTH_MAX);
+            assert!(ControlRequest::is_request_magic(bytes) && bytes.len() <= REQUEST_LENGTH_MAX);
             assert_eq!(request.to_bytes(), *bytes);
         }
-        Err(NoRequest::OtherVersion) => assert!(ControlRequest::is_meant(bytes)),
-        Err(NoRequest::Malformed) => {}
+        Err(ControlRequestError::OtherVersion) => assert!(ControlRequest::is_request_magic(bytes)),
+        Err(ControlRequestError::Malformed) => {}
     }
     if let Some(answer) = ControlAnswer::from_bytes(bytes) {
         assert_eq!(answer.to_bytes(), *bytes);
@@ -86,16 +86,18 @@ pub fn feed_receiver(bytes: &[u8]) {
     let feed = Feed { name, first_sequence: 1, last_sequence: None };
     let options = FeedReceiverOptions { waiting_bytes_max: 1 << 16, ..FeedReceiverOptions::default() };
     let mut receiver = FeedReceiver::new(options, Some(feed), 1);
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let (mut next, mut now_ns) = (1, 0);
     while !input.0.is_empty() {
         let length = usize::from(input.u16()).min(input.0.len());
         let (packet, rest) = input.0.split_at(length);
-        input = Input(rest);
+        input = FuzzInput(rest);
         now_ns += 1_000_000;
         let before = (receiver.feed().copied(), receiver.next_sequence());
         receiver.take_packet(packet, now_ns);
-        if let Ok(Packet { content: Content::EndOfSession | Content::Heartbeat, .. }) = Packet::parse(packet) {
+        if let Ok(MoldPacket { content: PacketContent::EndOfSession | PacketContent::Heartbeat, .. }) =
+            MoldPacket::parse(packet)
+        {
             // No checksum covers it: only the mark in the stream ends a feed session.
             assert_eq!((receiver.feed().copied(), receiver.next_sequence()), before);
         }

@@ -1,11 +1,11 @@
 //! Target for the transactions of a state-replicated service: any content of a leader's frames is applied as a whole or
 //! is an error with its position, and the applied state survives a snapshot.
 
-use crate::input::{Input, assert_says_something};
-use crate::stores::{Flags, Handles};
+use crate::input::{FuzzInput, assert_says_something};
+use crate::stores::{Flags, FuzzCollections};
 use gapless_engine::fold::NoSink;
 use gapless_engine::state::{StateHandlers, StateService, fold_of};
-use gapless_engine::store::{Limits, Store};
+use gapless_engine::store::{Store, StoreLimits};
 use gapless_engine::{EngineError, snapshot};
 use gapless_log::StreamIdentity;
 use gapless_wire::control::SessionOpen;
@@ -13,28 +13,28 @@ use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 
 /// A service without handlers, which a follower never calls.
-struct Nothing;
+struct EmptyService;
 
-impl StateService for Nothing {
+impl StateService for EmptyService {
     fn handlers(_: &mut StateHandlers<Self>) {}
 }
 
-fn declare(store: &mut Store) -> Nothing {
-    let Handles { .. } = crate::stores::declare(store);
-    Nothing
+fn declare(store: &mut Store) -> EmptyService {
+    let FuzzCollections { .. } = crate::stores::declare(store);
+    EmptyService
 }
 
 /// Feeds consecutive transactions, each after a byte with its origin (bit 0: a timer, else a command; bits 1 and 2: in
 /// how many frames more than one; bit 3: of a leader that ran no handler), and its length of two bytes.
 pub fn transactions(bytes: &[u8]) {
     let limits =
-        Limits { objects_max: 500, bytes_max: 1 << 20, object_length_max: 1 << 16, changes_length_max: 1 << 16 };
+        StoreLimits { objects_max: 500, bytes_max: 1 << 20, object_length_max: 1 << 16, changes_length_max: 1 << 16 };
     let mut fold = fold_of(declare, limits);
     let open = SessionOpen { token: 7, window_messages: 4, shared: false, notices_seen: 0 }.to_bytes();
     let mut sequence = 1;
     let header = FrameHeader { kind: Kind::SessionOpen, session: 1, ..FrameHeader::default() };
     apply(&mut fold, header, sequence, &open).expect("a session can be opened");
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let mut session_seq = 0;
     while !input.is_empty() {
         let (what, length) = (input.byte(), usize::from(input.u16()));
@@ -86,7 +86,7 @@ fn apply(
 /// Returns a transaction that puts an object, replies, sends a notice and sets a timer, for a seed.
 #[must_use]
 pub fn sample() -> Vec<u8> {
-    let mut store = Store::new(Limits::default());
+    let mut store = Store::new(StoreLimits::default());
     let handles = crate::stores::declare(&mut store);
     let mut transaction = store.begin();
     transaction.insert(handles.flags, 1, Flags { number: 5, are_set: [true; 5] });

@@ -1,6 +1,6 @@
 //! Target for Excel workbooks: a cell is written and can be written again, or there is an error.
 
-use crate::input::{Input, assert_says_something, scratch};
+use crate::input::{FuzzInput, assert_says_something, scratch};
 use gapless_measure::workbook::{CellAddress, check_cell, write_cell};
 use std::io::{Cursor, Write};
 use zip::write::SimpleFileOptions;
@@ -22,7 +22,7 @@ const AS_IT_IS: u8 = 1;
 /// Feeds a workbook. The input is a list of parts, each a u16 length and the text, so that the archive's own checksums
 /// do not hide the text. The first byte may ask for the rest as the file itself.
 pub fn workbook(bytes: &[u8]) {
-    let mut input = Input(bytes);
+    let mut input = FuzzInput(bytes);
     let mode = input.byte();
     let (row, column) = (1 + u32::from(input.byte()), 1 + u32::from(input.byte()));
     let cell = CellAddress::new(row, column).expect("small numbers are a cell");
@@ -43,7 +43,7 @@ pub fn workbook(bytes: &[u8]) {
     }
 }
 
-fn packed(input: &mut Input<'_>) -> Vec<u8> {
+fn packed(input: &mut FuzzInput<'_>) -> Vec<u8> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     for name in PARTS {
         if input.is_empty() {

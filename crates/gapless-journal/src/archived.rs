@@ -1,4 +1,4 @@
-//! [`Archived`]: a segment of the journal that was moved to an archive. A *stub*, `….archived`, takes its place in the
+//! [`ArchiveLocation`]: a segment of the journal that was moved to an archive. A *stub*, `….archived`, takes its place in the
 //! journal's folder. It has the segment's bytes before its frames, and the location of the rest. So the journal can be
 //! surveyed and opened without the archive; only a reader of the frames needs it.
 //!
@@ -31,7 +31,7 @@ const PATH_LENGTH_MAX: usize = 4096;
 
 /// Format of a segment in the archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ArchiveForm {
+pub enum ArchiveFormat {
     /// Unchanged.
     #[default]
     Plain,
@@ -41,21 +41,21 @@ pub enum ArchiveForm {
 
 /// Location of an archived segment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Archived {
+pub(crate) struct ArchiveLocation {
     pub(crate) place: PathBuf,
-    pub(crate) form: ArchiveForm,
+    pub(crate) form: ArchiveFormat,
     /// Length of the archived file.
     pub(crate) stored_bytes: u64,
     /// Bytes of the segment in it, up to the end of its frames.
     pub(crate) segment_bytes: u64,
 }
 
-impl Archived {
+impl ArchiveLocation {
     /// Encodes the summary, which follows the segment's own bytes in a stub.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let path = self.place.as_os_str().as_bytes();
         let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&u32::from(self.form == ArchiveForm::Lz4).to_le_bytes());
+        bytes.extend_from_slice(&u32::from(self.form == ArchiveFormat::Lz4).to_le_bytes());
         bytes.extend_from_slice(&(path.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&self.stored_bytes.to_le_bytes());
         bytes.extend_from_slice(&self.segment_bytes.to_le_bytes());
@@ -86,8 +86,8 @@ impl Archived {
         read(&mut bytes[SUMMARY_LENGTH..], SUMMARY_LENGTH as u64)?;
         let (summary, sum) = bytes.split_at(SUMMARY_LENGTH + path_length);
         let form = match form {
-            0 => ArchiveForm::Plain,
-            1 => ArchiveForm::Lz4,
+            0 => ArchiveFormat::Plain,
+            1 => ArchiveFormat::Lz4,
             _ => return Err(damaged("the form of the archived segment is none")),
         };
         if u32_at(sum, 0) != crc32c(summary) {
@@ -110,7 +110,7 @@ impl Archived {
         found.map(|(_, file)| file).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound).to_string())
     }
 
-    /// Like [`Archived::open`], also returns its folder; `None` if the file is missing.
+    /// Like [`ArchiveLocation::open`], also returns its folder; `None` if the file is missing.
     ///
     /// # Errors
     /// The folder is missing, or the file is not this segment.
@@ -149,13 +149,17 @@ mod tests {
     fn damaged_summary_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("stub");
-        for form in [ArchiveForm::Plain, ArchiveForm::Lz4] {
-            let archived =
-                Archived { place: PathBuf::from("/mnt/archive/ü"), form, stored_bytes: 1 << 40, segment_bytes: 77 };
+        for form in [ArchiveFormat::Plain, ArchiveFormat::Lz4] {
+            let archived = ArchiveLocation {
+                place: PathBuf::from("/mnt/archive/ü"),
+                form,
+                stored_bytes: 1 << 40,
+                segment_bytes: 77,
+            };
             let bytes = archived.to_bytes();
             let read = |bytes: &[u8]| {
                 std::fs::write(&path, [&[7; 100], bytes].concat()).unwrap();
-                Archived::read(&File::open(&path).unwrap(), &path, 100)
+                ArchiveLocation::read(&File::open(&path).unwrap(), &path, 100)
             };
             assert_eq!(read(&bytes).unwrap(), archived);
             for bit in 0..bytes.len() * 8 {

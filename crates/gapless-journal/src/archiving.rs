@@ -7,10 +7,10 @@
 //! After a kill at any point, the segment exists, or the stub with a complete copy. Archiving again continues from
 //! there.
 
-use crate::archived::{ArchiveForm, Archived};
+use crate::archived::{ArchiveFormat, ArchiveLocation};
 use crate::compressed::{compress, decompress};
 use crate::descriptor::{ARCHIVE_LOCK_NAME, archived_name};
-use crate::directory::{DirectoryLock, Found, Survey, survey};
+use crate::directory::{DirectoryLock, Survey, SurveyedSegment, survey};
 use crate::disk::sync_directory;
 use crate::durable_file::FileReplacement;
 use crate::error::JournalError;
@@ -31,7 +31,7 @@ pub struct ArchiveOptions {
     /// Folder for the segments, on any file system; created if missing. Several journals may share it.
     pub place: PathBuf,
     /// Format in the archive.
-    pub form: ArchiveForm,
+    pub form: ArchiveFormat,
     /// Archive only segments whose frames are all before this sequence; `None` archives all that it can.
     pub before_sequence: Option<u64>,
 }
@@ -55,7 +55,7 @@ pub struct ArchiveReport {
     /// Oldest first.
     pub archived: Vec<ArchivedSegment>,
     /// First segment that was not archived, and the reason.
-    pub stays: Option<(PathBuf, String)>,
+    pub not_archived: Option<(PathBuf, String)>,
 }
 
 /// Moves the oldest segments of the journal in `directory` to an archive. Calls `each` after each of them.
@@ -83,7 +83,7 @@ pub fn archive(
         let last_sequence = match end_of(&survey, index, options.before_sequence) {
             Ok(last_sequence) => last_sequence,
             Err(reason) => {
-                report.stays = Some((found.path.clone(), reason));
+                report.not_archived = Some((found.path.clone(), reason));
                 break;
             }
         };
@@ -91,7 +91,7 @@ pub fn archive(
             sync_mark(&survey)?;
         }
         check_frames(&reader, found, last_sequence)?;
-        let archived = put_into_place(directory, &place, options.form, found)?;
+        let archived = archive_segment(directory, &place, options.form, found)?;
         crash_point("archive_before_removal");
         checked_file::remove(&found.path).map_err(|error| JournalError::io("remove", &found.path, error))?;
         sync_directory(directory)?;
@@ -134,14 +134,14 @@ fn end_of(survey: &Survey, index: usize, before_sequence: Option<u64>) -> Result
 /// Syncs the mark that vouches for the archived frames. Without it, a start after a power failure would have to read
 /// the archive.
 fn sync_mark(survey: &Survey) -> Result<(), JournalError> {
-    let sequence = |found: &&Found| found.synced.map_or(0, |mark| mark.first);
+    let sequence = |found: &&SurveyedSegment| found.synced.map_or(0, |mark| mark.first);
     let Some(holder) = survey.segments.iter().max_by_key(sequence) else { return Ok(()) };
     let synced = checked_file::open(&holder.path).and_then(|file| file.sync_data());
     synced.map_err(|error| JournalError::io("sync", &holder.path, error))
 }
 
 /// Reads all frames of a segment.
-fn check_frames(reader: &JournalReader, found: &Found, last_sequence: u64) -> Result<(), JournalError> {
+fn check_frames(reader: &JournalReader, found: &SurveyedSegment, last_sequence: u64) -> Result<(), JournalError> {
     let mut replay = reader.replay_segment(found)?;
     while replay.next_sequence() <= last_sequence {
         if replay.next_frame()?.is_none() {
@@ -154,19 +154,24 @@ fn check_frames(reader: &JournalReader, found: &Found, last_sequence: u64) -> Re
 }
 
 /// Copies a segment, compares the copy, and writes the stub. Reuses a complete copy and stub of an interrupted run.
-fn put_into_place(directory: &Path, place: &Path, form: ArchiveForm, found: &Found) -> Result<Archived, JournalError> {
+fn archive_segment(
+    directory: &Path,
+    place: &Path,
+    form: ArchiveFormat,
+    found: &SurveyedSegment,
+) -> Result<ArchiveLocation, JournalError> {
     let failed = |error| JournalError::io("read", &found.path, error);
     let segment = checked_file::open(&found.path).map_err(failed)?;
     let stub_path = directory.join(archived_name(found.first_sequence));
     if let Ok(stub) = checked_file::open(&stub_path)
-        && let Ok(before) = Archived::read(&stub, &stub_path, found.header.frames_offset)
+        && let Ok(before) = ArchiveLocation::read(&stub, &stub_path, found.header.frames_offset)
         && is_same(&segment, &before).unwrap_or(false)
     {
         return Ok(before);
     }
     let segment_bytes = found.journaled_position().expect("it is sealed");
     let header = found.header;
-    let ending = if form == ArchiveForm::Lz4 { ".lz4" } else { "" };
+    let ending = if form == ArchiveFormat::Lz4 { ".lz4" } else { "" };
     let name =
         format!("{:032x}-{:016x}-{:020}.segment{ending}", header.stream_id, header.incarnation, found.first_sequence);
     let path = place.join(&name);
@@ -174,19 +179,19 @@ fn put_into_place(directory: &Path, place: &Path, form: ArchiveForm, found: &Fou
     let copy = FileReplacement::begin(&path, place.join(format!("{name}.new")), 0o600).map_err(not_written)?;
     let mut out = BufWriter::with_capacity(PIECE_LENGTH, copy);
     match form {
-        ArchiveForm::Plain => copy_bytes(&segment, segment_bytes, &mut out),
-        ArchiveForm::Lz4 => compress(&segment, segment_bytes, &mut out),
+        ArchiveFormat::Plain => copy_bytes(&segment, segment_bytes, &mut out),
+        ArchiveFormat::Lz4 => compress(&segment, segment_bytes, &mut out),
     }
     .map_err(not_written)?;
     crash_point("archive_in_copy");
     let mut copy = out.into_inner().map_err(|error| not_written(error.into_error()))?;
     // The reader of the copy is the journal's owner, not the archiving user. Some file systems have no owners.
-    let _kept = segment.metadata().and_then(|segment| copy.give(&segment));
+    let _kept = segment.metadata().and_then(|segment| copy.copy_owner(&segment));
     copy.sync().map_err(not_written)?;
     let stored = copy.put_in_place().map_err(not_written)?;
     crash_point("archive_after_copy");
     let stored_bytes = stored.metadata().map_err(not_written)?.len();
-    let archived = Archived { place: path.clone(), form, stored_bytes, segment_bytes };
+    let archived = ArchiveLocation { place: path.clone(), form, stored_bytes, segment_bytes };
     if !is_same(&segment, &archived).map_err(not_written)? {
         return Err(not_written(io::Error::other("what was written is not what is read back")));
     }
@@ -207,7 +212,7 @@ fn copy_bytes(segment: &File, length: u64, out: &mut impl Write) -> io::Result<(
     Ok(())
 }
 
-fn is_same(segment: &File, archived: &Archived) -> io::Result<bool> {
+fn is_same(segment: &File, archived: &ArchiveLocation) -> io::Result<bool> {
     let stored = checked_file::open(&archived.place)?;
     let (mut ours, mut is_same) = (vec![0; PIECE_LENGTH], true);
     let compare = |position, piece: &[u8]| {
@@ -217,8 +222,8 @@ fn is_same(segment: &File, archived: &Archived) -> io::Result<bool> {
         Ok(())
     };
     let length = match archived.form {
-        ArchiveForm::Plain => read_pieces(stored, compare)?,
-        ArchiveForm::Lz4 => decompress(&stored, compare)?,
+        ArchiveFormat::Plain => read_pieces(stored, compare)?,
+        ArchiveFormat::Lz4 => decompress(&stored, compare)?,
     };
     Ok(is_same && length == archived.segment_bytes)
 }
@@ -235,7 +240,7 @@ fn read_pieces(mut stored: impl Read, mut take: impl FnMut(u64, &[u8]) -> io::Re
     }
 }
 
-fn write_stub(segment: &File, path: &Path, frames_offset: u64, archived: &Archived) -> Result<(), JournalError> {
+fn write_stub(segment: &File, path: &Path, frames_offset: u64, archived: &ArchiveLocation) -> Result<(), JournalError> {
     let failed = |error| JournalError::io("write", path, error);
     let mut bytes = vec![0; frames_offset as usize];
     segment.read_exact_at(&mut bytes, 0).map_err(failed)?;

@@ -51,7 +51,7 @@ pub(crate) fn compress(segment: &File, length: u64, out: &mut impl Write) -> io:
 
 /// Position of a compressed piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct CompressedPiece {
     /// Position in the segment.
     pub(crate) position: u64,
     /// Position of its head in the file.
@@ -61,7 +61,7 @@ pub(crate) struct Piece {
     crc32c: u32,
 }
 
-impl Piece {
+impl CompressedPiece {
     /// Returns the position after its last byte in the segment.
     pub(crate) const fn end(&self) -> u64 {
         self.position + self.length as u64
@@ -89,7 +89,7 @@ impl Piece {
 ///
 /// # Errors
 /// Of the file; or an invalid head.
-pub(crate) fn pieces_of(stored: &File) -> io::Result<Vec<Piece>> {
+pub(crate) fn pieces_of(stored: &File) -> io::Result<Vec<CompressedPiece>> {
     let (mut position, mut stored_at) = (HEADER_PAGE_LENGTH as u64, HEADER_PAGE_LENGTH as u64);
     let (mut pieces, stored_length_max) = (Vec::new(), get_maximum_output_size(PIECE_LENGTH_MAX));
     loop {
@@ -104,7 +104,7 @@ pub(crate) fn pieces_of(stored: &File) -> io::Result<Vec<Piece>> {
                 "the piece at byte {stored_at} says that it has {length} bytes in {stored_length}"
             )));
         }
-        pieces.push(Piece { position, length, stored_at, stored_length, crc32c: u32_at(&head, 8) });
+        pieces.push(CompressedPiece { position, length, stored_at, stored_length, crc32c: u32_at(&head, 8) });
         position += u64::from(length);
         stored_at += PIECE_HEAD_LENGTH as u64 + u64::from(stored_length);
     }
@@ -125,7 +125,7 @@ pub(crate) fn decompress(stored: &File, mut take: impl FnMut(u64, &[u8]) -> io::
     take(0, &header_page_of(stored)?)?;
     let pieces = pieces_of(stored)?;
     pieces.iter().try_for_each(|piece| take(piece.position, &piece.unpack(stored)?))?;
-    Ok(pieces.last().map_or(HEADER_PAGE_LENGTH as u64, Piece::end))
+    Ok(pieces.last().map_or(HEADER_PAGE_LENGTH as u64, CompressedPiece::end))
 }
 
 #[cfg(test)]

@@ -15,23 +15,23 @@ use std::sync::atomic::Ordering;
 use gapless_agent::fault::crash_point;
 use gapless_agent::folder::Folder;
 
-use crate::archived::Archived;
+use crate::archived::ArchiveLocation;
 use crate::descriptor::{ARCHIVE_LOCK_NAME, archived_name};
-use crate::directory::{DirectoryLock, stub_of};
+use crate::directory::{DirectoryLock, read_stub};
 use crate::error::JournalError;
 use crate::records::SegmentRecords;
 use crate::retention::remove_if_there;
 use crate::shared_journal::{SegmentMaintenance, SharedJournal};
 
 impl SharedJournal {
-    pub(crate) fn is_to_delete(&self) -> bool {
+    pub(crate) fn is_deletion_requested(&self) -> bool {
         // Acquire: pairs with the release of `SegmentPreparer::delete_before`.
         self.delete_before.load(Ordering::Acquire) > self.first_sequence.load(Ordering::Acquire)
     }
 
     /// Deletes the oldest segment if that is requested and allowed; returns `true` if it did.
     pub(crate) fn delete_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
-        if !self.is_to_delete() {
+        if !self.is_deletion_requested() {
             return Ok(false);
         }
         let before = self.delete_before.load(Ordering::Acquire);
@@ -43,8 +43,8 @@ impl SharedJournal {
             let next = next.first_sequence;
             // Consensus records show that the journal is a member's; only the member's own snapshots release its
             // segments.
-            let holds_records = list.entries.iter().any(|entry| entry.segment_records != SegmentRecords::Nothing);
-            if next > before || next - 1 > snapshot_sequence || holds_records {
+            let has_records = list.entries.iter().any(|entry| entry.segment_records != SegmentRecords::Empty);
+            if next > before || next - 1 > snapshot_sequence || has_records {
                 return Ok(false);
             }
             (oldest.first_sequence, next)
@@ -69,7 +69,7 @@ impl SharedJournal {
             crash_point("deletion_after_archive");
             remove_if_there(&self.options.directory.join(archived_name(first_sequence)))?;
         }
-        self.oldest_is_gone(next)?;
+        self.set_oldest(next)?;
         crash_point("deletion_after_sync");
         Ok(true)
     }
@@ -78,7 +78,7 @@ impl SharedJournal {
     fn reach(&self, first: u64, last: u64) -> Result<(DirectoryLock, Option<Stub>), JournalError> {
         let directory = &self.options.directory;
         let lock = DirectoryLock::take_named(directory, ARCHIVE_LOCK_NAME)?;
-        let Some((header, archived)) = stub_of(directory, first)? else { return Ok((lock, None)) };
+        let Some((header, archived)) = read_stub(directory, first)? else { return Ok((lock, None)) };
         let foreign = (header.stream_id != self.options.stream_id).then(|| "the stub is of another journal".to_owned());
         match foreign.map_or_else(|| archived.find(&header), Err) {
             Ok(segment) => Ok((lock, Some(Stub { archived, segment }))),
@@ -92,7 +92,7 @@ impl SharedJournal {
 
 /// Archived copy of a segment. A stub is trusted only if it names a file that is the segment.
 struct Stub {
-    archived: Archived,
+    archived: ArchiveLocation,
     /// The segment and its folder; `None` if an interrupted deletion has removed the segment already.
     segment: Option<(Folder, File)>,
 }
@@ -113,8 +113,8 @@ impl Stub {
 #[cold]
 fn waits(maintenance: &mut SegmentMaintenance, first_sequence: u64, error: &JournalError) {
     let reason = error.to_string();
-    if reason != maintenance.undeleted {
+    if reason != maintenance.deletion_blocker {
         tracing::warn!("the segment from sequence {first_sequence} on is not deleted yet: {reason}");
-        maintenance.undeleted = reason;
+        maintenance.deletion_blocker = reason;
     }
 }

@@ -122,7 +122,7 @@ pub struct FixedHeader {
 
 /// Defect of a fixed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FixedFault {
+pub enum FixedHeaderFault {
     /// The first bytes are not [`MAGIC`].
     Magic,
     Checksum,
@@ -155,10 +155,10 @@ impl FixedHeader {
     /// # Errors
     /// Defect of the header. The version is checked before the checksum, because another version may keep its checksum
     /// elsewhere.
-    pub fn from_bytes(bytes: &[u8; FIXED_LENGTH]) -> Result<Self, FixedFault> {
+    pub fn from_bytes(bytes: &[u8; FIXED_LENGTH]) -> Result<Self, FixedHeaderFault> {
         let (u32_at, u64_at) = (|at| fields::u32_at(bytes, at), |at| fields::u64_at(bytes, at));
         if bytes[..8] != MAGIC {
-            return Err(FixedFault::Magic);
+            return Err(FixedHeaderFault::Magic);
         }
         let sum_is_right = u32_at(FIXED_CRC_OFFSET) == crc32c(&bytes[..FIXED_CRC_OFFSET]);
         if u32_at(8) != VERSION {
@@ -166,10 +166,10 @@ impl FixedHeader {
             let mut as_ours = *bytes;
             as_ours[8..12].copy_from_slice(&VERSION.to_le_bytes());
             let is_damage = u32_at(FIXED_CRC_OFFSET) == crc32c(&as_ours[..FIXED_CRC_OFFSET]);
-            return Err(if is_damage { FixedFault::Checksum } else { FixedFault::Version(u32_at(8)) });
+            return Err(if is_damage { FixedHeaderFault::Checksum } else { FixedHeaderFault::Version(u32_at(8)) });
         }
         if !sum_is_right {
-            return Err(FixedFault::Checksum);
+            return Err(FixedHeaderFault::Checksum);
         }
         let header = Self {
             stream_id: fields::u128_at(bytes, 16),
@@ -187,7 +187,7 @@ impl FixedHeader {
             && header.frames_offset < header.segment_length
             && (gapless_wire::HEADER_LENGTH..=gapless_wire::descriptor::FRAME_LENGTH_MAX)
                 .contains(&(header.frame_length_max as usize));
-        if lengths_hold { Ok(header) } else { Err(FixedFault::Lengths) }
+        if lengths_hold { Ok(header) } else { Err(FixedHeaderFault::Lengths) }
     }
 }
 
@@ -227,7 +227,7 @@ pub fn prepared_name(number: u64) -> String {
 
 /// Parsed name of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameMeaning {
+pub enum ParsedFileName {
     /// Segment with this first sequence.
     Segment(u64),
     /// Prepared segment with this number.
@@ -238,18 +238,18 @@ pub enum NameMeaning {
 
 /// Parses a file's name; `None` if it is not a segment's.
 #[must_use]
-pub fn meaning_of_name(name: &str) -> Option<NameMeaning> {
+pub fn parse_file_name(name: &str) -> Option<ParsedFileName> {
     let number = |digits: &str| {
         let all_digits = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
         if all_digits { digits.parse().ok() } else { None }
     };
     if let Some(digits) = name.strip_suffix(ARCHIVED_SUFFIX) {
-        return number(digits).map(NameMeaning::Archived);
+        return number(digits).map(ParsedFileName::Archived);
     }
     let stem = name.strip_suffix(SEGMENT_SUFFIX)?;
     match stem.strip_prefix(PREPARED_PREFIX) {
-        Some(digits) => number(digits).map(NameMeaning::Prepared),
-        None => number(stem).map(NameMeaning::Segment),
+        Some(digits) => number(digits).map(ParsedFileName::Prepared),
+        None => number(stem).map(ParsedFileName::Segment),
     }
 }
 
@@ -257,7 +257,7 @@ pub fn meaning_of_name(name: &str) -> Option<NameMeaning> {
 #[must_use]
 pub fn is_cut_name(name: &str) -> bool {
     name.rsplit_once(CUT_INFIX).is_some_and(|(segment, number)| {
-        meaning_of_name(segment).is_some() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        parse_file_name(segment).is_some() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     })
 }
 
@@ -288,7 +288,7 @@ mod tests {
             let mut flipped = bytes;
             flipped[bit / 8] ^= 1 << (bit % 8);
             let fault = FixedHeader::from_bytes(&flipped).expect_err("one bit differs");
-            assert!(matches!(fault, FixedFault::Magic | FixedFault::Checksum), "bit {bit}: {fault:?}");
+            assert!(matches!(fault, FixedHeaderFault::Magic | FixedHeaderFault::Checksum), "bit {bit}: {fault:?}");
         }
     }
 
@@ -298,16 +298,16 @@ mod tests {
         bytes[8..12].copy_from_slice(&9u32.to_le_bytes());
         let sum = crc32c(&bytes[..FIXED_CRC_OFFSET]);
         bytes[FIXED_CRC_OFFSET..].copy_from_slice(&sum.to_le_bytes());
-        assert_eq!(FixedHeader::from_bytes(&bytes), Err(FixedFault::Version(9)));
+        assert_eq!(FixedHeader::from_bytes(&bytes), Err(FixedHeaderFault::Version(9)));
     }
 
     #[test]
     fn foreign_names_are_ignored() {
-        assert_eq!(meaning_of_name(&segment_name(u64::MAX)), Some(NameMeaning::Segment(u64::MAX)));
-        assert_eq!(meaning_of_name(&prepared_name(7)), Some(NameMeaning::Prepared(7)));
-        assert_eq!(meaning_of_name(&archived_name(7)), Some(NameMeaning::Archived(7)));
+        assert_eq!(parse_file_name(&segment_name(u64::MAX)), Some(ParsedFileName::Segment(u64::MAX)));
+        assert_eq!(parse_file_name(&prepared_name(7)), Some(ParsedFileName::Prepared(7)));
+        assert_eq!(parse_file_name(&archived_name(7)), Some(ParsedFileName::Archived(7)));
         for foreign in ["lock", "1.segment", "00000000000000000001.snapshot", "+0000000000000000001.segment"] {
-            assert_eq!(meaning_of_name(foreign), None, "{foreign}");
+            assert_eq!(parse_file_name(foreign), None, "{foreign}");
         }
     }
 

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use gapless_agent::{checked_file, file_lock};
 
-use crate::archived::Archived;
+use crate::archived::ArchiveLocation;
 use crate::boot::BootId;
-use crate::descriptor::{self as d, FixedFault, FixedHeader, NameMeaning};
+use crate::descriptor::{self as d, FixedHeader, FixedHeaderFault, ParsedFileName};
 use crate::error::JournalError;
-use crate::history::{self, History};
+use crate::history::{self, JournalHistory};
 use crate::lock_holder::holder_in;
-use crate::mapping::Mapping;
+use crate::mapping::FileMapping;
 use crate::mark::{self, MarkValue};
 use crate::records::SegmentRecords;
 
@@ -30,21 +30,21 @@ const DYING_PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct DirectoryLock {
     file: File,
-    identity: FileIdentity,
+    identity: DeviceAndInode,
 }
 
 /// Device and inode.
-type FileIdentity = (u64, u64);
+type DeviceAndInode = (u64, u64);
 
 /// Locks held by this process; taking one of them again fails at once.
-fn held() -> MutexGuard<'static, Vec<FileIdentity>> {
-    static HELD: Mutex<Vec<FileIdentity>> = Mutex::new(Vec::new());
+fn held_locks() -> MutexGuard<'static, Vec<DeviceAndInode>> {
+    static HELD: Mutex<Vec<DeviceAndInode>> = Mutex::new(Vec::new());
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        held().retain(|held| *held != self.identity);
+        held_locks().retain(|held| *held != self.identity);
         file_lock::unlock(&self.file);
     }
 }
@@ -72,11 +72,11 @@ impl DirectoryLock {
             let found = std::fs::symlink_metadata(&path);
             let is_there = found.as_ref().is_ok_and(|found| (found.dev(), found.ino()) == identity);
             match (is_taken, is_there) {
-                (true, true) if found.is_ok_and(|found| found.nlink() > 1) => break apart(&path)?,
+                (true, true) if found.is_ok_and(|found| found.nlink() > 1) => break replace_shared_lock(&path)?,
                 (true, true) => break file,
                 // The file was replaced meanwhile.
                 (true, false) => {}
-                (false, _) if held().contains(&identity) || Instant::now() >= until => {
+                (false, _) if held_locks().contains(&identity) || Instant::now() >= until => {
                     return Err(JournalError::Locked { directory: directory.to_owned(), holder: holder(file) });
                 }
                 (false, _) => std::thread::sleep(DYING_PAUSE),
@@ -89,19 +89,19 @@ impl DirectoryLock {
         file.set_len(0)
             .and_then(|()| writeln!(file, "process {} ({program})", std::process::id()))
             .map_err(|error| JournalError::io("write", &path, error))?;
-        held().push(identity);
+        held_locks().push(identity);
         Ok(Self { file, identity })
     }
 }
 
-fn identity(file: &File, path: &Path) -> Result<FileIdentity, JournalError> {
+fn identity(file: &File, path: &Path) -> Result<DeviceAndInode, JournalError> {
     let found = file.metadata().map_err(|error| JournalError::io("look at", path, error))?;
     Ok((found.dev(), found.ino()))
 }
 
 /// Replaces a lock file shared with another directory, as `cp -al` creates it, by a locked one of this directory. The
 /// caller holds the lock of the old one.
-fn apart(path: &Path) -> Result<File, JournalError> {
+fn replace_shared_lock(path: &Path) -> Result<File, JournalError> {
     let new = path.with_extension("new");
     // Replaces one left by a process that died here.
     let file = checked_file::create(&new, 0o600).map_err(|error| JournalError::io("create", &new, error))?;
@@ -123,7 +123,7 @@ fn holder(mut file: File) -> String {
 
 /// A segment found by the survey.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct SurveyedSegment {
     pub(crate) path: PathBuf,
     pub(crate) has_final_name: bool,
     pub(crate) file_length: u64,
@@ -141,10 +141,10 @@ pub(crate) struct Found {
     /// Time stamps of the frame before the first and of the last frame; 0 if unknown.
     pub(crate) times_ns: (u64, u64),
     /// Location of its frames if it is archived; then `path` is its stub. `file_length` is the segment's.
-    pub(crate) archived: Option<Arc<Archived>>,
+    pub(crate) archived: Option<Arc<ArchiveLocation>>,
 }
 
-impl Found {
+impl SurveyedSegment {
     /// Tells whether the segment takes no more frames.
     pub(crate) fn is_sealed(&self) -> bool {
         self.journaled.is_some_and(|mark| mark.first & d::SEALED_BIT != 0)
@@ -159,13 +159,13 @@ impl Found {
 /// Segments of a directory, oldest first, and other files with a segment's name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Survey {
-    pub(crate) segments: Vec<Found>,
+    pub(crate) segments: Vec<SurveyedSegment>,
     /// Prepared segments that never took a frame.
     pub(crate) leftovers: Vec<PathBuf>,
     /// Files with bytes removed from the journal.
-    pub(crate) cuts: Vec<PathBuf>,
+    pub(crate) removed_tail_files: Vec<PathBuf>,
     /// Contents of the history file; `None` if missing or damaged.
-    pub(crate) history: Option<History>,
+    pub(crate) history: Option<JournalHistory>,
     pub(crate) is_history_damaged: bool,
 }
 
@@ -178,7 +178,7 @@ impl Survey {
     /// Returns the furthest byte that a synced mark vouches for, records included: a segment's first sequence, and a
     /// position.
     pub(crate) fn synced_position(&self) -> Option<(u64, u64)> {
-        let position = |found: &Found| Some((found.first_sequence, found.synced?.second));
+        let position = |found: &SurveyedSegment| Some((found.first_sequence, found.synced?.second));
         self.segments.iter().rev().filter_map(position).find(|&(_, position)| position != 0)
     }
 
@@ -197,7 +197,7 @@ impl Survey {
             return Err(JournalError::RestoreUnfinished { path });
         }
         let (Some(oldest), Some(newest)) = (self.segments.first(), self.segments.last()) else {
-            return Err(JournalError::SegmentsGone {
+            return Err(JournalError::SegmentsMissing {
                 directory: directory.to_owned(),
                 path,
                 first: history.first_sequence,
@@ -217,8 +217,8 @@ impl Survey {
 
     /// Tells whether a segment seems to be missing in a journal with archived ones: it may have moved while they were
     /// listed.
-    fn has_moved_meanwhile(&self) -> bool {
-        let is_gap = |pair: &[Found]| {
+    fn may_have_moved(&self) -> bool {
+        let is_gap = |pair: &[SurveyedSegment]| {
             let last = pair[0].journaled.filter(|_| pair[0].is_sealed()).map(|mark| mark.second);
             last.is_some_and(|last| last + 1 < pair[1].first_sequence)
         };
@@ -249,7 +249,7 @@ pub(crate) fn survey(directory: &Path, expected_stream: Option<u128>) -> Result<
     for attempt in 1..=SURVEY_ATTEMPTS_MAX {
         let Some(survey) = survey_once(directory, expected_stream)? else { continue };
         // A permanent gap is reported by the callers.
-        if attempt >= MOVED_ATTEMPTS_MAX || !survey.has_moved_meanwhile() {
+        if attempt >= MOVED_ATTEMPTS_MAX || !survey.may_have_moved() {
             return Ok(survey);
         }
     }
@@ -269,9 +269,9 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
         let entry = entry.map_err(|error| JournalError::io("list", directory, error))?;
         let name = entry.file_name();
         let path = entry.path();
-        let Some(meaning) = name.to_str().and_then(d::meaning_of_name) else {
+        let Some(meaning) = name.to_str().and_then(d::parse_file_name) else {
             if name.to_str().is_some_and(d::is_cut_name) {
-                survey.cuts.push(path);
+                survey.removed_tail_files.push(path);
             }
             continue;
         };
@@ -281,22 +281,25 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
             Err(error) => return Err(JournalError::io("open", path, error)),
         };
         match examine(path, &file, meaning)? {
-            Examined::Segment(found) => survey.segments.push(*found),
-            Examined::Leftover(path) => survey.leftovers.push(path),
+            SurveyEntry::Segment(found) => survey.segments.push(*found),
+            SurveyEntry::Leftover(path) => survey.leftovers.push(path),
         }
     }
     // A segment takes precedence over its stub.
-    let rank = |found: &Found| (found.first_sequence, found.archived.is_some());
+    let rank = |found: &SurveyedSegment| (found.first_sequence, found.archived.is_some());
     survey.segments.sort_by(|a, b| (rank(a), &a.path).cmp(&(rank(b), &b.path)));
     survey.segments.dedup_by(|later, before| later.archived.is_some() && later.first_sequence == before.first_sequence);
-    survey.cuts.sort_unstable();
-    check_belonging(&survey, directory, expected_stream)?;
+    survey.removed_tail_files.sort_unstable();
+    check_identity(&survey, directory, expected_stream)?;
     Ok(Some(survey))
 }
 
 /// Reads the stub of the segment with this first sequence: its header, and the segment's location. `None` without a
 /// stub.
-pub(crate) fn stub_of(directory: &Path, first_sequence: u64) -> Result<Option<(FixedHeader, Archived)>, JournalError> {
+pub(crate) fn read_stub(
+    directory: &Path,
+    first_sequence: u64,
+) -> Result<Option<(FixedHeader, ArchiveLocation)>, JournalError> {
     let path = directory.join(d::archived_name(first_sequence));
     let stub = match checked_file::open(&path) {
         Ok(stub) => stub,
@@ -305,27 +308,27 @@ pub(crate) fn stub_of(directory: &Path, first_sequence: u64) -> Result<Option<(F
     };
     let length = stub.metadata().map_err(|error| JournalError::io("examine", &path, error))?.len();
     let header = read_fixed_header(&stub, length).map_err(|fault| fault.into_error(path.clone()))?;
-    let archived = Archived::read(&stub, &path, header.frames_offset)?;
+    let archived = ArchiveLocation::read(&stub, &path, header.frames_offset)?;
     Ok(Some((header, archived)))
 }
 
-enum Examined {
-    Segment(Box<Found>),
+enum SurveyEntry {
+    Segment(Box<SurveyedSegment>),
     Leftover(PathBuf),
 }
 
 /// Reads one file's header page.
-fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined, JournalError> {
-    let has_final_name = !matches!(meaning, NameMeaning::Prepared(_));
+fn examine(path: PathBuf, file: &File, meaning: ParsedFileName) -> Result<SurveyEntry, JournalError> {
+    let has_final_name = !matches!(meaning, ParsedFileName::Prepared(_));
     let file_length = file.metadata().map_err(|error| JournalError::io("examine", &path, error))?.len();
     let header = match read_fixed_header(file, file_length) {
         Ok(header) => header,
         // A crash during its creation: the header is written last, and a prepared segment has no final name.
-        Err(_) if !has_final_name => return Ok(Examined::Leftover(path)),
+        Err(_) if !has_final_name => return Ok(SurveyEntry::Leftover(path)),
         Err(fault) => return Err(fault.into_error(path)),
     };
     let mapping =
-        Mapping::read_only(file, d::HEADER_PAGE_LENGTH).map_err(|error| JournalError::io("map", &path, error))?;
+        FileMapping::read_only(file, d::HEADER_PAGE_LENGTH).map_err(|error| JournalError::io("map", &path, error))?;
     let read = |offset| mark::read(mapping.mark(offset));
     let read_sequence =
         |offset, sequence: fn(&MarkValue) -> u64| read(offset).filter(|mark| sequence(mark) <= SEQUENCE_MAX);
@@ -338,8 +341,10 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
         return Err(JournalError::HeaderDamaged { segment: path, position: d::OPENED_MARK_OFFSET as u64, reason });
     }
     match meaning {
-        NameMeaning::Prepared(_) if opened.first == 0 => return Ok(Examined::Leftover(path)),
-        NameMeaning::Segment(named) | NameMeaning::Archived(named) if opened.first != named || opened.first == 0 => {
+        ParsedFileName::Prepared(_) if opened.first == 0 => return Ok(SurveyEntry::Leftover(path)),
+        ParsedFileName::Segment(named) | ParsedFileName::Archived(named)
+            if opened.first != named || opened.first == 0 =>
+        {
             if opened.first == 0 {
                 let reason = format!("it was never opened, but is named as the segment from sequence {named}");
                 let position = d::OPENED_MARK_OFFSET as u64;
@@ -352,12 +357,12 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
     }
     let mut file_length = file_length;
     let mut archived = None;
-    if let NameMeaning::Archived(_) = meaning {
-        let summary = Archived::read(file, &path, header.frames_offset)?;
+    if let ParsedFileName::Archived(_) = meaning {
+        let summary = ArchiveLocation::read(file, &path, header.frames_offset)?;
         file_length = summary.segment_bytes;
         archived = Some(Arc::new(summary));
     }
-    Ok(Examined::Segment(Box::new(Found {
+    Ok(SurveyEntry::Segment(Box::new(SurveyedSegment {
         has_final_name,
         file_length,
         header,
@@ -381,7 +386,7 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
 
 enum HeaderFault {
     Short(u64),
-    Fixed(FixedFault, Vec<u8>),
+    Fixed(FixedHeaderFault, Vec<u8>),
     Io(io::Error),
 }
 
@@ -401,14 +406,14 @@ impl HeaderFault {
             Self::Short(length) => {
                 damaged(segment, length, format!("the file ends there, a header page has {}", d::HEADER_PAGE_LENGTH))
             }
-            Self::Fixed(FixedFault::Magic, found) => JournalError::NotASegment { segment, found },
-            Self::Fixed(FixedFault::Version(found), _) => {
+            Self::Fixed(FixedHeaderFault::Magic, found) => JournalError::NotASegment { segment, found },
+            Self::Fixed(FixedHeaderFault::Version(found), _) => {
                 JournalError::Version { segment, expected: d::VERSION, found }
             }
-            Self::Fixed(FixedFault::Checksum, _) => {
+            Self::Fixed(FixedHeaderFault::Checksum, _) => {
                 damaged(segment, d::FIXED_CRC_OFFSET as u64, "its checksum is not that of its bytes".to_owned())
             }
-            Self::Fixed(FixedFault::Lengths, _) => {
+            Self::Fixed(FixedHeaderFault::Lengths, _) => {
                 damaged(segment, 48, "its lengths and offsets contradict each other".to_owned())
             }
             Self::Io(source) => JournalError::io("read", segment, source),
@@ -418,7 +423,7 @@ impl HeaderFault {
 
 /// Checks that all segments have one stream and one incarnation, and no sequence twice. The history decides whose the
 /// journal is, or else the oldest segment.
-fn check_belonging(survey: &Survey, directory: &Path, expected_stream: Option<u128>) -> Result<(), JournalError> {
+fn check_identity(survey: &Survey, directory: &Path, expected_stream: Option<u128>) -> Result<(), JournalError> {
     let Survey { segments, history, .. } = survey;
     let by_history = history.map(|history| (history.stream_id, history.incarnation));
     let by_segment = segments.first().map(|oldest| (oldest.header.stream_id, oldest.header.incarnation));
@@ -430,7 +435,8 @@ fn check_belonging(survey: &Survey, directory: &Path, expected_stream: Option<u1
     }
     // During a restore, some segments still have the replaced incarnation.
     let replaced = history.map_or(0, |history| history.replaced);
-    let is_ours = |found: &Found| Some(belongs(found)) == by_history || found.header.incarnation == replaced;
+    let is_ours =
+        |found: &SurveyedSegment| Some(identity_of(found)) == by_history || found.header.incarnation == replaced;
     if let (Some((named, _)), true) = (by_history, !segments.iter().any(is_ours))
         && let Some(oldest) = segments.first()
     {
@@ -459,7 +465,7 @@ fn check_belonging(survey: &Survey, directory: &Path, expected_stream: Option<u1
 }
 
 /// Returns stream and incarnation of a segment.
-fn belongs(found: &Found) -> (u128, u64) {
+fn identity_of(found: &SurveyedSegment) -> (u128, u64) {
     (found.header.stream_id, found.header.incarnation)
 }
 

@@ -8,7 +8,7 @@ use std::{fmt, io};
 
 /// Request to a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DiskWork {
+pub enum DiskOperation {
     /// Allocates space for a file.
     Allocate,
     /// Writes into allocated space.
@@ -23,7 +23,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// The error with which the operation fails, without being executed.
-    fn ask(&self, work: DiskWork) -> io::Result<()>;
+    fn check(&self, operation: DiskOperation) -> io::Result<()>;
 }
 
 /// Ignores a poisoned mutex: its value is consistent after each statement, so a panic does not invalidate it.

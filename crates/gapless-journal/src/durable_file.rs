@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use gapless_agent::folder::Folder;
 use rustix::fs::Mode;
 
-use crate::disk::DiskWork;
-use crate::options::Environment;
+use crate::disk::DiskOperation;
+use crate::options::JournalEnvironment;
 
 #[derive(Debug, thiserror::Error)]
 #[error("its directory cannot be synced: {0}")]
@@ -34,7 +34,7 @@ pub struct FileReplacement {
     name: OsString,
     temporary: OsString,
     file: File,
-    environment: Option<Environment>,
+    environment: Option<JournalEnvironment>,
     is_synced: bool,
     is_in_place: bool,
 }
@@ -59,8 +59,8 @@ impl FileReplacement {
     ///
     /// # Errors
     /// The disk has no space, or the file cannot be created.
-    pub fn begin_on(environment: &Environment, path: &Path, temporary: PathBuf, mode: u32) -> io::Result<Self> {
-        environment.ask(DiskWork::Allocate)?;
+    pub fn begin_on(environment: &JournalEnvironment, path: &Path, temporary: PathBuf, mode: u32) -> io::Result<Self> {
+        environment.check_disk(DiskOperation::Allocate)?;
         let mut replacement = Self::begin(path, temporary, mode)?;
         replacement.environment = Some(environment.clone());
         Ok(replacement)
@@ -78,13 +78,13 @@ impl FileReplacement {
     ///
     /// # Errors
     /// The process lacks the permission.
-    pub fn give(&self, to: &Metadata) -> io::Result<()> {
+    pub fn copy_owner(&self, from: &Metadata) -> io::Result<()> {
         let own = self.file.metadata()?;
-        if (own.uid(), own.gid()) == (to.uid(), to.gid()) {
+        if (own.uid(), own.gid()) == (from.uid(), from.gid()) {
             return Ok(());
         }
-        fchown(&self.file, Some(to.uid()), Some(to.gid())).map_err(|error| {
-            let reason = format!("only user {} of group {}, and root, may replace it: {error}", to.uid(), to.gid());
+        fchown(&self.file, Some(from.uid()), Some(from.gid())).map_err(|error| {
+            let reason = format!("only user {} of group {}, and root, may replace it: {error}", from.uid(), from.gid());
             io::Error::new(error.kind(), reason)
         })
     }
@@ -103,7 +103,7 @@ impl FileReplacement {
     /// # Errors
     /// The sync fails.
     pub fn sync(&mut self) -> io::Result<()> {
-        self.environment.as_ref().map_or(Ok(()), |environment| environment.ask(DiskWork::Sync))?;
+        self.environment.as_ref().map_or(Ok(()), |environment| environment.check_disk(DiskOperation::Sync))?;
         self.file.sync_all()?;
         self.is_synced = true;
         Ok(())
@@ -194,20 +194,20 @@ mod tests {
     #[test]
     fn failed_write_keeps_old_content() {
         #[derive(Debug)]
-        struct Refuses(DiskWork);
+        struct Refuses(DiskOperation);
 
         impl crate::disk::Disk for Refuses {
-            fn ask(&self, work: DiskWork) -> io::Result<()> {
-                if work == self.0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+            fn check(&self, operation: DiskOperation) -> io::Result<()> {
+                if operation == self.0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
             }
         }
 
         let directory = tempfile::tempdir().unwrap();
         let (path, temporary) = (directory.path().join("a"), directory.path().join("a.new"));
         replace_file(&path, temporary.clone(), b"old").unwrap();
-        for work in [DiskWork::Allocate, DiskWork::Sync] {
-            let disk: std::sync::Arc<dyn crate::disk::Disk> = std::sync::Arc::new(Refuses(work));
-            let environment = Environment { disk: Some(disk), ..Environment::default() };
+        for operation in [DiskOperation::Allocate, DiskOperation::Sync] {
+            let disk: std::sync::Arc<dyn crate::disk::Disk> = std::sync::Arc::new(Refuses(operation));
+            let environment = JournalEnvironment { disk: Some(disk), ..JournalEnvironment::default() };
             let replaced =
                 FileReplacement::begin_on(&environment, &path, temporary.clone(), 0o600).and_then(|mut file| {
                     file.write_all(b"new")?;

@@ -200,7 +200,7 @@ pub enum JournalError {
     },
     /// A state or a snapshot next to the journal does not come from the journal's history.
     #[error(
-        "{file} stands at sequence {sequence} and does not come from one history with {journal}: {fault}. Nothing was changed; {}", fault.advice()
+        "{file} stands at sequence {sequence} and does not come from one history with {journal}: {fault}. Nothing was changed; {}", fault.remedy()
     )]
     OtherHistory {
         file: PathBuf,
@@ -268,7 +268,7 @@ pub enum JournalError {
     #[error(
         "all segments are missing in {directory}: {path} says that the journal began with sequence {first} and that its newest segment began with {newest}; put them back, or choose another directory"
     )]
-    SegmentsGone {
+    SegmentsMissing {
         directory: PathBuf,
         path: PathBuf,
         /// Lowest sequence that must exist.
@@ -364,13 +364,13 @@ impl JournalError {
 pub enum FileLoss {
     /// The name does not exist.
     #[error("was removed or moved")]
-    Gone,
+    Removed,
     /// The name leads to another file.
     #[error("was exchanged for another file")]
     Exchanged,
     /// The file is shorter than before.
     #[error("was cut from {from_bytes} to {to_bytes} bytes")]
-    Cut { from_bytes: u64, to_bytes: u64 },
+    Shortened { from_bytes: u64, to_bytes: u64 },
     /// The file has other bytes than were written.
     #[error("was written over, at or behind byte {position},")]
     Overwritten { position: u64 },
@@ -406,7 +406,7 @@ pub enum PointFault {
 
 impl PointFault {
     /// Returns the remedy.
-    const fn advice(&self) -> &'static str {
+    const fn remedy(&self) -> &'static str {
         match self {
             Self::NoJournal => {
                 "put the folder `journal` back from a copy of this directory: without it the stream cannot go on here; or choose \

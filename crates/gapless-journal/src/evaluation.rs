@@ -8,11 +8,11 @@ use gapless_agent::checked_file;
 use gapless_wire::Frame;
 
 use crate::descriptor::{self as d, INDEX_STRIDE};
-use crate::directory::{Found, Survey};
+use crate::directory::{Survey, SurveyedSegment};
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::index;
-use crate::mapping::Mapping;
-use crate::options::{Environment, RecoveryCheck};
+use crate::mapping::FileMapping;
+use crate::options::{JournalEnvironment, RecoveryCheck};
 use crate::records::{SegmentRecords, is_checkpoint};
 use crate::scan::{self, ScanEnd};
 use crate::segment::end_of_nonzero;
@@ -29,7 +29,7 @@ pub(crate) struct GoodMark {
 
 impl GoodMark {
     /// Returns the position in `found` before which every byte must belong to a frame or a record.
-    pub(crate) fn must_reach(&self, found: &Found) -> u64 {
+    pub(crate) fn vouched_end(&self, found: &SurveyedSegment) -> u64 {
         let is_before = |(first_sequence, _)| found.first_sequence < first_sequence;
         let is_all_good =
             found.journaled.is_some_and(|mark| mark.second < self.sequence) || self.position.is_some_and(is_before);
@@ -43,8 +43,8 @@ impl GoodMark {
 
 /// A segment that belongs to the journal.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    pub(crate) found: Found,
+pub(crate) struct ValidSegment {
+    pub(crate) found: SurveyedSegment,
     pub(crate) last_sequence: u64,
     pub(crate) position: usize,
     /// Rebuilt index, if the segment was scanned: slot, sequence, position.
@@ -56,7 +56,7 @@ pub(crate) struct Kept {
 
 /// Bytes in the segments that do not belong to the journal.
 #[derive(Clone, Debug)]
-pub(crate) struct Tail {
+pub(crate) struct InvalidTail {
     pub(crate) reason: FrameFault,
     /// Position after the last nonzero byte.
     pub(crate) nonzero_end: u64,
@@ -71,18 +71,18 @@ pub(crate) struct Evaluation {
     pub(crate) is_same_boot: bool,
     pub(crate) good: GoodMark,
     /// At least one segment; the last becomes the active one.
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<ValidSegment>,
     /// Segments after the end of the journal, oldest first.
-    pub(crate) dropped: Vec<Found>,
+    pub(crate) dropped: Vec<SurveyedSegment>,
     /// `None` if there is nothing to remove.
-    pub(crate) tail: Option<Tail>,
+    pub(crate) tail: Option<InvalidTail>,
     pub(crate) frames_scanned: u64,
 }
 
 /// Evaluates the segments of `survey`, at least one. The caller holds the lock.
 pub(crate) fn evaluate(
     survey: &Survey,
-    environment: &Environment,
+    environment: &JournalEnvironment,
     check: RecoveryCheck,
 ) -> Result<Evaluation, JournalError> {
     let segments = &survey.segments;
@@ -93,27 +93,31 @@ pub(crate) fn evaluate(
     }
     let is_same_boot = survey.is_same_boot(environment.boot_id);
     let good = good_mark(survey, newest, is_same_boot)?;
-    let mut kept: Vec<Kept> = Vec::with_capacity(segments.len());
+    let mut kept: Vec<ValidSegment> = Vec::with_capacity(segments.len());
     let mut frames_scanned = 0;
     for (i, found) in segments.iter().enumerate() {
         if let Some(before) = kept.last() {
             check_times(before, found)?;
         }
-        let judged = judge(found, segments.get(i + 1), good, is_same_boot, check)?;
+        let judged = evaluate_segment(found, segments.get(i + 1), good, is_same_boot, check)?;
         frames_scanned += judged.frames_scanned;
         kept.push(judged.kept);
         let Some(fault) = judged.fault else { continue };
         // This is the last segment of the journal.
         let dropped = segments[i + 1..].to_vec();
         let last = kept.last().expect("pushed above");
-        let tail = tail_behind(last, fault, &dropped)?;
+        let tail = tail_after(last, fault, &dropped)?;
         return Ok(Evaluation { is_same_boot, good, kept, dropped, tail, frames_scanned });
     }
     unreachable!("the newest segment is always scanned to its end, which is a fault")
 }
 
-pub(crate) fn good_mark(survey: &Survey, newest: &Found, is_same_boot: bool) -> Result<GoodMark, JournalError> {
-    let damaged = |found: &Found, mark, position: usize| {
+pub(crate) fn good_mark(
+    survey: &Survey,
+    newest: &SurveyedSegment,
+    is_same_boot: bool,
+) -> Result<GoodMark, JournalError> {
+    let damaged = |found: &SurveyedSegment, mark, position: usize| {
         Err(JournalError::MarkDamaged { segment: found.path.clone(), position: position as u64, mark })
     };
     if newest.boot.is_none() {
@@ -142,20 +146,20 @@ pub(crate) fn good_mark(survey: &Survey, newest: &Found, is_same_boot: bool) -> 
     }
 }
 
-struct Judged {
-    kept: Kept,
+struct SegmentEvaluation {
+    kept: ValidSegment,
     /// Reason for the end of the journal in this segment; `None` if it continues in the next.
     fault: Option<FrameFault>,
     frames_scanned: u64,
 }
 
-fn judge(
-    found: &Found,
-    next: Option<&Found>,
+fn evaluate_segment(
+    found: &SurveyedSegment,
+    next: Option<&SurveyedSegment>,
     good: GoodMark,
     is_same_boot: bool,
     check: RecoveryCheck,
-) -> Result<Judged, JournalError> {
+) -> Result<SegmentEvaluation, JournalError> {
     let expected_last = next.map(|next| next.first_sequence - 1);
     let may_lose_next = !is_same_boot && next.is_some_and(|next| good.sequence < next.first_sequence);
     // Every frame of this segment up to here must exist.
@@ -166,7 +170,7 @@ fn judge(
     if let (Some(mark), Some(next), Some(expected_last)) = (found.journaled, next, expected_last) {
         // Records after the last vouched frame count only up to the mark's position.
         let has_synced_end =
-            found.segment_records == SegmentRecords::Nothing || good.must_reach(found) >= mark.first & !d::SEALED_BIT;
+            found.segment_records == SegmentRecords::Empty || good.vouched_end(found) >= mark.first & !d::SEALED_BIT;
         let is_vouched_for = found.is_sealed() && (is_same_boot || mark.second <= good.sequence && has_synced_end);
         if found.is_sealed() && mark.second > expected_last {
             return Err(duplicate(found, next));
@@ -182,7 +186,7 @@ fn judge(
         let position = mark.first & !d::SEALED_BIT;
         let is_there = found.file_length >= position;
         if is_vouched_for && mark.second == expected_last && is_trusted && is_there && has_index(found)? {
-            let kept = Kept {
+            let kept = ValidSegment {
                 found: found.clone(),
                 last_sequence: mark.second,
                 position: position as usize,
@@ -190,7 +194,7 @@ fn judge(
                 segment_records: found.segment_records,
                 last_timestamp_ns: found.times_ns.1,
             };
-            return Ok(Judged { kept, fault: None, frames_scanned: 0 });
+            return Ok(SegmentEvaluation { kept, fault: None, frames_scanned: 0 });
         }
     }
     if found.archived.is_some() {
@@ -203,14 +207,14 @@ fn judge(
         return Err(corrupt(found, end.position as u64, end.last_sequence + 1, end.fault, good));
     }
     // Zeros at the end show that the mark is wrong, not that a frame is damaged.
-    let is_short = (end.position as u64) < good.must_reach(found) && end.fault != FrameFault::Empty;
+    let is_short = (end.position as u64) < good.vouched_end(found) && end.fault != FrameFault::Empty;
     // After a crash during a roll, no mark has the end of the segment's records: only zeros may follow them.
     let is_unsealed_end = is_same_boot && next.is_some() && !found.is_sealed();
     let is_rubbish = !matches!(end.fault, FrameFault::Empty | FrameFault::EndOfFile { .. });
     if is_short || is_unsealed_end && is_rubbish && expected_last == Some(end.last_sequence) {
         return Err(corrupt(found, end.position as u64, end.last_sequence + 1, end.fault, good));
     }
-    if (end.position as u64) < good.must_reach(found) || is_same_boot && next.is_none() {
+    if (end.position as u64) < good.vouched_end(found) || is_same_boot && next.is_none() {
         check_mark_position(found, &entries.at_mark, good)?;
     }
     let is_whole = !found.is_sealed() || end.position as u64 >= found.journaled_position().unwrap_or(0);
@@ -221,7 +225,7 @@ fn judge(
         _ => Some(end.fault),
     };
     let frames_scanned = end.last_sequence + 1 - found.first_sequence;
-    let kept = Kept {
+    let kept = ValidSegment {
         found: found.clone(),
         last_sequence: end.last_sequence,
         position: end.position,
@@ -229,10 +233,10 @@ fn judge(
         segment_records: entries.segment_records,
         last_timestamp_ns: entries.last_timestamp_ns,
     };
-    Ok(Judged { kept, fault, frames_scanned })
+    Ok(SegmentEvaluation { kept, fault, frames_scanned })
 }
 
-struct Scanned {
+struct SegmentScan {
     index: Vec<(usize, u64, usize)>,
     /// End of the last journaled frame, or of the last record after it that the journaled mark covers.
     at_mark: Option<u64>,
@@ -241,16 +245,16 @@ struct Scanned {
 }
 
 /// Scans a segment's frames up to the first invalid one.
-fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
+fn scan_segment(found: &SurveyedSegment) -> Result<(ScanEnd, SegmentScan), JournalError> {
     let header = &found.header;
     let frames_offset = header.frames_offset as usize;
     let mapping = map(found, header.segment_length)?;
     let mark_sequence = found.journaled.map_or(0, |mark| mark.second);
     let mark_position = found.journaled_position().unwrap_or(0);
-    let mut scanned = Scanned {
+    let mut scanned = SegmentScan {
         index: Vec::new(),
         at_mark: (mark_sequence + 1 == found.first_sequence).then_some(header.frames_offset),
-        segment_records: SegmentRecords::Nothing,
+        segment_records: SegmentRecords::Empty,
         last_timestamp_ns: found.times_ns.0,
     };
     let mut next_slot_position = frames_offset;
@@ -283,8 +287,8 @@ fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
 }
 
 /// Checks that the mark points to the end of the frame that it names.
-fn check_mark_position(found: &Found, at_mark: &Option<u64>, good: GoodMark) -> Result<(), JournalError> {
-    let expected = good.must_reach(found);
+fn check_mark_position(found: &SurveyedSegment, at_mark: &Option<u64>, good: GoodMark) -> Result<(), JournalError> {
+    let expected = good.vouched_end(found);
     match *at_mark {
         Some(position) if position == expected => Ok(()),
         position => {
@@ -296,13 +300,17 @@ fn check_mark_position(found: &Found, at_mark: &Option<u64>, good: GoodMark) -> 
 }
 
 /// Describes the bytes after the end of the journal.
-fn tail_behind(last: &Kept, reason: FrameFault, dropped: &[Found]) -> Result<Option<Tail>, JournalError> {
+fn tail_after(
+    last: &ValidSegment,
+    reason: FrameFault,
+    dropped: &[SurveyedSegment],
+) -> Result<Option<InvalidTail>, JournalError> {
     let found = &last.found;
     let file = open(found)?;
     let (from, to) = (last.position as u64, found.file_length.min(found.header.segment_length));
     let nonzero_end =
         end_of_nonzero(&file, from, to).map_err(|error| JournalError::io("read", &found.path, error))?.unwrap_or(from);
-    let mut tail = Tail { reason, nonzero_end, bytes: nonzero_end - from, frames: 0, records: 0 };
+    let mut tail = InvalidTail { reason, nonzero_end, bytes: nonzero_end - from, frames: 0, records: 0 };
     if tail.bytes > 0 {
         let mapping = map(found, nonzero_end.next_multiple_of(8))?;
         // SAFETY: as in `scan_segment`.
@@ -321,24 +329,24 @@ fn tail_behind(last: &Kept, reason: FrameFault, dropped: &[Found]) -> Result<Opt
 }
 
 /// Tells whether a segment that is longer than its index has one.
-fn has_index(found: &Found) -> Result<bool, JournalError> {
+fn has_index(found: &SurveyedSegment) -> Result<bool, JournalError> {
     let mapping = map(found, found.header.frames_offset)?;
     let words = mapping.words(d::INDEX_OFFSET, d::index_entries(found.header.segment_length) * 2);
     Ok(index::is_begun(words, found.first_sequence, found.header.frames_offset as usize))
 }
 
-fn open(found: &Found) -> Result<File, JournalError> {
+fn open(found: &SurveyedSegment) -> Result<File, JournalError> {
     checked_file::open(&found.path).map_err(|error| JournalError::io("open", &found.path, error))
 }
 
 /// Maps the existing part of the first `length` bytes.
-fn map(found: &Found, length: u64) -> Result<Mapping, JournalError> {
+fn map(found: &SurveyedSegment, length: u64) -> Result<FileMapping, JournalError> {
     let length = length.min(found.file_length) as usize;
-    Mapping::read_only(&open(found)?, length).map_err(|error| JournalError::io("map", &found.path, error))
+    FileMapping::read_only(&open(found)?, length).map_err(|error| JournalError::io("map", &found.path, error))
 }
 
 /// Checks that neighbours have the same time stamp for the frame between them.
-pub(crate) fn check_times(before: &Kept, after: &Found) -> Result<(), JournalError> {
+pub(crate) fn check_times(before: &ValidSegment, after: &SurveyedSegment) -> Result<(), JournalError> {
     let (before_ns, after_ns) = (before.last_timestamp_ns, after.times_ns.0);
     if before.last_sequence + 1 != after.first_sequence || [before_ns, after_ns].contains(&0) || before_ns == after_ns {
         return Ok(());
@@ -347,7 +355,7 @@ pub(crate) fn check_times(before: &Kept, after: &Found) -> Result<(), JournalErr
     Err(JournalError::OtherTimes { before, after, sequence, before_ns, after_ns })
 }
 
-fn gap(before: &Found, after: &Found, last_before: u64) -> JournalError {
+fn gap(before: &SurveyedSegment, after: &SurveyedSegment, last_before: u64) -> JournalError {
     JournalError::Gap {
         before: before.path.clone(),
         after: after.path.clone(),
@@ -356,12 +364,12 @@ fn gap(before: &Found, after: &Found, last_before: u64) -> JournalError {
     }
 }
 
-fn duplicate(first: &Found, second: &Found) -> JournalError {
+fn duplicate(first: &SurveyedSegment, second: &SurveyedSegment) -> JournalError {
     let (sequence, first, second) = (second.first_sequence, first.path.clone(), second.path.clone());
     JournalError::Duplicate { first, second, sequence }
 }
 
-fn corrupt(found: &Found, position: u64, sequence: u64, reason: FrameFault, good: GoodMark) -> JournalError {
+fn corrupt(found: &SurveyedSegment, position: u64, sequence: u64, reason: FrameFault, good: GoodMark) -> JournalError {
     JournalError::Corrupt {
         segment: found.path.clone(),
         position,

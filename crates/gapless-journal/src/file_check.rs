@@ -39,23 +39,23 @@ pub(crate) fn check_place(file: &File, path: &Path, length: u64) -> Result<(), J
     let failed = |error| JournalError::io("look at", path, error);
     let ours = file.metadata().map_err(failed)?;
     let loss = match std::fs::metadata(path) {
-        Err(error) if leads_nowhere(&error) => Some(FileLoss::Gone),
+        Err(error) if is_missing(&error) => Some(FileLoss::Removed),
         Err(error) => return Err(failed(error)),
         Ok(there) if (there.dev(), there.ino()) != (ours.dev(), ours.ino()) => Some(FileLoss::Exchanged),
-        Ok(there) if there.len() < length => Some(FileLoss::Cut { from_bytes: length, to_bytes: there.len() }),
+        Ok(there) if there.len() < length => Some(FileLoss::Shortened { from_bytes: length, to_bytes: there.len() }),
         Ok(_) => None,
     };
-    loss.map_or(Ok(()), |loss| Err(lost(path, loss)))
+    loss.map_or(Ok(()), |loss| Err(lost_file(path, loss)))
 }
 
 /// Tells whether a name leads to no file, as opposed to a temporary failure.
-fn leads_nowhere(error: &io::Error) -> bool {
+fn is_missing(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let errno = Errno::from_io_error(error);
     errno.is_some_and(|errno| [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].contains(&errno))
 }
 
-pub(crate) fn lost(path: &Path, loss: FileLoss) -> JournalError {
+pub(crate) fn lost_file(path: &Path, loss: FileLoss) -> JournalError {
     JournalError::FileLost { path: path.to_owned(), loss }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn check_newest(segment: &Segment, known: Option<KnownFrames>) -> Res
     let mut fixed = [0; FIXED_LENGTH];
     read(file, &path, &mut fixed, 0)?;
     if FixedHeader::from_bytes(&fixed).ok().as_ref() != Some(&segment.header) {
-        return Err(lost(&path, FileLoss::Overwritten { position: 0 }));
+        return Err(lost_file(&path, FileLoss::Overwritten { position: 0 }));
     }
     check_known(file, &path, &known)?;
     // The writer may keep moving the mark while it is read; then the next check compares with the same frames.
@@ -75,21 +75,21 @@ pub(crate) fn check_newest(segment: &Segment, known: Option<KnownFrames>) -> Res
     // The range contains a frame's header, which is not zero, so truncated bytes change the sum.
     let length = KNOWN_LENGTH_MAX.max(segment.header.frame_length_max.into());
     let from = segment.header.frames_offset.max(to.saturating_sub(length));
-    let crc32c = sum_of(file, &path, from, to)?;
+    let crc32c = checksum(file, &path, from, to)?;
     Ok(Some(KnownFrames { file: Arc::clone(file), from, to, crc32c }))
 }
 
 /// Checks that the frames remembered from the last check of this segment are unchanged.
 pub(crate) fn check_known(file: &Arc<File>, path: &Path, known: &Option<KnownFrames>) -> Result<(), JournalError> {
     match known.as_ref().filter(|known| Arc::ptr_eq(&known.file, file)) {
-        Some(known) if sum_of(file, path, known.from, known.to)? != known.crc32c => {
-            Err(lost(path, FileLoss::Overwritten { position: known.from }))
+        Some(known) if checksum(file, path, known.from, known.to)? != known.crc32c => {
+            Err(lost_file(path, FileLoss::Overwritten { position: known.from }))
         }
         _ => Ok(()),
     }
 }
 
-fn sum_of(file: &File, path: &Path, from: u64, to: u64) -> Result<u32, JournalError> {
+fn checksum(file: &File, path: &Path, from: u64, to: u64) -> Result<u32, JournalError> {
     let mut bytes = vec![0; to.saturating_sub(from) as usize];
     read(file, path, &mut bytes, from)?;
     Ok(crc32c(&bytes))
@@ -100,7 +100,7 @@ fn read(file: &File, path: &Path, bytes: &mut [u8], position: u64) -> Result<(),
     file.read_exact_at(bytes, position).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => {
             let to_bytes = file.metadata().map_or(0, |metadata| metadata.len());
-            lost(path, FileLoss::Cut { from_bytes: position + bytes.len() as u64, to_bytes })
+            lost_file(path, FileLoss::Shortened { from_bytes: position + bytes.len() as u64, to_bytes })
         }
         _ => JournalError::io("read", path, error),
     })

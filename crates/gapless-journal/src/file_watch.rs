@@ -23,7 +23,7 @@ impl SharedJournal {
     }
 
     /// Checks a segment, `length` bytes long, for the last time after the writer has left it. A loss ends the journal.
-    pub(crate) fn check_left(
+    pub(crate) fn check_finished(
         &self,
         maintenance: &SegmentMaintenance,
         file: &Arc<File>,

@@ -35,11 +35,11 @@ use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at, u128_at};
 
 use crate::descriptor::{HISTORY_NAME, PAGE_LENGTH};
-use crate::disk::DiskWork;
+use crate::disk::DiskOperation;
 use crate::durable_file::FileReplacement;
 use crate::error::{FileLoss, JournalError};
-use crate::file_check::{check_place, lost};
-use crate::options::Environment;
+use crate::file_check::{check_place, lost_file};
+use crate::options::JournalEnvironment;
 use crate::own_file::open_to_write;
 
 const MAGIC: [u8; 8] = *b"GAPHIST\x01";
@@ -48,7 +48,7 @@ const SLOT_OFFSETS: [u64; 2] = [0, 2048];
 const CRC_OFFSET: usize = 124;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct History {
+pub(crate) struct JournalHistory {
     pub(crate) stream_id: u128,
     pub(crate) incarnation: u64,
     /// Incarnation that a restore is replacing; else 0.
@@ -59,7 +59,7 @@ pub(crate) struct History {
     pub(crate) newest_sequence: u64,
 }
 
-impl History {
+impl JournalHistory {
     fn to_bytes(self, generation: u64) -> [u8; SLOT_LENGTH] {
         let mut bytes = [0; SLOT_LENGTH];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -95,12 +95,12 @@ pub(crate) struct HistoryFile {
     file: File,
     path: PathBuf,
     generation: u64,
-    history: History,
+    history: JournalHistory,
 }
 
 impl HistoryFile {
     /// Creates or replaces the file.
-    pub(crate) fn create(directory: &Path, history: History) -> Result<Self, JournalError> {
+    pub(crate) fn create(directory: &Path, history: JournalHistory) -> Result<Self, JournalError> {
         let (path, temporary) = (directory.join(HISTORY_NAME), directory.join(format!("{HISTORY_NAME}.new")));
         let failed = |what| {
             let temporary = temporary.clone();
@@ -126,7 +126,7 @@ impl HistoryFile {
         Ok(Some(Self { file, path, generation, history }))
     }
 
-    pub(crate) fn history(&self) -> History {
+    pub(crate) fn history(&self) -> JournalHistory {
         self.history
     }
 
@@ -136,21 +136,25 @@ impl HistoryFile {
         match read_slots(&self.file, &self.path) {
             Ok((generation, history)) if (generation, history) == (self.generation, self.history) => Ok(()),
             Ok(_) | Err(JournalError::HistoryDamaged { .. }) => {
-                Err(lost(&self.path, FileLoss::Overwritten { position: 0 }))
+                Err(lost_file(&self.path, FileLoss::Overwritten { position: 0 }))
             }
             Err(error) => Err(error),
         }
     }
 
     /// Writes and syncs `history`, if it differs.
-    pub(crate) fn set(&mut self, history: History, environment: &Environment) -> Result<(), JournalError> {
+    pub(crate) fn set(
+        &mut self,
+        history: JournalHistory,
+        environment: &JournalEnvironment,
+    ) -> Result<(), JournalError> {
         if history == self.history {
             return Ok(());
         }
         let generation = self.generation + 1;
         let offset = SLOT_OFFSETS[(generation as usize + 1) % 2];
         environment
-            .ask(DiskWork::Sync)
+            .check_disk(DiskOperation::Sync)
             .and_then(|()| self.file.write_all_at(&history.to_bytes(generation), offset))
             .and_then(|()| self.file.sync_data())
             .map_err(|error| JournalError::io("write", &self.path, error))?;
@@ -160,7 +164,7 @@ impl HistoryFile {
 }
 
 /// Reads the file in `directory`; `None` if it does not exist.
-pub(crate) fn read(directory: &Path) -> Result<Option<History>, JournalError> {
+pub(crate) fn read(directory: &Path) -> Result<Option<JournalHistory>, JournalError> {
     let path = directory.join(HISTORY_NAME);
     match checked_file::open(&path) {
         Ok(file) => read_slots(&file, &path).map(|(_, history)| Some(history)),
@@ -169,11 +173,11 @@ pub(crate) fn read(directory: &Path) -> Result<Option<History>, JournalError> {
     }
 }
 
-fn read_slots(file: &File, path: &Path) -> Result<(u64, History), JournalError> {
+fn read_slots(file: &File, path: &Path) -> Result<(u64, JournalHistory), JournalError> {
     let read = |offset| {
         let mut bytes = [0; SLOT_LENGTH];
         match file.read_exact_at(&mut bytes, offset) {
-            Ok(()) => Ok(History::from_bytes(&bytes)),
+            Ok(()) => Ok(JournalHistory::from_bytes(&bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
             Err(error) => Err(JournalError::io("read", path, error)),
         }
@@ -187,15 +191,15 @@ fn read_slots(file: &File, path: &Path) -> Result<(u64, History), JournalError> 
 mod tests {
     use super::*;
 
-    fn history(newest_sequence: u64) -> History {
-        History { stream_id: 7 << 80 | 5, incarnation: 3, replaced: 0, first_sequence: 1, newest_sequence }
+    fn history(newest_sequence: u64) -> JournalHistory {
+        JournalHistory { stream_id: 7 << 80 | 5, incarnation: 3, replaced: 0, first_sequence: 1, newest_sequence }
     }
 
     #[test]
     fn latest_history_is_read() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(read(directory.path()).unwrap(), None);
-        let environment = Environment::default();
+        let environment = JournalEnvironment::default();
         let mut file = HistoryFile::create(directory.path(), history(1)).unwrap();
         for newest in [1, 20, 300, 20] {
             file.set(history(newest), &environment).unwrap();
@@ -208,7 +212,7 @@ mod tests {
     fn torn_slot_keeps_the_previous() {
         let directory = tempfile::tempdir().unwrap();
         let mut file = HistoryFile::create(directory.path(), history(1)).unwrap();
-        file.set(history(20), &Environment::default()).unwrap();
+        file.set(history(20), &JournalEnvironment::default()).unwrap();
         let path = directory.path().join(HISTORY_NAME);
         let whole = std::fs::read(&path).unwrap();
         for bit in 0..SLOT_LENGTH * 8 {

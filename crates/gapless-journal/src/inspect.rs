@@ -5,14 +5,14 @@
 use gapless_wire::Frame;
 use std::path::{Path, PathBuf};
 
-use crate::cut_files::bytes_on_device;
 use crate::descriptor as d;
-use crate::directory::Found;
+use crate::directory::SurveyedSegment;
 use crate::error::{JournalError, MarkName};
 use crate::evaluation::evaluate;
-use crate::options::{Environment, FilePoint, RecoveryCheck};
+use crate::options::{FilePoint, JournalEnvironment, RecoveryCheck};
 use crate::reader::JournalReader;
 use crate::records::{ReplayStop, SegmentRecords};
+use crate::removed_tail_files::bytes_on_device;
 use crate::replay::Replay;
 
 /// A segment according to its header and marks.
@@ -39,7 +39,7 @@ pub struct SegmentInfo {
     /// Bytes of frames and records by its journaled mark.
     pub used_bytes: u64,
     /// Set by the records mark if it has consensus records.
-    pub holds_records: bool,
+    pub has_records: bool,
     /// Position of the newest checkpoint among them, by the same mark.
     pub checkpoint_position: Option<u64>,
     /// Set if it takes no more frames.
@@ -71,7 +71,7 @@ pub struct JournalInfo {
     /// Files with a segment's name that were never in use.
     pub leftovers: Vec<PathBuf>,
     /// Files with bytes that starts have removed from the journal, and the space used by each, bytes.
-    pub cuts: Vec<(PathBuf, u64)>,
+    pub removed_tail_files: Vec<(PathBuf, u64)>,
 }
 
 impl JournalInfo {
@@ -123,7 +123,7 @@ pub struct VerifyReport {
     pub stop: Option<ReplayStop>,
     /// Intact frames and records after the end of the journal, for which no mark vouches: opening it for writing
     /// removes them. Only on another boot than the one that wrote it.
-    pub intact_beyond: u64,
+    pub intact_after_end: u64,
     /// Highest sequence that a mark or a file next to the journal vouches for.
     pub vouched_sequence: u64,
     /// Index entries without a frame: they slow down a search, and are otherwise harmless.
@@ -132,7 +132,7 @@ pub struct VerifyReport {
 
 /// Verdict of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum VerifyVerdict {
     /// All frames that ever existed are there and intact.
     Whole,
     /// A frame that a mark or another file vouches for is damaged or missing.
@@ -145,12 +145,14 @@ pub enum Verdict {
 
 impl VerifyReport {
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> VerifyVerdict {
         match self {
-            _ if !self.problems.is_empty() => Verdict::Damaged,
-            _ if self.intact_beyond > 0 => Verdict::FramesBeyondEnd,
-            _ if self.stop.is_some() || self.vouched_sequence < self.last_sequence => Verdict::NothingVouchesForEnd,
-            _ => Verdict::Whole,
+            _ if !self.problems.is_empty() => VerifyVerdict::Damaged,
+            _ if self.intact_after_end > 0 => VerifyVerdict::FramesBeyondEnd,
+            _ if self.stop.is_some() || self.vouched_sequence < self.last_sequence => {
+                VerifyVerdict::NothingVouchesForEnd
+            }
+            _ => VerifyVerdict::Whole,
         }
     }
 }
@@ -160,14 +162,14 @@ impl VerifyReport {
 /// # Errors
 /// As [`JournalReader::open`].
 pub fn info(directory: impl Into<PathBuf>) -> Result<JournalInfo, JournalError> {
-    info_in(directory, Environment::default())
+    info_in(directory, JournalEnvironment::default())
 }
 
 /// Like [`info`], in the environment of another machine.
 ///
 /// # Errors
 /// As [`JournalReader::open`].
-pub fn info_in(directory: impl Into<PathBuf>, environment: Environment) -> Result<JournalInfo, JournalError> {
+pub fn info_in(directory: impl Into<PathBuf>, environment: JournalEnvironment) -> Result<JournalInfo, JournalError> {
     info_of(&JournalReader::open_in(directory, environment)?)
 }
 
@@ -177,14 +179,14 @@ pub fn info_in(directory: impl Into<PathBuf>, environment: Environment) -> Resul
 /// # Errors
 /// As [`JournalReader::open`]; damaged frames are in the report.
 pub fn verify(directory: impl Into<PathBuf>) -> Result<VerifyReport, JournalError> {
-    verify_in(directory, Environment::default())
+    verify_in(directory, JournalEnvironment::default())
 }
 
 /// Like [`verify`], in the environment of another machine.
 ///
 /// # Errors
 /// As [`verify`].
-pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Result<VerifyReport, JournalError> {
+pub fn verify_in(directory: impl Into<PathBuf>, environment: JournalEnvironment) -> Result<VerifyReport, JournalError> {
     verify_with(directory, environment, &[], &mut |_| {})
 }
 
@@ -195,7 +197,7 @@ pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Res
 /// As [`verify`].
 pub fn verify_with(
     directory: impl Into<PathBuf>,
-    environment: Environment,
+    environment: JournalEnvironment,
     points: &[FilePoint],
     seen: &mut dyn FnMut(&Frame<'_>),
 ) -> Result<VerifyReport, JournalError> {
@@ -218,7 +220,7 @@ pub fn verify_with(
         last_sequence,
         problems: Vec::new(),
         stop: None,
-        intact_beyond: 0,
+        intact_after_end: 0,
         vouched_sequence: 0,
         bad_index_entries: 0,
     };
@@ -234,7 +236,7 @@ pub fn verify_with(
             Err(error) => report.problems.push(error),
         }
     }
-    judge_end(&reader, &environment, &mut report);
+    evaluate_end(&reader, &environment, &mut report);
     for point in points {
         report.vouched_sequence = report.vouched_sequence.max(point.sequence);
         report.problems.extend(reader.check_point(point).err());
@@ -243,7 +245,7 @@ pub fn verify_with(
 }
 
 /// Determines the vouched sequence and the bytes after the journal's end.
-fn judge_end(reader: &JournalReader, environment: &Environment, report: &mut VerifyReport) {
+fn evaluate_end(reader: &JournalReader, environment: &JournalEnvironment, report: &mut VerifyReport) {
     report.vouched_sequence = report.info.good_mark.1;
     if reader.is_same_boot() {
         // Frames after the journaled mark were never promised.
@@ -252,7 +254,7 @@ fn judge_end(reader: &JournalReader, environment: &Environment, report: &mut Ver
     }
     match evaluate(reader.survey(), environment, RecoveryCheck::Tail) {
         Ok(evaluation) => {
-            report.intact_beyond = evaluation.tail.map_or(0, |tail| tail.frames + tail.records);
+            report.intact_after_end = evaluation.tail.map_or(0, |tail| tail.frames + tail.records);
         }
         // The segments have been read one by one, so most errors are known already.
         Err(error) if report.problems.is_empty() => report.problems.push(error),
@@ -263,14 +265,14 @@ fn judge_end(reader: &JournalReader, environment: &Environment, report: &mut Ver
 /// Reads one segment, up to the first sequence of `next`; missing frames before that are a gap.
 fn verify_segment(
     reader: &JournalReader,
-    found: &Found,
-    next: Option<&Found>,
+    found: &SurveyedSegment,
+    next: Option<&SurveyedSegment>,
     (report, seen): (&mut VerifyReport, &mut dyn FnMut(&Frame<'_>)),
 ) -> Result<Option<ReplayStop>, JournalError> {
     let mut replay = reader.replay_segment(found)?;
     let mut last_ns = 0;
     let checked = check_segment(&mut replay, next.map(|next| next.first_sequence), (report, seen), &mut last_ns);
-    let passed = replay.passed();
+    let passed = replay.skipped();
     report.records += passed.count;
     report.record_bytes += passed.bytes;
     if let Some((first_sequence, position)) = passed.checkpoint {
@@ -295,7 +297,12 @@ fn verify_segment(
 }
 
 /// Checks a segment's header, and that of the next, against its last frame's time stamp.
-fn check_times(found: &Found, next: Option<&Found>, sequence: u64, last_ns: u64) -> Result<(), JournalError> {
+fn check_times(
+    found: &SurveyedSegment,
+    next: Option<&SurveyedSegment>,
+    sequence: u64,
+    last_ns: u64,
+) -> Result<(), JournalError> {
     if ![0, last_ns].contains(&found.times_ns.1) && last_ns != 0 && next.is_some() {
         let reason = format!("the last frame is of {last_ns} ns, the times mark says {} ns", found.times_ns.1);
         let (segment, position) = (found.path.clone(), d::TIMES_MARK_OFFSET as u64);
@@ -336,7 +343,7 @@ fn check_segment(
         }
     }
     if until == Some(replay.next_sequence()) {
-        replay.check_records_behind()?;
+        replay.check_records_after()?;
     }
     Ok(())
 }
@@ -352,16 +359,16 @@ fn info_of(reader: &JournalReader) -> Result<JournalInfo, JournalError> {
         frame_length_max: segments.last().map_or(0, |found| found.header.frame_length_max),
         segments: segments.iter().map(segment_info).collect(),
         leftovers: reader.survey().leftovers.clone(),
-        cuts: reader
+        removed_tail_files: reader
             .survey()
-            .cuts
+            .removed_tail_files
             .iter()
             .map(|path| (path.clone(), bytes_on_device(std::slice::from_ref(path))))
             .collect(),
     })
 }
 
-fn segment_info(found: &Found) -> SegmentInfo {
+fn segment_info(found: &SurveyedSegment) -> SegmentInfo {
     let end = found.journaled_position().unwrap_or(0);
     SegmentInfo {
         path: found.path.clone(),
@@ -377,10 +384,10 @@ fn segment_info(found: &Found) -> SegmentInfo {
         },
         length_bytes: found.header.segment_length,
         used_bytes: end.saturating_sub(found.header.frames_offset),
-        holds_records: found.segment_records != SegmentRecords::Nothing,
+        has_records: found.segment_records != SegmentRecords::Empty,
         checkpoint_position: match found.segment_records {
             SegmentRecords::Checkpoint { position, .. } => Some(position),
-            SegmentRecords::Nothing | SegmentRecords::Records => None,
+            SegmentRecords::Empty | SegmentRecords::Records => None,
         },
         is_sealed: found.is_sealed(),
         opened_ns: found.opened_ns,
@@ -405,7 +412,7 @@ impl std::fmt::Display for SegmentInfo {
         f.write_str(if self.is_sealed { ", sealed" } else { ", open" })?;
         match self.checkpoint_position {
             Some(position) => write!(f, ", records, newest checkpoint at byte {position}")?,
-            None if self.holds_records => f.write_str(", records without a checkpoint")?,
+            None if self.has_records => f.write_str(", records without a checkpoint")?,
             None => {}
         }
         if let Some(place) = &self.archived {
@@ -423,6 +430,6 @@ pub fn holds_journal(directory: &Path) -> bool {
     let Ok(listing) = std::fs::read_dir(directory) else { return false };
     listing.flatten().any(|entry| {
         let name = entry.file_name();
-        matches!(name.to_str().and_then(d::meaning_of_name), Some(d::NameMeaning::Segment(_)))
+        matches!(name.to_str().and_then(d::parse_file_name), Some(d::ParsedFileName::Segment(_)))
     })
 }

@@ -12,13 +12,13 @@ use gapless_agent::fault;
 use gapless_wire::{HEADER_LENGTH, MESSAGE_ALIGNMENT};
 
 use crate::descriptor::{INDEX_STRIDE, JOURNALED_MARK_OFFSET};
-use crate::disk::DiskWork;
+use crate::disk::DiskOperation;
 use crate::error::JournalError;
 use crate::index;
 use crate::mark::MarkWriter;
 use crate::options::{Flush, JournalOptions};
 use crate::records::SegmentRecords;
-use crate::recovery::{self, Recovered};
+use crate::recovery::{self, AppendPosition};
 use crate::recovery_report::RecoveryReport;
 use crate::scan::{first_sequence_of, split_batch};
 use crate::segment::Segment;
@@ -79,7 +79,7 @@ pub struct Journal {
     pub(crate) records_appended: u64,
     pub(crate) records_journaled: u64,
     /// A record follows the last frame; after opening, one may.
-    pub(crate) has_record_behind_last: bool,
+    pub(crate) has_record_after_last: bool,
     /// Buffer for framing records.
     pub(crate) record: Vec<u8>,
 }
@@ -94,7 +94,7 @@ impl Journal {
     pub fn open(options: JournalOptions) -> Result<(Self, RecoveryReport), JournalError> {
         let options = options.validate()?;
         let (recovered, report) = recovery::open(options)?;
-        let Recovered { shared, active, position, last_sequence } = recovered;
+        let AppendPosition { shared, active, position, last_sequence } = recovered;
         let buffer = (shared.options.flush == Flush::Write)
             .then(|| WriteBuffer::new(shared.options.write_buffer_bytes, position as u64));
         let mut journal = Self {
@@ -114,18 +114,18 @@ impl Journal {
             next: None,
             segments_begun: u64::from(report.is_new),
             active_first_sequence: 0,
-            segment_records: SegmentRecords::Nothing,
-            published_records: SegmentRecords::Nothing,
+            segment_records: SegmentRecords::Empty,
+            published_records: SegmentRecords::Empty,
             records_appended: 0,
             records_journaled: 0,
-            has_record_behind_last: false,
+            has_record_after_last: false,
             record: Vec::new(),
         };
-        journal.stand_at(position);
+        journal.move_to(position);
         // Relaxed: there are no other handles yet.
         let left_records = journal.shared.journaled_records.load(Ordering::Relaxed);
         (journal.records_appended, journal.records_journaled) = (left_records, left_records);
-        journal.has_record_behind_last = journal.may_hold_record_behind_last();
+        journal.has_record_after_last = journal.may_have_record_after_last();
         Ok((journal, report))
     }
 
@@ -160,7 +160,7 @@ impl Journal {
             self.append_across(frames, first_sequence, last_sequence)?;
         }
         self.last_sequence = last_sequence;
-        self.has_record_behind_last = false;
+        self.has_record_after_last = false;
         fault::crash_point("after_journal_copy");
         Ok(())
     }
@@ -285,7 +285,7 @@ impl Journal {
     }
 
     /// Moves to `position` of the active segment, described by the newest entry.
-    pub(crate) fn stand_at(&mut self, position: usize) {
+    pub(crate) fn move_to(&mut self, position: usize) {
         let frames_offset = self.active.header.frames_offset as usize;
         if let Some(entry) = self.shared.segment_list().entries.back() {
             self.active_first_sequence = entry.first_sequence;
@@ -353,7 +353,7 @@ impl Journal {
         match &mut self.buffer {
             None => Ok(()),
             Some(buffer) => {
-                let asked = self.shared.options.environment.ask(DiskWork::Write);
+                let asked = self.shared.options.environment.check_disk(DiskOperation::Write);
                 asked.and_then(|()| buffer.flush(&self.active.file)).map_err(|error| self.fail("write", error))
             }
         }

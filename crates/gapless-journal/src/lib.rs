@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`history_check`] | check that a journal and a file next to it come from one history |
 //! | [`inspect`] | [`inspect::info`] and [`inspect::verify`] |
-//! | [`restore`] | [`Restore`]: starts a new incarnation from a restored copy |
+//! | [`restore`] | [`JournalRestore`]: starts a new incarnation from a restored copy |
 //! | [`archiving`] | [`archive`]: moves the oldest segments to an archive, where they stay readable |
 //! | `unlinked` | [`UnlinkedSegment`]: frames in an unnamed file, which ends with its process |
 //! | `test_frames` | frames for tests |
@@ -18,14 +18,14 @@
 //! | `recovery` | opens a journal: creates the first segment, or recovers the directory (decision 7) |
 //! | [`recovery_report`] | [`RecoveryReport`]: findings of an opening, and removed bytes |
 //! | [`reader`], [`replay`] | [`JournalReader`] and [`Replay`], without the lock |
-//! | `cut_files` | keeps the bytes that recovery removes under another name |
+//! | `removed_tail_files` | keeps the bytes that recovery removes under another name |
 //! | `evaluation` | decides which bytes of the segments belong to the journal (decision 7) |
 //! | `frame_batch` | consecutive checked frames, returned by a replay |
 //! | `segment_maintenance` | work of the helper thread on segments, step by step |
 //! | `file_watch` | ends a journal whose files are lost |
 //! | `shared_journal` | state shared by the writer and its helper threads |
 //! | `directory` | the lock, and the survey of the segments |
-//! | [`records`] | [`Record`]: consensus records among the frames |
+//! | [`records`] | [`ConsensusRecord`]: consensus records among the frames |
 //! | `unpacking` | unpacks a compressed segment of an archive while it is read |
 //! | `archived` | stub of an archived segment |
 //! | `compressed` | a segment compressed by LZ4 |
@@ -59,7 +59,6 @@ mod archived;
 pub mod archiving;
 mod boot;
 mod compressed;
-mod cut_files;
 mod deletion;
 pub mod descriptor;
 mod directory;
@@ -85,6 +84,7 @@ mod record_writer;
 pub mod records;
 mod recovery;
 pub mod recovery_report;
+mod removed_tail_files;
 pub mod replay;
 pub mod restore;
 mod retention;
@@ -104,24 +104,24 @@ mod unpacking;
 mod wake;
 mod write_buffer;
 
-pub use archived::ArchiveForm;
+pub use archived::ArchiveFormat;
 pub use archiving::{ArchiveOptions, ArchiveReport, ArchivedSegment, archive};
 pub use boot::BootId;
 pub use directory::DirectoryLock;
-pub use disk::{Disk, DiskWork};
+pub use disk::{Disk, DiskOperation};
 pub use durable_file::{FileReplacement, replace_file};
 pub use error::{FileLoss, FrameFault, JournalError, MarkName, PointFault};
 pub use frame_batch::FrameBatch;
-pub use inspect::{JournalInfo, SegmentInfo, Verdict, VerifyReport, info, verify};
+pub use inspect::{JournalInfo, SegmentInfo, VerifyReport, VerifyVerdict, info, verify};
 pub use journal::Journal;
 pub use lock_holder::lock_holder;
-pub use options::{Environment, FilePoint, Flush, JournalOptions, RecoveryCheck, Retention, Zeroing};
+pub use options::{FilePoint, Flush, JournalEnvironment, JournalOptions, RecoveryCheck, Retention, Zeroing};
 pub use own_file::own_file;
 pub use reader::JournalReader;
-pub use records::{Record, Records, ReplayStop};
-pub use recovery_report::{Cut, MendedMark, RecoveryReport};
+pub use records::{ConsensusRecord, ConsensusRecords, ReplayStop};
+pub use recovery_report::{RecoveryReport, RemovedTail, RepairedMark};
 pub use replay::Replay;
-pub use restore::Restore;
+pub use restore::JournalRestore;
 pub use segment_preparer::SegmentPreparer;
 pub use syncer::Syncer;
 pub use unlinked::UnlinkedSegment;

@@ -18,13 +18,13 @@ use crate::descriptor::{MARK_WORDS, PAGE_LENGTH};
 
 /// Shared mapping of the first bytes of a file.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub(crate) struct FileMapping {
     raw: MmapRaw,
     length: usize,
     writable: bool,
 }
 
-impl Mapping {
+impl FileMapping {
     pub(crate) fn read_write(file: &File, length: usize) -> io::Result<Self> {
         Ok(Self { raw: MmapOptions::new().len(length).map_raw(file)?, length, writable: true })
     }

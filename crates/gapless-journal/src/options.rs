@@ -1,6 +1,6 @@
 //! [`JournalOptions`]: the options of a journal with their defaults, validated once.
 
-use crate::DiskWork;
+use crate::DiskOperation;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ pub enum RecoveryCheck {
 
 /// Environment of a journal, replaceable by tests and simulations.
 #[derive(Clone, Debug)]
-pub struct Environment {
+pub struct JournalEnvironment {
     /// Boot of the machine; `None` if unknown, which counts as another boot.
     pub boot_id: Option<BootId>,
     /// Wall clock, ns since the epoch. Read when a segment is opened, and for retention by age.
@@ -88,18 +88,18 @@ pub struct Environment {
     pub disk: Option<Arc<dyn Disk>>,
 }
 
-impl Environment {
+impl JournalEnvironment {
     /// Asks the disk for permission.
     ///
     /// # Errors
     /// Error to return instead of doing the work.
     #[inline]
-    pub fn ask(&self, work: DiskWork) -> io::Result<()> {
-        self.disk.as_ref().map_or(Ok(()), |disk| disk.ask(work))
+    pub fn check_disk(&self, operation: DiskOperation) -> io::Result<()> {
+        self.disk.as_ref().map_or(Ok(()), |disk| disk.check(operation))
     }
 }
 
-impl Default for Environment {
+impl Default for JournalEnvironment {
     fn default() -> Self {
         Self { boot_id: BootId::of_this_machine(), epoch_ns: system_epoch_ns, disk: None }
     }
@@ -148,7 +148,7 @@ pub struct JournalOptions {
     /// Points recorded by files next to the journal. A journal of another history is refused without a change. Default
     /// none.
     pub points: Vec<FilePoint>,
-    pub environment: Environment,
+    pub environment: JournalEnvironment,
 }
 
 impl JournalOptions {
@@ -171,7 +171,7 @@ impl JournalOptions {
             check: RecoveryCheck::Tail,
             first_sequence: 1,
             points: Vec::new(),
-            environment: Environment::default(),
+            environment: JournalEnvironment::default(),
         }
     }
 

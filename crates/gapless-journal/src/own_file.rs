@@ -29,7 +29,7 @@ pub fn own_file(path: &Path) -> io::Result<()> {
     let copied = || {
         let mut copy = FileReplacement::begin(path, path.with_file_name(name), 0o600)?;
         copy.copy_from(&shared)?;
-        copy.give(&found)?;
+        copy.copy_owner(&found)?;
         copy.set_permissions(found.permissions())?;
         copy.sync()?;
         copy.put_in_place().map(drop)

@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::directory::{Found, Survey, survey};
+use crate::directory::{Survey, SurveyedSegment, survey};
 use crate::error::{JournalError, MarkName};
 use crate::evaluation::evaluate;
-use crate::options::{Environment, RecoveryCheck};
-use crate::records::{Record, Records, SegmentRecords};
+use crate::options::{JournalEnvironment, RecoveryCheck};
+use crate::records::{ConsensusRecord, ConsensusRecords, SegmentRecords};
 use crate::replay::Replay;
 
 /// Attempts when segments seem to be missing: a live writer may have changed the directory between the read of the
@@ -21,7 +21,7 @@ const COMPLETE_ATTEMPTS_MAX: usize = 10;
 #[derive(Clone, Debug)]
 pub struct JournalReader {
     directory: PathBuf,
-    environment: Environment,
+    environment: JournalEnvironment,
     survey: Survey,
 }
 
@@ -32,14 +32,14 @@ impl JournalReader {
     /// [`JournalError::NoJournal`] if the directory is missing or has no segment, and errors in the headers of its
     /// segments.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        Self::open_in(directory, Environment::default())
+        Self::open_in(directory, JournalEnvironment::default())
     }
 
     /// Like [`JournalReader::open`], in the environment of another machine.
     ///
     /// # Errors
     /// As [`JournalReader::open`].
-    pub fn open_in(directory: impl Into<PathBuf>, environment: Environment) -> Result<Self, JournalError> {
+    pub fn open_in(directory: impl Into<PathBuf>, environment: JournalEnvironment) -> Result<Self, JournalError> {
         let directory = directory.into();
         if directory.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
             return Err(JournalError::NoJournal { directory });
@@ -58,14 +58,14 @@ impl JournalReader {
     /// # Errors
     /// As [`JournalReader::open`]; the missing segments, and the file that names them.
     pub fn open_complete(directory: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        let (reader, complete) = Self::open_and_compare(directory, Environment::default())?;
+        let (reader, complete) = Self::open_and_compare(directory, JournalEnvironment::default())?;
         complete.map(|()| reader)
     }
 
     /// Opens the journal, and checks that it has all segments named by its history.
     pub(crate) fn open_and_compare(
         directory: impl Into<PathBuf>,
-        environment: Environment,
+        environment: JournalEnvironment,
     ) -> Result<(Self, Result<(), JournalError>), JournalError> {
         let directory = directory.into();
         let mut attempt = 1;
@@ -81,7 +81,7 @@ impl JournalReader {
     }
 
     /// Creates a reader from a survey with at least one segment.
-    pub(crate) fn of(directory: &Path, environment: &Environment, survey: &Survey) -> Self {
+    pub(crate) fn of(directory: &Path, environment: &JournalEnvironment, survey: &Survey) -> Self {
         Self { directory: directory.to_owned(), environment: environment.clone(), survey: survey.clone() }
     }
 
@@ -197,19 +197,19 @@ impl JournalReader {
     ///
     /// # Errors
     /// As [`Replay::next_frame`]: damage in a record, or in a frame after the first, that a good mark covers.
-    pub fn records(&self) -> Result<Records, JournalError> {
+    pub fn records(&self) -> Result<ConsensusRecords, JournalError> {
         let is_same_boot = self.is_same_boot();
         let good = crate::evaluation::good_mark(&self.survey, self.newest(), is_same_boot)?;
         // On another boot, a checkpoint without a mark that vouches for it may lie after the journal's end.
-        let is_good = |found: &&Found| match found.segment_records {
-            SegmentRecords::Checkpoint { position, behind_sequence } => {
-                is_same_boot || behind_sequence < good.sequence || position < good.must_reach(found)
+        let is_good = |found: &&SurveyedSegment| match found.segment_records {
+            SegmentRecords::Checkpoint { position, after_sequence } => {
+                is_same_boot || after_sequence < good.sequence || position < good.vouched_end(found)
             }
-            SegmentRecords::Nothing | SegmentRecords::Records => false,
+            SegmentRecords::Empty | SegmentRecords::Records => false,
         };
         for found in self.survey.segments.iter().rev().filter(is_good) {
             let mut replay = self.replay_segment(found)?;
-            if replay.stand_at_checkpoint()? {
+            if replay.seek_to_checkpoint()? {
                 return replay.into_records();
             }
         }
@@ -223,8 +223,8 @@ impl JournalReader {
     /// A segment cannot be opened.
     pub fn newest_checkpoint(
         &self,
-        mut is_wanted: impl FnMut(&Record) -> bool,
-    ) -> Result<Option<Record>, JournalError> {
+        mut is_wanted: impl FnMut(&ConsensusRecord) -> bool,
+    ) -> Result<Option<ConsensusRecord>, JournalError> {
         for found in self
             .survey
             .segments
@@ -245,11 +245,11 @@ impl JournalReader {
     }
 
     /// Replays from the first byte of a segment on, with records.
-    pub(crate) fn replay_segment(&self, found: &Found) -> Result<Replay, JournalError> {
+    pub(crate) fn replay_segment(&self, found: &SurveyedSegment) -> Result<Replay, JournalError> {
         Replay::begin_segment(&self.directory, self.environment.clone(), &self.survey, found.first_sequence)
     }
 
-    pub(crate) fn segments(&self) -> &[Found] {
+    pub(crate) fn segments(&self) -> &[SurveyedSegment] {
         &self.survey.segments
     }
 
@@ -261,11 +261,11 @@ impl JournalReader {
         &self.newest().path
     }
 
-    fn oldest(&self) -> &Found {
+    fn oldest(&self) -> &SurveyedSegment {
         self.survey.segments.first().expect("open refuses a directory without segments")
     }
 
-    fn newest(&self) -> &Found {
+    fn newest(&self) -> &SurveyedSegment {
         self.survey.segments.last().expect("open refuses a directory without segments")
     }
 }

@@ -73,17 +73,17 @@ impl Journal {
         }
         let mut writer = FrameWriter::new(&mut bytes);
         writer.payload_mut()[..payload.len()].copy_from_slice(payload);
-        let behind_sequence = self.last_sequence;
+        let after_sequence = self.last_sequence;
         let header =
-            FrameHeader { kind: Kind::Consensus, flags, session_seq: behind_sequence, ..FrameHeader::default() };
+            FrameHeader { kind: Kind::Consensus, flags, session_seq: after_sequence, ..FrameHeader::default() };
         writer.finish(&header, payload.len());
         let position = self.position as u64;
         let put = self.put(&bytes[..aligned_length(length)], None);
         self.record = bytes;
         put?;
-        self.segment_records = self.segment_records.with(flags & CHECKPOINT_FLAG != 0, position, behind_sequence);
+        self.segment_records = self.segment_records.with(flags & CHECKPOINT_FLAG != 0, position, after_sequence);
         self.records_appended += 1;
-        self.has_record_behind_last = true;
+        self.has_record_after_last = true;
         Ok(())
     }
 
@@ -142,12 +142,12 @@ impl Journal {
     }
 
     /// Tells whether a record may follow the last frame, according to the segments' records.
-    pub(crate) fn may_hold_record_behind_last(&self) -> bool {
+    pub(crate) fn may_have_record_after_last(&self) -> bool {
         let list = self.shared.segment_list();
         let newest = list.entries.iter().rev();
         // The newest segment that begins at or before the last frame has that frame.
         let last_with_frame = list.entries.iter().rposition(|entry| entry.first_sequence <= self.last_sequence);
         let looked_at = list.entries.len() - last_with_frame.unwrap_or(0);
-        newest.take(looked_at).any(|entry| entry.segment_records != SegmentRecords::Nothing)
+        newest.take(looked_at).any(|entry| entry.segment_records != SegmentRecords::Empty)
     }
 }

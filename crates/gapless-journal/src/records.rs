@@ -11,14 +11,14 @@ use gapless_wire::descriptor::CHECKPOINT_FLAG;
 use std::path::PathBuf;
 
 use crate::descriptor::RECORDS_MARK_OFFSET;
-use crate::mapping::Mapping;
+use crate::mapping::FileMapping;
 use crate::mark;
 
 /// A consensus record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct ConsensusRecord {
     /// Sequence of the last frame before it; one before the journal's first if no frame precedes it.
-    pub behind_sequence: u64,
+    pub after_sequence: u64,
     /// Set if it has the whole state of consensus, so that earlier records are not needed.
     pub is_checkpoint: bool,
     /// Payload given to [`crate::Journal::append_record`].
@@ -27,13 +27,13 @@ pub struct Record {
 
 /// Records of a journal, oldest first. Created by [`crate::JournalReader::records`].
 #[derive(Debug)]
-pub struct Records {
-    records: std::vec::IntoIter<Record>,
+pub struct ConsensusRecords {
+    records: std::vec::IntoIter<ConsensusRecord>,
     stop: Option<ReplayStop>,
 }
 
-impl Records {
-    pub(crate) fn new(records: Vec<Record>, stop: Option<ReplayStop>) -> Self {
+impl ConsensusRecords {
+    pub(crate) fn new(records: Vec<ConsensusRecord>, stop: Option<ReplayStop>) -> Self {
         Self { records: records.into_iter(), stop }
     }
 
@@ -44,10 +44,10 @@ impl Records {
     }
 }
 
-impl Iterator for Records {
-    type Item = Record;
+impl Iterator for ConsensusRecords {
+    type Item = ConsensusRecord;
 
-    fn next(&mut self) -> Option<Record> {
+    fn next(&mut self) -> Option<ConsensusRecord> {
         self.records.next()
     }
 
@@ -56,7 +56,7 @@ impl Iterator for Records {
     }
 }
 
-impl ExactSizeIterator for Records {}
+impl ExactSizeIterator for ConsensusRecords {}
 
 pub(crate) fn is_checkpoint(record: &Frame<'_>) -> bool {
     record.flags() & CHECKPOINT_FLAG != 0
@@ -66,41 +66,41 @@ pub(crate) fn is_checkpoint(record: &Frame<'_>) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SegmentRecords {
     #[default]
-    Nothing,
+    Empty,
     /// Records without a checkpoint.
     Records,
-    /// Records; the newest checkpoint is at `position`, after frame `behind_sequence`.
-    Checkpoint { position: u64, behind_sequence: u64 },
+    /// Records; the newest checkpoint is at `position`, after frame `after_sequence`.
+    Checkpoint { position: u64, after_sequence: u64 },
 }
 
 impl SegmentRecords {
     /// Reads the records mark. It is only a hint if the segment may be damaged: a damaged mark reads like one that was
     /// never written.
-    pub(crate) fn read(mapping: &Mapping) -> Self {
+    pub(crate) fn read(mapping: &FileMapping) -> Self {
         match mark::read(mapping.mark(RECORDS_MARK_OFFSET)) {
-            None => Self::Nothing,
+            None => Self::Empty,
             Some(mark) if mark.first == 0 => {
                 // Written by a truncation, see `SegmentRecords::to_words`.
-                if mark.second == 0 { Self::Records } else { Self::Nothing }
+                if mark.second == 0 { Self::Records } else { Self::Empty }
             }
-            Some(mark) => Self::Checkpoint { position: mark.first, behind_sequence: mark.second },
+            Some(mark) => Self::Checkpoint { position: mark.first, after_sequence: mark.second },
         }
     }
 
     /// Returns the two values of the records mark.
     pub(crate) fn to_words(self) -> (u64, u64) {
         match self {
-            Self::Nothing => (0, 1),
+            Self::Empty => (0, 1),
             Self::Records => (0, 0),
-            Self::Checkpoint { position, behind_sequence } => (position, behind_sequence),
+            Self::Checkpoint { position, after_sequence } => (position, after_sequence),
         }
     }
 
     /// Adds a record at `position`.
-    pub(crate) fn with(self, is_checkpoint: bool, position: u64, behind_sequence: u64) -> Self {
+    pub(crate) fn with(self, is_checkpoint: bool, position: u64, after_sequence: u64) -> Self {
         match (is_checkpoint, self) {
-            (true, _) => Self::Checkpoint { position, behind_sequence },
-            (false, Self::Nothing) => Self::Records,
+            (true, _) => Self::Checkpoint { position, after_sequence },
+            (false, Self::Empty) => Self::Records,
             (false, segment_records) => segment_records,
         }
     }
@@ -108,7 +108,7 @@ impl SegmentRecords {
 
 /// Records that a replay has skipped.
 #[derive(Debug, Default)]
-pub(crate) struct Passed {
+pub(crate) struct SkippedRecords {
     pub(crate) count: u64,
     /// Their length with padding, bytes.
     pub(crate) bytes: u64,
@@ -117,13 +117,13 @@ pub(crate) struct Passed {
     /// Segment and position of the last record. A replay that has met no frame after records meets them again.
     last: Option<(u64, usize)>,
     /// Records from the newest checkpoint on.
-    pub(crate) collected: Option<Vec<Record>>,
+    pub(crate) collected: Option<Vec<ConsensusRecord>>,
 }
 
-impl Passed {
+impl SkippedRecords {
     /// Adds a checked record at `position` of the segment that begins with `segment`.
     #[cold]
-    pub(crate) fn note(&mut self, segment: u64, position: usize, record: &Frame<'_>) {
+    pub(crate) fn add(&mut self, segment: u64, position: usize, record: &Frame<'_>) {
         if self.last.is_some_and(|last| last >= (segment, position)) {
             return;
         }
@@ -138,8 +138,8 @@ impl Passed {
             if is_checkpoint {
                 collected.clear();
             }
-            let (behind_sequence, payload) = (record.session_seq(), record.payload().to_vec());
-            collected.push(Record { behind_sequence, is_checkpoint, payload });
+            let (after_sequence, payload) = (record.session_seq(), record.payload().to_vec());
+            collected.push(ConsensusRecord { after_sequence, is_checkpoint, payload });
         }
     }
 }

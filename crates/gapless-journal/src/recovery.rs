@@ -15,32 +15,32 @@ use std::sync::atomic::Ordering;
 use gapless_agent::fault;
 
 use crate::boot::BootId;
-use crate::cut_files::{bytes_on_device, copy_tail, take_out};
-use crate::directory::{DirectoryLock, Found, Survey, survey};
-use crate::disk::{DiskWork, sync_directory};
+use crate::directory::{DirectoryLock, Survey, SurveyedSegment, survey};
+use crate::disk::{DiskOperation, sync_directory};
 use crate::error::{JournalError, MarkName, PointFault};
-use crate::evaluation::{Evaluation, Kept, Tail, evaluate};
-use crate::history::{History, HistoryFile};
+use crate::evaluation::{Evaluation, InvalidTail, ValidSegment, evaluate};
+use crate::history::{HistoryFile, JournalHistory};
 use crate::options::{Flush, JournalOptions};
 use crate::own_file::open_to_write;
 use crate::reader::JournalReader;
 use crate::records::SegmentRecords;
-use crate::recovery_report::{Cut, MendedMark, RecoveryReport};
-use crate::segment::{FIRST_NUMBER, Preparation, Segment, allocate, write_zeros};
-use crate::segment_times::note_last;
-use crate::shared_journal::{Entry, Rolled, SegmentList, SharedJournal};
+use crate::recovery_report::{RecoveryReport, RemovedTail, RepairedMark};
+use crate::removed_tail_files::{bytes_on_device, copy_tail, set_segment_aside};
+use crate::segment::{FIRST_NUMBER, Segment, SegmentPreparation, allocate, write_zeros};
+use crate::segment_times::write_last_time;
+use crate::shared_journal::{RolledSegment, SegmentEntry, SegmentList, SharedJournal};
 use crate::{descriptor as d, index};
 
 /// End of the journal, from which a writer continues.
 #[derive(Debug)]
-pub(crate) struct Recovered {
+pub(crate) struct AppendPosition {
     pub(crate) shared: Arc<SharedJournal>,
     pub(crate) active: Arc<Segment>,
     pub(crate) position: usize,
     pub(crate) last_sequence: u64,
 }
 
-pub(crate) fn open(options: JournalOptions) -> Result<(Recovered, RecoveryReport), JournalError> {
+pub(crate) fn open(options: JournalOptions) -> Result<(AppendPosition, RecoveryReport), JournalError> {
     let directory = &options.directory;
     private_folder::create(directory).map_err(|error| JournalError::io("create", directory, error))?;
     let lock = DirectoryLock::take(directory)?;
@@ -60,7 +60,7 @@ fn create(
     options: JournalOptions,
     lock: DirectoryLock,
     survey: Survey,
-) -> Result<(Recovered, RecoveryReport), JournalError> {
+) -> Result<(AppendPosition, RecoveryReport), JournalError> {
     let removed = remove_all(survey.leftovers)?;
     let incarnation = draw_incarnation(&options.directory)?;
     let first_sequence = options.first_sequence;
@@ -72,14 +72,15 @@ fn create(
         frames_offset: d::frames_offset(options.first_segment_length_bytes),
         frame_length_max: options.frame_length_max as u32,
     };
-    let mut preparation = Preparation::begin(&options, header)?;
+    let mut preparation = SegmentPreparation::begin(&options, header)?;
     while !preparation.step()? {}
     let segment = preparation.finish(options.flush, options.environment.boot_id)?;
     let opened_ns = (options.environment.epoch_ns)();
     segment.open_for(first_sequence, opened_ns);
     give_final_name(&options, &segment, first_sequence)?;
     let stream_id = options.stream_id;
-    let history = History { stream_id, incarnation, replaced: 0, first_sequence, newest_sequence: first_sequence };
+    let history =
+        JournalHistory { stream_id, incarnation, replaced: 0, first_sequence, newest_sequence: first_sequence };
     let history = HistoryFile::create(&options.directory, history)?;
     let report = RecoveryReport {
         is_new: true,
@@ -89,15 +90,19 @@ fn create(
         last_sequence: first_sequence - 1,
         segments: 1,
         frames_scanned: 0,
-        cut: None,
+        removed_tail: None,
         is_rewritten: false,
-        mended_marks: Vec::new(),
+        repaired_marks: Vec::new(),
         removed,
-        kept_cuts: survey.cuts,
+        removed_tail_files: survey.removed_tail_files,
     };
     let active = Arc::new(segment);
-    let entry =
-        Entry { first_sequence, opened_ns, length: header.segment_length, segment_records: SegmentRecords::Nothing };
+    let entry = SegmentEntry {
+        first_sequence,
+        opened_ns,
+        length: header.segment_length,
+        segment_records: SegmentRecords::Empty,
+    };
     let list = SegmentList {
         entries: VecDeque::from([entry]),
         active: active.clone(),
@@ -111,19 +116,19 @@ fn create(
         incarnation,
         (last_sequence, last_sequence),
         list,
-        bytes_on_device(&report.kept_cuts),
+        bytes_on_device(&report.removed_tail_files),
         (FIRST_NUMBER + 1, history),
         lock,
     );
     let position = header.frames_offset as usize;
-    Ok((Recovered { shared: Arc::new(shared), active, position, last_sequence }, report))
+    Ok((AppendPosition { shared: Arc::new(shared), active, position, last_sequence }, report))
 }
 
 fn recover(
     options: JournalOptions,
     lock: DirectoryLock,
     survey: Survey,
-) -> Result<(Recovered, RecoveryReport), JournalError> {
+) -> Result<(AppendPosition, RecoveryReport), JournalError> {
     let evaluation = evaluate(&survey, &options.environment, options.check)?;
     let synced_sequence = survey.synced_sequence();
     check_points(&options, &survey, &evaluation)?;
@@ -136,22 +141,22 @@ fn recover(
     let mut synced_sequence = synced_sequence.min(last_sequence);
 
     let mut history = open_history(&options, incarnation, &kept)?;
-    let mended_marks = note_damaged_slots(&survey);
+    let repaired_marks = find_damaged_slots(&survey);
     let removed = remove_all(survey.leftovers)?;
-    let mut kept_cuts = survey.cuts;
+    let mut removed_tail_files = survey.removed_tail_files;
     let mut cuts = Vec::new();
     // Newest first, so that an interruption leaves no gap.
     for found in dropped.iter().rev() {
-        cuts.push(take_out(&options.directory, &found.path, found.first_sequence)?);
+        cuts.push(set_segment_aside(&options.directory, &found.path, found.first_sequence)?);
     }
     let (active, position, kept_tail) = restore_active(&options, newest, tail.as_ref())?;
     cuts.extend(kept_tail);
     cuts.reverse();
-    kept_cuts.extend(cuts.iter().cloned());
+    removed_tail_files.extend(cuts.iter().cloned());
 
-    let cut = tail.as_ref().map(|tail| Cut {
+    let cut = tail.as_ref().map(|tail| RemovedTail {
         segment: newest.found.path.clone(),
-        kept: cuts,
+        files: cuts,
         position: newest.position as u64,
         sequence: last_sequence + 1,
         reason: tail.reason,
@@ -166,24 +171,24 @@ fn recover(
     let mut rolled = restore_older(&options, &kept, synced_sequence)?;
     if is_rewritten || !is_same_boot {
         let newest_frames = (active.file.clone(), newest.found.first_sequence, position as u64);
-        put_on_device(&options, &rolled, newest_frames, is_rewritten)?;
+        sync_segments(&options, &rolled, newest_frames, is_rewritten)?;
         rolled.clear();
         synced_sequence = last_sequence;
     }
-    let holds_records = kept.iter().any(|kept| kept.segment_records != SegmentRecords::Nothing);
+    let has_records = kept.iter().any(|kept| kept.segment_records != SegmentRecords::Empty);
     let is_all_synced = is_rewritten || !is_same_boot;
     let synced_position = match newest.found.synced {
-        _ if is_all_synced && holds_records => position as u64,
+        _ if is_all_synced && has_records => position as u64,
         Some(mark) if !is_all_synced => mark.second.min(position as u64),
         _ => 0,
     };
     let before_ns = last_ns(&options.directory, kept.iter().rev().nth(1))?;
-    note_times(&active, newest, (before_ns, 0));
+    write_times_mark(&active, newest, (before_ns, 0));
     if !newest.found.has_final_name {
         give_final_name(&options, &active, newest.found.first_sequence)?;
     }
     let newest_sequence = newest.found.first_sequence;
-    history.set(History { newest_sequence, ..history.history() }, &options.environment)?;
+    history.set(JournalHistory { newest_sequence, ..history.history() }, &options.environment)?;
     for kept in kept.iter().filter(|kept| kept.found.sync_failed) {
         clear_failed_mark(&options, &kept.found)?;
     }
@@ -202,13 +207,13 @@ fn recover(
         last_sequence,
         segments: kept.len(),
         frames_scanned,
-        cut,
+        removed_tail: cut,
         is_rewritten,
-        mended_marks,
+        repaired_marks,
         removed,
-        kept_cuts,
+        removed_tail_files,
     };
-    let entries = kept.iter().map(|kept| Entry {
+    let entries = kept.iter().map(|kept| SegmentEntry {
         first_sequence: kept.found.first_sequence,
         opened_ns: kept.found.opened_ns,
         length: kept.found.header.segment_length,
@@ -222,23 +227,31 @@ fn recover(
         rolled,
         unnamed: VecDeque::new(),
     };
-    let (cut_bytes, next) = (bytes_on_device(&report.kept_cuts), (next_number, history));
-    let shared =
-        SharedJournal::new(options, incarnation, (last_sequence, synced_sequence), list, cut_bytes, next, lock);
-    if holds_records && !is_all_synced {
+    let (removed_tail_bytes, next) = (bytes_on_device(&report.removed_tail_files), (next_number, history));
+    let shared = SharedJournal::new(
+        options,
+        incarnation,
+        (last_sequence, synced_sequence),
+        list,
+        removed_tail_bytes,
+        next,
+        lock,
+    );
+    if has_records && !is_all_synced {
         // Relaxed: there are no other handles yet.
         shared.journaled_records.store(1, Ordering::Relaxed);
     }
-    Ok((Recovered { shared: Arc::new(shared), active, position, last_sequence }, report))
+    Ok((AppendPosition { shared: Arc::new(shared), active, position, last_sequence }, report))
 }
 
 /// Lists the local segments with a damaged slot of the journaled mark.
-fn note_damaged_slots(survey: &Survey) -> Vec<MendedMark> {
-    let is_here = |found: &&Found| found.archived.is_none();
-    let damaged =
-        |found: &Found| Some(MendedMark { segment: found.path.clone(), position: found.damaged_slot_position? });
+fn find_damaged_slots(survey: &Survey) -> Vec<RepairedMark> {
+    let is_here = |found: &&SurveyedSegment| found.archived.is_none();
+    let damaged = |found: &SurveyedSegment| {
+        Some(RepairedMark { segment: found.path.clone(), position: found.damaged_slot_position? })
+    };
     let damaged: Vec<_> = survey.segments.iter().filter(is_here).filter_map(damaged).collect();
-    for MendedMark { segment, position } in &damaged {
+    for RepairedMark { segment, position } in &damaged {
         let segment = segment.display();
         tracing::warn!(%segment, position, "one slot of the journaled mark was damaged; the other is believed, and the mark written anew");
     }
@@ -249,20 +262,20 @@ fn note_damaged_slots(survey: &Survey) -> Vec<MendedMark> {
 /// slot.
 fn restore_older(
     options: &JournalOptions,
-    kept: &[Kept],
+    kept: &[ValidSegment],
     synced_sequence: u64,
-) -> Result<VecDeque<Rolled>, JournalError> {
+) -> Result<VecDeque<RolledSegment>, JournalError> {
     let mut rolled = VecDeque::new();
     for (i, segment) in kept[..kept.len() - 1].iter().enumerate() {
         let found = &segment.found;
         let is_scanned = segment.index.is_some();
         let has_unsynced = segment.last_sequence > synced_sequence
-            || segment.last_sequence == synced_sequence && segment.segment_records != SegmentRecords::Nothing;
+            || segment.last_sequence == synced_sequence && segment.segment_records != SegmentRecords::Empty;
         let is_mended = found.damaged_slot_position.is_some() && found.archived.is_none();
         if is_scanned || has_unsynced || is_mended || !found.has_final_name {
             let before_ns = last_ns(&options.directory, i.checked_sub(1).map(|before| &kept[before]))?;
             let restored = restore_sealed(options, segment, before_ns)?;
-            rolled.push_back(Rolled {
+            rolled.push_back(RolledSegment {
                 file: restored.file.clone(),
                 segment: None,
                 first_sequence: found.first_sequence,
@@ -277,20 +290,20 @@ fn restore_older(
 
 /// Syncs the frames of these segments. Rewrites them first if a failed fdatasync may have dropped them from the cache.
 /// `newest`: file, first sequence and end of the active segment.
-fn put_on_device(
+fn sync_segments(
     options: &JournalOptions,
-    rolled: &VecDeque<Rolled>,
+    rolled: &VecDeque<RolledSegment>,
     newest: (Arc<File>, u64, u64),
     is_rewritten: bool,
 ) -> Result<(), JournalError> {
-    let frames_of = |rolled: &Rolled| (rolled.file.clone(), rolled.first_sequence, rolled.end);
+    let frames_of = |rolled: &RolledSegment| (rolled.file.clone(), rolled.first_sequence, rolled.end);
     for (file, first_sequence, end) in rolled.iter().map(frames_of).chain([newest]) {
         let path = options.directory.join(d::segment_name(first_sequence));
         if is_rewritten {
             rewrite(&file, d::HEADER_PAGE_LENGTH as u64, end)
                 .map_err(|error| JournalError::io("write again", &path, error))?;
         }
-        let asked = options.environment.ask(DiskWork::Sync);
+        let asked = options.environment.check_disk(DiskOperation::Sync);
         asked.and_then(|()| file.sync_data()).map_err(|source| JournalError::SyncFailed { segment: path, source })?;
     }
     Ok(())
@@ -321,17 +334,21 @@ fn check_points(options: &JournalOptions, survey: &Survey, evaluation: &Evaluati
 
 /// Opens the history and removes segments that are about to be truncated from it; recreates a missing one from the
 /// segments.
-fn open_history(options: &JournalOptions, incarnation: u64, kept: &[Kept]) -> Result<HistoryFile, JournalError> {
+fn open_history(
+    options: &JournalOptions,
+    incarnation: u64,
+    kept: &[ValidSegment],
+) -> Result<HistoryFile, JournalError> {
     let (oldest, newest) = (kept[0].found.first_sequence, kept[kept.len() - 1].found.first_sequence);
     let Some(mut file) = HistoryFile::open(&options.directory)? else {
         tracing::warn!(directory = %options.directory.display(), "the journal's file `history` is made anew from its segments");
         let (stream_id, first_sequence, newest_sequence) = (options.stream_id, oldest, newest);
-        let history = History { stream_id, incarnation, replaced: 0, first_sequence, newest_sequence };
+        let history = JournalHistory { stream_id, incarnation, replaced: 0, first_sequence, newest_sequence };
         return HistoryFile::create(&options.directory, history);
     };
     let history = file.history();
     let newest_sequence = history.newest_sequence.min(newest);
-    file.set(History { newest_sequence, ..history }, &options.environment)?;
+    file.set(JournalHistory { newest_sequence, ..history }, &options.environment)?;
     Ok(file)
 }
 
@@ -339,8 +356,8 @@ fn open_history(options: &JournalOptions, incarnation: u64, kept: &[Kept]) -> Re
 /// keeps them, if any.
 fn restore_active(
     options: &JournalOptions,
-    newest: &Kept,
-    tail: Option<&Tail>,
+    newest: &ValidSegment,
+    tail: Option<&InvalidTail>,
 ) -> Result<(Segment, usize, Option<PathBuf>), JournalError> {
     let found = &newest.found;
     let file = open_for_writing(newest)?;
@@ -361,13 +378,17 @@ fn restore_active(
     let header = admit_longer_frames(options, found, &file)?;
     let segment = Segment::map(found.path.clone(), file, header, options.flush)?;
     rebuild_index(&segment, newest);
-    note_held(&segment, newest);
+    write_records_mark(&segment, newest);
     Ok((segment, position, kept_tail))
 }
 
 /// Raises the frame limit in the header of the active segment to that of the options: to a reader, a frame above the
 /// header's limit is damage.
-fn admit_longer_frames(options: &JournalOptions, found: &Found, file: &File) -> Result<d::FixedHeader, JournalError> {
+fn admit_longer_frames(
+    options: &JournalOptions,
+    found: &SurveyedSegment,
+    file: &File,
+) -> Result<d::FixedHeader, JournalError> {
     let frame_length_max = found.header.frame_length_max.max(options.frame_length_max as u32);
     let header = d::FixedHeader { frame_length_max, ..found.header };
     if header != found.header {
@@ -379,20 +400,20 @@ fn admit_longer_frames(options: &JournalOptions, found: &Found, file: &File) -> 
 }
 
 /// Opens an older segment that recovery has scanned, or that is not on the device yet.
-fn restore_sealed(options: &JournalOptions, kept: &Kept, before_ns: u64) -> Result<Segment, JournalError> {
+fn restore_sealed(options: &JournalOptions, kept: &ValidSegment, before_ns: u64) -> Result<Segment, JournalError> {
     let found = &kept.found;
     let segment = Segment::map(found.path.clone(), open_for_writing(kept)?, found.header, options.flush)?;
     rebuild_index(&segment, kept);
-    note_held(&segment, kept);
+    write_records_mark(&segment, kept);
     segment.write_mark(d::JOURNALED_MARK_OFFSET, kept.position as u64 | d::SEALED_BIT, kept.last_sequence);
-    note_times(&segment, kept, (before_ns, kept.last_timestamp_ns));
+    write_times_mark(&segment, kept, (before_ns, kept.last_timestamp_ns));
     if !found.has_final_name {
         give_final_name(options, &segment, found.first_sequence)?;
     }
     Ok(segment)
 }
 
-fn open_for_writing(kept: &Kept) -> Result<File, JournalError> {
+fn open_for_writing(kept: &ValidSegment) -> Result<File, JournalError> {
     let (path, length) = (&kept.found.path, kept.found.header.segment_length);
     let file = open_to_write(path)?;
     if kept.found.file_length < length {
@@ -406,7 +427,7 @@ fn open_for_writing(kept: &Kept) -> Result<File, JournalError> {
     Ok(file)
 }
 
-fn rebuild_index(segment: &Segment, kept: &Kept) {
+fn rebuild_index(segment: &Segment, kept: &ValidSegment) {
     if let Some(entries) = &kept.index {
         let words = segment.index();
         index::clear_from(words, 0);
@@ -417,7 +438,7 @@ fn rebuild_index(segment: &Segment, kept: &Kept) {
 }
 
 /// Updates the records mark in the header.
-fn note_held(segment: &Segment, kept: &Kept) {
+fn write_records_mark(segment: &Segment, kept: &ValidSegment) {
     if kept.segment_records != kept.found.segment_records {
         let (first, second) = kept.segment_records.to_words();
         segment.write_mark(d::RECORDS_MARK_OFFSET, first, second);
@@ -426,12 +447,12 @@ fn note_held(segment: &Segment, kept: &Kept) {
 
 /// Returns the time stamp of a sealed segment's last frame; 0 without a segment. The mark lacks it if the writer died
 /// before naming the next segment.
-fn last_ns(directory: &Path, kept: Option<&Kept>) -> Result<u64, JournalError> {
+fn last_ns(directory: &Path, kept: Option<&ValidSegment>) -> Result<u64, JournalError> {
     match kept {
         Some(kept) if kept.last_timestamp_ns == 0 => {
             let first_sequence = kept.found.first_sequence;
             // The segment has its final name by now.
-            note_last(&directory.join(d::segment_name(first_sequence)), first_sequence, kept.last_sequence)
+            write_last_time(&directory.join(d::segment_name(first_sequence)), first_sequence, kept.last_sequence)
         }
         Some(kept) => Ok(kept.last_timestamp_ns),
         None => Ok(0),
@@ -439,7 +460,7 @@ fn last_ns(directory: &Path, kept: Option<&Kept>) -> Result<u64, JournalError> {
 }
 
 /// Updates the time stamps in the header; an unknown time of the frame before leaves the old value.
-fn note_times(segment: &Segment, kept: &Kept, (before_ns, last_ns): (u64, u64)) {
+fn write_times_mark(segment: &Segment, kept: &ValidSegment, (before_ns, last_ns): (u64, u64)) {
     let noted = kept.found.times_ns;
     let times_ns = (if noted.0 == 0 { before_ns } else { noted.0 }, last_ns);
     if times_ns != noted {
@@ -461,7 +482,7 @@ fn rewrite(file: &File, from: u64, to: u64) -> std::io::Result<()> {
 }
 
 /// Clears the mark of a failed sync, after its frames are on the device.
-fn clear_failed_mark(options: &JournalOptions, found: &Found) -> Result<(), JournalError> {
+fn clear_failed_mark(options: &JournalOptions, found: &SurveyedSegment) -> Result<(), JournalError> {
     let path = options.directory.join(d::segment_name(found.first_sequence));
     let file = open_to_write(&path)?;
     Segment::map(path, file, found.header, Flush::Write)?.write_mark(d::FAILED_MARK_OFFSET, 0, 0);

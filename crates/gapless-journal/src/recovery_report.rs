@@ -20,20 +20,20 @@ pub struct RecoveryReport {
     pub segments: usize,
     pub frames_scanned: u64,
     /// Bytes removed from the end, if any.
-    pub cut: Option<Cut>,
+    pub removed_tail: Option<RemovedTail>,
     /// Set if a sync of the previous process had failed, so that its frames were rewritten.
     pub is_rewritten: bool,
     /// Journaled marks with a damaged slot; the other slot was trusted, and the mark rewritten.
-    pub mended_marks: Vec<MendedMark>,
+    pub repaired_marks: Vec<RepairedMark>,
     /// Removed files: segments that were never in use.
     pub removed: Vec<PathBuf>,
     /// Files with removed bytes, of this and earlier recoveries; the journal never deletes them.
-    pub kept_cuts: Vec<PathBuf>,
+    pub removed_tail_files: Vec<PathBuf>,
 }
 
 /// A journaled mark with a damaged slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MendedMark {
+pub struct RepairedMark {
     pub segment: PathBuf,
     /// Position of the damaged slot in the file.
     pub position: u64,
@@ -41,10 +41,10 @@ pub struct MendedMark {
 
 /// Bytes that recovery removed from the end of a journal. No good mark vouched for them.
 #[derive(Clone, Debug)]
-pub struct Cut {
+pub struct RemovedTail {
     pub segment: PathBuf,
     /// Files that keep these bytes.
-    pub kept: Vec<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// Position of the first bad frame.
     pub position: u64,
     /// Expected sequence.
@@ -58,9 +58,9 @@ pub struct Cut {
     pub records: u64,
 }
 
-impl std::fmt::Display for Cut {
+impl std::fmt::Display for RemovedTail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { segment, kept, position, sequence, reason, bytes, frames, records } = self;
+        let Self { segment, files, position, sequence, reason, bytes, frames, records } = self;
         let segment = segment.display();
         write!(f, "{bytes} bytes from byte {position} of {segment} cut, {frames} intact frames ")?;
         if *records > 0 {
@@ -68,7 +68,7 @@ impl std::fmt::Display for Cut {
         }
         write!(f, "among them: sequence {sequence} was expected there, but {reason}")?;
         let names: Vec<_> =
-            kept.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy()).collect();
+            files.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy()).collect();
         if names.is_empty() { Ok(()) } else { write!(f, "; kept as {}", names.join(", ")) }
     }
 }

@@ -5,8 +5,8 @@
 //! boot it reads to the first invalid frame: that is an error up to the synced mark, and after it the end. Returned
 //! frames are checked. Consensus records are checked too, and skipped.
 
-mod current;
 mod end;
+mod open_segment;
 mod records;
 mod view;
 
@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 
 use gapless_wire::{Frame, aligned_length};
 
-use crate::directory::{Found, Survey, survey};
+use crate::directory::{Survey, SurveyedSegment, survey};
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::frame_batch::FrameBatch;
-use crate::options::Environment;
-use crate::records::Passed;
+use crate::options::JournalEnvironment;
+use crate::records::SkippedRecords;
 use crate::scan::{check_next, is_record};
 use crate::{descriptor as d, index};
-use current::{Current, not_held};
-use view::View;
+use open_segment::{OpenSegment, not_held_error};
+use view::SegmentView;
 
 /// Limits of the range that the kernel is asked to map at once. The range doubles while frames are read in a row. The
 /// first frames after a seek are not requested, because they may be the only ones that are read.
@@ -38,20 +38,20 @@ const OTHERS_MAX: usize = 64;
 #[derive(Debug)]
 pub struct Replay {
     directory: PathBuf,
-    environment: Environment,
+    environment: JournalEnvironment,
     is_same_boot: bool,
     synced_sequence: u64,
     /// Segments found by the last survey.
-    segments: Vec<Found>,
-    current: Current,
+    segments: Vec<SurveyedSegment>,
+    current: OpenSegment,
     /// Segments visited before, the last one at the end.
-    others: Vec<Current>,
+    others: Vec<OpenSegment>,
     /// Position of the next frame.
     position: usize,
     /// Frames before this position are checked.
     checked_until: usize,
     /// Bytes that are checked but not returned yet.
-    view: View,
+    view: SegmentView,
     /// Frames may be read up to this position.
     limit: usize,
     read_ahead_until: usize,
@@ -69,39 +69,39 @@ pub struct Replay {
     /// Furthest byte that a synced mark vouches for, records included; see `GoodMark`.
     synced_position: Option<(u64, u64)>,
     /// Length of the records between the last returned frame and `position`.
-    passed_over: usize,
-    passed: Passed,
+    skipped_bytes: usize,
+    skipped: SkippedRecords,
 }
 
 impl Replay {
     pub(crate) fn begin(
         directory: &Path,
-        environment: Environment,
+        environment: JournalEnvironment,
         survey: &Survey,
         from_sequence: u64,
         until: Option<u64>,
     ) -> Result<Self, JournalError> {
         let mut replay = Self::begin_segment(directory, environment, survey, from_sequence)?;
         if let Some(until) = until {
-            (replay.view, replay.until) = (View::in_place(), until);
+            (replay.view, replay.until) = (SegmentView::in_place(), until);
         }
-        replay.seek(from_sequence)?;
+        replay.seek_frame(from_sequence)?;
         Ok(replay)
     }
 
     /// Starts at the first byte of the segment with `from_sequence`.
     pub(crate) fn begin_segment(
         directory: &Path,
-        environment: Environment,
+        environment: JournalEnvironment,
         survey: &Survey,
         from_sequence: u64,
     ) -> Result<Self, JournalError> {
         let segments = survey.segments.clone();
         let holding = segments.iter().rposition(|found| found.first_sequence <= from_sequence);
         let Some(holding) = holding else {
-            return Err(not_held(directory, &segments, from_sequence, None));
+            return Err(not_held_error(directory, &segments, from_sequence, None));
         };
-        let current = Current::open(&segments[holding], directory, &segments, from_sequence)?;
+        let current = OpenSegment::open(&segments[holding], directory, &segments, from_sequence)?;
         let mut replay = Self {
             directory: directory.to_owned(),
             is_same_boot: survey.is_same_boot(environment.boot_id),
@@ -112,7 +112,7 @@ impl Replay {
             others: Vec::new(),
             position: 0,
             checked_until: 0,
-            view: View::copying(),
+            view: SegmentView::with_copies(),
             limit: 0,
             read_ahead_until: 0,
             read_ahead_length: 0,
@@ -123,10 +123,10 @@ impl Replay {
             stop: None,
             limit_generation: 0,
             synced_position: survey.synced_position(),
-            passed_over: 0,
-            passed: Passed::default(),
+            skipped_bytes: 0,
+            skipped: SkippedRecords::default(),
         };
-        replay.stand_at_start();
+        replay.seek_to_start();
         Ok(replay)
     }
 
@@ -135,16 +135,18 @@ impl Replay {
     ///
     /// # Errors
     /// As [`crate::JournalReader::replay`]; the replay is unusable afterwards.
-    pub fn go_to(&mut self, sequence: u64, until: u64) -> Result<(), JournalError> {
+    pub fn seek(&mut self, sequence: u64, until: u64) -> Result<(), JournalError> {
         let holding = self.segments.iter().rposition(|found| found.first_sequence <= sequence);
-        let Some(holding) = holding else { return Err(not_held(&self.directory, &self.segments, sequence, None)) };
+        let Some(holding) = holding else {
+            return Err(not_held_error(&self.directory, &self.segments, sequence, None));
+        };
         let first_sequence = self.segments[holding].first_sequence;
         let is_here = first_sequence == self.current.found.first_sequence;
         if !is_here {
             let known = self.others.iter().position(|other| other.found.first_sequence == first_sequence);
             let current = match known {
                 Some(known) => self.others.remove(known),
-                None => Current::open(&self.segments[holding], &self.directory, &self.segments, sequence)?,
+                None => OpenSegment::open(&self.segments[holding], &self.directory, &self.segments, sequence)?,
             };
             let left = std::mem::replace(&mut self.current, current);
             if !left.is_in_memory() {
@@ -156,9 +158,9 @@ impl Replay {
         }
         (self.until, self.stop) = (until, None);
         if !is_here || sequence < self.next_sequence {
-            self.stand_at_start();
+            self.seek_to_start();
         }
-        self.seek(sequence)
+        self.seek_frame(sequence)
     }
 
     /// Returns the next frame; `None` at the end of the journal, where a later call may find more.
@@ -175,7 +177,7 @@ impl Replay {
         let frame = Frame::parse(bytes).expect("it was checked");
         self.position += aligned_length(frame.length());
         self.next_sequence += 1;
-        self.passed_over = 0;
+        self.skipped_bytes = 0;
         Ok(Some(frame))
     }
 
@@ -193,7 +195,7 @@ impl Replay {
         let first_sequence = self.next_sequence;
         self.position = self.checked_until;
         self.next_sequence = self.next_unchecked;
-        self.passed_over = 0;
+        self.skipped_bytes = 0;
         let frames = self.view.bytes(&self.current.mapping, start, self.checked_until);
         Ok(Some(FrameBatch::new(frames, first_sequence)))
     }
@@ -208,7 +210,7 @@ impl Replay {
     /// Checks again after frames that were checked ahead have been truncated, and perhaps replaced.
     #[cold]
     fn check_again(&mut self) -> Result<bool, JournalError> {
-        (self.checked_until, self.next_unchecked, self.passed_over) = (self.position, self.next_sequence, 0);
+        (self.checked_until, self.next_unchecked, self.skipped_bytes) = (self.position, self.next_sequence, 0);
         if self.is_same_boot {
             self.move_limit()?;
         }
@@ -221,14 +223,14 @@ impl Replay {
     /// The last frame has another length.
     pub fn step_back(&mut self, length: usize) {
         let frames_offset = self.current.found.header.frames_offset as usize;
-        let passed = self.passed_over + aligned_length(length);
+        let passed = self.skipped_bytes + aligned_length(length);
         let position = self.position.checked_sub(passed).filter(|position| *position >= frames_offset);
         self.position = position.expect("a frame of this length was returned");
         self.next_sequence -= 1;
-        if self.passed_over > 0 || !self.view.reaches_back_to(self.position) {
+        if self.skipped_bytes > 0 || !self.view.is_readable_at(self.position) {
             // Records lie between the two frames, so one check does not return both; or only the second frame was
             // copied.
-            (self.checked_until, self.next_unchecked, self.passed_over) = (self.position, self.next_sequence, 0);
+            (self.checked_until, self.next_unchecked, self.skipped_bytes) = (self.position, self.next_sequence, 0);
         }
     }
 
@@ -293,10 +295,10 @@ impl Replay {
         }
         let frames = self.current.found.header.frames_offset as usize..self.limit;
         let words = self.current.index();
-        Ok(words.map_or(0, |words| index::count_bad(words, frames, self.current.look(self.limit))))
+        Ok(words.map_or(0, |words| index::count_bad(words, frames, self.current.frame_checker(self.limit))))
     }
 
-    fn stand_at_start(&mut self) {
+    fn seek_to_start(&mut self) {
         let found = &self.current.found;
         let frames_offset = found.header.frames_offset as usize;
         self.position = frames_offset;
@@ -304,13 +306,13 @@ impl Replay {
         self.read_ahead_until = frames_offset;
         self.next_sequence = found.first_sequence;
         self.next_unchecked = found.first_sequence;
-        self.passed_over = 0;
+        self.skipped_bytes = 0;
         // On the same boot the mark is read with the first frame.
         self.limit = if self.is_same_boot { frames_offset } else { self.current.mapping.length() };
     }
 
     /// Moves forward to the frame of `sequence` in the current segment.
-    fn seek(&mut self, sequence: u64) -> Result<(), JournalError> {
+    fn seek_frame(&mut self, sequence: u64) -> Result<(), JournalError> {
         if self.is_same_boot {
             self.move_limit()?;
         }
@@ -318,7 +320,8 @@ impl Replay {
         // A replay of a whole segment must also see the records before its first frame.
         let is_inside = sequence > self.current.found.first_sequence;
         if let Some(words) = self.current.index().filter(|_| is_inside)
-            && let Some((near, position)) = index::nearest(words, frames, sequence, self.current.look(self.limit))
+            && let Some((near, position)) =
+                index::nearest(words, frames, sequence, self.current.frame_checker(self.limit))
             && position > self.position
         {
             (self.position, self.checked_until) = (position, position);
@@ -330,7 +333,7 @@ impl Replay {
         self.until = until.min(sequence.saturating_sub(1));
         while self.next_sequence < sequence {
             if self.next_frame()?.is_none() {
-                return Err(not_held(&self.directory, &self.segments, sequence, Some(self.next_sequence - 1)));
+                return Err(not_held_error(&self.directory, &self.segments, sequence, Some(self.next_sequence - 1)));
             }
         }
         self.until = until;
@@ -376,11 +379,11 @@ impl Replay {
                             // A batch has frames only.
                             break;
                         }
-                        self.passed.note(self.current.found.first_sequence, start + offset, &record);
+                        self.skipped.add(self.current.found.first_sequence, start + offset, &record);
                         offset += aligned_length(record.length());
                         records_end = offset;
                         // No byte before the first frame is returned, and records alone may fill a segment.
-                        self.view.forget_before(start + offset);
+                        self.view.discard_before(start + offset);
                     }
                     Ok(frame) => {
                         offset += aligned_length(frame.length());
@@ -395,7 +398,7 @@ impl Replay {
             if sequence != self.next_unchecked {
                 // The fault is met again after the frames before it are read.
                 self.position = start + records_end;
-                self.passed_over = records_end;
+                self.skipped_bytes = records_end;
                 self.checked_until = start + offset;
                 self.next_unchecked = sequence;
                 return Ok(true);
@@ -415,10 +418,10 @@ impl Replay {
                         }
                         true
                     }
-                    None => self.go_on_by_mark(at)?,
+                    None => self.continue_by_mark(at)?,
                 }
             } else {
-                self.go_on_without_mark(fault.unwrap_or(FrameFault::Empty), at)?
+                self.continue_without_mark(fault.unwrap_or(FrameFault::Empty), at)?
             };
             if !goes_on {
                 return Ok(false);
@@ -426,13 +429,13 @@ impl Replay {
         }
     }
 
-    fn successor(&self) -> Option<Found> {
+    fn successor(&self) -> Option<SurveyedSegment> {
         self.segments.iter().find(|found| found.first_sequence > self.current.found.first_sequence).cloned()
     }
 
-    fn enter(&mut self, next: &Found) -> Result<(), JournalError> {
-        self.current = Current::open(next, &self.directory, &self.segments, next.first_sequence)?;
-        self.stand_at_start();
+    fn enter(&mut self, next: &SurveyedSegment) -> Result<(), JournalError> {
+        self.current = OpenSegment::open(next, &self.directory, &self.segments, next.first_sequence)?;
+        self.seek_to_start();
         if self.is_same_boot {
             self.move_limit()?;
         }

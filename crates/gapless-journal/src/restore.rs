@@ -1,4 +1,4 @@
-//! [`Restore`]: starts a new history, in a new incarnation, from the journal in a directory.
+//! [`JournalRestore`]: starts a new history, in a new incarnation, from the journal in a directory.
 //!
 //! For a copy that was restored on purpose. A client that knows later frames then finds another incarnation, instead of
 //! a journal that has forgotten something. After an interruption a restore continues; the journal cannot be opened
@@ -13,19 +13,19 @@ use crate::descriptor::{BOOT_MARK_OFFSET, FixedHeader, HEADER_PAGE_LENGTH, HISTO
 use crate::directory::{DirectoryLock, survey};
 use crate::error::JournalError;
 use crate::evaluation::evaluate;
-use crate::history::{History, HistoryFile};
-use crate::mapping::Mapping;
+use crate::history::{HistoryFile, JournalHistory};
+use crate::mapping::FileMapping;
 use crate::mark::MarkWriter;
-use crate::options::{Environment, RecoveryCheck};
+use crate::options::{JournalEnvironment, RecoveryCheck};
 use crate::own_file::open_to_write;
 use crate::reader::JournalReader;
 use crate::recovery::draw_incarnation;
 
 /// Locked journal that is about to get a new incarnation.
 #[derive(Debug)]
-pub struct Restore {
+pub struct JournalRestore {
     reader: JournalReader,
-    environment: Environment,
+    environment: JournalEnvironment,
     last_sequence: u64,
     /// End of the newest segment.
     end: u64,
@@ -35,14 +35,14 @@ pub struct Restore {
     _lock: DirectoryLock,
 }
 
-impl Restore {
+impl JournalRestore {
     /// Checks the journal of `directory`: its segments must be intact and come from one history. Changes nothing.
     ///
     /// # Errors
     /// The journal is in use, missing or damaged. A history file that names other segments is accepted.
     pub fn begin(directory: &Path) -> Result<Self, JournalError> {
         // The journaled marks of a copy are useless: it may be of any moment.
-        let environment = Environment { boot_id: None, ..Environment::default() };
+        let environment = JournalEnvironment { boot_id: None, ..JournalEnvironment::default() };
         if !directory.is_dir() {
             return Err(JournalError::NoJournal { directory: directory.to_owned() });
         }
@@ -93,14 +93,14 @@ impl Restore {
     }
 
     /// Writes the new incarnation to the segments. Marks them as written on another boot and synced, because every
-    /// frame was read, and is on the device afterwards. The journal cannot be opened until [`Restore::finish`].
+    /// frame was read, and is on the device afterwards. The journal cannot be opened until [`JournalRestore::finish`].
     ///
     /// # Errors
     /// A file cannot be written; begin the restore again.
     pub fn apply(&mut self) -> Result<(), JournalError> {
         let (directory, segments) = (self.reader.directory(), self.reader.segments());
         let (oldest, newest) = (&segments[0], &segments[segments.len() - 1]);
-        let history = History {
+        let history = JournalHistory {
             stream_id: self.reader.stream_id(),
             incarnation: self.after,
             replaced: self.before,
@@ -115,7 +115,7 @@ impl Restore {
             let header = FixedHeader { incarnation: self.after, ..found.header };
             let file = open_to_write(&found.path)?;
             let written = (|| {
-                let page = Mapping::read_write(&file, HEADER_PAGE_LENGTH)?;
+                let page = FileMapping::read_write(&file, HEADER_PAGE_LENGTH)?;
                 let (words, (low, high)) = (page.mark(BOOT_MARK_OFFSET), BootId::to_words(None));
                 MarkWriter::continue_from(words).write(words, low, high);
                 file.write_all_at(&header.to_bytes(), 0)?;
@@ -125,7 +125,7 @@ impl Restore {
         }
         let file = open_to_write(&newest.path)?;
         let vouched = (|| {
-            let page = Mapping::read_write(&file, HEADER_PAGE_LENGTH)?;
+            let page = FileMapping::read_write(&file, HEADER_PAGE_LENGTH)?;
             let words = page.mark(SYNCED_MARK_OFFSET);
             MarkWriter::continue_from(words).write(words, self.last_sequence, self.end);
             file.sync_data()
@@ -139,11 +139,11 @@ impl Restore {
     /// The history file cannot be written.
     ///
     /// # Panics
-    /// [`Restore::apply`] was not called.
+    /// [`JournalRestore::apply`] was not called.
     pub fn finish(mut self) -> Result<(), JournalError> {
         let file = self.file.as_mut().expect("the segments have the new incarnation");
         let history = file.history();
         assert_eq!(history.incarnation, self.after, "the segments have the new incarnation");
-        file.set(History { replaced: 0, ..history }, &self.environment)
+        file.set(JournalHistory { replaced: 0, ..history }, &self.environment)
     }
 }

@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering;
 use crate::descriptor::archived_name;
 use crate::disk::sync_directory;
 use crate::error::JournalError;
-use crate::history::History;
+use crate::history::JournalHistory;
 use crate::records::SegmentRecords;
-use crate::shared_journal::{Entry, Rolled, SegmentMaintenance, SharedJournal};
+use crate::shared_journal::{RolledSegment, SegmentEntry, SegmentMaintenance, SharedJournal};
 
 impl SharedJournal {
     /// Deletes the oldest segment if allowed and necessary; returns `true` if it did.
@@ -28,7 +28,7 @@ impl SharedJournal {
         let (oldest, next_first_sequence, checkpoint) = {
             let list = self.segment_list();
             let (Some(oldest), Some(next)) = (list.entries.front(), list.entries.get(1)) else { return Ok(false) };
-            let total_bytes = list.entries.iter().map(|entry| entry.length).sum::<u64>() + self.cut_bytes;
+            let total_bytes = list.entries.iter().map(|entry| entry.length).sum::<u64>() + self.removed_tail_bytes;
             let is_too_much = retention.bytes_max.is_some_and(|limit| total_bytes > limit);
             // A segment got its last frame when the next one was opened.
             let age_ns = (self.options.environment.epoch_ns)().saturating_sub(next.opened_ns);
@@ -38,13 +38,13 @@ impl SharedJournal {
                 return Ok(false);
             }
             // Consensus needs its records in a remaining segment, before a frame that no truncation removes.
-            let holds_records = list.entries.iter().any(|entry| entry.segment_records != SegmentRecords::Nothing);
-            let is_checkpoint = |entry: &&Entry| match entry.segment_records {
-                SegmentRecords::Checkpoint { behind_sequence, .. } => behind_sequence < snapshot_sequence,
-                SegmentRecords::Nothing | SegmentRecords::Records => false,
+            let has_records = list.entries.iter().any(|entry| entry.segment_records != SegmentRecords::Empty);
+            let is_checkpoint = |entry: &&SegmentEntry| match entry.segment_records {
+                SegmentRecords::Checkpoint { after_sequence, .. } => after_sequence < snapshot_sequence,
+                SegmentRecords::Empty | SegmentRecords::Records => false,
             };
             let checkpoint = list.entries.iter().skip(1).rfind(is_checkpoint).map(|entry| entry.first_sequence);
-            if holds_records && (checkpoint.is_none() || !list.unnamed.is_empty()) {
+            if has_records && (checkpoint.is_none() || !list.unnamed.is_empty()) {
                 return Ok(false);
             }
             (*oldest, next.first_sequence, checkpoint)
@@ -59,7 +59,7 @@ impl SharedJournal {
         }
         self.begin_with(maintenance, next_first_sequence)?;
         remove_if_there(&self.segment_path(oldest.first_sequence))?;
-        self.oldest_is_gone(next_first_sequence)?;
+        self.set_oldest(next_first_sequence)?;
         Ok(true)
     }
 
@@ -72,11 +72,11 @@ impl SharedJournal {
     ) -> Result<(), JournalError> {
         let history = maintenance.history.history();
         let first_sequence = history.first_sequence.max(first_sequence);
-        self.set_history(maintenance, History { first_sequence, ..history })
+        self.set_history(maintenance, JournalHistory { first_sequence, ..history })
     }
 
     /// Notes that the oldest segment was removed, and that the next begins with that sequence.
-    pub(crate) fn oldest_is_gone(&self, next_first_sequence: u64) -> Result<(), JournalError> {
+    pub(crate) fn set_oldest(&self, next_first_sequence: u64) -> Result<(), JournalError> {
         sync_directory(&self.options.directory)?;
         {
             let mut list = self.segment_list();
@@ -95,7 +95,7 @@ impl SharedJournal {
         let (active, rolled) = {
             let list = self.segment_list();
             let is_active = list.entries.back().is_some_and(|entry| entry.first_sequence == first_sequence);
-            let is_it = |rolled: &&Rolled| rolled.first_sequence == first_sequence;
+            let is_it = |rolled: &&RolledSegment| rolled.first_sequence == first_sequence;
             (is_active.then(|| list.active.clone()), list.rolled.iter().find(is_it).cloned())
         };
         match (active, rolled) {

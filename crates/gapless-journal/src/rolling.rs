@@ -9,7 +9,7 @@ use crate::error::JournalError;
 use crate::journal::{Journal, malformed};
 use crate::records::SegmentRecords;
 use crate::scan::split_batch;
-use crate::shared_journal::{Entry, Rolled};
+use crate::shared_journal::{RolledSegment, SegmentEntry};
 
 impl Journal {
     /// Appends a batch that reaches into the next segment.
@@ -85,7 +85,7 @@ impl Journal {
         {
             let mut list = self.shared.segment_list();
             let old_first_sequence = list.entries.back().map_or(1, |entry| entry.first_sequence);
-            list.rolled.push_back(Rolled {
+            list.rolled.push_back(RolledSegment {
                 file: old.file.clone(),
                 segment: Some(old),
                 first_sequence: old_first_sequence,
@@ -95,15 +95,15 @@ impl Journal {
             });
             list.unnamed.push_back((self.active.clone(), first_sequence));
             let length = self.active.header.segment_length;
-            list.entries.push_back(Entry {
+            list.entries.push_back(SegmentEntry {
                 first_sequence,
                 opened_ns,
                 length,
-                segment_records: SegmentRecords::Nothing,
+                segment_records: SegmentRecords::Empty,
             });
             list.active = self.active.clone();
         }
-        self.stand_at(self.active.header.frames_offset as usize);
+        self.move_to(self.active.header.frames_offset as usize);
         self.journaled_position = 0;
         self.segments_begun += 1;
         fault::crash_point("after_segment_roll");

@@ -14,9 +14,9 @@ use rustix::fs::{FallocateFlags, SeekFrom};
 
 use crate::boot::BootId;
 use crate::descriptor::FixedHeader;
-use crate::disk::{DiskWork, sync_directory, unpoisoned};
+use crate::disk::{DiskOperation, sync_directory, unpoisoned};
 use crate::error::JournalError;
-use crate::mapping::Mapping;
+use crate::mapping::FileMapping;
 use crate::mark::{MarkValue, MarkWriter};
 use crate::options::{Flush, JournalOptions};
 use crate::{descriptor as d, mark};
@@ -36,7 +36,7 @@ pub(crate) struct Segment {
     pub(crate) header: FixedHeader,
     pub(crate) file: Arc<File>,
     /// Whole file for [`Flush::Mapped`], header page and index for [`Flush::Write`].
-    pub(crate) mapping: Mapping,
+    pub(crate) mapping: FileMapping,
     /// End of the present pages, bytes; moved only by the helper thread.
     pub(crate) populated_until: AtomicUsize,
     /// End of the written and unmapped pages, bytes; moved only by the helper thread.
@@ -53,7 +53,7 @@ impl Segment {
             Flush::Write => header.frames_offset,
         };
         let mapping =
-            Mapping::read_write(&file, length as usize).map_err(|error| JournalError::io("map", &path, error))?;
+            FileMapping::read_write(&file, length as usize).map_err(|error| JournalError::io("map", &path, error))?;
         let populated_until = AtomicUsize::new(header.frames_offset as usize);
         let retired_until = AtomicUsize::new(header.frames_offset as usize);
         Ok(Self { header, file: Arc::new(file), mapping, populated_until, retired_until, path: Mutex::new(path) })
@@ -123,7 +123,7 @@ impl Segment {
 
 /// Segment in preparation: allocated, then zeroed in steps if required.
 #[derive(Debug)]
-pub(crate) struct Preparation {
+pub(crate) struct SegmentPreparation {
     file: File,
     path: PathBuf,
     header: FixedHeader,
@@ -131,12 +131,12 @@ pub(crate) struct Preparation {
     zeroed_until: u64,
 }
 
-impl Preparation {
+impl SegmentPreparation {
     /// Creates and allocates the file. A full disk fails here, and not later.
     pub(crate) fn begin(options: &JournalOptions, header: FixedHeader) -> Result<Self, JournalError> {
         let path = options.directory.join(d::prepared_name(header.number));
         let file = checked_file::create(&path, 0o600).map_err(|error| JournalError::io("create", &path, error))?;
-        let room = options.environment.ask(DiskWork::Allocate);
+        let room = options.environment.check_disk(DiskOperation::Allocate);
         match room.and_then(|()| allocate(&file, header.segment_length)) {
             Ok(is_allocated) => {
                 let is_first = header.number == FIRST_NUMBER;
@@ -307,7 +307,7 @@ mod tests {
             let mut options = JournalOptions::new(directory.path(), 1);
             options.zeroing = zeroing;
             let header = FixedHeader { number, ..header };
-            let mut preparation = Preparation::begin(&options, header).unwrap();
+            let mut preparation = SegmentPreparation::begin(&options, header).unwrap();
             while !preparation.step().unwrap() {}
             let segment = preparation.finish(Flush::Mapped, None).unwrap();
             assert_eq!(segment.mark(d::OPENED_MARK_OFFSET).unwrap().first, 0);

@@ -10,14 +10,14 @@ use gapless_agent::checked_file;
 use gapless_agent::fault;
 
 use crate::descriptor::{JOURNALED_MARK_OFFSET, PAGE_LENGTH, SEALED_BIT, TIMES_MARK_OFFSET};
-use crate::disk::{DiskWork, sync_directory};
+use crate::disk::{DiskOperation, sync_directory};
 use crate::error::JournalError;
-use crate::history::History;
-use crate::mapping::Mapping;
+use crate::history::JournalHistory;
+use crate::mapping::FileMapping;
 use crate::options::Flush;
-use crate::segment::{Preparation, Segment};
-use crate::segment_times::note_last;
-use crate::shared_journal::{Rolled, SegmentMaintenance, SharedJournal};
+use crate::segment::{Segment, SegmentPreparation};
+use crate::segment_times::write_last_time;
+use crate::shared_journal::{RolledSegment, SegmentMaintenance, SharedJournal};
 
 /// Length populated per step.
 const POPULATE_STEP_LENGTH: usize = 2 << 20;
@@ -64,7 +64,7 @@ impl SharedJournal {
             Some(preparation) => preparation,
             None => {
                 let header = self.next_header(maintenance.next_number);
-                Preparation::begin(options, header)?
+                SegmentPreparation::begin(options, header)?
             }
         };
         if !preparation.step()? {
@@ -116,7 +116,8 @@ impl SharedJournal {
             let (before, left) = {
                 let list = self.segment_list();
                 let before = list.entries.iter().rfind(|entry| entry.first_sequence < first_sequence).copied();
-                let is_it = |rolled: &&Rolled| before.is_some_and(|it| it.first_sequence == rolled.first_sequence);
+                let is_it =
+                    |rolled: &&RolledSegment| before.is_some_and(|it| it.first_sequence == rolled.first_sequence);
                 (before, list.rolled.iter().find(is_it).map(|rolled| Arc::clone(&rolled.file)))
             };
             if let Some(before) = before {
@@ -124,13 +125,13 @@ impl SharedJournal {
                 // Not checked since its last frames were written. A segment that is not in the list has been
                 // synced since.
                 if let Some(file) = left {
-                    self.check_left(maintenance, &file, &path, before.length)?;
+                    self.check_finished(maintenance, &file, &path, before.length)?;
                 }
-                let before_ns = note_last(&path, before.first_sequence, first_sequence - 1)?;
+                let before_ns = write_last_time(&path, before.first_sequence, first_sequence - 1)?;
                 segment.write_mark(TIMES_MARK_OFFSET, before_ns, 0);
             }
             let environment = &self.options.environment;
-            if let Err(error) = environment.ask(DiskWork::Sync).and_then(|()| segment.sync_header()) {
+            if let Err(error) = environment.check_disk(DiskOperation::Sync).and_then(|()| segment.sync_header()) {
                 return Err(self.sync_failed(from, error));
             }
             // The segment has frames already, which would be lost with it.
@@ -140,7 +141,7 @@ impl SharedJournal {
             sync_directory(&self.options.directory)?;
             fault::crash_point("after_segment_name");
             let history = maintenance.history.history();
-            self.set_history(maintenance, History { newest_sequence: first_sequence, ..history })?;
+            self.set_history(maintenance, JournalHistory { newest_sequence: first_sequence, ..history })?;
             self.segment_list().unnamed.pop_front();
             did_work = true;
         }
@@ -150,7 +151,7 @@ impl SharedJournal {
     pub(crate) fn set_history(
         &self,
         maintenance: &mut SegmentMaintenance,
-        history: History,
+        history: JournalHistory,
     ) -> Result<(), JournalError> {
         maintenance.history.set(history, &self.options.environment).inspect_err(|error| self.poison(error))
     }
@@ -215,7 +216,7 @@ impl SharedJournal {
         let now_ns = (self.options.environment.epoch_ns)();
         let due = {
             let list = self.segment_list();
-            let is_due = |rolled: &Rolled| now_ns.saturating_sub(rolled.sealed_ns) >= SEALED_SYNC_DELAY_NS;
+            let is_due = |rolled: &RolledSegment| now_ns.saturating_sub(rolled.sealed_ns) >= SEALED_SYNC_DELAY_NS;
             let are_many = list.rolled.len() > ROLLED_MAX;
             list.rolled.front().filter(|rolled| are_many || is_due(rolled)).cloned()
         };
@@ -224,7 +225,7 @@ impl SharedJournal {
         let (mapping, from) = match maintenance.sealed_sync.take() {
             Some((first_sequence, mapping, from)) if first_sequence == rolled.first_sequence => (mapping, from),
             _ => {
-                let mapping = Mapping::read_only(&rolled.file, rolled.end as usize);
+                let mapping = FileMapping::read_only(&rolled.file, rolled.end as usize);
                 (mapping.map_err(|error| JournalError::io("map", path(), error))?, 0)
             }
         };

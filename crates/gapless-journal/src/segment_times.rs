@@ -10,16 +10,16 @@ use std::path::Path;
 use crate::descriptor::{self as d, FixedHeader};
 use crate::error::JournalError;
 use crate::index;
-use crate::mapping::Mapping;
+use crate::mapping::FileMapping;
 use crate::mark::{self, MarkWriter};
 use crate::scan;
 
 /// Returns the time stamp of frame `last_sequence`, the last of the sealed segment at `path` that begins with
 /// `first_sequence`, and writes it to the segment's header. 0 if that frame is missing: its reader reports the damage.
-pub(crate) fn note_last(path: &Path, first_sequence: u64, last_sequence: u64) -> Result<u64, JournalError> {
+pub(crate) fn write_last_time(path: &Path, first_sequence: u64, last_sequence: u64) -> Result<u64, JournalError> {
     let failed = |action, error| JournalError::io(action, path, error);
     let file = open_to_write(path)?;
-    let page = Mapping::read_write(&file, d::HEADER_PAGE_LENGTH).map_err(|error| failed("map", error))?;
+    let page = FileMapping::read_write(&file, d::HEADER_PAGE_LENGTH).map_err(|error| failed("map", error))?;
     let noted = mark::read(page.mark(d::TIMES_MARK_OFFSET)).unwrap_or_default();
     if noted.second != 0 {
         return Ok(noted.second);
@@ -38,7 +38,7 @@ fn of_last(file: &File, (first_sequence, last_sequence): (u64, u64)) -> std::io:
     let mut fixed = [0; d::FIXED_LENGTH];
     file.read_exact_at(&mut fixed, 0)?;
     let Ok(header) = FixedHeader::from_bytes(&fixed) else { return Ok(0) };
-    let mapping = Mapping::read_only(file, header.segment_length.min(file.metadata()?.len()) as usize)?;
+    let mapping = FileMapping::read_only(file, header.segment_length.min(file.metadata()?.len()) as usize)?;
     let frames_offset = header.frames_offset as usize;
     let Some(journaled) = mark::read(mapping.mark(d::JOURNALED_MARK_OFFSET)) else { return Ok(0) };
     let end = (journaled.first & !d::SEALED_BIT) as usize;

@@ -15,20 +15,20 @@ use crate::disk::unpoisoned;
 use crate::error::{FileLoss, JournalError};
 use crate::file_check::KnownFrames;
 use crate::history::HistoryFile;
-use crate::mapping::Mapping;
+use crate::mapping::FileMapping;
 use crate::options::JournalOptions;
 use crate::records::SegmentRecords;
-use crate::segment::{Preparation, Segment};
-use crate::wake::Wake;
+use crate::segment::{Segment, SegmentPreparation};
+use crate::wake::WakeSignal;
 
 /// Value on its own cache line, and on its own pair of lines for processors that fetch pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct OwnLine<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);
 
 /// Segment in the directory; its name follows from its first sequence.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct SegmentEntry {
     pub(crate) first_sequence: u64,
     pub(crate) opened_ns: u64,
     pub(crate) length: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 
 /// Segment that takes no more frames and may not be on the device yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Rolled {
+pub(crate) struct RolledSegment {
     pub(crate) file: Arc<File>,
     /// Mapping, until the helper thread removes it, which takes long.
     pub(crate) segment: Option<Arc<Segment>>,
@@ -53,11 +53,11 @@ pub(crate) struct Rolled {
 #[derive(Debug)]
 pub(crate) struct SegmentList {
     /// Oldest first; the last is the active one.
-    pub(crate) entries: VecDeque<Entry>,
+    pub(crate) entries: VecDeque<SegmentEntry>,
     pub(crate) active: Arc<Segment>,
     pub(crate) prepared: Option<Arc<Segment>>,
     /// Oldest first.
-    pub(crate) rolled: VecDeque<Rolled>,
+    pub(crate) rolled: VecDeque<RolledSegment>,
     /// Segments in use under the name of a prepared one; oldest first.
     pub(crate) unnamed: VecDeque<(Arc<Segment>, u64)>,
 }
@@ -74,13 +74,13 @@ impl SegmentList {
 /// Segment in preparation, and other work of the helper. Locked during I/O.
 #[derive(Debug)]
 pub(crate) struct SegmentMaintenance {
-    pub(crate) preparation: Option<Preparation>,
+    pub(crate) preparation: Option<SegmentPreparation>,
     pub(crate) next_number: u64,
     pub(crate) history: HistoryFile,
     /// First sequence of the sealed segment being synced, and the synced length.
-    pub(crate) sealed_sync: Option<(u64, Mapping, usize)>,
+    pub(crate) sealed_sync: Option<(u64, FileMapping, usize)>,
     /// Last logged reason for postponing a deletion.
-    pub(crate) undeleted: String,
+    pub(crate) deletion_blocker: String,
     /// Set until populating pages turns out to be unsupported.
     pub(crate) populates: bool,
     /// Frames of the newest segment seen by the last file check.
@@ -106,9 +106,9 @@ pub(crate) struct SharedJournal {
     pub(crate) options: JournalOptions,
     pub(crate) incarnation: u64,
     /// Moved by the writer at each commit.
-    pub(crate) journaled_sequence: OwnLine<AtomicU64>,
+    pub(crate) journaled_sequence: CachePadded<AtomicU64>,
     /// Moved by the thread that has synced.
-    pub(crate) synced_sequence: OwnLine<AtomicU64>,
+    pub(crate) synced_sequence: CachePadded<AtomicU64>,
     /// Number of journaled records, and how many of them are on the device. A segment of an earlier process counts as
     /// one.
     pub(crate) journaled_records: AtomicU64,
@@ -118,10 +118,10 @@ pub(crate) struct SharedJournal {
     pub(crate) delete_before: AtomicU64,
     pub(crate) first_sequence: AtomicU64,
     /// Length of the files with removed bytes; constant.
-    pub(crate) cut_bytes: u64,
-    pub(crate) is_poisoned: OwnLine<AtomicBool>,
+    pub(crate) removed_tail_bytes: u64,
+    pub(crate) is_poisoned: CachePadded<AtomicBool>,
     poison: Mutex<Option<Poison>>,
-    pub(crate) wake: Wake,
+    pub(crate) wake: WakeSignal,
     segment_list: Mutex<SegmentList>,
     maintenance: Mutex<SegmentMaintenance>,
     syncing: Mutex<()>,
@@ -137,7 +137,7 @@ impl SharedJournal {
         incarnation: u64,
         sequences: (u64, u64),
         list: SegmentList,
-        cut_bytes: u64,
+        removed_tail_bytes: u64,
         (next_number, history): (u64, HistoryFile),
         lock: DirectoryLock,
     ) -> Self {
@@ -146,24 +146,24 @@ impl SharedJournal {
         Self {
             options,
             incarnation,
-            journaled_sequence: OwnLine(AtomicU64::new(journaled)),
-            synced_sequence: OwnLine(AtomicU64::new(synced)),
+            journaled_sequence: CachePadded(AtomicU64::new(journaled)),
+            synced_sequence: CachePadded(AtomicU64::new(synced)),
             journaled_records: AtomicU64::new(0),
             synced_records: AtomicU64::new(0),
             snapshot_sequence: AtomicU64::new(0),
             delete_before: AtomicU64::new(0),
             first_sequence: AtomicU64::new(first_sequence),
-            cut_bytes,
-            is_poisoned: OwnLine(AtomicBool::new(false)),
+            removed_tail_bytes,
+            is_poisoned: CachePadded(AtomicBool::new(false)),
             poison: Mutex::new(None),
-            wake: Wake::default(),
+            wake: WakeSignal::default(),
             segment_list: Mutex::new(list),
             maintenance: Mutex::new(SegmentMaintenance {
                 preparation: None,
                 next_number,
                 history,
                 sealed_sync: None,
-                undeleted: String::new(),
+                deletion_blocker: String::new(),
                 populates: true,
                 known_frames: None,
             }),

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use gapless_agent::fault;
 
 use crate::descriptor::{FAILED_MARK_OFFSET, JOURNALED_MARK_OFFSET, SEALED_BIT, SYNCED_MARK_OFFSET};
-use crate::disk::DiskWork;
+use crate::disk::DiskOperation;
 use crate::error::JournalError;
 use crate::options::Flush;
 use crate::segment::Segment;
@@ -111,8 +111,8 @@ impl Syncer {
     ///
     /// # Errors
     /// Error to return instead of doing the work.
-    pub fn ask_disk(&self, work: DiskWork) -> io::Result<()> {
-        self.shared.options.environment.ask(work)
+    pub fn check_disk(&self, operation: DiskOperation) -> io::Result<()> {
+        self.shared.options.environment.check_disk(operation)
     }
 
     /// Returns the last sequence on the device.
@@ -162,7 +162,7 @@ impl SharedJournal {
         if self.fails_next_sync.swap(false, Ordering::SeqCst) {
             return Err(self.sync_failed(path(), io::Error::other("injected for a test")));
         }
-        let synced = self.options.environment.ask(DiskWork::Sync).and_then(|()| sync());
+        let synced = self.options.environment.check_disk(DiskOperation::Sync).and_then(|()| sync());
         synced.map_err(|error| self.sync_failed(path(), error))
     }
 

@@ -10,13 +10,13 @@ use crate::descriptor::{
     BOOT_MARK_OFFSET, FAILED_MARK_OFFSET, JOURNALED_MARK_OFFSET, RECORDS_MARK_OFFSET, SEALED_BIT, SYNCED_MARK_OFFSET,
     TIMES_MARK_OFFSET,
 };
-use crate::disk::{DiskWork, sync_directory};
+use crate::disk::{DiskOperation, sync_directory};
 use crate::error::JournalError;
-use crate::history::History;
+use crate::history::JournalHistory;
 use crate::journal::Journal;
 use crate::records::{SegmentRecords, is_checkpoint};
 use crate::segment::{Segment, end_of_nonzero, write_zeros};
-use crate::shared_journal::Entry;
+use crate::shared_journal::SegmentEntry;
 use crate::{index, scan};
 
 impl Journal {
@@ -35,7 +35,7 @@ impl Journal {
         if sequence < self.released_sequence.min(self.last_sequence()) {
             return Err(JournalError::TruncatesReleased { sequence, released: self.released_sequence });
         }
-        if sequence > self.last_sequence || sequence == self.last_sequence && !self.has_record_behind_last {
+        if sequence > self.last_sequence || sequence == self.last_sequence && !self.has_record_after_last {
             return Ok(());
         }
         if sequence + 1 < self.first_sequence() {
@@ -47,15 +47,15 @@ impl Journal {
             });
         }
         self.commit()?;
-        self.cut(sequence).inspect_err(|error| self.shared.poison(error))
+        self.truncate(sequence).inspect_err(|error| self.shared.poison(error))
     }
 
-    fn cut(&mut self, sequence: u64) -> Result<(), JournalError> {
+    fn truncate(&mut self, sequence: u64) -> Result<(), JournalError> {
         let shared = self.shared.clone();
         let mut maintenance = shared.maintenance();
         shared.give_final_names(&mut maintenance)?;
         let _syncing = shared.syncing();
-        let entries: Vec<Entry> = shared.segment_list().entries.iter().copied().collect();
+        let entries: Vec<SegmentEntry> = shared.segment_list().entries.iter().copied().collect();
         let keep = entries.iter().rposition(|entry| entry.first_sequence <= sequence).unwrap_or(0);
         let kept = entries[keep];
         let segment = if keep + 1 == entries.len() { self.active.clone() } else { self.reopen(kept)? };
@@ -63,9 +63,9 @@ impl Journal {
         // First, because all segments named by the history must exist.
         let history = maintenance.history.history();
         let newest_sequence = history.newest_sequence.min(kept.first_sequence);
-        shared.set_history(&mut maintenance, History { newest_sequence, ..history })?;
+        shared.set_history(&mut maintenance, JournalHistory { newest_sequence, ..history })?;
 
-        let (position, last_sequence) = position_behind(&segment, kept.first_sequence, sequence)?;
+        let (position, last_sequence) = position_after(&segment, kept.first_sequence, sequence)?;
         assert_eq!(last_sequence, sequence, "the journal holds every frame up to its last");
 
         // Marks first: from here on no mark vouches for the bytes about to be removed. After an interruption they are
@@ -84,8 +84,8 @@ impl Journal {
             let (first, second) = segment_records.to_words();
             segment.write_mark(RECORDS_MARK_OFFSET, first, second);
         }
-        self.sync_cut(&segment)?;
-        self.remove_behind(&entries[keep..])?;
+        self.sync_truncation(&segment)?;
+        self.remove_after(&entries[keep..])?;
 
         let length = segment.header.segment_length;
         let end = end_of_nonzero(&segment.file, position as u64, length)
@@ -95,7 +95,7 @@ impl Journal {
                 .map_err(|error| JournalError::io("cut", segment.path(), error))?;
         }
         index::clear_from(segment.index(), position);
-        self.sync_cut(&segment)?;
+        self.sync_truncation(&segment)?;
 
         {
             let mut list = shared.segment_list();
@@ -110,15 +110,15 @@ impl Journal {
         maintenance.known_frames = None;
         drop(maintenance);
         self.active = segment;
-        self.stand_at(position);
+        self.move_to(position);
         self.last_sequence = sequence;
-        self.has_record_behind_last = false;
+        self.has_record_after_last = false;
         self.move_mark()
     }
 
     /// Reopens a sealed segment for writing, perhaps as the newest. Its marks hold on this boot from here on, like
     /// those of each segment when this journal was opened.
-    fn reopen(&self, entry: Entry) -> Result<Arc<Segment>, JournalError> {
+    fn reopen(&self, entry: SegmentEntry) -> Result<Arc<Segment>, JournalError> {
         let path = self.shared.segment_path(entry.first_sequence);
         let file = open_to_write(&path)?;
         let mut bytes = [0; crate::descriptor::FIXED_LENGTH];
@@ -136,7 +136,7 @@ impl Journal {
 
     /// Removes the segments after the first of `entries`, newest first. Each is removed only after its predecessor is
     /// no longer sealed, so that recovery does not miss it.
-    fn remove_behind(&self, entries: &[Entry]) -> Result<(), JournalError> {
+    fn remove_after(&self, entries: &[SegmentEntry]) -> Result<(), JournalError> {
         for pair in entries.windows(2).rev() {
             let (before, last) = (pair[0], pair[1]);
             let segment = self.reopen(before)?;
@@ -150,8 +150,8 @@ impl Journal {
         Ok(())
     }
 
-    fn sync_cut(&self, segment: &Segment) -> Result<(), JournalError> {
-        let asked = self.shared.options.environment.ask(DiskWork::Sync);
+    fn sync_truncation(&self, segment: &Segment) -> Result<(), JournalError> {
+        let asked = self.shared.options.environment.check_disk(DiskOperation::Sync);
         asked.and_then(|()| segment.file.sync_data()).map_err(|source| {
             segment.write_mark(FAILED_MARK_OFFSET, 1, 0);
             JournalError::SyncFailed { segment: segment.path(), source }
@@ -160,10 +160,10 @@ impl Journal {
 }
 
 /// Returns the end of the frame of `sequence`.
-fn position_behind(segment: &Segment, first_sequence: u64, sequence: u64) -> Result<(usize, u64), JournalError> {
+fn position_after(segment: &Segment, first_sequence: u64, sequence: u64) -> Result<(usize, u64), JournalError> {
     let header = &segment.header;
     let frames_offset = header.frames_offset as usize;
-    let mapping = crate::mapping::Mapping::read_only(&segment.file, header.segment_length as usize)
+    let mapping = crate::mapping::FileMapping::read_only(&segment.file, header.segment_length as usize)
         .map_err(|error| JournalError::io("map", segment.path(), error))?;
     // SAFETY: frames only, without the header, which has other writers and readers. This is the only writer of frames,
     // and it does not write while it reads.
@@ -196,21 +196,21 @@ fn position_behind(segment: &Segment, first_sequence: u64, sequence: u64) -> Res
 }
 
 /// Returns the records before `position` among the contents `kept` of a segment.
-fn records_before(segment: &Segment, kept: Entry, position: usize) -> Result<SegmentRecords, JournalError> {
+fn records_before(segment: &Segment, kept: SegmentEntry, position: usize) -> Result<SegmentRecords, JournalError> {
     match kept.segment_records {
-        SegmentRecords::Nothing => return Ok(SegmentRecords::Nothing),
+        SegmentRecords::Empty => return Ok(SegmentRecords::Empty),
         SegmentRecords::Checkpoint { position: at, .. } if at < position as u64 => return Ok(kept.segment_records),
         // Some records are truncated, perhaps all: scan the frames before `position`.
         SegmentRecords::Records | SegmentRecords::Checkpoint { .. } => {}
     }
-    let mapping = crate::mapping::Mapping::read_only(&segment.file, segment.header.segment_length as usize)
+    let mapping = crate::mapping::FileMapping::read_only(&segment.file, segment.header.segment_length as usize)
         .map_err(|error| JournalError::io("map", segment.path(), error))?;
     let header = &segment.header;
     let frames_offset = header.frames_offset as usize;
-    // SAFETY: as in `position_behind`.
+    // SAFETY: as in `position_after`.
     #[allow(unsafe_code)]
     let frames = unsafe { mapping.bytes(frames_offset..position) };
-    let mut segment_records = SegmentRecords::Nothing;
+    let mut segment_records = SegmentRecords::Empty;
     let limit = header.frame_length_max as usize;
     scan::scan(frames, 0, kept.first_sequence, limit, |frame, sequence, start, _| {
         if scan::is_record(frame) {

@@ -18,7 +18,7 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::disk::{Disk, DiskWork};
+use crate::disk::{Disk, DiskOperation};
 use crate::error::{FrameFault, JournalError};
 use crate::frame_batch::FrameBatch;
 use crate::scan::check_frame;
@@ -39,7 +39,7 @@ impl UnlinkedSegment {
     /// # Errors
     /// The directory is missing or accepts no files.
     pub fn create(directory: &Path, disk: Option<Arc<dyn Disk>>) -> Result<Self, JournalError> {
-        let made = disk.as_ref().map_or(Ok(()), |disk| disk.ask(DiskWork::Allocate));
+        let made = disk.as_ref().map_or(Ok(()), |disk| disk.check(DiskOperation::Allocate));
         let file = made
             .and_then(|()| nameless(directory))
             .map_err(|source| refused("make an unlinked segment in", directory, source))?;
@@ -58,7 +58,7 @@ impl UnlinkedSegment {
     /// Error of the disk; the frames were not appended, and may be given again.
     pub fn append(&mut self, frames: &[u8]) -> Result<u64, JournalError> {
         let position = self.length_bytes;
-        let asked = self.disk.as_ref().map_or(Ok(()), |disk| disk.ask(DiskWork::Write));
+        let asked = self.disk.as_ref().map_or(Ok(()), |disk| disk.check(DiskOperation::Write));
         if let Err(source) = asked.and_then(|()| self.file.write_all_at(frames, position)) {
             // Frees the space of a partial write. If that fails too, the next frames overwrite it.
             let _given_back = self.file.set_len(position);
@@ -104,7 +104,7 @@ impl UnlinkedSegment {
     }
 }
 
-/// Wraps an error without the advice for a journal without space, which does not apply here.
+/// Wraps an error without the remedy for a journal without space, which does not apply here.
 fn refused(action: &'static str, directory: &Path, source: io::Error) -> JournalError {
     JournalError::Io { action, path: directory.to_owned(), source }
 }

@@ -1,8 +1,8 @@
-//! [`Unpacking`]: unpacks a compressed segment of an archive into memory piece by piece, as it is read. The positions
+//! [`SegmentUnpacker`]: unpacks a compressed segment of an archive into memory piece by piece, as it is read. The positions
 //! of its pieces, and the unpacked pieces, are cached for later readers in the process.
 
-use crate::archived::Archived;
-use crate::compressed::{Piece, header_page_of, pieces_of};
+use crate::archived::ArchiveLocation;
+use crate::compressed::{CompressedPiece, header_page_of, pieces_of};
 use crate::disk::unpoisoned;
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,33 +20,33 @@ const KNOWN_PIECES_MAX: usize = 1 << 20;
 
 /// A segment that is read.
 #[derive(Debug)]
-pub(crate) struct Unpacking {
+pub(crate) struct SegmentUnpacker {
     stored: File,
-    unpacked: Arc<Unpacked>,
+    unpacked: Arc<UnpackedSegment>,
 }
 
 /// State shared by all readers of a segment.
 #[derive(Debug)]
-struct Unpacked {
+struct UnpackedSegment {
     /// The segment, with holes where it is not unpacked yet.
     memory: File,
-    pieces: Arc<[Piece]>,
+    pieces: Arc<[CompressedPiece]>,
     /// Flag per piece: it is in memory.
-    is_there: Box<[AtomicBool]>,
+    is_unpacked: Box<[AtomicBool]>,
     /// Total length of these pieces. Locked during unpacking.
     bytes: Mutex<u64>,
 }
 
-impl Unpacking {
+impl SegmentUnpacker {
     /// Begins with the archived file `stored`, and loads the header page into memory.
-    pub(crate) fn begin(archived: &Archived, stored: File) -> io::Result<Self> {
-        let found = unpoisoned(KEPT.lock()).find(archived);
+    pub(crate) fn begin(archived: &ArchiveLocation, stored: File) -> io::Result<Self> {
+        let found = unpoisoned(UNPACKING_CACHE.lock()).find(archived);
         let unpacked = match found {
-            Found { unpacked: Some(unpacked), .. } => unpacked,
-            Found { pieces, .. } => {
+            CacheLookup { unpacked: Some(unpacked), .. } => unpacked,
+            CacheLookup { pieces, .. } => {
                 let pieces = pieces.map_or_else(|| pieces_of(&stored).map(Arc::from), Ok)?;
-                let unpacked = Arc::new(Unpacked::new(archived, &stored, pieces)?);
-                unpoisoned(KEPT.lock()).put(archived, &unpacked);
+                let unpacked = Arc::new(UnpackedSegment::new(archived, &stored, pieces)?);
+                unpoisoned(UNPACKING_CACHE.lock()).put(archived, &unpacked);
                 unpacked
             }
         };
@@ -63,17 +63,19 @@ impl Unpacking {
     /// # Errors
     /// The archive cannot be read, or is damaged.
     pub(crate) fn unpack(&self, from: u64, to: u64) -> io::Result<u64> {
-        let Unpacked { memory, pieces, is_there, bytes } = &*self.unpacked;
+        let UnpackedSegment { memory, pieces, is_unpacked, bytes } = &*self.unpacked;
         let first = pieces.partition_point(|piece| piece.end() <= from);
         let mut end = pieces.get(first).map_or(from, |piece| piece.position.max(from));
-        for (piece, is_there) in pieces.iter().zip(is_there).skip(first).take_while(|(piece, _)| piece.position < to) {
+        for (piece, is_unpacked) in
+            pieces.iter().zip(is_unpacked).skip(first).take_while(|(piece, _)| piece.position < to)
+        {
             // Acquire: the piece's bytes are in memory; pairs with the release below.
-            if !is_there.load(Ordering::Acquire) {
+            if !is_unpacked.load(Ordering::Acquire) {
                 let mut bytes = unpoisoned(bytes.lock());
                 let piece_bytes = piece.unpack(&self.stored)?;
                 memory.write_all_at(&piece_bytes, piece.position)?;
                 // Another thread may have been faster, with the same bytes.
-                if !is_there.swap(true, Ordering::Release) {
+                if !is_unpacked.swap(true, Ordering::Release) {
                     *bytes += piece_bytes.len() as u64;
                 }
             }
@@ -91,54 +93,54 @@ impl Unpacking {
     }
 }
 
-impl Unpacked {
-    fn new(archived: &Archived, stored: &File, pieces: Arc<[Piece]>) -> io::Result<Self> {
+impl UnpackedSegment {
+    fn new(archived: &ArchiveLocation, stored: &File, pieces: Arc<[CompressedPiece]>) -> io::Result<Self> {
         let page = header_page_of(stored)?;
-        let length = pieces.last().map_or(page.len() as u64, Piece::end);
+        let length = pieces.last().map_or(page.len() as u64, CompressedPiece::end);
         if length != archived.segment_bytes {
             return Err(io::Error::other(format!("{length} bytes of {} are in it", archived.segment_bytes)));
         }
         let memory = File::from(rustix::fs::memfd_create("gapless-archived", rustix::fs::MemfdFlags::CLOEXEC)?);
         memory.set_len(length)?;
         memory.write_all_at(&page, 0)?;
-        let is_there = pieces.iter().map(|_| AtomicBool::new(false)).collect();
-        Ok(Self { memory, pieces, is_there, bytes: Mutex::new(0) })
+        let is_unpacked = pieces.iter().map(|_| AtomicBool::new(false)).collect();
+        Ok(Self { memory, pieces, is_unpacked, bytes: Mutex::new(0) })
     }
 }
 
-static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
+static UNPACKING_CACHE: LazyLock<Mutex<UnpackingCache>> = LazyLock::new(Mutex::default);
 
 /// Cache for later readers.
 #[derive(Default)]
-struct Kept {
-    segments: HashMap<Archived, Segment>,
+struct UnpackingCache {
+    segments: HashMap<ArchiveLocation, CachedSegment>,
     uses: u64,
 }
 
-struct Segment {
-    pieces: Arc<[Piece]>,
-    unpacked: Option<Arc<Unpacked>>,
+struct CachedSegment {
+    pieces: Arc<[CompressedPiece]>,
+    unpacked: Option<Arc<UnpackedSegment>>,
     /// Number of the last use, in order of time.
     used: u64,
 }
 
 #[derive(Default)]
-struct Found {
-    pieces: Option<Arc<[Piece]>>,
-    unpacked: Option<Arc<Unpacked>>,
+struct CacheLookup {
+    pieces: Option<Arc<[CompressedPiece]>>,
+    unpacked: Option<Arc<UnpackedSegment>>,
 }
 
-impl Kept {
-    fn find(&mut self, archived: &Archived) -> Found {
+impl UnpackingCache {
+    fn find(&mut self, archived: &ArchiveLocation) -> CacheLookup {
         self.uses += 1;
-        let Some(segment) = self.segments.get_mut(archived) else { return Found::default() };
+        let Some(segment) = self.segments.get_mut(archived) else { return CacheLookup::default() };
         segment.used = self.uses;
-        Found { pieces: Some(Arc::clone(&segment.pieces)), unpacked: segment.unpacked.clone() }
+        CacheLookup { pieces: Some(Arc::clone(&segment.pieces)), unpacked: segment.unpacked.clone() }
     }
 
-    fn put(&mut self, archived: &Archived, unpacked: &Arc<Unpacked>) {
+    fn put(&mut self, archived: &ArchiveLocation, unpacked: &Arc<UnpackedSegment>) {
         let known =
-            |segments: &HashMap<_, Segment>| segments.values().map(|segment| segment.pieces.len()).sum::<usize>();
+            |segments: &HashMap<_, CachedSegment>| segments.values().map(|segment| segment.pieces.len()).sum::<usize>();
         while !self.segments.is_empty() && known(&self.segments) + unpacked.pieces.len() > KNOWN_PIECES_MAX {
             let oldest = self.segments.iter().min_by_key(|(_, segment)| segment.used);
             let oldest = oldest.map(|(archived, _)| archived.clone()).expect("there are some");
@@ -146,7 +148,7 @@ impl Kept {
         }
         self.make_room();
         let (pieces, unpacked) = (Arc::clone(&unpacked.pieces), Some(Arc::clone(unpacked)));
-        self.segments.insert(archived.clone(), Segment { pieces, unpacked, used: self.uses });
+        self.segments.insert(archived.clone(), CachedSegment { pieces, unpacked, used: self.uses });
     }
 
     /// Drops unpacked pieces, least recently used first.

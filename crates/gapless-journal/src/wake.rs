@@ -19,7 +19,7 @@ use crate::disk::unpoisoned;
 
 /// Signal from the writer to its helper thread, without a system call unless the helper sleeps.
 #[derive(Debug)]
-pub(crate) struct Wake {
+pub(crate) struct WakeSignal {
     is_due: AtomicBool,
     is_parked: AtomicBool,
     is_ended: AtomicBool,
@@ -27,7 +27,7 @@ pub(crate) struct Wake {
     condvar: Condvar,
 }
 
-impl Default for Wake {
+impl Default for WakeSignal {
     fn default() -> Self {
         Self {
             is_due: AtomicBool::new(false),
@@ -39,7 +39,7 @@ impl Default for Wake {
     }
 }
 
-impl Wake {
+impl WakeSignal {
     pub(crate) fn signal(&self) {
         // AcqRel: pairs with the swap in `wait`. This fence and its counterpart there order each side's store before
         // its load, so Relaxed is enough for the flag: either this load sees the parked helper, or the helper's swap
@@ -90,12 +90,12 @@ impl Wake {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::Wake;
+    use super::WakeSignal;
     use std::sync::Arc;
 
     #[test]
     fn no_signal_is_lost() {
-        let wake = Arc::new(Wake::default());
+        let wake = Arc::new(WakeSignal::default());
         let helper = std::thread::spawn({
             let wake = wake.clone();
             move || {
@@ -117,20 +117,20 @@ mod tests {
 
     #[test]
     fn wait_ends_after_its_timeout() {
-        assert!(Wake::default().wait(Some(std::time::Duration::from_millis(1))));
+        assert!(WakeSignal::default().wait(Some(std::time::Duration::from_millis(1))));
     }
 }
 
 #[cfg(all(test, loom))]
 mod loom_tests {
     //! Every interleaving of a signal with a helper about to sleep.
-    use super::Wake;
+    use super::WakeSignal;
     use loom::sync::Arc;
 
     #[test]
     fn signal_wakes_a_parking_helper() {
         loom::model(|| {
-            let wake = Arc::new(Wake::default());
+            let wake = Arc::new(WakeSignal::default());
             let helper = loom::thread::spawn({
                 let wake = wake.clone();
                 // A lost signal would leave it asleep forever, which loom reports.
@@ -144,7 +144,7 @@ mod loom_tests {
     #[test]
     fn end_wakes_the_helper() {
         loom::model(|| {
-            let wake = Arc::new(Wake::default());
+            let wake = Arc::new(WakeSignal::default());
             let helper = loom::thread::spawn({
                 let wake = wake.clone();
                 move || while wake.wait(None) {}

@@ -10,43 +10,43 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `inbox` | records of the own inbox |
-//! | `ending` | a bridge that stops, is replaced, or begins again |
+//! | `stopping` | a bridge that stops, is replaced, or begins again |
 //! | `leases` | the leases of others, and the own one |
-//! | `signs_of_life` | heartbeats, the broker's state and clock |
-//! | `input` | [`Input`]: an event for a core |
+//! | `liveness` | heartbeats, the broker's state and clock |
+//! | `input` | [`BridgeInput`]: an event for a core |
 //! | `status` | the state of a bridge, for its operator |
 
-mod ending;
 mod inbox;
 mod input;
 mod leases;
-mod signs_of_life;
+mod liveness;
 mod status;
+mod stopping;
 
-use crate::calls_in::{CallsIn, Turn};
-use crate::calls_out::{Appended, CallsOut, NotAppended, OutgoingCall};
+use crate::calls_in::{CallsIn, InputContext};
+use crate::calls_out::{AppendFailure, CallsOut, OutgoingCall, RecordPlace};
 use crate::config::CoreOptions;
 use crate::counters::Counters;
-use crate::effects::{Effect, Notice, OutgoingRecord, RemoteRoute, Token};
-use crate::outcome::{Ended, Outcome};
-use crate::peers::Peers;
+use crate::effects::{BridgeNotice, DeliveryToken, Effect, OutgoingRecord, RemoteRoute};
+use crate::outcome::{CallFailure, CallOutcome};
+use crate::peers::PeerBridges;
 use crate::presence::{MarkPlace, OfferedRoute};
 use crate::record::names::{self, BridgeId};
-use crate::record::{Record, Writer};
+use crate::record::{KafkaRecord, RecordWriter};
 use gapless_agent::Now;
 use gapless_agent::monotonic::saturating_ns;
-use signs_of_life::{Broker, TopicEnd};
+use liveness::{BrokerState, TopicEnd};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-pub use input::{Input, ReadRecord, Topic};
+pub use input::{BridgeInput, ReadRecord, Topic};
 
 /// Changes of a lease are written together for so long, ns.
 const LEASE_PAUSE_NS: u64 = 50_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Before [`Input::Start`].
+enum CorePhase {
+    /// Before [`BridgeInput::Start`].
     New,
     /// The mark is on its way, or could not be sent.
     Marking { is_sent: bool },
@@ -69,14 +69,14 @@ enum Phase {
 pub struct BridgeCore {
     options: CoreOptions,
     id: BridgeId,
-    writer: Writer,
+    writer: RecordWriter,
     inbox: Arc<str>,
     presence: Arc<str>,
-    phase: Phase,
+    phase: CorePhase,
     mark: Option<MarkPlace>,
     /// Number of the last mark, and of the last lease.
     last_sent: u64,
-    peers: Peers,
+    peers: PeerBridges,
     calls_out: CallsOut,
     calls_in: CallsIn,
     offers: Vec<OfferedRoute>,
@@ -86,13 +86,13 @@ pub struct BridgeCore {
     /// Bridges whose leases cannot be used, with the reason.
     refused_leases: HashMap<String, String>,
     /// The operator knows that the prefix has more bridges than are used.
-    has_told_full: bool,
+    has_reported_full: bool,
     inbox_end: TopicEnd,
     presence_end: TopicEnd,
-    beat_ns: u64,
+    next_heartbeat_ns: u64,
     lease_sent_ns: u64,
     is_lease_due: bool,
-    broker: Broker,
+    broker: BrokerState,
     /// Time of the last input, ns of the monotonic clock.
     last_input_ns: u64,
     counters: Counters,
@@ -104,26 +104,26 @@ impl BridgeCore {
     pub fn new(options: CoreOptions, incarnation: u64) -> Self {
         let id = BridgeId { name: options.name.as_str().into(), incarnation };
         Self {
-            writer: Writer::new(&id),
+            writer: RecordWriter::new(&id),
             inbox: names::inbox(&options.prefix, &options.name).into(),
             presence: names::presence(&options.prefix).into(),
-            phase: Phase::New,
+            phase: CorePhase::New,
             mark: None,
             last_sent: 0,
-            peers: Peers::new(&options.prefix, options.take.clone(), options.limits),
+            peers: PeerBridges::new(&options.prefix, options.take.clone(), options.limits),
             calls_out: CallsOut::new(&options.limits),
             calls_in: CallsIn::new(&options),
             offers: Vec::new(),
             relayed: BTreeMap::new(),
             routes_left_out: 0,
             refused_leases: HashMap::new(),
-            has_told_full: false,
+            has_reported_full: false,
             inbox_end: TopicEnd::default(),
             presence_end: TopicEnd::default(),
-            beat_ns: 0,
+            next_heartbeat_ns: 0,
             lease_sent_ns: 0,
             is_lease_due: false,
-            broker: Broker::default(),
+            broker: BrokerState::default(),
             last_input_ns: 0,
             counters: Counters::default(),
             id,
@@ -135,57 +135,61 @@ impl BridgeCore {
     ///
     /// # Panics
     /// If the name of a request is used twice.
-    pub fn handle(&mut self, input: Input, now: Now, effects: &mut Vec<Effect>) {
-        if self.phase == Phase::Ended {
+    pub fn handle(&mut self, input: BridgeInput, now: Now, effects: &mut Vec<Effect>) {
+        if self.phase == CorePhase::Ended {
             return;
         }
         let now_ns = now.monotonic_ns;
-        self.notice_pause(now_ns);
+        self.detect_pause(now_ns);
         match input {
-            Input::Start => self.start(now_ns, effects),
-            Input::Record(record) => self.read(record, now_ns, effects),
-            Input::Delivered { token, result } => self.delivered(token, result, now_ns, effects),
-            Input::Request(call) => self.request(call, now_ns, effects),
-            Input::GivenUp(request) => self.calls_out.give_up(&self.writer, request, &mut self.peers, effects),
-            Input::Withheld(request) => {
+            BridgeInput::Start => self.start(now_ns, effects),
+            BridgeInput::Record(record) => self.read(record, now_ns, effects),
+            BridgeInput::Delivered { token, result } => self.delivered(token, result, now_ns, effects),
+            BridgeInput::Request(call) => self.request(call, now_ns, effects),
+            BridgeInput::GivenUp(request) => self.calls_out.give_up(&self.writer, request, &mut self.peers, effects),
+            BridgeInput::Withheld(request) => {
                 self.calls_out.withhold(&self.writer, request, &mut self.peers, now_ns, effects);
             }
-            Input::CallEnded { call, outcome } => {
-                self.with_calls_in(now_ns, effects, |calls, turn| calls.ended(call, outcome, turn));
+            BridgeInput::CallEnded { call, outcome } => {
+                self.with_calls_in(now_ns, effects, |calls, context| calls.call_ended(call, outcome, context));
             }
-            Input::Offers(offers) => self.set_offers(offers, effects),
-            Input::BrokerTrouble { reason } => {
-                self.broker.words = reason;
+            BridgeInput::Offers(offers) => self.set_offers(offers, effects),
+            BridgeInput::BrokerTrouble { reason } => {
+                self.broker.last_reason = reason;
                 self.calls_out.note_trouble();
             }
-            Input::Unreadable { topic, reason } => self.skip(topic, reason, effects),
-            Input::InboxLost { incarnation, reason } => self.begin_again(incarnation, &reason, now_ns, effects),
-            Input::Stop => self.stop(now_ns, effects),
-            Input::Tick => {}
+            BridgeInput::Unreadable { topic, reason } => self.skip_unreadable(topic, reason, effects),
+            BridgeInput::InboxLost { incarnation, reason } => {
+                self.renew_incarnation(incarnation, &reason, now_ns, effects)
+            }
+            BridgeInput::Stop => self.stop(now_ns, effects),
+            BridgeInput::Tick => {}
         }
-        self.do_due(now_ns, effects);
+        self.run_due(now_ns, effects);
     }
 
-    /// Time at which [`Input::Tick`] is due at the latest, ns of the monotonic clock.
+    /// Time at which [`BridgeInput::Tick`] is due at the latest, ns of the monotonic clock.
     #[must_use]
     pub fn next_tick_ns(&self) -> u64 {
-        if self.phase == Phase::Ended {
+        if self.phase == CorePhase::Ended {
             return u64::MAX;
         }
-        let lease_ns = Some(self.lease_sent_ns + LEASE_PAUSE_NS).filter(|_| self.is_lease_due && self.may_lease());
+        let lease_ns =
+            Some(self.lease_sent_ns + LEASE_PAUSE_NS).filter(|_| self.is_lease_due && self.can_write_leases());
         let stop_ns = match self.phase {
-            Phase::Stopping { until_ns } | Phase::Leaving { until_ns, .. } => Some(until_ns),
+            CorePhase::Stopping { until_ns } | CorePhase::Leaving { until_ns, .. } => Some(until_ns),
             _ => None,
         };
-        let peers_ns = Some(self.peers.next_expiry_ns()).filter(|_| self.may_judge(self.last_input_ns));
+        let peers_ns = Some(self.peers.next_expiry_ns()).filter(|_| self.can_judge_peers(self.last_input_ns));
         let calls_ns = [self.calls_out.next_deadline_ns(), self.calls_in.next_expiry_ns()];
         let all = calls_ns.into_iter().chain([lease_ns, stop_ns, peers_ns]);
-        all.flatten().fold(self.beat_ns, u64::min)
+        all.flatten().fold(self.next_heartbeat_ns, u64::min)
     }
 
     /// True while the bridge writes leases.
-    const fn may_lease(&self) -> bool {
-        self.mark.is_some() && matches!(self.phase, Phase::Joining | Phase::Serving | Phase::Stopping { .. })
+    const fn can_write_leases(&self) -> bool {
+        self.mark.is_some()
+            && matches!(self.phase, CorePhase::Joining | CorePhase::Serving | CorePhase::Stopping { .. })
     }
 
     /// Records that changed nothing.
@@ -197,7 +201,7 @@ impl BridgeCore {
     /// Whether the bridge serves: its mark and its lease were read back, and it does not stop.
     #[must_use]
     pub const fn is_serving(&self) -> bool {
-        matches!(self.phase, Phase::Serving)
+        matches!(self.phase, CorePhase::Serving)
     }
 
     /// Name and incarnation.
@@ -213,22 +217,22 @@ impl BridgeCore {
     }
 
     fn start(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
-        assert_eq!(self.phase, Phase::New, "a bridge starts once");
+        assert_eq!(self.phase, CorePhase::New, "a bridge starts once");
         effects.push(Effect::ReadPresence);
         self.send_mark(now_ns, effects);
     }
 
     fn send_mark(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
-        self.phase = Phase::Marking { is_sent: true };
-        self.beat_ns = now_ns + self.interval_ns();
+        self.phase = CorePhase::Marking { is_sent: true };
+        self.next_heartbeat_ns = now_ns + self.interval_ns();
         (self.inbox_end.echo_ns, self.presence_end.echo_ns) = (now_ns, now_ns);
         self.last_sent += 1;
-        let record = self.writer.mark(&self.words());
-        self.send(Token::Mark(self.last_sent), &self.inbox.clone(), record, effects);
+        let record = self.writer.mark(&self.process_name());
+        self.send(DeliveryToken::Mark(self.last_sent), &self.inbox.clone(), record, effects);
     }
 
     /// The process, for people.
-    fn words(&self) -> String {
+    fn process_name(&self) -> String {
         format!("{}/{}", self.options.machine, self.options.process)
     }
 
@@ -240,32 +244,40 @@ impl BridgeCore {
         saturating_ns(self.options.limits.lease_time)
     }
 
-    fn send(&self, token: Token, topic: &Arc<str>, record: Record, effects: &mut Vec<Effect>) {
+    fn send(&self, token: DeliveryToken, topic: &Arc<str>, record: KafkaRecord, effects: &mut Vec<Effect>) {
         effects.push(Effect::Send(OutgoingRecord { token, topic: topic.clone(), record, begins: None }));
     }
 
     /// True while requests of others are taken.
     const fn is_marked(&self) -> bool {
-        matches!(self.phase, Phase::Joining | Phase::Serving | Phase::Stopping { .. } | Phase::Leaving { .. })
+        matches!(
+            self.phase,
+            CorePhase::Joining | CorePhase::Serving | CorePhase::Stopping { .. } | CorePhase::Leaving { .. }
+        )
     }
 
-    fn with_calls_in(&mut self, now_ns: u64, effects: &mut Vec<Effect>, act: impl FnOnce(&mut CallsIn, &mut Turn<'_>)) {
+    fn with_calls_in(
+        &mut self,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+        act: impl FnOnce(&mut CallsIn, &mut InputContext<'_>),
+    ) {
         let time = self.inbox_end.time;
         let age_ns = move |append_time_ms| time.age_ns(append_time_ms, now_ns);
         let (writer, counters) = (&self.writer, &mut self.counters);
-        act(&mut self.calls_in, &mut Turn { writer, now_ns, age_ns: &age_ns, counters, effects });
+        act(&mut self.calls_in, &mut InputContext { writer, now_ns, age_ns: &age_ns, counters, effects });
     }
 
     fn request(&mut self, call: OutgoingCall, now_ns: u64, effects: &mut Vec<Effect>) {
         let reason = match self.phase {
-            Phase::Serving => self.broker_words(now_ns),
-            Phase::Stopping { .. } | Phase::Leaving { .. } => Some(format!("bridge {} stops", self.id.name)),
+            CorePhase::Serving => self.broker_loss_reason(now_ns),
+            CorePhase::Stopping { .. } | CorePhase::Leaving { .. } => Some(format!("bridge {} stops", self.id.name)),
             _ => Some(format!("bridge {} has not begun yet", self.id.name)),
         };
         match reason {
             None => self.calls_out.begin((&self.id, &self.writer), call, &mut self.peers, now_ns, effects),
             Some(reason) => {
-                let outcome = Outcome::Ended(Ended::NoRoute { reason });
+                let outcome = CallOutcome::Failed(CallFailure::NoRoute { reason });
                 effects.push(Effect::End { request: call.request, outcome });
             }
         }
@@ -273,43 +285,45 @@ impl BridgeCore {
 
     fn delivered(
         &mut self,
-        token: Token,
-        result: Result<Appended, NotAppended>,
+        token: DeliveryToken,
+        result: Result<RecordPlace, AppendFailure>,
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) {
         self.note_appended(token, result.as_ref().ok(), now_ns);
         match token {
-            Token::Mark(number) if number == self.last_sent && self.phase == (Phase::Marking { is_sent: true }) => {
+            DeliveryToken::Mark(number)
+                if number == self.last_sent && self.phase == (CorePhase::Marking { is_sent: true }) =>
+            {
                 match result {
-                    Ok(Appended { offset, .. }) => {
-                        self.phase = Phase::Reading;
+                    Ok(RecordPlace { offset, .. }) => {
+                        self.phase = CorePhase::Reading;
                         // A reader that was there before may have seen the mark.
                         self.inbox_end.next = None;
                         effects.push(Effect::ReadInbox { offset });
                     }
-                    Err(NotAppended { reason, .. }) => {
+                    Err(AppendFailure { reason, .. }) => {
                         // Sent again with the next beat. A second mark of one incarnation changes nothing.
-                        self.phase = Phase::Marking { is_sent: false };
-                        self.broker.words = reason;
+                        self.phase = CorePhase::Marking { is_sent: false };
+                        self.broker.last_reason = reason;
                     }
                 }
             }
-            Token::Lease(number) if number == self.last_sent => {
-                if let Phase::Leaving { is_delivered, .. } = &mut self.phase {
+            DeliveryToken::Lease(number) if number == self.last_sent => {
+                if let CorePhase::Leaving { is_delivered, .. } = &mut self.phase {
                     *is_delivered = true;
                 }
-                if let Err(NotAppended { reason, .. }) = result {
-                    self.broker.words = reason;
+                if let Err(AppendFailure { reason, .. }) = result {
+                    self.broker.last_reason = reason;
                 }
             }
-            Token::Request(request) => {
+            DeliveryToken::Request(request) => {
                 self.calls_out.delivered(&self.writer, request, result, &mut self.peers, now_ns, effects);
             }
-            Token::Reply(reply) => {
-                self.with_calls_in(now_ns, effects, |calls, turn| calls.delivered(reply, result.err(), turn));
+            DeliveryToken::Reply(reply) => {
+                self.with_calls_in(now_ns, effects, |calls, context| calls.delivered(reply, result.err(), context));
             }
-            Token::Mark(_) | Token::Lease(_) | Token::Ping | Token::Control => {}
+            DeliveryToken::Mark(_) | DeliveryToken::Lease(_) | DeliveryToken::Ping | DeliveryToken::Control => {}
         }
     }
 
@@ -334,32 +348,32 @@ impl BridgeCore {
 
     /// True once the own lease was read. The leases before it may be of long ago, and their age is not known until then.
     const fn is_joined(&self) -> bool {
-        matches!(self.phase, Phase::Serving | Phase::Stopping { .. } | Phase::Leaving { .. })
+        matches!(self.phase, CorePhase::Serving | CorePhase::Stopping { .. } | CorePhase::Leaving { .. })
     }
 
-    fn do_due(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
-        if self.phase == Phase::Ended || self.phase == Phase::New {
+    fn run_due(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
+        if self.phase == CorePhase::Ended || self.phase == CorePhase::New {
             return;
         }
         self.calls_out.expire(&self.writer, now_ns, &mut self.peers, effects);
-        self.with_calls_in(now_ns, effects, |calls, turn| calls.expire(turn));
-        if now_ns >= self.beat_ns {
-            self.beat_ns = now_ns + self.interval_ns();
-            self.beat(now_ns, effects);
+        self.with_calls_in(now_ns, effects, |calls, context| calls.expire(context));
+        if now_ns >= self.next_heartbeat_ns {
+            self.next_heartbeat_ns = now_ns + self.interval_ns();
+            self.heartbeat(now_ns, effects);
         }
-        if self.is_lease_due && self.may_lease() && now_ns >= self.lease_sent_ns + LEASE_PAUSE_NS {
+        if self.is_lease_due && self.can_write_leases() && now_ns >= self.lease_sent_ns + LEASE_PAUSE_NS {
             self.send_lease(now_ns, effects);
         }
         self.check_broker(now_ns, effects);
         self.check_readers(now_ns, effects);
-        if self.may_judge(now_ns) {
+        if self.can_judge_peers(now_ns) {
             for (peer, reason) in self.peers.expire(now_ns) {
                 let bridge = self.peers.get(peer).id.name.to_string();
                 let words = format!("bridge {bridge} is silent: {reason}");
-                effects.push(Effect::Notice(Notice::PeerSilent { bridge, reason }));
+                effects.push(Effect::Notice(BridgeNotice::PeerSilent { bridge, reason }));
                 self.lose_peer(peer, &words, effects);
             }
         }
-        self.go_on_stopping(now_ns, effects);
+        self.continue_stopping(now_ns, effects);
     }
 }

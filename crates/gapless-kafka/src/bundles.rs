@@ -4,9 +4,9 @@
 //! It does no input or output. The core's owner puts each record in, hands the ready ones to the producer, and asks for the tokens of
 //! each report.
 
-use crate::effects::{BUNDLE_KIND, KIND_BITS, KIND_MASK, OutgoingRecord, RequestId, Token};
+use crate::effects::{BUNDLE_KIND, DeliveryToken, KIND_BITS, KIND_MASK, OutgoingRecord, RequestId};
 use crate::record::bundle::{self, BUNDLE_RECORDS_MAX};
-use crate::record::{Record, names};
+use crate::record::{KafkaRecord, names};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ pub struct ProducerRecord {
     /// Topic.
     pub topic: Arc<str>,
     /// Content.
-    pub record: Record,
+    pub record: KafkaRecord,
 }
 
 /// Records to one inbox.
 #[derive(Debug, Default)]
-struct InboxQueue {
+struct BundleQueue {
     waiting: Vec<OutgoingRecord>,
     /// Bytes of the waiting records.
     bytes: usize,
@@ -43,18 +43,18 @@ struct InboxQueue {
 pub struct Bundles {
     /// Bytes of a bundle at most.
     bytes_max: usize,
-    queues: HashMap<Arc<str>, InboxQueue>,
+    queues: HashMap<Arc<str>, BundleQueue>,
     /// Inboxes with waiting records, in their order.
     nonempty: Vec<Arc<str>>,
     /// Records without a report.
-    unreported_records: HashMap<u64, (Arc<str>, Vec<Token>)>,
+    unreported_records: HashMap<u64, (Arc<str>, Vec<DeliveryToken>)>,
     last: u64,
     /// A request that was withheld, whose further records are withheld, too.
-    withheld: Option<Token>,
+    withheld: Option<DeliveryToken>,
 }
 
 /// Begins a request of [`OutgoingRecord::begins`], immediately before its record leaves. False if it is withheld.
-pub type Begin<'a> = dyn FnMut(RequestId) -> bool + 'a;
+pub type BeginRequest<'a> = dyn FnMut(RequestId) -> bool + 'a;
 
 impl Bundles {
     /// No records yet. A bundle is no longer than a segment, which the broker is known to take.
@@ -72,7 +72,7 @@ impl Bundles {
 
     /// Takes a record in. Returns the records that leave at once.
     #[must_use]
-    pub fn add(&mut self, outgoing: OutgoingRecord, begin: &mut Begin<'_>) -> Vec<ProducerRecord> {
+    pub fn add(&mut self, outgoing: OutgoingRecord, begin: &mut BeginRequest<'_>) -> Vec<ProducerRecord> {
         let mut ready = Vec::new();
         if self.withheld == Some(outgoing.token) {
             return ready;
@@ -109,7 +109,7 @@ impl Bundles {
 
     /// The turn is over: waiting records leave, but for those to an inbox with too many records without a report.
     #[must_use]
-    pub fn flush_ready(&mut self, begin: &mut Begin<'_>) -> Vec<ProducerRecord> {
+    pub fn flush_ready(&mut self, begin: &mut BeginRequest<'_>) -> Vec<ProducerRecord> {
         let mut ready = Vec::new();
         for topic in std::mem::take(&mut self.nonempty) {
             match self.queues.get(&topic) {
@@ -123,7 +123,7 @@ impl Bundles {
 
     /// All waiting records leave.
     #[must_use]
-    pub fn flush_all(&mut self, begin: &mut Begin<'_>) -> Vec<ProducerRecord> {
+    pub fn flush_all(&mut self, begin: &mut BeginRequest<'_>) -> Vec<ProducerRecord> {
         let mut ready = Vec::new();
         for topic in std::mem::take(&mut self.nonempty) {
             self.flush_inbox(&topic, begin, &mut ready);
@@ -132,9 +132,9 @@ impl Bundles {
     }
 
     /// A record of the producer has its report. Returns the tokens of the records in it.
-    pub fn reported(&mut self, number: u64) -> Vec<Token> {
+    pub fn reported(&mut self, number: u64) -> Vec<DeliveryToken> {
         if number & KIND_MASK != BUNDLE_KIND {
-            return vec![Token::of_number(number)];
+            return vec![DeliveryToken::from_number(number)];
         }
         let Some((topic, tokens)) = self.unreported_records.remove(&number) else { return Vec::new() };
         if let Some(queue) = self.queues.get_mut(&topic) {
@@ -147,7 +147,7 @@ impl Bundles {
     }
 
     /// Takes all waiting records back: none of them has left. Returns their tokens.
-    pub fn withdraw(&mut self) -> Vec<Token> {
+    pub fn withdraw(&mut self) -> Vec<DeliveryToken> {
         let mut withdrawn = Vec::new();
         for topic in std::mem::take(&mut self.nonempty) {
             if let Some(queue) = self.queues.get_mut(&topic) {
@@ -159,7 +159,7 @@ impl Bundles {
     }
 
     /// The waiting records of an inbox leave, but for those of requests that are withheld.
-    fn flush_inbox(&mut self, topic: &Arc<str>, begin: &mut Begin<'_>, ready: &mut Vec<ProducerRecord>) {
+    fn flush_inbox(&mut self, topic: &Arc<str>, begin: &mut BeginRequest<'_>, ready: &mut Vec<ProducerRecord>) {
         let Some(queue) = self.queues.get_mut(topic).filter(|queue| !queue.waiting.is_empty()) else { return };
         self.nonempty.retain(|each| each != topic);
         queue.bytes = 0;
@@ -183,20 +183,20 @@ mod tests {
     use super::*;
     use crate::effects::RequestId;
     use crate::record::names::BridgeId;
-    use crate::record::{ReplyHead, Writer};
+    use crate::record::{RecordWriter, ReplyHead};
 
     fn record(number: u64, to: Option<u64>, bytes: usize) -> OutgoingRecord {
-        let writer = Writer::new(&BridgeId { name: "a".into(), incarnation: 7 });
+        let writer = RecordWriter::new(&BridgeId { name: "a".into(), incarnation: 7 });
         let mut record = writer.reply(&number.to_string(), to, &ReplyHead::Reply, None);
         record.payload = Some(vec![0; bytes]);
-        OutgoingRecord { token: Token::Reply(number), topic: "test.inbox.b".into(), record, begins: None }
+        OutgoingRecord { token: DeliveryToken::Reply(number), topic: "test.inbox.b".into(), record, begins: None }
     }
 
     fn begins(_: RequestId) -> bool {
         true
     }
 
-    fn inner(sent: &ProducerRecord) -> Vec<Record> {
+    fn inner(sent: &ProducerRecord) -> Vec<KafkaRecord> {
         bundle::read(sent.record.payload.as_ref().unwrap()).map(Result::unwrap).collect()
     }
 
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(bundles.add(sent.clone(), &mut begins), []);
         let ready = bundles.flush_ready(&mut begins);
         assert_eq!((ready.len(), &ready[0].record), (1, &sent.record));
-        assert_eq!(bundles.reported(ready[0].number), [Token::Reply(1)]);
+        assert_eq!(bundles.reported(ready[0].number), [DeliveryToken::Reply(1)]);
         assert_eq!(bundles.reported(ready[0].number), [], "a report comes once");
         assert!(bundles.queues.is_empty() && bundles.unreported_records.is_empty());
     }
@@ -224,10 +224,10 @@ mod tests {
             assert_eq!(bundles.add(record(number, Some(9), 72), &mut begins), []);
             assert_eq!(bundles.flush_ready(&mut begins), []);
         }
-        assert_eq!(bundles.reported(first[0].number), [Token::Reply(0)]);
+        assert_eq!(bundles.reported(first[0].number), [DeliveryToken::Reply(0)]);
         let bundle = bundles.flush_ready(&mut begins);
         assert_eq!((bundle.len(), inner(&bundle[0]).len()), (1, 3));
-        assert_eq!(bundles.reported(bundle[0].number), [10, 11, 12].map(Token::Reply));
+        assert_eq!(bundles.reported(bundle[0].number), [10, 11, 12].map(DeliveryToken::Reply));
         assert_eq!(bundles.flush_ready(&mut begins), []);
     }
 
@@ -242,7 +242,7 @@ mod tests {
             }
             let ready = bundles.add(record(3, to, bytes), &mut begins);
             assert_eq!((ready.len(), inner(&ready[0]).len()), (2, 2));
-            assert_eq!(bundles.reported(ready[1].number), [Token::Reply(3)]);
+            assert_eq!(bundles.reported(ready[1].number), [DeliveryToken::Reply(3)]);
             assert_eq!(bundles.flush_ready(&mut begins), []);
         }
     }
@@ -260,7 +260,7 @@ mod tests {
             assert_eq!(bundles.nonempty.len(), 1);
             let last = bundles.flush_all(&mut begins);
             let all: Vec<_> = left.iter().chain(&last).flat_map(|record| bundles.reported(record.number)).collect();
-            assert_eq!(all, (0..200).map(Token::Reply).collect::<Vec<_>>());
+            assert_eq!(all, (0..200).map(DeliveryToken::Reply).collect::<Vec<_>>());
             assert!(bundles.queues.is_empty());
         }
     }
@@ -269,10 +269,10 @@ mod tests {
     fn withdrawn_records_never_leave() {
         let mut bundles = Bundles::new(900_000);
         let request =
-            |number| OutgoingRecord { token: Token::Request(RequestId(number)), ..record(number, Some(9), 1) };
+            |number| OutgoingRecord { token: DeliveryToken::Request(RequestId(number)), ..record(number, Some(9), 1) };
         assert_eq!(bundles.add(request(1), &mut begins), []);
         assert_eq!(bundles.add(request(2), &mut begins), []);
-        assert_eq!(bundles.withdraw(), [1, 2].map(|number| Token::Request(RequestId(number))));
+        assert_eq!(bundles.withdraw(), [1, 2].map(|number| DeliveryToken::Request(RequestId(number))));
         assert_eq!((bundles.flush_ready(&mut begins), bundles.withdraw()), (vec![], vec![]));
         assert_eq!(bundles.add(request(3), &mut begins), []);
         assert_eq!(bundles.flush_ready(&mut begins).len(), 1);
@@ -283,7 +283,7 @@ mod tests {
         let mut bundles = Bundles::new(900_000);
         let request = |number, bytes| {
             let (id, record) = (RequestId(number), record(number, Some(9), bytes));
-            OutgoingRecord { token: Token::Request(id), begins: Some(id), ..record }
+            OutgoingRecord { token: DeliveryToken::Request(id), begins: Some(id), ..record }
         };
         let mut begun = Vec::new();
         let mut odd = |request: RequestId| {
@@ -293,7 +293,7 @@ mod tests {
         (0..4).for_each(|number| assert_eq!(bundles.add(request(number, 1), &mut begins), []));
         let ready = bundles.flush_ready(&mut odd);
         assert_eq!((ready.len(), inner(&ready[0]).len()), (1, 2));
-        assert_eq!(bundles.reported(ready[0].number), [1, 3].map(|number| Token::Request(RequestId(number))));
+        assert_eq!(bundles.reported(ready[0].number), [1, 3].map(|number| DeliveryToken::Request(RequestId(number))));
         assert_eq!(bundles.add(request(4, 1), &mut odd), []);
         assert_eq!(
             (bundles.flush_ready(&mut odd), bundles.queues.values().all(|queue| queue.unreported == 0)),

@@ -3,32 +3,32 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `known` | requests that were seen, by which a repeated one is recognised |
+//! | `request_history` | requests that were seen, by which a repeated one is recognised |
 //! | `replies` | hand-over of replies to the producer, and its reports |
 
-mod known;
 mod replies;
+mod request_history;
 
-use crate::config::{CoreOptions, Limits, PAYLOAD_BYTES_MAX, TopicFilter};
+use crate::config::{BridgeLimits, CoreOptions, PAYLOAD_BYTES_MAX, TopicFilter};
 use crate::counters::Counters;
-use crate::effects::{CallId, Effect, IncomingCall, Token};
-use crate::outcome::{Ended, Outcome};
-use crate::peers::Load;
+use crate::effects::{CallId, DeliveryToken, Effect, IncomingCall};
+use crate::outcome::{CallFailure, CallOutcome};
+use crate::peers::CallLoad;
 use crate::presence::PEERS_MAX;
 use crate::record::names::{self, BridgeId};
-use crate::record::{HOPS_MAX, ReplyHead, RequestHead, SegmentPlace, Sender, Writer};
+use crate::record::{HOPS_MAX, RecordSender, RecordWriter, ReplyHead, RequestHead, SegmentPlace};
 use crate::route_filter::{RouteFilter, any_matches};
 use crate::segments::{Assemblies, AssemblyKey, SegmentFault};
 use gapless_agent::monotonic::saturating_ns;
-use known::{Known, Seen};
-use replies::{Sent, Unsent, reply_record, send};
+use replies::{ReplyInFlight, ReplyRetry, reply_record, send};
+use request_history::{KnownRequest, RequestHistory};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The place for replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Address {
+struct ReplyAddress {
     topic: Arc<str>,
     /// Incarnation of a bridge.
     to: Option<u64>,
@@ -42,17 +42,17 @@ struct CallIn {
     route: String,
     bytes: u64,
     /// `None` for one-way requests.
-    address: Option<Address>,
-    is_of_bridge: bool,
+    address: Option<ReplyAddress>,
+    is_from_bridge: bool,
 }
 
 /// A request whose payload is not whole yet.
 #[derive(Debug)]
-struct Unfinished {
+struct PartialRequest {
     head: Box<RequestHead>,
-    address: Option<Address>,
+    address: Option<ReplyAddress>,
     append_time_ms: i64,
-    is_of_bridge: bool,
+    is_from_bridge: bool,
 }
 
 /// Requests to this domain.
@@ -62,32 +62,32 @@ pub(crate) struct CallsIn {
     prefix: String,
     offer: Vec<RouteFilter>,
     reply_topics: Vec<TopicFilter>,
-    limits: Limits,
+    limits: BridgeLimits,
     calls: HashMap<CallId, CallIn>,
     last_call: u64,
-    known: Known,
-    unfinished: Assemblies<Unfinished>,
+    history: RequestHistory,
+    assemblies: Assemblies<PartialRequest>,
     /// Requests in flight of each sender.
-    loads: HashMap<String, Load>,
+    loads: HashMap<String, CallLoad>,
     /// Requests in flight of each route.
     by_route: HashMap<String, u32>,
-    sent: HashMap<u64, Sent>,
+    replies_in_flight: HashMap<u64, ReplyInFlight>,
     /// By the time of their repetition, ns of the monotonic clock, and a number.
-    unsent: BTreeMap<(u64, u64), Unsent>,
+    reply_retries: BTreeMap<(u64, u64), ReplyRetry>,
     last_reply: u64,
     is_stopping: bool,
 }
 
 /// A record that a request came in.
 pub(crate) struct RequestRecord<'a> {
-    pub(crate) sender: &'a Sender,
+    pub(crate) sender: &'a RecordSender,
     pub(crate) append_time_ms: i64,
     pub(crate) payload: Vec<u8>,
 }
 
-/// Means of an input's turn.
-pub(crate) struct Turn<'a> {
-    pub(crate) writer: &'a Writer,
+/// Time, writer, counters and effects of one input.
+pub(crate) struct InputContext<'a> {
+    pub(crate) writer: &'a RecordWriter,
     /// Monotonic time, ns.
     pub(crate) now_ns: u64,
     /// Time since an append time, ns.
@@ -106,12 +106,12 @@ impl CallsIn {
             limits: options.limits,
             calls: HashMap::new(),
             last_call: 0,
-            known: Known::new(),
-            unfinished: Assemblies::new(options.limits.assembly()),
+            history: RequestHistory::new(),
+            assemblies: Assemblies::new(options.limits.assembly()),
             loads: HashMap::new(),
             by_route: HashMap::new(),
-            sent: HashMap::new(),
-            unsent: BTreeMap::new(),
+            replies_in_flight: HashMap::new(),
+            reply_retries: BTreeMap::new(),
             last_reply: 0,
             is_stopping: false,
         }
@@ -119,7 +119,7 @@ impl CallsIn {
 
     /// True if no call and no reply is under way.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.calls.is_empty() && self.sent.is_empty() && self.unsent.is_empty()
+        self.calls.is_empty() && self.replies_in_flight.is_empty() && self.reply_retries.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -127,8 +127,8 @@ impl CallsIn {
     }
 
     pub(crate) fn next_expiry_ns(&self) -> Option<u64> {
-        let unsent_ns = self.unsent.first_key_value().map(|((due_ns, _), _)| *due_ns);
-        unsent_ns.into_iter().chain(self.unfinished.next_expiry_ns()).min()
+        let unsent_ns = self.reply_retries.first_key_value().map(|((due_ns, _), _)| *due_ns);
+        unsent_ns.into_iter().chain(self.assemblies.next_expiry_ns()).min()
     }
 
     /// Requests in flight of a route.
@@ -137,13 +137,13 @@ impl CallsIn {
     }
 
     /// Requests in flight of a sender.
-    pub(crate) fn load(&self, sender: &BridgeId) -> Load {
+    pub(crate) fn load(&self, sender: &BridgeId) -> CallLoad {
         self.loads.get(&sender.to_string()).copied().unwrap_or_default()
     }
 
     /// True for a request that this process has begun or refused, also as an earlier incarnation.
-    pub(crate) fn is_known(&self, sender: &Sender) -> bool {
-        self.known.get(&sender.key()).is_some()
+    pub(crate) fn is_known(&self, sender: &RecordSender) -> bool {
+        self.history.get(&sender.key()).is_some()
     }
 
     /// Takes no more requests.
@@ -157,13 +157,13 @@ impl CallsIn {
         record: RequestRecord<'_>,
         mut head: Box<RequestHead>,
         place: Option<SegmentPlace>,
-        turn: &mut Turn<'_>,
+        context: &mut InputContext<'_>,
     ) {
         let RequestRecord { sender, append_time_ms, payload } = record;
         let address = self.address(sender);
         if address.is_none() && !head.is_one_way {
             // No one can wait for a reply without a place for it.
-            turn.counters.without_address += 1;
+            context.counters.without_address += 1;
             return;
         }
         if let Some(deadline_ms) = head.deadline_ms {
@@ -172,201 +172,221 @@ impl CallsIn {
             head.time_left_ms = Some(head.time_left_ms.map_or(left_ms, |own_ms| own_ms.min(left_ms)));
         }
         let key = sender.key();
-        if self.is_repeated(&key, address.as_ref().filter(|_| !head.is_one_way), turn) {
+        if self.is_repeated(&key, address.as_ref().filter(|_| !head.is_one_way), context) {
             return;
         }
-        let is_of_bridge = sender.from.is_some();
-        let unfinished = Unfinished { head, address, append_time_ms, is_of_bridge };
-        let Some(place) = place else { return self.admit(key, unfinished, payload, turn) };
+        let is_from_bridge = sender.from.is_some();
+        let partial = PartialRequest { head, address, append_time_ms, is_from_bridge };
+        let Some(place) = place else { return self.admit(key, partial, payload, context) };
         let segment_ns = saturating_ns(self.limits.segment_time);
-        let time_ns = unfinished.head.time_left_ms.map_or(segment_ns, |left_ms| {
-            left_ms.saturating_mul(1_000_000).saturating_sub((turn.age_ns)(append_time_ms)).min(segment_ns)
+        let time_ns = partial.head.time_left_ms.map_or(segment_ns, |left_ms| {
+            left_ms.saturating_mul(1_000_000).saturating_sub((context.age_ns)(append_time_ms)).min(segment_ns)
         });
-        let expires_ns = turn.now_ns.saturating_add(time_ns);
-        if let Err((unfinished, reason)) = self.unfinished.begin(key.clone(), unfinished, place, payload, expires_ns) {
+        let expires_ns = context.now_ns.saturating_add(time_ns);
+        if let Err((partial, reason)) = self.assemblies.begin(key.clone(), partial, place, payload, expires_ns) {
             let is_too_long = place.total_bytes > PAYLOAD_BYTES_MAX as u64;
-            let ended = if is_too_long { Ended::BadMessage { reason } } else { Ended::Busy { reason } };
-            self.refuse(key, &unfinished, ended, turn);
+            let failure = if is_too_long { CallFailure::BadMessage { reason } } else { CallFailure::Busy { reason } };
+            self.refuse(key, &partial, failure, context);
         }
     }
 
     /// A further segment of a request.
-    pub(crate) fn segment(&mut self, record: RequestRecord<'_>, place: SegmentPlace, turn: &mut Turn<'_>) {
+    pub(crate) fn segment(&mut self, record: RequestRecord<'_>, place: SegmentPlace, context: &mut InputContext<'_>) {
         let (sender, key) = (record.sender, record.sender.key());
-        match self.unfinished.add(&key, place, &record.payload) {
+        match self.assemblies.add(&key, place, &record.payload) {
             Ok(None) => {}
-            Ok(Some((unfinished, payload))) => self.admit(key, unfinished, payload, turn),
-            Err(SegmentFault::OfKnown(unfinished, reason)) => {
-                self.refuse(key, &unfinished, Ended::not_begun(reason), turn);
+            Ok(Some((partial, payload))) => self.admit(key, partial, payload, context),
+            Err(SegmentFault::Known(partial, reason)) => {
+                self.refuse(key, &partial, CallFailure::not_begun(reason), context);
             }
-            Err(SegmentFault::OfUnknown(reason)) => {
+            Err(SegmentFault::Unknown(reason)) => {
                 let address = self.address(sender);
-                if self.known.get(&key).is_some() {
+                if self.history.get(&key).is_some() {
                     return;
                 }
-                let ended = Outcome::Ended(Ended::not_begun(reason));
-                self.end(Arc::new(key), address.as_ref().map(|address| (address, ended)), sender.from.is_some(), turn);
+                let failure = CallOutcome::Failed(CallFailure::not_begun(reason));
+                self.end(
+                    Arc::new(key),
+                    address.as_ref().map(|address| (address, failure)),
+                    sender.from.is_some(),
+                    context,
+                );
             }
         }
     }
 
     /// The caller no longer waits.
-    pub(crate) fn cancel(&mut self, sender: &Sender, turn: &mut Turn<'_>) {
+    pub(crate) fn cancel(&mut self, sender: &RecordSender, context: &mut InputContext<'_>) {
         let key = sender.key();
-        if self.unfinished.give_up(&key).is_some() {
-            return self.known.end(Arc::new(key), None, sender.from.is_some(), turn.now_ns);
+        if self.assemblies.give_up(&key).is_some() {
+            return self.history.end(Arc::new(key), None, sender.from.is_some(), context.now_ns);
         }
-        if let Some(Seen::Running(call)) = self.known.get(&key) {
-            self.cancel_call(*call, turn);
+        if let Some(KnownRequest::Running(call)) = self.history.get(&key) {
+            self.cancel_call(*call, context);
         }
     }
 
     /// An incarnation of a bridge is over, and with it the wait for its calls.
-    pub(crate) fn forget(&mut self, bridge: &BridgeId, turn: &mut Turn<'_>) {
+    pub(crate) fn forget(&mut self, bridge: &BridgeId, context: &mut InputContext<'_>) {
         let sender = bridge.to_string();
-        self.unfinished.give_up_of(&sender);
+        self.assemblies.give_up_sender(&sender);
         let its = self.calls.iter().filter(|(_, call)| call.key.0 == sender);
         let its: BTreeSet<_> = its.map(|(call, _)| *call).collect();
-        its.into_iter().for_each(|call| self.cancel_call(call, turn));
+        its.into_iter().for_each(|call| self.cancel_call(call, context));
     }
 
     /// Cancels every call: no caller waits any more, or this bridge ends, for a reason that callers are told.
-    pub(crate) fn cancel_all(&mut self, reason: Option<&str>, turn: &mut Turn<'_>) {
+    pub(crate) fn cancel_all(&mut self, reason: Option<&str>, context: &mut InputContext<'_>) {
         let all: BTreeSet<_> = self.calls.keys().copied().collect();
         for call in all {
             let address = self.calls[&call].address.clone();
-            self.cancel_call(call, turn);
+            self.cancel_call(call, context);
             if let (Some(reason), Some(address)) = (reason, address) {
-                self.send(&address, Outcome::Ended(Ended::unknown(reason)), turn);
+                self.send(&address, CallOutcome::Failed(CallFailure::unknown(reason)), context);
             }
         }
-        self.unfinished = Assemblies::new(self.limits.assembly());
+        self.assemblies = Assemblies::new(self.limits.assembly());
     }
 
     /// A call in the domain has ended.
-    pub(crate) fn ended(&mut self, call: CallId, outcome: Outcome, turn: &mut Turn<'_>) {
-        let Some(CallIn { key, address, is_of_bridge, .. }) = self.remove(call) else { return };
-        self.end(key, address.as_ref().map(|address| (address, outcome)), is_of_bridge, turn);
+    pub(crate) fn call_ended(&mut self, call: CallId, outcome: CallOutcome, context: &mut InputContext<'_>) {
+        let Some(CallIn { key, address, is_from_bridge, .. }) = self.remove(call) else { return };
+        self.end(key, address.as_ref().map(|address| (address, outcome)), is_from_bridge, context);
     }
 
     /// Ends a request, and tells its sender. A program may ask for the reply again.
     fn end(
         &mut self,
         key: Arc<AssemblyKey>,
-        reply: Option<(&Address, Outcome)>,
-        is_of_bridge: bool,
-        turn: &mut Turn<'_>,
+        reply: Option<(&ReplyAddress, CallOutcome)>,
+        is_from_bridge: bool,
+        context: &mut InputContext<'_>,
     ) {
-        let records = reply.map(|(address, outcome)| self.send(address, outcome, turn));
-        self.known.end(key, records.filter(|_| !is_of_bridge), is_of_bridge, turn.now_ns);
+        let records = reply.map(|(address, outcome)| self.send(address, outcome, context));
+        self.history.end(key, records.filter(|_| !is_from_bridge), is_from_bridge, context.now_ns);
     }
 
     /// Ends requests whose segments have not come in time.
-    pub(crate) fn expire(&mut self, turn: &mut Turn<'_>) {
-        self.known.expire(turn.now_ns);
-        while let Some(first) = self.unsent.first_entry()
-            && first.key().0 <= turn.now_ns
+    pub(crate) fn expire(&mut self, context: &mut InputContext<'_>) {
+        self.history.expire(context.now_ns);
+        while let Some(first) = self.reply_retries.first_entry()
+            && first.key().0 <= context.now_ns
         {
-            let Unsent { address, records, attempt } = first.remove();
-            self.send_again(address, records, attempt, turn);
+            let ReplyRetry { address, records, attempt } = first.remove();
+            self.resend(address, records, attempt, context);
         }
-        for (key, unfinished) in self.unfinished.expire(turn.now_ns) {
-            let ended = Ended::not_begun("not all segments of the request came in time");
-            self.refuse(key, &unfinished, ended, turn);
+        for (key, partial) in self.assemblies.expire(context.now_ns) {
+            let failure = CallFailure::not_begun("not all segments of the request came in time");
+            self.refuse(key, &partial, failure, context);
         }
     }
 
     /// Tells the sender of a request that cannot be read.
-    pub(crate) fn refuse_unread(&mut self, sender: &Sender, ended: Ended, turn: &mut Turn<'_>) {
+    pub(crate) fn refuse_unreadable(
+        &mut self,
+        sender: &RecordSender,
+        failure: CallFailure,
+        context: &mut InputContext<'_>,
+    ) {
         if let Some(address) = self.address(sender) {
-            self.send(&address, Outcome::Ended(ended), turn);
+            self.send(&address, CallOutcome::Failed(failure), context);
         }
     }
 
-    fn address(&self, sender: &Sender) -> Option<Address> {
+    fn address(&self, sender: &RecordSender) -> Option<ReplyAddress> {
         let correlation = sender.correlation.clone();
         if let Some(BridgeId { name, incarnation }) = &sender.from {
             let topic = names::inbox(&self.prefix, name).into();
-            return Some(Address { topic, to: Some(*incarnation), correlation });
+            return Some(ReplyAddress { topic, to: Some(*incarnation), correlation });
         }
         let is_allowed = |topic: &&str| self.reply_topics.iter().any(|filter| filter.matches(topic));
         let topic = sender.reply_topic.as_deref().filter(is_allowed)?;
-        Some(Address { topic: topic.into(), to: None, correlation })
+        Some(ReplyAddress { topic: topic.into(), to: None, correlation })
     }
 
     /// True for a request that was seen before. Its reply is sent again to a program that is no bridge; a bridge never repeats a request,
     /// so that a broker has repeated the record and the reply is on its way.
-    fn is_repeated(&self, key: &AssemblyKey, address: Option<&Address>, turn: &mut Turn<'_>) -> bool {
-        let Some(known) = self.known.get(key) else { return false };
-        turn.counters.repeated_requests += 1;
+    fn is_repeated(&self, key: &AssemblyKey, address: Option<&ReplyAddress>, context: &mut InputContext<'_>) -> bool {
+        let Some(known) = self.history.get(key) else { return false };
+        context.counters.repeated_requests += 1;
         let Some(address) = address.filter(|address| address.to.is_none()) else { return true };
         match known {
-            Seen::Running(_) => {}
-            Seen::Ended(Some(records)) => {
-                records.iter().for_each(|record| send(address, record.clone(), Token::Control, turn.effects));
+            KnownRequest::Running(_) => {}
+            KnownRequest::Ended(Some(records)) => {
+                records
+                    .iter()
+                    .for_each(|record| send(address, record.clone(), DeliveryToken::Control, context.effects));
             }
-            Seen::Ended(None) => {
-                let ended = Ended::unknown("the request came before, and its reply is not kept any more");
-                let record = reply_record(turn.writer, address, &ReplyHead::Ended, None, ended.to_json());
-                send(address, record, Token::Control, turn.effects);
+            KnownRequest::Ended(None) => {
+                let failure = CallFailure::unknown("the request came before, and its reply is not kept any more");
+                let record = reply_record(context.writer, address, &ReplyHead::Failed, None, failure.to_json());
+                send(address, record, DeliveryToken::Control, context.effects);
             }
         }
         true
     }
 
     /// Starts a call, or refuses it.
-    fn admit(&mut self, key: AssemblyKey, unfinished: Unfinished, payload: Vec<u8>, turn: &mut Turn<'_>) {
-        let head = &unfinished.head;
-        let age_ns = (turn.age_ns)(unfinished.append_time_ms);
+    fn admit(&mut self, key: AssemblyKey, partial: PartialRequest, payload: Vec<u8>, context: &mut InputContext<'_>) {
+        let head = &partial.head;
+        let age_ns = (context.age_ns)(partial.append_time_ms);
         let left_ns = head.time_left_ms.map(|left_ms| left_ms.saturating_mul(1_000_000).saturating_sub(age_ns));
         let bytes = payload.len() as u64;
         let load = self.loads.get(&key.0).copied().unwrap_or_default();
         let name = &self.name;
         let refused = if self.is_stopping {
-            Some(Ended::not_begun(format!("bridge {name} stops")))
+            Some(CallFailure::not_begun(format!("bridge {name} stops")))
         } else if !any_matches(&self.offer, &head.route) {
-            Some(Ended::NoRoute { reason: format!("bridge {name} does not offer it") })
+            Some(CallFailure::NoRoute { reason: format!("bridge {name} does not offer it") })
         } else if head.hops > HOPS_MAX {
-            Some(Ended::CannotForward { reason: format!("the request has passed {HOPS_MAX} bridges and forwards") })
+            Some(CallFailure::CannotForward {
+                reason: format!("the request has passed {HOPS_MAX} bridges and forwards"),
+            })
         } else if left_ns == Some(0) {
-            Some(Ended::not_begun(format!("its time was over when bridge {name} read the request")))
-        } else if self.loads.len() >= PEERS_MAX && load == Load::default() {
-            Some(Ended::Busy { reason: format!("bridge {name} has calls of {PEERS_MAX} senders in flight") })
+            Some(CallFailure::not_begun(format!("its time was over when bridge {name} read the request")))
+        } else if self.loads.len() >= PEERS_MAX && load == CallLoad::default() {
+            Some(CallFailure::Busy { reason: format!("bridge {name} has calls of {PEERS_MAX} senders in flight") })
         } else if !load.has_room(bytes, &self.limits) {
-            let Limits { calls_per_peer, bytes_per_peer, .. } = self.limits;
+            let BridgeLimits { calls_per_peer, bytes_per_peer, .. } = self.limits;
             let reason =
                 format!("bridge {name} has {calls_per_peer} calls or {bytes_per_peer} bytes of this sender in flight");
-            Some(Ended::Busy { reason })
+            Some(CallFailure::Busy { reason })
         } else {
             None
         };
-        if let Some(ended) = refused {
-            return self.refuse(key, &unfinished, ended, turn);
+        if let Some(failure) = refused {
+            return self.refuse(key, &partial, failure, context);
         }
-        let Unfinished { head, address, is_of_bridge, .. } = unfinished;
+        let PartialRequest { head, address, is_from_bridge, .. } = partial;
         self.last_call += 1;
         let call = CallId(self.last_call);
         let key = Arc::new(key);
         self.loads.entry(key.0.clone()).or_default().add(bytes);
         *self.by_route.entry(head.route.clone()).or_insert(0) += 1;
-        self.known.begin(key.clone(), call);
+        self.history.begin(key.clone(), call);
         let address = address.filter(|_| !head.is_one_way);
-        self.calls.insert(call, CallIn { key, route: head.route.clone(), bytes, address, is_of_bridge });
+        self.calls.insert(call, CallIn { key, route: head.route.clone(), bytes, address, is_from_bridge });
         let timeout = left_ns.map(Duration::from_nanos);
-        turn.effects.push(Effect::Start(IncomingCall { call, head, payload, timeout }));
+        context.effects.push(Effect::Start(IncomingCall { call, head, payload, timeout }));
     }
 
     /// Ends a request that has not begun.
-    fn refuse(&mut self, key: AssemblyKey, unfinished: &Unfinished, ended: Ended, turn: &mut Turn<'_>) {
-        let address = unfinished.address.as_ref().filter(|_| !unfinished.head.is_one_way);
-        let reply = address.map(|address| (address, Outcome::Ended(ended)));
-        self.end(Arc::new(key), reply, unfinished.is_of_bridge, turn);
+    fn refuse(
+        &mut self,
+        key: AssemblyKey,
+        partial: &PartialRequest,
+        failure: CallFailure,
+        context: &mut InputContext<'_>,
+    ) {
+        let address = partial.address.as_ref().filter(|_| !partial.head.is_one_way);
+        let reply = address.map(|address| (address, CallOutcome::Failed(failure)));
+        self.end(Arc::new(key), reply, partial.is_from_bridge, context);
     }
 
-    fn cancel_call(&mut self, call: CallId, turn: &mut Turn<'_>) {
-        if let Some(CallIn { key, is_of_bridge, .. }) = self.remove(call) {
-            turn.effects.push(Effect::Cancel(call));
-            self.known.end(key, None, is_of_bridge, turn.now_ns);
+    fn cancel_call(&mut self, call: CallId, context: &mut InputContext<'_>) {
+        if let Some(CallIn { key, is_from_bridge, .. }) = self.remove(call) {
+            context.effects.push(Effect::Cancel(call));
+            self.history.end(key, None, is_from_bridge, context.now_ns);
         }
     }
 
@@ -374,7 +394,7 @@ impl CallsIn {
         let call = self.calls.remove(&call)?;
         if let Some(load) = self.loads.get_mut(&call.key.0) {
             load.remove(call.bytes);
-            if *load == Load::default() {
+            if *load == CallLoad::default() {
                 self.loads.remove(&call.key.0);
             }
         }

@@ -10,14 +10,14 @@
 mod inbox_queues;
 mod sending;
 
-use crate::config::{Limits, PAYLOAD_BYTES_MAX};
+use crate::config::{BridgeLimits, PAYLOAD_BYTES_MAX};
 use crate::counters::Counters;
-use crate::effects::{Effect, OutgoingRecord, RequestId, Token};
-use crate::outcome::{Ended, Outcome};
-use crate::peers::{PeerIndex, Peers, Wanted};
+use crate::effects::{DeliveryToken, Effect, OutgoingRecord, RequestId};
+use crate::outcome::{CallFailure, CallOutcome};
+use crate::peers::{InstanceSelector, PeerBridges, PeerIndex};
 use crate::presence::MarkPlace;
 use crate::record::names::BridgeId;
-use crate::record::{ReplyHead, RequestHead, SegmentPlace, Sender, Writer, read_ended};
+use crate::record::{RecordSender, RecordWriter, ReplyHead, RequestHead, SegmentPlace, read_failure};
 use crate::segments::{Assemblies, SegmentFault};
 use gapless_agent::monotonic::saturating_ns;
 use gapless_rpc::Refusal;
@@ -41,7 +41,7 @@ pub struct OutgoingCall {
 
 /// Place of a record that was appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
+pub struct RecordPlace {
     /// Offset.
     pub offset: i64,
     /// Append time, ms since 1970; -1 where it is not known.
@@ -50,7 +50,7 @@ pub struct Appended {
 
 /// A record of which it is not known that it was appended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotAppended {
+pub struct AppendFailure {
     /// The producer's knowledge.
     pub certainty: Certainty,
     /// The producer's words.
@@ -70,7 +70,7 @@ pub enum Certainty {
 
 /// The bridge that a call went to will not reply.
 #[derive(Clone, Debug)]
-struct Loss {
+struct PeerLoss {
     reason: String,
     /// Mark of its next incarnation, if it is known and of the same log: no request after it has begun.
     mark: Option<MarkPlace>,
@@ -91,19 +91,19 @@ struct CallOut {
     is_one_way: bool,
     attempt: u32,
     /// The request, while it waits in the queue of its inbox: nothing of it was handed over.
-    unsent: Option<Unsent>,
+    unsent: Option<HeldRequest>,
     /// Records without a delivery report.
     pending: u32,
     /// Last of the records that were appended.
-    last: Option<Appended>,
+    last: Option<RecordPlace>,
     /// The producer's words about a record that may have been appended or not.
     doubt: Option<String>,
-    loss: Option<Loss>,
+    loss: Option<PeerLoss>,
 }
 
 /// A request that was not handed over.
 #[derive(Debug)]
-struct Unsent {
+struct HeldRequest {
     head: Box<RequestHead>,
     payload: Vec<u8>,
 }
@@ -116,19 +116,19 @@ pub(crate) struct CallsOut {
     deadlines: BTreeSet<(u64, RequestId)>,
     queues: InboxQueues,
     /// Requests that have ended before all of their reports came: their queue, and the number of those reports.
-    late: HashMap<RequestId, (QueueIndex, u32)>,
+    ended_unreported: HashMap<RequestId, (QueueIndex, u32)>,
     /// Replies that are not whole yet.
     replies: Assemblies<ReplyHead>,
 }
 
 impl CallsOut {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &BridgeLimits) -> Self {
         Self {
             segment_bytes: limits.segment_bytes,
             calls: HashMap::new(),
             deadlines: BTreeSet::new(),
             queues: InboxQueues::new(saturating_ns(limits.lease_interval) / 2),
-            late: HashMap::new(),
+            ended_unreported: HashMap::new(),
             replies: Assemblies::new(limits.assembly()),
         }
     }
@@ -148,9 +148,9 @@ impl CallsOut {
     /// Sends a request to the bridge that is chosen for it, or ends it.
     pub(crate) fn begin(
         &mut self,
-        own: (&BridgeId, &Writer),
+        own: (&BridgeId, &RecordWriter),
         call: OutgoingCall,
-        peers: &mut Peers,
+        peers: &mut PeerBridges,
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) {
@@ -158,16 +158,16 @@ impl CallsOut {
         let bytes = payload.len() as u64;
         if payload.len() > PAYLOAD_BYTES_MAX {
             let reason = format!("the request has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} pass a bridge");
-            return end(effects, request, Ended::BadMessage { reason });
+            return end(effects, request, CallFailure::BadMessage { reason });
         }
         let wanted = match (head.instance, head.key) {
-            (Some(identity), _) => Wanted::Instance(identity),
-            (None, Some(key)) => Wanted::Key(key),
-            (None, None) => Wanted::Any,
+            (Some(identity), _) => InstanceSelector::Instance(identity),
+            (None, Some(key)) => InstanceSelector::Key(key),
+            (None, None) => InstanceSelector::Any,
         };
-        let (peer, route) = match peers.choose(&head.route, wanted, bytes) {
+        let (peer, route) = match peers.choose(&head.route, wanted, bytes, now_ns) {
             Ok(chosen) => chosen,
-            Err(ended) => return end(effects, request, ended),
+            Err(failure) => return end(effects, request, failure),
         };
         let deadline_ns = timeout.map(|timeout| now_ns.saturating_add(saturating_ns(timeout)));
         head.hops = head.hops.saturating_add(1);
@@ -197,7 +197,7 @@ impl CallsOut {
         };
         let earlier = self.calls.insert(request, call);
         assert!(earlier.is_none(), "the name of request {} was used twice", request.0);
-        let unsent = Unsent { head, payload };
+        let unsent = HeldRequest { head, payload };
         if !self.queues.is_stalled(queue, now_ns) {
             return self.send(own.1, request, unsent, now_ns, effects);
         }
@@ -210,9 +210,9 @@ impl CallsOut {
     /// The caller no longer waits.
     pub(crate) fn give_up(
         &mut self,
-        writer: &Writer,
+        writer: &RecordWriter,
         request: RequestId,
-        peers: &mut Peers,
+        peers: &mut PeerBridges,
         effects: &mut Vec<Effect>,
     ) {
         if let Some(call) = self.remove(request, peers) {
@@ -223,10 +223,10 @@ impl CallsOut {
     /// A reply, or its first segment.
     pub(crate) fn reply(
         &mut self,
-        sender: &Sender,
+        sender: &RecordSender,
         (head, place): (ReplyHead, Option<SegmentPlace>),
         payload: Vec<u8>,
-        peers: &mut Peers,
+        peers: &mut PeerBridges,
         counters: &mut Counters,
         effects: &mut Vec<Effect>,
     ) {
@@ -237,31 +237,31 @@ impl CallsOut {
         // A reply has the time of its call; one without a deadline has that of the bridge, which is watched.
         let begun = self.replies.begin(sender.key(), head, place, payload, u64::MAX);
         if let Err((_, reason)) = begun {
-            self.finish_unread(request, &reason, peers, effects);
+            self.finish_unreadable(request, &reason, peers, effects);
         }
     }
 
     /// A reply came that cannot be read.
-    pub(crate) fn unread_reply(
+    pub(crate) fn unreadable_reply(
         &mut self,
-        sender: &Sender,
+        sender: &RecordSender,
         reason: &str,
-        peers: &mut Peers,
+        peers: &mut PeerBridges,
         counters: &mut Counters,
         effects: &mut Vec<Effect>,
     ) {
         if let Some(request) = self.expected(sender, counters) {
-            self.finish_unread(request, reason, peers, effects);
+            self.finish_unreadable(request, reason, peers, effects);
         }
     }
 
     /// A further segment of a reply.
     pub(crate) fn reply_segment(
         &mut self,
-        sender: &Sender,
+        sender: &RecordSender,
         place: SegmentPlace,
         payload: &[u8],
-        peers: &mut Peers,
+        peers: &mut PeerBridges,
         counters: &mut Counters,
         effects: &mut Vec<Effect>,
     ) {
@@ -269,8 +269,8 @@ impl CallsOut {
         match self.replies.add(&sender.key(), place, payload) {
             Ok(None) => {}
             Ok(Some((head, payload))) => self.finish(request, outcome_of(head, payload), peers, effects),
-            Err(SegmentFault::OfKnown(_, reason) | SegmentFault::OfUnknown(reason)) => {
-                self.finish_unread(request, &reason, peers, effects);
+            Err(SegmentFault::Known(_, reason) | SegmentFault::Unknown(reason)) => {
+                self.finish_unreadable(request, &reason, peers, effects);
             }
         }
     }
@@ -278,8 +278,8 @@ impl CallsOut {
     /// The next incarnation of a bridge says that nothing has begun the request.
     pub(crate) fn discarded(
         &mut self,
-        sender: &Sender,
-        peers: &mut Peers,
+        sender: &RecordSender,
+        peers: &mut PeerBridges,
         counters: &mut Counters,
         effects: &mut Vec<Effect>,
     ) {
@@ -294,8 +294,8 @@ impl CallsOut {
             return;
         }
         let reason = format!("bridge {} began again before it read the request", call.to.name);
-        let ended = Ended::NotBegun { attempts: call.attempt, reason };
-        self.finish(request, Outcome::Ended(ended), peers, effects);
+        let failure = CallFailure::NotBegun { attempts: call.attempt, reason };
+        self.finish(request, CallOutcome::Failed(failure), peers, effects);
     }
 
     /// An incarnation of a bridge will not reply any more. Requests of which the producer has said nothing yet wait for that.
@@ -304,33 +304,39 @@ impl CallsOut {
         bridge: &BridgeId,
         reason: &str,
         mark: Option<MarkPlace>,
-        peers: &mut Peers,
+        peers: &mut PeerBridges,
         effects: &mut Vec<Effect>,
     ) {
-        self.lose_those(|call| call.to == *bridge, reason, mark, peers, effects);
+        self.lose_matching(|call| call.to == *bridge, reason, mark, peers, effects);
     }
 
     /// No bridge will reply any more: as [`CallsOut::lose`] for all of them.
-    pub(crate) fn lose_all(&mut self, reason: &str, peers: &mut Peers, effects: &mut Vec<Effect>) {
-        self.lose_those(|_| true, reason, None, peers, effects);
+    pub(crate) fn lose_all(&mut self, reason: &str, peers: &mut PeerBridges, effects: &mut Vec<Effect>) {
+        self.lose_matching(|_| true, reason, None, peers, effects);
     }
 
     /// Ends all that are left, also those that wait for a report.
-    pub(crate) fn end_all(&mut self, reason: &str, peers: &mut Peers, effects: &mut Vec<Effect>) {
-        for request in self.named(|_| true) {
+    pub(crate) fn end_all(&mut self, reason: &str, peers: &mut PeerBridges, effects: &mut Vec<Effect>) {
+        for request in self.matching(|_| true) {
             let CallOut { attempt: attempts, unsent, .. } = &self.calls[&request];
             let (attempts, reason) = (*attempts, reason.to_owned());
-            let ended = if unsent.is_some() {
-                Ended::NotBegun { attempts, reason }
+            let failure = if unsent.is_some() {
+                CallFailure::NotBegun { attempts, reason }
             } else {
-                Ended::Unknown { attempts, reason }
+                CallFailure::Unknown { attempts, reason }
             };
-            self.finish(request, Outcome::Ended(ended), peers, effects);
+            self.finish(request, CallOutcome::Failed(failure), peers, effects);
         }
     }
 
     /// Ends requests whose time is over.
-    pub(crate) fn expire(&mut self, writer: &Writer, now_ns: u64, peers: &mut Peers, effects: &mut Vec<Effect>) {
+    pub(crate) fn expire(
+        &mut self,
+        writer: &RecordWriter,
+        now_ns: u64,
+        peers: &mut PeerBridges,
+        effects: &mut Vec<Effect>,
+    ) {
         while let Some((deadline_ns, request)) = self.deadlines.first().copied()
             && deadline_ns <= now_ns
         {
@@ -338,44 +344,44 @@ impl CallsOut {
             cancel(writer, call, effects);
             let after_ms = u64::try_from(call.timeout.as_millis()).unwrap_or(u64::MAX);
             let begun = call.unsent.is_none();
-            self.finish(request, Outcome::Ended(Ended::TimedOut { after_ms, begun }), peers, effects);
+            self.finish(request, CallOutcome::Failed(CallFailure::TimedOut { after_ms, begun }), peers, effects);
         }
     }
 
-    fn lose_those(
+    fn lose_matching(
         &mut self,
         is_lost: impl Fn(&CallOut) -> bool,
         reason: &str,
         mark: Option<MarkPlace>,
-        peers: &mut Peers,
+        peers: &mut PeerBridges,
         effects: &mut Vec<Effect>,
     ) {
-        for request in self.named(is_lost) {
+        for request in self.matching(is_lost) {
             if let Some(call) = self.calls.get_mut(&request) {
-                call.loss = Some(Loss { reason: reason.to_owned(), mark });
+                call.loss = Some(PeerLoss { reason: reason.to_owned(), mark });
             }
-            self.settle(request, peers, effects);
+            self.finish_lost(request, peers, effects);
         }
     }
 
     /// Ends a request whose bridge is lost, once the producer has said everything about it.
-    fn settle(&mut self, request: RequestId, peers: &mut Peers, effects: &mut Vec<Effect>) {
+    fn finish_lost(&mut self, request: RequestId, peers: &mut PeerBridges, effects: &mut Vec<Effect>) {
         let Some(call) = self.calls.get(&request) else { return };
-        let Some(Loss { reason, mark }) = call.loss.clone().filter(|_| call.pending == 0) else { return };
-        let is_after_mark = |place: Appended| {
+        let Some(PeerLoss { reason, mark }) = call.loss.clone().filter(|_| call.pending == 0) else { return };
+        let is_after_mark = |place: RecordPlace| {
             mark.is_some_and(|mark| place.offset > mark.offset && place.append_time_ms >= mark.time_ms)
         };
         let attempts = call.attempt;
-        let ended = if call.unsent.is_some() || call.last.is_some_and(is_after_mark) {
-            Ended::NotBegun { attempts, reason }
+        let failure = if call.unsent.is_some() || call.last.is_some_and(is_after_mark) {
+            CallFailure::NotBegun { attempts, reason }
         } else {
-            Ended::Unknown { attempts, reason }
+            CallFailure::Unknown { attempts, reason }
         };
-        self.finish(request, Outcome::Ended(ended), peers, effects);
+        self.finish(request, CallOutcome::Failed(failure), peers, effects);
     }
 
     /// The names of some requests, in their order.
-    fn named(&self, is_meant: impl Fn(&CallOut) -> bool) -> Vec<RequestId> {
+    fn matching(&self, is_meant: impl Fn(&CallOut) -> bool) -> Vec<RequestId> {
         let meant = self.calls.iter().filter(|(_, call)| is_meant(call));
         let mut named: Vec<_> = meant.map(|(request, _)| *request).collect();
         named.sort();
@@ -383,14 +389,14 @@ impl CallsOut {
     }
 
     /// The request of a correlation.
-    fn find(&self, sender: &Sender) -> Option<RequestId> {
+    fn find(&self, sender: &RecordSender) -> Option<RequestId> {
         let (_, number) = sender.correlation.split_once(':')?;
         let request = RequestId(number.parse().ok()?);
         self.calls.get(&request).filter(|call| call.correlation == sender.correlation).map(|_| request)
     }
 
     /// The request that a reply of this sender is for; others are counted.
-    fn expected(&self, sender: &Sender, counters: &mut Counters) -> Option<RequestId> {
+    fn expected(&self, sender: &RecordSender, counters: &mut Counters) -> Option<RequestId> {
         let Some(request) = self.find(sender) else {
             counters.late_replies += 1;
             return None;
@@ -403,27 +409,33 @@ impl CallsOut {
     }
 
     /// A reply came of which nothing can be made.
-    fn finish_unread(&mut self, request: RequestId, reason: &str, peers: &mut Peers, effects: &mut Vec<Effect>) {
+    fn finish_unreadable(
+        &mut self,
+        request: RequestId,
+        reason: &str,
+        peers: &mut PeerBridges,
+        effects: &mut Vec<Effect>,
+    ) {
         let attempts = self.calls[&request].attempt;
         let reason = format!("the reply cannot be read: {reason}");
-        self.finish(request, Outcome::Ended(Ended::Unknown { attempts, reason }), peers, effects);
+        self.finish(request, CallOutcome::Failed(CallFailure::Unknown { attempts, reason }), peers, effects);
     }
 
-    fn finish(&mut self, request: RequestId, outcome: Outcome, peers: &mut Peers, effects: &mut Vec<Effect>) {
+    fn finish(&mut self, request: RequestId, outcome: CallOutcome, peers: &mut PeerBridges, effects: &mut Vec<Effect>) {
         if self.remove(request, peers).is_some() {
             effects.push(Effect::End { request, outcome });
         }
     }
 
-    fn remove(&mut self, request: RequestId, peers: &mut Peers) -> Option<CallOut> {
+    fn remove(&mut self, request: RequestId, peers: &mut PeerBridges) -> Option<CallOut> {
         let call = self.take(request, peers)?;
         if call.pending > 0 {
-            self.late.insert(request, (call.queue, call.pending));
+            self.ended_unreported.insert(request, (call.queue, call.pending));
         }
         Some(call)
     }
 
-    fn take(&mut self, request: RequestId, peers: &mut Peers) -> Option<CallOut> {
+    fn take(&mut self, request: RequestId, peers: &mut PeerBridges) -> Option<CallOut> {
         let call = self.calls.remove(&request)?;
         peers.end(call.peer, call.to.incarnation, &call.route, call.bytes);
         if let Some(deadline_ns) = call.deadline_ns {
@@ -436,24 +448,24 @@ impl CallsOut {
     }
 }
 
-fn outcome_of(head: ReplyHead, payload: Vec<u8>) -> Outcome {
+fn outcome_of(head: ReplyHead, payload: Vec<u8>) -> CallOutcome {
     match head {
-        ReplyHead::Reply => Outcome::Reply(payload),
-        ReplyHead::Refused { code, text } => Outcome::Refused(Refusal { code, text, payload }),
-        ReplyHead::Ended => Outcome::Ended(read_ended(&payload)),
+        ReplyHead::Reply => CallOutcome::Reply(payload),
+        ReplyHead::Refused { code, text } => CallOutcome::Refused(Refusal { code, text, payload }),
+        ReplyHead::Failed => CallOutcome::Failed(read_failure(&payload)),
     }
 }
 
-fn end(effects: &mut Vec<Effect>, request: RequestId, ended: Ended) {
-    effects.push(Effect::End { request, outcome: Outcome::Ended(ended) });
+fn end(effects: &mut Vec<Effect>, request: RequestId, failure: CallFailure) {
+    effects.push(Effect::End { request, outcome: CallOutcome::Failed(failure) });
 }
 
 /// Tells the bridge that the caller no longer waits, if it may know of the call.
-fn cancel(writer: &Writer, call: &CallOut, effects: &mut Vec<Effect>) {
+fn cancel(writer: &RecordWriter, call: &CallOut, effects: &mut Vec<Effect>) {
     if call.unsent.is_some() {
         return;
     }
     let record = writer.control("cancel", &call.correlation, Some(call.to.incarnation));
     let topic = call.inbox.clone();
-    effects.push(Effect::Send(OutgoingRecord { token: Token::Control, topic, record, begins: None }));
+    effects.push(Effect::Send(OutgoingRecord { token: DeliveryToken::Control, topic, record, begins: None }));
 }

@@ -13,14 +13,14 @@
 //! | `faults` | errors for the tests of this crate |
 //!
 //! ```no_run
-//! use gapless_kafka::client::{Connection, Outgoing, Producer, ProducerEvent, ProducerOptions};
+//! use gapless_kafka::client::{BrokerConnection, ProduceRequest, Producer, ProducerEvent, ProducerOptions};
 //!
-//! let connection = Connection::new("127.0.0.1:9092", "example");
+//! let connection = BrokerConnection::new("127.0.0.1:9092", "example");
 //! let producer = Producer::open(&connection, &ProducerOptions::default())?;
 //! let headers = [("gapless-kind", &b"ping"[..])];
-//! producer.send(&Outgoing { topic: "shop.inbox.b", key: None, payload: Some(b"1"), headers: &headers }, 1)?;
+//! producer.send(&ProduceRequest { topic: "shop.inbox.b", key: None, payload: Some(b"1"), headers: &headers }, 1)?;
 //! producer.flush(std::time::Duration::from_secs(5))?;
-//! if let Some(ProducerEvent::Delivery(delivery)) = producer.take() {
+//! if let Some(ProducerEvent::DeliveryReport(delivery)) = producer.take() {
 //!     println!("record {} has offset {:?}", delivery.token, delivery.offset);
 //! }
 //! # Ok::<(), gapless_kafka::client::BrokerError>(())
@@ -43,9 +43,9 @@ pub(crate) mod faults;
 mod tests;
 
 pub use crate::config::Compression;
-pub use consumer::{Consumer, ConsumerEvent, Record};
-pub use errors::{BrokerError, ErrorKind};
-pub use native::{Header, Persistence};
-pub use producer::{Delivery, Outgoing, Producer, ProducerEvent};
-pub use settings::{Connection, ConsumerOptions, ProducerOptions, Start};
-pub use topics::{Created, TopicDescription, TopicDifference, TopicSpec, Topics};
+pub use consumer::{Consumer, ConsumerEvent, ReceivedRecord};
+pub use errors::{BrokerError, BrokerErrorKind};
+pub use native::{KafkaHeader, RecordPersistence};
+pub use producer::{DeliveryReport, ProduceRequest, Producer, ProducerEvent};
+pub use settings::{BrokerConnection, ConsumerOptions, ProducerOptions, StartOffset};
+pub use topics::{TopicCreation, TopicDescription, TopicDifference, TopicSpec, Topics};

@@ -13,7 +13,7 @@
 //! assert_eq!((config.prefix.as_str(), config.name.as_str()), ("gapless", "berlin"));
 //! let refused = BridgeConfig::parse(&text.replace("bank/*", "/*"), "bridge.toml").unwrap_err().to_string();
 //! assert!(refused.starts_with("bridge.toml:3: take: \"/*\" was found; a route's name is allowed"), "{refused}");
-//! # Ok::<(), gapless_config::ConfigError>(())
+//! # Ok::<(), gapless_config::ConfigErrors>(())
 //! ```
 
 mod files;
@@ -23,7 +23,7 @@ use crate::record::names::{BRIDGE_NAME_LENGTH_MAX, PREFIX_LENGTH_MAX, is_bridge_
 use crate::route_filter::RouteFilter;
 use crate::segments::AssemblyLimits;
 use gapless_agent::regular_file::read_text;
-use gapless_config::{ConfigError, Document, Table, Value, read_file};
+use gapless_config::{ConfigError, ConfigErrors, Document, Refusals, Table, Value, read_file};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -73,7 +73,7 @@ pub struct BridgeConfig {
     /// `[kafka.properties]`: further settings of the client, by the names that it gives them.
     pub properties: Vec<(String, String)>,
     /// `[kafka.secrets]`: settings whose values stand elsewhere.
-    pub secrets: Vec<(String, Secret)>,
+    pub secrets: Vec<(String, SecretSource)>,
     /// `[domain]`: the domain whose routes it bridges.
     pub domain: DomainPlace,
     /// `offer`: routes of this domain that other bridges may call.
@@ -83,7 +83,7 @@ pub struct BridgeConfig {
     /// `reply_topics`: topics into which programs that are no bridges may let replies be written; `PREFIX.reply.*` without it.
     pub reply_topics: Vec<TopicFilter>,
     /// `[limits]`.
-    pub limits: Limits,
+    pub limits: BridgeLimits,
 }
 
 /// Compression of records. Each build reads and writes these; other forms need a librdkafka that has them.
@@ -100,7 +100,7 @@ pub enum Compression {
 
 /// Place of a value that is secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Secret {
+pub enum SecretSource {
     /// The text of a file, without line breaks at its end.
     File(PathBuf),
     /// A variable of the environment.
@@ -125,7 +125,7 @@ pub struct TopicFilter(String);
 
 /// Limits and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct BridgeLimits {
     /// `calls_per_peer`: calls in flight to one bridge, and as many from it.
     pub calls_per_peer: u32,
     /// `bytes_per_peer`: bytes of the requests in flight to one bridge, and as many from it.
@@ -142,7 +142,7 @@ pub struct Limits {
     pub stop_time: Duration,
 }
 
-impl Limits {
+impl BridgeLimits {
     /// Limits of unfinished payloads.
     pub(crate) const fn assembly(&self) -> AssemblyLimits {
         AssemblyLimits {
@@ -155,7 +155,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for BridgeLimits {
     fn default() -> Self {
         Self {
             calls_per_peer: 1024,
@@ -187,7 +187,7 @@ pub struct CoreOptions {
     /// Topics for replies to programs that are no bridges.
     pub reply_topics: Vec<TopicFilter>,
     /// Limits and times.
-    pub limits: Limits,
+    pub limits: BridgeLimits,
 }
 
 impl BridgeConfig {
@@ -195,8 +195,8 @@ impl BridgeConfig {
     /// `.location`, `.file` or `.keytab`, and of the domain.
     ///
     /// # Errors
-    /// [`ConfigError::File`] if it cannot be read; as for [`BridgeConfig::parse`].
-    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+    /// One [`ConfigError::File`] if it cannot be read; as for [`BridgeConfig::parse`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
         let mut config = Self::parse(&read_file(path)?, &path.display().to_string())?;
         let base = path.parent().unwrap_or(Path::new(""));
@@ -210,32 +210,33 @@ impl BridgeConfig {
     /// Reads a file's `text`; `name` is the file, for messages. Relative paths stay as they are.
     ///
     /// # Errors
-    /// [`ConfigError::Refused`] with file, line, key, the found and the allowed value.
-    pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
+    /// A [`ConfigError::Refused`] for each unknown key, each value of a wrong type or out of range, each missing key and each
+    /// contradiction, with file, line, key, the found and the allowed value. A single one if the text is not TOML.
+    pub fn parse(text: &str, name: &str) -> Result<Self, ConfigErrors> {
         let document = Document::new(name, text);
+        let mut errors = Refusals::default();
         let mut file = document.tables()?;
-        let mut kafka = file.table("kafka")?;
-        let brokers = brokers_of(&mut kafka)?;
-        let prefix = kafka.get("prefix", |value| checked(value, is_prefix, &prefix_words()))?;
-        let prefix = prefix.unwrap_or_else(|| "gapless".to_owned());
-        let own_name = kafka.get("name", |value| checked(value, is_bridge_name, &name_words()))?;
-        let own_name = own_name.ok_or_else(|| kafka.missing("name", &name_words()))?;
+        let mut kafka = table_of(&mut file, "kafka", &mut errors);
+        let brokers = brokers_of(&mut kafka, &mut errors);
+        let prefix = kafka.get("prefix", |value| checked(value, is_prefix, &prefix_rule()));
+        let prefix = errors.optional(prefix).unwrap_or_else(|| "gapless".to_owned());
+        let own_name = bridge_name(&mut kafka, &mut errors);
         let compression = kafka.get("compression", |value| {
             let choices = [("none", Compression::None), ("lz4", Compression::Lz4), ("snappy", Compression::Snappy)];
             value.choice(&choices)
-        })?;
-        let properties = properties(kafka.table("properties")?)?;
-        let secrets = secrets(kafka.table("secrets")?)?;
-        kafka.end()?;
-        let domain = domain(&document, file.table("domain")?)?;
-        let offer = list(&mut file, "offer")?.unwrap_or_default();
-        let take = list(&mut file, "take")?.unwrap_or_default();
-        let reply_topics = list(&mut file, "reply_topics")?;
+        });
+        let compression = errors.optional(compression).unwrap_or_default();
+        let properties = properties(table_of(&mut kafka, "properties", &mut errors), &mut errors);
+        let secrets = secrets(table_of(&mut kafka, "secrets", &mut errors), &mut errors);
+        errors.extend(kafka.unknown());
+        let domain = domain(&document, table_of(&mut file, "domain", &mut errors), &mut errors);
+        let offer = list(&mut file, "offer", &mut errors).unwrap_or_default();
+        let take = list(&mut file, "take", &mut errors).unwrap_or_default();
+        let reply_topics = list(&mut file, "reply_topics", &mut errors);
         let reply_topics = reply_topics.unwrap_or_else(|| vec![TopicFilter(format!("{prefix}.reply.*"))]);
-        let limits = limits(&document, file.table("limits")?)?;
-        file.end()?;
-        let compression = compression.unwrap_or_default();
-        Ok(Self {
+        let limits = limits(&document, table_of(&mut file, "limits", &mut errors), &mut errors);
+        errors.extend(file.unknown());
+        errors.or(Self {
             brokers,
             prefix,
             name: own_name,
@@ -266,7 +267,7 @@ impl BridgeConfig {
     }
 }
 
-impl Secret {
+impl SecretSource {
     /// The value, without line breaks at its end.
     ///
     /// # Errors
@@ -310,11 +311,11 @@ impl fmt::Display for TopicFilter {
     }
 }
 
-fn name_words() -> String {
+fn name_rule() -> String {
     format!("a name of 1 to {BRIDGE_NAME_LENGTH_MAX} letters, digits, - and _ is allowed")
 }
 
-fn prefix_words() -> String {
+fn prefix_rule() -> String {
     format!("1 to {PREFIX_LENGTH_MAX} letters, digits, ., - and _ are allowed, the first a letter or a digit")
 }
 
@@ -323,48 +324,76 @@ fn checked(value: &Value<'_>, is_allowed: fn(&str) -> bool, allowed: &str) -> Re
     if is_allowed(text) { Ok(text.to_owned()) } else { Err(value.expected(allowed)) }
 }
 
-fn brokers_of(kafka: &mut Table<'_>) -> Result<Vec<String>, ConfigError> {
+/// Table `key`; empty if it is missing or not a table.
+fn table_of<'a>(table: &mut Table<'a>, key: &'static str, errors: &mut Refusals) -> Table<'a> {
+    let (found, error) = table.table_or_refusal(key);
+    errors.extend(error);
+    found
+}
+
+fn bridge_name(kafka: &mut Table<'_>, errors: &mut Refusals) -> String {
+    let Some(value) = kafka.take("name") else {
+        errors.add(kafka.missing("name", &name_rule()));
+        return String::new();
+    };
+    errors.keep(checked(&value, is_bridge_name, &name_rule())).unwrap_or_default()
+}
+
+fn brokers_of(kafka: &mut Table<'_>, errors: &mut Refusals) -> Vec<String> {
     let allowed = "a list of \"host:port\" is allowed";
-    let Some(value) = kafka.take("brokers") else { return Err(kafka.missing("brokers", "a list of \"host:port\"")) };
+    let Some(value) = kafka.take("brokers") else {
+        errors.add(kafka.missing("brokers", "a list of \"host:port\""));
+        return Vec::new();
+    };
     if !value.is_list() {
-        return Err(value.expected(allowed));
+        errors.add(value.expected(allowed));
+        return Vec::new();
     }
     let is_broker = |text: &str| {
         let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
         port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port > 0)) && !text.contains([',', ' '])
     };
-    let brokers = value.list()?;
-    let read = brokers.iter().map(|each| checked(each, is_broker, "\"host:port\" is allowed"));
-    let read = read.collect::<Result<Vec<_>, _>>()?;
-    if read.is_empty() { Err(kafka.missing("brokers", "at least one \"host:port\"")) } else { Ok(read) }
+    let brokers = errors.keep(value.list()).unwrap_or_default();
+    if brokers.is_empty() {
+        errors.add(kafka.missing("brokers", "at least one \"host:port\""));
+    }
+    let checked = |each: &Value<'_>| errors.keep(checked(each, is_broker, "\"host:port\" is allowed"));
+    brokers.iter().filter_map(checked).collect()
 }
 
 /// A list of filters.
-fn list<T: FromStr<Err: fmt::Display>>(file: &mut Table<'_>, key: &'static str) -> Result<Option<Vec<T>>, ConfigError> {
-    let Some(value) = file.take(key) else { return Ok(None) };
-    value.list()?.iter().map(|each| each.read(str::parse)).collect::<Result<_, _>>().map(Some)
+fn list<T: FromStr<Err: fmt::Display>>(
+    file: &mut Table<'_>,
+    key: &'static str,
+    errors: &mut Refusals,
+) -> Option<Vec<T>> {
+    let values = errors.keep(file.take(key)?.list())?;
+    Some(values.iter().filter_map(|each| errors.keep(each.read(str::parse))).collect())
 }
 
-fn properties(table: Table<'_>) -> Result<Vec<(String, String)>, ConfigError> {
+fn properties(table: Table<'_>, errors: &mut Refusals) -> Vec<(String, String)> {
     let mut read = Vec::new();
     for (name, value) in table.named_values() {
-        check_property(&name, &value)?;
-        if is_secret(&name) {
-            let example =
-                "a secret is allowed in [kafka.secrets] alone, as { file = \"…\" } or { environment = \"…\" }";
-            return Err(value.refuse(example));
-        }
-        let text = match value.text() {
-            Ok(text) => text.to_owned(),
-            Err(refused) => match (value.number(), value.switch()) {
-                (Some(number), _) => number.to_string(),
-                (None, Ok(is)) => is.to_string(),
-                (None, Err(_)) => return Err(refused),
-            },
-        };
-        read.push((name, text));
+        let text = property(&name, &value);
+        read.extend(errors.keep(text).map(|text| (name, text)));
     }
-    Ok(read)
+    read
+}
+
+fn property(name: &str, value: &Value<'_>) -> Result<String, ConfigError> {
+    check_property(name, value)?;
+    if is_secret(name) {
+        let example = "a secret is allowed in [kafka.secrets] alone, as { file = \"…\" } or { environment = \"…\" }";
+        return Err(value.refuse(example));
+    }
+    match value.text() {
+        Ok(text) => Ok(text.to_owned()),
+        Err(refused) => match (value.number(), value.switch()) {
+            (Some(number), _) => Ok(number.to_string()),
+            (None, Ok(is)) => Ok(is.to_string()),
+            (None, Err(_)) => Err(refused),
+        },
+    }
 }
 
 fn check_property(name: &str, value: &Value<'_>) -> Result<(), ConfigError> {
@@ -374,62 +403,77 @@ fn check_property(name: &str, value: &Value<'_>) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn secrets(table: Table<'_>) -> Result<Vec<(String, Secret)>, ConfigError> {
+fn secrets(table: Table<'_>, errors: &mut Refusals) -> Vec<(String, SecretSource)> {
     let mut read = Vec::new();
     for (name, value) in table.named_values() {
-        check_property(&name, &value)?;
-        let mut table = value.table()?;
-        let text = |value: &Value<'_>| value.text().map(str::to_owned);
-        let (file, variable) = (table.get("file", text)?, table.get("environment", text)?);
-        let secret = match (file, variable) {
-            (Some(file), None) => Secret::File(file.into()),
-            (None, Some(variable)) => Secret::Environment(variable),
-            _ => return Err(table.missing("file", "either file or environment")),
-        };
-        table.end()?;
-        read.push((name, secret));
+        if errors.keep(check_property(&name, &value)).is_none() {
+            continue;
+        }
+        let Some(mut table) = errors.keep(value.table()) else { continue };
+        let before = errors.count();
+        let file = errors.optional(table.get("file", text));
+        let variable = errors.optional(table.get("environment", text));
+        match (file, variable) {
+            (Some(file), None) => read.push((name, SecretSource::File(file.into()))),
+            (None, Some(variable)) => read.push((name, SecretSource::Environment(variable))),
+            _ if errors.count() > before => {}
+            _ => errors.add(table.missing("file", "either file or environment")),
+        }
+        errors.extend(table.unknown());
     }
-    Ok(read)
+    read
 }
 
-fn domain(document: &Document<'_>, mut table: Table<'_>) -> Result<DomainPlace, ConfigError> {
-    let text = |value: &Value<'_>| value.text().map(str::to_owned);
-    let (name, directory) = (table.get("name", text)?, table.get("directory", text)?);
-    table.end()?;
+fn text(value: &Value<'_>) -> Result<String, ConfigError> {
+    value.text().map(str::to_owned)
+}
+
+fn domain(document: &Document<'_>, mut table: Table<'_>, errors: &mut Refusals) -> DomainPlace {
+    let name = errors.optional(table.get("name", text));
+    let directory = errors.optional(table.get("directory", text));
+    errors.extend(table.unknown());
     match (name, directory) {
         (Some(_), Some(_)) => {
-            Err(document.refuse("domain.directory", "a domain has a name or a directory; both were found"))
+            let reason = "a domain has a name or a directory; both were found";
+            errors.add(document.refuse("domain.directory", reason));
+            DomainPlace::Default
         }
-        (Some(name), None) => Ok(DomainPlace::Name(name)),
-        (None, Some(directory)) => Ok(DomainPlace::Directory(directory.into())),
-        (None, None) => Ok(DomainPlace::Default),
+        (Some(name), None) => DomainPlace::Name(name),
+        (None, Some(directory)) => DomainPlace::Directory(directory.into()),
+        (None, None) => DomainPlace::Default,
     }
 }
 
-fn limits(document: &Document<'_>, mut table: Table<'_>) -> Result<Limits, ConfigError> {
+fn limits(document: &Document<'_>, mut table: Table<'_>, errors: &mut Refusals) -> BridgeLimits {
     const HOUR: Duration = Duration::from_secs(3600);
     const MOMENT: Duration = Duration::from_millis(50);
-    let mut limits = Limits::default();
-    table.set("calls_per_peer", &mut limits.calls_per_peer, |value| Ok(value.whole(1..=1 << 20)? as u32))?;
-    table.set("bytes_per_peer", &mut limits.bytes_per_peer, |value| value.size(PAYLOAD_BYTES_MAX as u64..=1 << 40))?;
-    table.set("segment_bytes", &mut limits.segment_bytes, |value| {
+    let mut limits = BridgeLimits::default();
+    let calls = table.set("calls_per_peer", &mut limits.calls_per_peer, |value| Ok(value.whole(1..=1 << 20)? as u32));
+    errors.keep(calls);
+    let bytes =
+        table.set("bytes_per_peer", &mut limits.bytes_per_peer, |value| value.size(PAYLOAD_BYTES_MAX as u64..=1 << 40));
+    errors.keep(bytes);
+    let segment = table.set("segment_bytes", &mut limits.segment_bytes, |value| {
         Ok(value.size(SEGMENT_BYTES_MIN as u64..=PAYLOAD_BYTES_MAX as u64)? as usize)
-    })?;
+    });
+    errors.keep(segment);
+    let before = errors.count();
     for (key, place) in [
         ("lease_interval", &mut limits.lease_interval),
         ("lease_time", &mut limits.lease_time),
         ("segment_time", &mut limits.segment_time),
         ("stop_time", &mut limits.stop_time),
     ] {
-        table.set(key, place, |value| value.duration(MOMENT..=HOUR))?;
+        errors.keep(table.set(key, place, |value| value.duration(MOMENT..=HOUR)));
     }
-    table.end()?;
-    if limits.lease_time < limits.lease_interval * 2 {
+    // Defaults stand in the places of refused times: they are not compared.
+    if errors.count() == before && limits.lease_time < limits.lease_interval * 2 {
         let (interval, time) = (limits.lease_interval, limits.lease_time);
         let reason = format!("{time:?} was found; at least twice the lease_interval of {interval:?} is allowed");
-        return Err(document.refuse("limits.lease_time", reason));
+        errors.add(document.refuse("limits.lease_time", reason));
     }
-    Ok(limits)
+    errors.extend(table.unknown());
+    limits
 }
 
 #[cfg(test)]
@@ -473,12 +517,12 @@ stop_time = "1 s"
         let properties =
             [("security.protocol", "SASL_SSL"), ("socket.timeout.ms", "7000"), ("ssl.key.location", "key.pem")];
         assert_eq!(config.properties, properties.map(|(name, value)| (text(name), text(value))));
-        assert_eq!(config.secrets[0], (text("sasl.password"), Secret::File("password.txt".into())));
-        assert_eq!(config.secrets[1], (text("ssl.key.password"), Secret::Environment(text("KEY"))));
+        assert_eq!(config.secrets[0], (text("sasl.password"), SecretSource::File("password.txt".into())));
+        assert_eq!(config.secrets[1], (text("ssl.key.password"), SecretSource::Environment(text("KEY"))));
         assert_eq!(config.domain, DomainPlace::Directory("domain".into()));
         assert_eq!((config.offer.len(), config.take.len()), (2, 1));
         assert!(config.reply_topics[0].matches("answers") && !config.reply_topics[0].matches("answers2"));
-        let expected = Limits {
+        let expected = BridgeLimits {
             calls_per_peer: 7,
             bytes_per_peer: 16 << 20,
             segment_bytes: 1 << 10,
@@ -494,7 +538,7 @@ stop_time = "1 s"
     fn defaults_offer_and_take_nothing() {
         let config = BridgeConfig::parse("[kafka]\nbrokers = [\"a:1\"]\nname = \"b\"", "x").unwrap();
         assert!(config.offer.is_empty() && config.take.is_empty() && config.properties.is_empty());
-        assert_eq!((config.limits, config.domain), (Limits::default(), DomainPlace::Default));
+        assert_eq!((config.limits, config.domain), (BridgeLimits::default(), DomainPlace::Default));
         assert!(
             config.reply_topics[0].matches("gapless.reply.x") && !config.reply_topics[0].matches("gapless.presence")
         );
@@ -550,6 +594,45 @@ stop_time = "1 s"
             let refused = BridgeConfig::parse(&FILE.replacen(from, to, 1), "x").unwrap_err().to_string();
             assert!(refused.starts_with(expected), "{refused}\nis not\n{expected}");
         }
+    }
+
+    #[test]
+    fn all_errors_are_found_at_once() {
+        let mut text = FILE.to_owned();
+        for (from, to) in [
+            ("\"calculator/add\"", "\"calculator/*x\", \"/\""),
+            ("\"a:9092\"", "\"a\""),
+            ("name = \"berlin-1\"", ""),
+            ("\"lz4\"", "\"zip\""),
+            ("\"socket.timeout.ms\" = 7000", "\"group.id\" = \"x\""),
+            ("{ file = \"password.txt\" }", "{ file = 7, x = 1 }"),
+            ("directory = \"domain\"", "directory = 7"),
+            ("calls_per_peer = 7", "calls_per_pear = 7"),
+            ("\"100 ms\"", "\"1 ms\""),
+        ] {
+            assert!(text.contains(from), "{from}");
+            text = text.replacen(from, to, 1);
+        }
+        let errors = BridgeConfig::parse(&text, "x").unwrap_err();
+        let expected = [
+            "x:2: offer: \"calculator/*x\" was found",
+            "x:2: offer: \"/\" was found",
+            "x:5: kafka.name: missing",
+            "x:6: kafka.brokers: \"a\" was found",
+            "x:9: kafka.compression: \"zip\" was found",
+            "x:12: kafka.properties.group.id: the bridge sets",
+            "x:15: kafka.secrets.sasl.password.file: 7 was found",
+            "x:15: kafka.secrets.sasl.password.x: unknown",
+            "x:18: domain.directory: 7 was found",
+            "x:20: limits.calls_per_pear: unknown",
+            "x:23: limits.lease_interval: \"1 ms\" was found",
+        ];
+        let found: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), expected.len(), "{found:#?}");
+        assert!(found.iter().zip(expected).all(|(found, expected)| found.starts_with(expected)), "{found:#?}");
+        assert_eq!(errors.to_string(), found.join("; "));
+        let broken = BridgeConfig::parse("[kafka", "x").unwrap_err();
+        assert_eq!(broken.iter().count(), 1, "{broken}");
     }
 
     #[test]

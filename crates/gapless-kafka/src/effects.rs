@@ -1,8 +1,8 @@
 //! [`Effect`]: an order of a core to its owner. Its owner does each in the order of the list.
 
-use crate::outcome::Outcome;
+use crate::outcome::CallOutcome;
 use crate::presence::PEERS_MAX;
-use crate::record::{Record, RequestHead, Topic};
+use crate::record::{KafkaRecord, RequestHead, Topic};
 use gapless_message::described::TypeDescription;
 use std::fmt;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub struct CallId(pub u64);
 pub(crate) const KIND_BITS: u32 = 3;
 /// Mask of these bits.
 pub(crate) const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
-/// Kind of the numbers of [`bundles`](crate::bundles), which no [`Token`] has.
+/// Kind of the numbers of [`bundles`](crate::bundles), which no [`DeliveryToken`] has.
 pub(crate) const BUNDLE_KIND: u64 = 6;
 
 /// Name of a record that was sent, for its delivery report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Token {
+pub enum DeliveryToken {
     /// A mark, with its number.
     Mark(u64),
     /// A lease or its tombstone, with its number.
@@ -40,7 +40,7 @@ pub enum Token {
     Control,
 }
 
-impl Token {
+impl DeliveryToken {
     /// The token as one number, for a producer that carries one with each record.
     #[must_use]
     pub const fn to_number(self) -> u64 {
@@ -55,9 +55,9 @@ impl Token {
         number << KIND_BITS | kind
     }
 
-    /// The token of a number of [`Token::to_number`]; of any other one [`Token::Control`].
+    /// The token of a number of [`DeliveryToken::to_number`]; of any other one [`DeliveryToken::Control`].
     #[must_use]
-    pub const fn of_number(number: u64) -> Self {
+    pub const fn from_number(number: u64) -> Self {
         match number & KIND_MASK {
             1 => Self::Mark(number >> KIND_BITS),
             2 => Self::Lease(number >> KIND_BITS),
@@ -73,14 +73,14 @@ impl Token {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutgoingRecord {
     /// Name for the delivery report, which each record gets: exactly one.
-    pub token: Token,
+    pub token: DeliveryToken,
     /// Topic.
     pub topic: Arc<str>,
     /// Content.
-    pub record: Record,
+    pub record: KafkaRecord,
     /// Relayed request that begins with this record. The owner calls `begin` of it immediately before the record is handed over.
     /// If that is refused, it hands over none of the records with this token and reports
-    /// [`Input::Withheld`](crate::bridge_core::Input::Withheld) instead.
+    /// [`BridgeInput::Withheld`](crate::bridge_core::BridgeInput::Withheld) instead.
     pub begins: Option<RequestId>,
 }
 
@@ -135,7 +135,7 @@ pub enum Effect {
         /// Offset.
         offset: i64,
     },
-    /// Open the reader of the inbox again, and report [`Input::InboxLost`](crate::bridge_core::Input::InboxLost) when the inbox is there.
+    /// Open the reader of the inbox again, and report [`BridgeInput::InboxLost`](crate::bridge_core::BridgeInput::InboxLost) when the inbox is there.
     ReopenInbox {
         /// Reason.
         reason: String,
@@ -155,7 +155,7 @@ pub enum Effect {
         /// Request.
         request: RequestId,
         /// Outcome; of a one-way request that was sent an empty reply.
-        outcome: Outcome,
+        outcome: CallOutcome,
     },
     /// Stand for a route, or take over its new description.
     Relay(RemoteRoute),
@@ -165,7 +165,7 @@ pub enum Effect {
         route: String,
     },
     /// Tell the operator.
-    Notice(Notice),
+    Notice(BridgeNotice),
     /// End: the bridge has stopped, or must.
     Ended(Result<(), BridgeError>),
 }
@@ -189,7 +189,7 @@ pub enum BridgeError {
 
 /// An event for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum BridgeNotice {
     /// The bridge serves.
     Serving,
     /// A bridge has come, or begun again.
@@ -249,7 +249,7 @@ pub enum Notice {
     },
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for BridgeNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Serving => f.write_str("serving"),
@@ -280,9 +280,16 @@ mod tests {
 
     #[test]
     fn tokens_are_numbers() {
-        let request = Token::Request(RequestId(1 << 60));
-        for token in [Token::Mark(1), Token::Lease(2), request, Token::Reply(0), Token::Ping, Token::Control] {
-            assert_eq!(Token::of_number(token.to_number()), token);
+        let request = DeliveryToken::Request(RequestId(1 << 60));
+        for token in [
+            DeliveryToken::Mark(1),
+            DeliveryToken::Lease(2),
+            request,
+            DeliveryToken::Reply(0),
+            DeliveryToken::Ping,
+            DeliveryToken::Control,
+        ] {
+            assert_eq!(DeliveryToken::from_number(token.to_number()), token);
         }
     }
 }

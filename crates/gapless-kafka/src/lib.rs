@@ -23,7 +23,7 @@
 //! | [`segments`] | payloads longer than a record |
 //! | [`broker_time`] | the broker's clock of append times, estimated |
 //! | [`record`] | records and their headers |
-//! | [`outcome`] | [`Outcome`](outcome::Outcome): how a call ends, and its form in a record |
+//! | [`outcome`] | [`CallOutcome`](outcome::CallOutcome): how a call ends, and its form in a record |
 //! | [`route_filter`] | the lists of routes that are offered and taken |
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]

@@ -1,5 +1,5 @@
-//! [`Outcome`]: how a call ends, between domains. A reply and a refusal travel in the record's payload; every other end,
-//! [`Ended`], is a JSON object, because programs of others read it too.
+//! [`CallOutcome`]: how a call ends, between domains. A reply and a refusal travel in the record's payload; every other end,
+//! [`CallFailure`], is a JSON object, because programs of others read it too.
 
 use gapless_rpc::{CallError, Refusal};
 use serde::{Deserialize, Serialize};
@@ -8,23 +8,23 @@ use std::time::Duration;
 /// Bytes of a text in an end at most; the rest is cut.
 pub const TEXT_LENGTH_MAX: usize = 4 << 10;
 /// Bytes of an end's JSON at most, when it is read.
-pub const ENDED_LENGTH_MAX: usize = 64 << 10;
+pub const FAILURE_LENGTH_MAX: usize = 64 << 10;
 
 /// End of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// With the handler's reply, in the encoding of the request.
     Reply(Vec<u8>),
     /// With a refusal of the handler or an interceptor.
     Refused(Refusal),
     /// In another way.
-    Ended(Ended),
+    Failed(CallFailure),
 }
 
 /// A call that has neither a reply nor a refusal: the kinds of [`CallError`] without the route, which each side calls by its own name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Ended {
+pub enum CallFailure {
     /// End of the kind [`CallError::NoRoute`].
     NoRoute {
         /// Reason, empty where there is nothing to add.
@@ -103,7 +103,7 @@ pub enum Ended {
     Closed,
 }
 
-impl Ended {
+impl CallFailure {
     /// A call that did not begin, after its first attempt.
     pub(crate) fn not_begun(reason: impl Into<String>) -> Self {
         Self::NotBegun { attempts: 1, reason: reason.into() }
@@ -117,10 +117,10 @@ impl Ended {
     /// Reads the JSON of a record.
     ///
     /// # Errors
-    /// A text that is longer than [`ENDED_LENGTH_MAX`], or of no known kind.
+    /// A text that is longer than [`FAILURE_LENGTH_MAX`], or of no known kind.
     pub fn read(json: &[u8]) -> Result<Self, String> {
-        if json.len() > ENDED_LENGTH_MAX {
-            return Err(format!("{} bytes; at most {ENDED_LENGTH_MAX} are allowed", json.len()));
+        if json.len() > FAILURE_LENGTH_MAX {
+            return Err(format!("{} bytes; at most {FAILURE_LENGTH_MAX} are allowed", json.len()));
         }
         serde_json::from_slice(json).map_err(|error| error.to_string())
     }
@@ -153,7 +153,7 @@ impl Ended {
 
     /// The end of a request that never left its bridge.
     #[must_use]
-    pub fn of_unsent(self) -> Self {
+    pub fn into_unsent(self) -> Self {
         match self {
             Self::Unknown { attempts, reason } => Self::NotBegun { attempts, reason },
             Self::TimedOut { after_ms, .. } => Self::TimedOut { after_ms, begun: false },
@@ -180,7 +180,9 @@ impl Ended {
             Self::TimedOut { after_ms, begun } => {
                 CallError::TimedOut { route, after: Duration::from_millis(after_ms), begun, not_taken_by: Vec::new() }
             }
-            Self::Mismatch { caller, copy, difference } => CallError::Mismatch { route, caller, copy, difference },
+            Self::Mismatch { caller, copy, difference } => {
+                CallError::Mismatch { route, caller, instance: copy, difference }
+            }
             Self::BadMessage { reason } => CallError::BadMessage { route, reason },
             Self::Panicked { reason } => CallError::Panicked { route, reason },
             Self::CannotForward { reason } => CallError::CannotForward { route, reason },
@@ -197,28 +199,30 @@ fn cut(text: &mut String) {
 }
 
 /// The outcome of a call whose caller's domain got this error.
-impl From<CallError> for Outcome {
+impl From<CallError> for CallOutcome {
     fn from(error: CallError) -> Self {
         let words = error.to_string();
-        Self::Ended(match error {
+        Self::Failed(match error {
             CallError::Refused { refusal, .. } => return Self::Refused(refusal),
-            CallError::NoRoute { reason, .. } => Ended::NoRoute { reason },
-            CallError::Busy { reason, .. } => Ended::Busy { reason },
-            CallError::NotBegun { attempts, reason, .. } => Ended::NotBegun { attempts, reason },
-            CallError::Unknown { attempts, reason, .. } => Ended::Unknown { attempts, reason },
+            CallError::NoRoute { reason, .. } => CallFailure::NoRoute { reason },
+            CallError::Busy { reason, .. } => CallFailure::Busy { reason },
+            CallError::NotBegun { attempts, reason, .. } => CallFailure::NotBegun { attempts, reason },
+            CallError::Unknown { attempts, reason, .. } => CallFailure::Unknown { attempts, reason },
             CallError::TimedOut { after, begun, .. } => {
-                Ended::TimedOut { after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX), begun }
+                CallFailure::TimedOut { after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX), begun }
             }
-            CallError::Mismatch { caller, copy, difference, .. } => Ended::Mismatch { caller, copy, difference },
-            CallError::BadMessage { reason, .. } => Ended::BadMessage { reason },
-            CallError::Panicked { reason, .. } => Ended::Panicked { reason },
-            CallError::CannotForward { reason, .. } => Ended::CannotForward { reason },
-            CallError::Unavailable { reason, .. } => Ended::Unavailable { reason },
-            CallError::OtherProtocol { .. } => Ended::Unavailable { reason: words },
-            CallError::Closed => Ended::Closed,
+            CallError::Mismatch { caller, instance: copy, difference, .. } => {
+                CallFailure::Mismatch { caller, copy, difference }
+            }
+            CallError::BadMessage { reason, .. } => CallFailure::BadMessage { reason },
+            CallError::Panicked { reason, .. } => CallFailure::Panicked { reason },
+            CallError::CannotForward { reason, .. } => CallFailure::CannotForward { reason },
+            CallError::Unavailable { reason, .. } => CallFailure::Unavailable { reason },
+            CallError::OtherProtocol { .. } => CallFailure::Unavailable { reason: words },
+            CallError::Closed => CallFailure::Closed,
             // A kind of a later version: whether its handler had begun decides about a repetition.
-            error if error.has_not_begun() => Ended::not_begun(words),
-            _ => Ended::unknown(words),
+            error if error.has_not_begun() => CallFailure::not_begun(words),
+            _ => CallFailure::unknown(words),
         })
     }
 }
@@ -244,7 +248,7 @@ mod tests {
             CallError::Mismatch {
                 route: route.clone(),
                 caller: text("A -> B"),
-                copy: text("A -> C"),
+                instance: text("A -> C"),
                 difference: text("B is C"),
             },
             CallError::BadMessage { route: route.clone(), reason: text("no JSON") },
@@ -258,29 +262,33 @@ mod tests {
     #[test]
     fn every_error_comes_back_the_same() {
         for error in errors() {
-            let Outcome::Ended(ended) = Outcome::from(error.clone()) else { panic!("{error}") };
-            let json = ended.to_json();
-            let read = Ended::read(&json).unwrap();
+            let CallOutcome::Failed(failure) = CallOutcome::from(error.clone()) else { panic!("{error}") };
+            let json = failure.to_json();
+            let read = CallFailure::read(&json).unwrap();
             assert_eq!(read.has_not_begun(), error.has_not_begun(), "{error}");
             assert_eq!(read.into_call_error("shop/price"), error);
         }
         let other = CallError::OtherProtocol { route: "x".into(), process_id: 7, own: 3, found: 4 };
-        let Outcome::Ended(Ended::Unavailable { reason }) = Outcome::from(other) else { panic!("another kind") };
+        let CallOutcome::Failed(CallFailure::Unavailable { reason }) = CallOutcome::from(other) else {
+            panic!("another kind")
+        };
         assert!(reason.contains("version 4") && reason.contains("version 3"), "{reason}");
     }
 
     #[test]
-    fn long_texts_are_cut_between_characters() {
-        let ended = Ended::Panicked { reason: format!("x{}", "ü".repeat(TEXT_LENGTH_MAX)) };
-        let Ok(Ended::Panicked { reason }) = Ended::read(&ended.to_json()) else { panic!("another kind") };
+    fn long_texts_are_cut_at_characters() {
+        let failure = CallFailure::Panicked { reason: format!("x{}", "ü".repeat(TEXT_LENGTH_MAX)) };
+        let Ok(CallFailure::Panicked { reason }) = CallFailure::read(&failure.to_json()) else {
+            panic!("another kind")
+        };
         assert_eq!((reason.len(), reason.ends_with('ü')), (TEXT_LENGTH_MAX - 1, true));
     }
 
     #[test]
     fn other_bytes_are_no_ends() {
-        let long = format!("{{\"kind\":\"closed\",\"x\":\"{}\"}}", "x".repeat(ENDED_LENGTH_MAX));
+        let long = format!("{{\"kind\":\"closed\",\"x\":\"{}\"}}", "x".repeat(FAILURE_LENGTH_MAX));
         for json in ["", "{}", "[]", "{\"kind\":\"fine\"}", "{\"kind\":\"busy\",\"reason\":7}", &long] {
-            assert!(Ended::read(json.as_bytes()).is_err(), "{}", &json[..json.len().min(40)]);
+            assert!(CallFailure::read(json.as_bytes()).is_err(), "{}", &json[..json.len().min(40)]);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! `Peers`: the other bridges, as their leases say, the load that this bridge puts on them, and the choice of one for a call.
+//! `PeerBridges`: the other bridges, as their leases say, the load that this bridge puts on them, and the choice of one for a call.
 
-use crate::config::Limits;
+use crate::config::BridgeLimits;
 use crate::effects::{RemoteInstance, RemoteRoute};
-use crate::outcome::Ended;
-use crate::presence::{Lease, MarkPlace, PEERS_MAX};
+use crate::outcome::CallFailure;
+use crate::presence::{Lease, MarkPlace, OfferedInstance, OfferedRoute, PEERS_MAX};
 use crate::record::names::{self, BridgeId};
 use crate::route_filter::{RouteFilter, any_matches};
 use gapless_agent::monotonic::saturating_ns;
@@ -15,12 +15,15 @@ use std::sync::Arc;
 /// Instances of other domains that a relay stands for at most.
 pub const REMOTE_INSTANCES_MAX: usize = 256;
 
+/// Silent bridges that the refusal of a call names at most.
+const SILENT_NAMED_MAX: usize = 3;
+
 /// Place of a bridge in the list. One that has gone may leave it to another.
 pub(crate) type PeerIndex = usize;
 
 /// Another bridge.
 #[derive(Debug)]
-pub(crate) struct Peer {
+pub(crate) struct PeerBridge {
     pub(crate) id: BridgeId,
     pub(crate) inbox: Arc<str>,
     pub(crate) mark: MarkPlace,
@@ -32,7 +35,7 @@ pub(crate) struct Peer {
     /// Time until which the lease is good, ns of the monotonic clock.
     good_until_ns: u64,
     pub(crate) state: PeerState,
-    pub(crate) load: Load,
+    pub(crate) load: CallLoad,
     /// Calls in flight of each route.
     by_route: HashMap<Arc<str>, u32>,
     /// Time of the last record of it in the own inbox, ns of the monotonic clock.
@@ -70,16 +73,16 @@ impl PeerState {
 
 /// Calls and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Load {
+pub struct CallLoad {
     /// Calls in flight.
     pub calls: u32,
     /// Bytes of their requests.
     pub bytes: u64,
 }
 
-impl Load {
+impl CallLoad {
     /// True if another call of so many bytes has room; one has always.
-    pub(crate) fn has_room(&self, bytes: u64, limits: &Limits) -> bool {
+    pub(crate) fn has_room(&self, bytes: u64, limits: &BridgeLimits) -> bool {
         self.calls == 0 || self.calls < limits.calls_per_peer && self.bytes + bytes <= limits.bytes_per_peer
     }
 
@@ -96,7 +99,7 @@ impl Load {
 
 /// A bridge that offers a route.
 #[derive(Debug)]
-struct Candidate {
+struct RouteCandidate {
     peer: PeerIndex,
     workers: u32,
     /// Calls in flight there, as its lease says.
@@ -107,11 +110,11 @@ struct Candidate {
 
 /// News of a bridge by its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LeaseNews {
+pub(crate) enum LeaseChange {
     /// No news that matters to calls in flight.
     Renewed,
     /// The first incarnation that is known, or the next one after `old`.
-    Began { old: Option<Replaced> },
+    Began { old: Option<ReplacedIncarnation> },
     /// The bridge was silent.
     Back,
     /// A lease of an earlier incarnation.
@@ -122,7 +125,7 @@ pub(crate) enum LeaseNews {
 
 /// An incarnation that another one has replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Replaced {
+pub(crate) struct ReplacedIncarnation {
     pub(crate) id: BridgeId,
     /// Mark of the next incarnation, if it is of the same log: no request after it has begun.
     pub(crate) mark: Option<MarkPlace>,
@@ -130,7 +133,7 @@ pub(crate) struct Replaced {
 
 /// The instance that a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum InstanceSelector {
     Any,
     Key(u64),
     Instance(u64),
@@ -138,24 +141,24 @@ pub(crate) enum Wanted {
 
 /// The other bridges.
 #[derive(Debug)]
-pub(crate) struct Peers {
+pub(crate) struct PeerBridges {
     prefix: String,
-    limits: Limits,
+    limits: BridgeLimits,
     take: Vec<RouteFilter>,
-    peers: Vec<Peer>,
+    peers: Vec<PeerBridge>,
     by_name: BTreeMap<Arc<str>, PeerIndex>,
     /// Earliest time at which a lease or ping can expire, ns of the monotonic clock: every input looks at it.
     expiry_ns: u64,
     /// Bridges that offer a route that is taken.
-    by_route: HashMap<Arc<str>, Vec<Candidate>>,
+    by_route: HashMap<Arc<str>, Vec<RouteCandidate>>,
     /// Instances of the own domain, which are no remote ones.
     own_identities: HashSet<u64>,
     /// Number of choices: equal bridges take turns.
-    turn: usize,
+    rotation: usize,
 }
 
-impl Peers {
-    pub(crate) fn new(prefix: &str, take: Vec<RouteFilter>, limits: Limits) -> Self {
+impl PeerBridges {
+    pub(crate) fn new(prefix: &str, take: Vec<RouteFilter>, limits: BridgeLimits) -> Self {
         Self {
             prefix: prefix.to_owned(),
             limits,
@@ -165,16 +168,16 @@ impl Peers {
             expiry_ns: u64::MAX,
             by_route: HashMap::new(),
             own_identities: HashSet::new(),
-            turn: 0,
+            rotation: 0,
         }
     }
 
-    pub(crate) fn get(&self, peer: PeerIndex) -> &Peer {
+    pub(crate) fn get(&self, peer: PeerIndex) -> &PeerBridge {
         &self.peers[peer]
     }
 
     /// Each bridge, by name.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Peer> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PeerBridge> {
         self.by_name.values().map(|index| &self.peers[*index])
     }
 
@@ -201,17 +204,17 @@ impl Peers {
     }
 
     /// A lease was read that is `age_ns` old.
-    pub(crate) fn read_lease(&mut self, name: &str, lease: Lease, at: LeaseTime) -> LeaseNews {
+    pub(crate) fn read_lease(&mut self, name: &str, lease: Lease, at: LeaseTime) -> LeaseChange {
         let good_ns = (lease.lease_ms * 1_000_000).saturating_sub(at.age_ns);
         let good_until_ns = at.now_ns + good_ns;
         let lease_ns = at.now_ns.saturating_sub(at.age_ns);
         self.expiry_ns = self.expiry_ns.min(good_until_ns);
         let Some(index) = self.find(name) else {
-            let Some(index) = self.free_place() else { return LeaseNews::NoRoom };
+            let Some(index) = self.free_index() else { return LeaseChange::NoRoom };
             let name: Arc<str> = name.into();
             self.by_name.insert(name.clone(), index);
             let inbox = names::inbox(&self.prefix, &name).into();
-            let peer = Peer {
+            let peer = PeerBridge {
                 id: BridgeId { name, incarnation: lease.incarnation },
                 inbox,
                 mark: lease.mark,
@@ -220,7 +223,7 @@ impl Peers {
                 lease_ns,
                 good_until_ns,
                 state: PeerState::Alive,
-                load: Load::default(),
+                load: CallLoad::default(),
                 by_route: HashMap::new(),
                 heard_ns: at.now_ns,
                 unanswered_ns: None,
@@ -230,7 +233,7 @@ impl Peers {
             } else {
                 self.peers[index] = peer;
             }
-            return LeaseNews::Began { old: None };
+            return LeaseChange::Began { old: None };
         };
         let peer = &mut self.peers[index];
         if lease.incarnation == peer.id.incarnation {
@@ -239,33 +242,33 @@ impl Peers {
             // Leases of a backlog are old, and do not shorten a younger one.
             (peer.lease, peer.good_until_ns) = (lease, good_until_ns.max(peer.good_until_ns));
             if was == PeerState::Deaf {
-                return LeaseNews::Renewed;
+                return LeaseChange::Renewed;
             }
             peer.state = PeerState::Alive;
-            return if was == PeerState::Alive { LeaseNews::Renewed } else { LeaseNews::Back };
+            return if was == PeerState::Alive { LeaseChange::Renewed } else { LeaseChange::Back };
         }
         // An incarnation is older if its mark is by both measures: a broker's clock may go back, and a topic that was made again counts
         // from 0.
         if lease.mark.offset <= peer.mark.offset && lease.mark.time_ms <= peer.mark.time_ms {
-            return LeaseNews::Stale;
+            return LeaseChange::Stale;
         }
         let id = BridgeId { name: peer.id.name.clone(), incarnation: lease.incarnation };
         let mark = Some(lease.mark).filter(|mark| mark.is_after(peer.mark));
-        let old = Replaced { id: std::mem::replace(&mut peer.id, id), mark };
+        let old = ReplacedIncarnation { id: std::mem::replace(&mut peer.id, id), mark };
         (peer.mark, peer.lease, peer.good_until_ns) = (lease.mark, lease, good_until_ns);
         (peer.lease_append_ms, peer.lease_ns) = (at.append_ms, lease_ns);
         (peer.state, peer.heard_ns, peer.unanswered_ns) = (PeerState::Alive, at.now_ns, None);
-        peer.load = Load::default();
+        peer.load = CallLoad::default();
         peer.by_route.clear();
-        LeaseNews::Began { old: Some(old) }
+        LeaseChange::Began { old: Some(old) }
     }
 
     /// A place for another bridge: a new one, or that of one that has gone.
-    fn free_place(&mut self) -> Option<PeerIndex> {
+    fn free_index(&mut self) -> Option<PeerIndex> {
         if self.peers.len() < PEERS_MAX {
             return Some(self.peers.len());
         }
-        let has_gone = |peer: &Peer| matches!(peer.state, PeerState::Silent | PeerState::Stopped);
+        let has_gone = |peer: &PeerBridge| matches!(peer.state, PeerState::Silent | PeerState::Stopped);
         let index = self.peers.iter().position(has_gone)?;
         self.by_name.remove(&self.peers[index].id.name);
         Some(index)
@@ -291,7 +294,7 @@ impl Peers {
     }
 
     /// A record of a bridge was read in the own inbox. True if that bridge was deaf until now.
-    pub(crate) fn hear(&mut self, sender: &BridgeId, now_ns: u64) -> bool {
+    pub(crate) fn note_heard(&mut self, sender: &BridgeId, now_ns: u64) -> bool {
         let Some(index) = self.find(&sender.name) else { return false };
         let peer = &mut self.peers[index];
         if peer.id != *sender {
@@ -342,7 +345,7 @@ impl Peers {
             };
             lost.push((index, words.to_owned()));
         }
-        let expiry = |peer: &Peer| match peer.state {
+        let expiry = |peer: &PeerBridge| match peer.state {
             PeerState::Alive => {
                 let deaf = peer.unanswered_ns.map_or(u64::MAX, |since_ns| since_ns + deaf_ns);
                 Some(peer.good_until_ns.min(deaf))
@@ -354,7 +357,7 @@ impl Peers {
         lost
     }
 
-    /// Time at which [`Peers::expire`] is to look again, ns of the monotonic clock.
+    /// Time at which [`PeerBridges::expire`] is to look again, ns of the monotonic clock.
     pub(crate) const fn next_expiry_ns(&self) -> u64 {
         self.expiry_ns
     }
@@ -368,7 +371,7 @@ impl Peers {
     }
 
     /// Takes away the time that the leases have aged, which is known only now.
-    pub(crate) fn age(&mut self, age_ns: impl Fn(i64) -> u64, now_ns: u64) {
+    pub(crate) fn set_lease_ages(&mut self, age_ns: impl Fn(i64) -> u64, now_ns: u64) {
         for peer in &mut self.peers {
             let age_ns = age_ns(peer.lease_append_ms);
             let good_ns = (peer.lease.lease_ms * 1_000_000).saturating_sub(age_ns);
@@ -399,7 +402,7 @@ impl Peers {
                 if open.is_empty() || !any_matches(&self.take, &offered.route) {
                     continue;
                 }
-                let candidate = Candidate {
+                let candidate = RouteCandidate {
                     peer: index,
                     workers: open.iter().map(|each| each.workers).fold(0, u32::saturating_add),
                     reported: offered.in_flight,
@@ -430,7 +433,7 @@ impl Peers {
     }
 
     /// Notes how busy a bridge says that it is.
-    pub(crate) fn take_load(&mut self, index: PeerIndex) {
+    pub(crate) fn update_load(&mut self, index: PeerIndex) {
         for offered in &self.peers[index].lease.routes {
             let candidates = self.by_route.get_mut(offered.route.as_str()).into_iter().flatten();
             candidates.filter(|each| each.peer == index).for_each(|each| each.reported = offered.in_flight);
@@ -438,22 +441,32 @@ impl Peers {
     }
 
     /// The bridge for a call of a route, with so many bytes, and the route's name as it is kept here.
-    pub(crate) fn choose(&mut self, route: &str, wanted: Wanted, bytes: u64) -> Result<(PeerIndex, Arc<str>), Ended> {
+    pub(crate) fn choose(
+        &mut self,
+        route: &str,
+        wanted: InstanceSelector,
+        bytes: u64,
+        now_ns: u64,
+    ) -> Result<(PeerIndex, Arc<str>), CallFailure> {
         let Some((route, candidates)) = self.by_route.get_key_value(route) else {
-            return Err(Ended::NoRoute { reason: String::new() });
+            return Err(CallFailure::NoRoute { reason: self.silent_offers(route, None, now_ns).join("; ") });
         };
-        let has_room = |candidate: &&Candidate| self.peers[candidate.peer].load.has_room(bytes, &self.limits);
+        let has_room = |candidate: &&RouteCandidate| self.peers[candidate.peer].load.has_room(bytes, &self.limits);
         let named = match wanted {
-            Wanted::Any => None,
-            Wanted::Instance(identity) => {
+            InstanceSelector::Any => None,
+            InstanceSelector::Instance(identity) => {
                 let holder = candidates.iter().find(|each| each.identities.contains(&identity));
-                let gone = || Ended::NoRoute { reason: format!("its instance {identity:016x} has gone") };
+                let gone = || {
+                    let mut reasons = vec![format!("its instance {identity:016x} has gone")];
+                    reasons.extend(self.silent_offers(route, Some(identity), now_ns));
+                    CallFailure::NoRoute { reason: reasons.join("; ") }
+                };
                 Some(holder.ok_or_else(gone)?)
             }
-            Wanted::Key(key) => {
+            InstanceSelector::Key(key) => {
                 // The order of the instances of a key that callers inside a machine have, too.
                 let key = split_mix::finish(key);
-                let weight = |each: &&Candidate| {
+                let weight = |each: &&RouteCandidate| {
                     each.identities.iter().map(|identity| split_mix::finish(key ^ identity)).max().unwrap_or(0)
                 };
                 candidates.iter().max_by_key(weight)
@@ -462,9 +475,9 @@ impl Peers {
         let chosen = match named {
             Some(named) => Some(named).filter(has_room),
             None => {
-                self.turn = self.turn.wrapping_add(1);
-                let (before, after) = candidates.split_at(self.turn % candidates.len());
-                let load = |candidate: &&Candidate| {
+                self.rotation = self.rotation.wrapping_add(1);
+                let (before, after) = candidates.split_at(self.rotation % candidates.len());
+                let load = |candidate: &&RouteCandidate| {
                     let own = self.peers[candidate.peer].by_route.get(route).copied().unwrap_or(0);
                     let calls = u64::from(own) + u64::from(candidate.reported);
                     // In thousandths of a worker.
@@ -477,9 +490,30 @@ impl Peers {
             return Ok((chosen.peer, route.clone()));
         }
         let busy = named.map_or("all bridges that offer it", |named| &*self.peers[named.peer].id.name);
-        let Limits { calls_per_peer, bytes_per_peer, .. } = self.limits;
+        let BridgeLimits { calls_per_peer, bytes_per_peer, .. } = self.limits;
         let reason = format!("{busy}: {calls_per_peer} calls or {bytes_per_peer} bytes are in flight there");
-        Err(Ended::Busy { reason })
+        Err(CallFailure::Busy { reason })
+    }
+
+    /// Bridges without a sign of life whose last lease offered a route, or that instance of it: which, and since when.
+    fn silent_offers(&self, route: &str, identity: Option<u64>, now_ns: u64) -> Vec<String> {
+        let is_wanted = |instance: &OfferedInstance| {
+            instance.is_open && identity.is_none_or(|identity| identity == instance.identity)
+        };
+        let is_offer = |offered: &OfferedRoute| offered.route == route && offered.instances.iter().any(is_wanted);
+        let is_taken = any_matches(&self.take, route);
+        let offering = self.iter().filter(|peer| is_taken && peer.lease.routes.iter().any(is_offer));
+        let silent = offering.filter_map(|peer| {
+            let since_ns = match peer.state {
+                PeerState::Silent => peer.lease_ns,
+                PeerState::Deaf => peer.unanswered_ns?,
+                PeerState::Alive | PeerState::Stopped => return None,
+            };
+            let (name, state, seconds) =
+                (&peer.id.name, peer.state.as_str(), now_ns.saturating_sub(since_ns) / 1_000_000_000);
+            Some(format!("bridge {name}, which offered it, is {state} since {seconds} s"))
+        });
+        silent.take(SILENT_NAMED_MAX).collect()
     }
 
     /// A call goes to a bridge.
@@ -512,8 +546,8 @@ impl Peers {
     }
 
     /// True if the bridge's lease offers the same as the given one.
-    pub(crate) fn offers_as(&self, name: &str, lease: &Lease) -> bool {
-        self.find(name).is_some_and(|index| self.peers[index].lease.offers_as(lease))
+    pub(crate) fn offers_same_routes(&self, name: &str, lease: &Lease) -> bool {
+        self.find(name).is_some_and(|index| self.peers[index].lease.offers_same_routes(lease))
     }
 }
 

@@ -122,7 +122,7 @@ impl Lease {
     /// [`BadLease`]. A version is found in every JSON object that has one.
     pub fn read(json: &[u8]) -> Result<Self, BadLease> {
         #[derive(Deserialize)]
-        struct Version {
+        struct LeaseVersion {
             protocol: u16,
         }
         let malformed = |error: serde_json::Error| BadLease::Malformed(error.to_string());
@@ -130,7 +130,7 @@ impl Lease {
             let reason = format!("{} bytes; at most {LEASE_LENGTH_MAX} are allowed", json.len());
             return Err(BadLease::Malformed(reason));
         }
-        let Version { protocol } = serde_json::from_slice(json).map_err(malformed)?;
+        let LeaseVersion { protocol } = serde_json::from_slice(json).map_err(malformed)?;
         if protocol != PROTOCOL_VERSION {
             return Err(BadLease::OtherProtocol(protocol));
         }
@@ -165,7 +165,7 @@ impl Lease {
 
     /// True if it offers the same as `other`, however busy its routes are.
     #[must_use]
-    pub fn offers_as(&self, other: &Self) -> bool {
+    pub fn offers_same_routes(&self, other: &Self) -> bool {
         let is_same_route = |(one, other): (&OfferedRoute, &OfferedRoute)| {
             (&one.route, &one.version, &one.metadata) == (&other.route, &other.version, &other.metadata)
                 && (&one.request, &one.reply, &one.instances) == (&other.request, &other.reply, &other.instances)
@@ -209,7 +209,7 @@ mod described {
     use std::borrow::Cow;
 
     #[derive(Serialize, Deserialize)]
-    struct Form<'a> {
+    struct LeaseJson<'a> {
         name: Cow<'a, str>,
         version: u32,
         #[serde(with = "super::digits")]
@@ -220,11 +220,11 @@ mod described {
     pub fn serialize<S: Serializer>(described: &TypeDescription, serializer: S) -> Result<S::Ok, S::Error> {
         let TypeDescription { name, fingerprint, encoding, version } = described;
         let (name, encoding) = (name.into(), name_of(&ENCODINGS, encoding).into());
-        Form { name, version: *version, fingerprint: *fingerprint, encoding }.serialize(serializer)
+        LeaseJson { name, version: *version, fingerprint: *fingerprint, encoding }.serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TypeDescription, D::Error> {
-        let Form { name, version, fingerprint, encoding } = Form::deserialize(deserializer)?;
+        let LeaseJson { name, version, fingerprint, encoding } = LeaseJson::deserialize(deserializer)?;
         let encoding = value_of(&ENCODINGS, &encoding)
             .ok_or_else(|| serde::de::Error::custom(format!("{encoding:?} is no encoding")))?;
         Ok(TypeDescription { name: name.into_owned(), fingerprint, encoding, version })
@@ -273,13 +273,13 @@ mod tests {
     fn load_alone_is_no_other_offer() {
         let mut busy = lease();
         busy.routes[0].in_flight = 9;
-        assert!(busy.offers_as(&lease()));
+        assert!(busy.offers_same_routes(&lease()));
         busy.routes[0].instances[0].is_open = false;
-        assert!(!busy.offers_as(&lease()));
+        assert!(!busy.offers_same_routes(&lease()));
     }
 
     #[test]
-    fn other_versions_and_bytes_are_told_apart() {
+    fn version_and_syntax_errors_differ() {
         let other = br#"{"protocol": 2, "future": true}"#;
         assert_eq!(Lease::read(other), Err(BadLease::OtherProtocol(2)));
         for json in ["", "{}", "[1]", r#"{"protocol": 1}"#, r#"{"protocol": -1}"#] {

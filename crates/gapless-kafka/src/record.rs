@@ -1,12 +1,12 @@
-//! Records of an inbox and their headers: [`Envelope`] is a record that was read, [`Writer`] makes one.
+//! Records of an inbox and their headers: [`RecordEnvelope`] is a record that was read, [`RecordWriter`] makes one.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`names`] | names of headers, bridges and topics |
 //! | `bundle` | several records as one |
 //! | `fields` | texts of headers: numbers, types, encodings |
-//! | `reading` | from a record's headers to an [`Envelope`], with a limit for each |
-//! | `writing` | [`Writer`] |
+//! | `reading` | from a record's headers to an [`RecordEnvelope`], with a limit for each |
+//! | `writing` | [`RecordWriter`] |
 //!
 //! `docs/protocols/kafka.md` lists every header. Foreign bytes never reach anything above without these checks.
 
@@ -16,17 +16,17 @@ pub mod names;
 mod reading;
 mod writing;
 
-use crate::outcome::Ended;
+use crate::outcome::CallFailure;
 use gapless_message::Encoding;
 use gapless_message::described::TypeDescription;
-use gapless_rpc::{CopyQuery, Headers, Priority, TraceContext};
+use gapless_rpc::{Headers, InstanceQuery, Priority, TraceContext};
 use names::BridgeId;
 use std::borrow::Cow;
 
 pub use fields::SEGMENTS_MAX;
 pub(crate) use reading::read_sender;
-pub use reading::{CORRELATION_LENGTH_MAX, Malformed, read};
-pub use writing::Writer;
+pub use reading::{CORRELATION_LENGTH_MAX, MalformedRecord, read};
+pub use writing::RecordWriter;
 
 /// Version of the protocol that this crate speaks.
 pub const PROTOCOL_VERSION: u16 = 1;
@@ -34,12 +34,12 @@ pub const PROTOCOL_VERSION: u16 = 1;
 pub const HOPS_MAX: u8 = 16;
 
 /// Name and value of a header. A null value is an empty one.
-pub type Header = (Cow<'static, str>, Vec<u8>);
+pub type RecordHeader = (Cow<'static, str>, Vec<u8>);
 
 /// The header of a name and a value as a client gives them, without a copy of a name of the protocol. `None` for a header that no bridge
 /// reads.
 #[must_use]
-pub fn header(name: &[u8], value: Option<&[u8]>) -> Option<Header> {
+pub fn header(name: &[u8], value: Option<&[u8]>) -> Option<RecordHeader> {
     let name = std::str::from_utf8(name).ok()?;
     let known = names::ALL.iter().find(|known| **known == name).map(|known| Cow::Borrowed(*known));
     let is_application = name.starts_with(names::APPLICATION_PREFIX);
@@ -58,29 +58,29 @@ pub enum Topic {
 
 /// A record as a topic holds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct KafkaRecord {
     /// Key; only leases have one.
     pub key: Option<Vec<u8>>,
     /// Headers in their order.
-    pub headers: Vec<Header>,
+    pub headers: Vec<RecordHeader>,
     /// Payload; `None` is a tombstone.
     pub payload: Option<Vec<u8>>,
 }
 
 /// A record that was read, without its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Envelope {
+pub struct RecordEnvelope {
     /// Sender.
-    pub sender: Sender,
+    pub sender: RecordSender,
     /// Incarnation that the record is for; `None` means whichever reads it.
     pub to: Option<u64>,
     /// Content.
-    pub content: Content,
+    pub content: EnvelopeContent,
 }
 
 /// Sender of a record, and its correlation: by them a request is known, and its reply finds the way back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sender {
+pub struct RecordSender {
     /// Text by which a reply finds its request; may be empty in kinds that have no reply.
     pub correlation: String,
     /// The sender, if it is a bridge.
@@ -91,7 +91,7 @@ pub struct Sender {
     pub program: String,
 }
 
-impl Sender {
+impl RecordSender {
     /// The sender, an incarnation of a bridge or a program, and the correlation. A program is the topic of its replies, or else what it
     /// calls itself; no bridge and no topic has a space in its name.
     pub(crate) fn key(&self) -> (String, String) {
@@ -106,7 +106,7 @@ impl Sender {
 
 /// Content of a record of an inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum EnvelopeContent {
     /// A request, or the first segment of one.
     Request(Box<RequestHead>, Option<SegmentPlace>),
     /// A reply, or the first segment of one.
@@ -148,7 +148,7 @@ pub struct RequestHead {
     /// Identity of the instance that it is for.
     pub instance: Option<u64>,
     /// Question to the instance itself, and not to its handler.
-    pub query: Option<CopyQuery>,
+    pub query: Option<InstanceQuery>,
     /// Class.
     pub priority: Priority,
     /// Affinity key.
@@ -192,11 +192,12 @@ pub enum ReplyHead {
         /// Text for people.
         text: String,
     },
-    /// The payload is the JSON of an [`Ended`].
-    Ended,
+    /// The payload is the JSON of an [`CallFailure`].
+    Failed,
 }
 
 /// The end of a call in a reply's payload; other bytes are an unknown end that says so.
-pub(crate) fn read_ended(payload: &[u8]) -> Ended {
-    Ended::read(payload).unwrap_or_else(|reason| Ended::unknown(format!("the reply's end cannot be read: {reason}")))
+pub(crate) fn read_failure(payload: &[u8]) -> CallFailure {
+    CallFailure::read(payload)
+        .unwrap_or_else(|reason| CallFailure::unknown(format!("the reply's end cannot be read: {reason}")))
 }

@@ -40,13 +40,13 @@ pub type AssemblyKey = (String, String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SegmentFault<T> {
     /// The payload had begun.
-    OfKnown(T, String),
+    Known(T, String),
     /// No earlier segment of the payload is known.
-    OfUnknown(String),
+    Unknown(String),
 }
 
 #[derive(Debug)]
-struct Assembly<T> {
+struct PayloadAssembly<T> {
     head: T,
     place: SegmentPlace,
     bytes: Vec<u8>,
@@ -58,22 +58,22 @@ struct Assembly<T> {
 #[derive(Debug)]
 pub struct Assemblies<T> {
     limits: AssemblyLimits,
-    unfinished: HashMap<Arc<AssemblyKey>, Assembly<T>>,
+    unfinished: HashMap<Arc<AssemblyKey>, PayloadAssembly<T>>,
     /// Names by the time at which they are given up, ns of the monotonic clock.
     expiries: BTreeSet<(u64, Arc<AssemblyKey>)>,
     /// Unfinished payloads of each sender, and of all.
-    announced: HashMap<String, Announced>,
-    announced_total: Announced,
+    announced: HashMap<String, AnnouncedLoad>,
+    announced_total: AnnouncedLoad,
 }
 
 /// Unfinished payloads, and their bytes as they were announced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Announced {
+struct AnnouncedLoad {
     payloads: usize,
     bytes: u64,
 }
 
-impl Announced {
+impl AnnouncedLoad {
     const fn add(&mut self, bytes: u64) {
         self.payloads += 1;
         self.bytes += bytes;
@@ -94,7 +94,7 @@ impl<T> Assemblies<T> {
             unfinished: HashMap::new(),
             expiries: BTreeSet::new(),
             announced: HashMap::new(),
-            announced_total: Announced::default(),
+            announced_total: AnnouncedLoad::default(),
         }
     }
 
@@ -139,7 +139,7 @@ impl<T> Assemblies<T> {
         self.announced_total.add(place.total_bytes);
         let key = Arc::new(key);
         self.expiries.insert((expires_ns, key.clone()));
-        self.unfinished.insert(key, Assembly { head, place, bytes, expires_ns });
+        self.unfinished.insert(key, PayloadAssembly { head, place, bytes, expires_ns });
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl<T> Assemblies<T> {
     ) -> Result<Option<(T, Vec<u8>)>, SegmentFault<T>> {
         let Some(assembly) = self.unfinished.get_mut(key) else {
             let reason = format!("segment {} of {} came without those before it", place.index + 1, place.count);
-            return Err(SegmentFault::OfUnknown(reason));
+            return Err(SegmentFault::Unknown(reason));
         };
         let expected = SegmentPlace { index: assembly.place.index + 1, ..assembly.place };
         let length = (assembly.bytes.len() + bytes.len()) as u64;
@@ -174,7 +174,7 @@ impl<T> Assemblies<T> {
             return Ok(if is_last { self.remove(key).map(|whole| (whole.head, whole.bytes)) } else { None });
         };
         let head = self.remove(key).expect("it is there").head;
-        Err(SegmentFault::OfKnown(head, reason))
+        Err(SegmentFault::Known(head, reason))
     }
 
     /// Gives one up.
@@ -183,7 +183,7 @@ impl<T> Assemblies<T> {
     }
 
     /// Gives up those of a sender.
-    pub fn give_up_of(&mut self, sender: &str) -> Vec<(AssemblyKey, T)> {
+    pub fn give_up_sender(&mut self, sender: &str) -> Vec<(AssemblyKey, T)> {
         let mut keys: Vec<_> = self.unfinished.keys().filter(|key| key.0 == sender).cloned().collect();
         keys.sort();
         keys.iter().filter_map(|key| self.remove(key).map(|assembly| ((**key).clone(), assembly.head))).collect()
@@ -212,7 +212,7 @@ impl<T> Assemblies<T> {
         self.unfinished.is_empty()
     }
 
-    fn remove(&mut self, key: &AssemblyKey) -> Option<Assembly<T>> {
+    fn remove(&mut self, key: &AssemblyKey) -> Option<PayloadAssembly<T>> {
         let (key, assembly) = self.unfinished.remove_entry(key)?;
         let bytes = assembly.place.total_bytes;
         self.announced_total.remove(bytes);
@@ -276,12 +276,12 @@ mod tests {
     fn a_missing_segment_is_known_at_once() {
         let segments = segments(30, 10);
         let fault = begun("x", &segments).add(&key("x"), segments[2].0, &segments[2].1);
-        assert_eq!(fault, Err(SegmentFault::OfKnown(7, "segment 2 of 3 is missing".to_owned())));
+        assert_eq!(fault, Err(SegmentFault::Known(7, "segment 2 of 3 is missing".to_owned())));
         let fault = begun("x", &segments).add(&key("y"), segments[1].0, &segments[1].1);
         let reason = "segment 2 of 3 came without those before it".to_owned();
-        assert_eq!(fault, Err(SegmentFault::OfUnknown(reason)));
+        assert_eq!(fault, Err(SegmentFault::Unknown(reason)));
         let fault = begun("x", &segments).add(&key("x"), segments[1].0, &[0; 20]);
-        assert_eq!(fault, Err(SegmentFault::OfKnown(7, "segment 2 of 3 has a wrong length".to_owned())));
+        assert_eq!(fault, Err(SegmentFault::Known(7, "segment 2 of 3 has a wrong length".to_owned())));
     }
 
     #[test]
@@ -300,9 +300,9 @@ mod tests {
         assemblies.begin(key("x"), 9, place(99), vec![1], 50).unwrap();
         assert_eq!(assemblies.next_expiry_ns(), Some(50));
         assert_eq!((assemblies.expire(49), assemblies.expire(50)), (vec![], vec![(key("x"), 9)]));
-        assert_eq!(assemblies.give_up_of("b").len(), 1);
+        assert_eq!(assemblies.give_up_sender("b").len(), 1);
         assert!(assemblies.is_empty() && assemblies.announced.is_empty());
-        assert!(assemblies.announced_total == Announced::default() && assemblies.expiries.is_empty());
+        assert!(assemblies.announced_total == AnnouncedLoad::default() && assemblies.expiries.is_empty());
     }
 
     #[test]
@@ -320,7 +320,7 @@ mod tests {
         let names = |expired: Vec<(AssemblyKey, u8)>| expired.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
         assert_eq!(names(assemblies.expire(88)), [5, 4, 2]);
         assert_eq!(assemblies.next_expiry_ns(), Some(89));
-        assert_eq!(names(assemblies.give_up_of("a")), [0, 1]);
+        assert_eq!(names(assemblies.give_up_sender("a")), [0, 1]);
         assert!(assemblies.is_empty() && assemblies.announced.is_empty() && assemblies.expiries.is_empty());
     }
 }

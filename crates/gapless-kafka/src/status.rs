@@ -4,7 +4,7 @@
 //! are milliseconds before the reply.
 
 use crate::counters::Counters;
-use crate::peers::{Load, PeerState};
+use crate::peers::{CallLoad, PeerState};
 use crate::presence::digits;
 use serde::{Deserialize, Serialize};
 
@@ -38,11 +38,11 @@ pub struct BridgeStatus {
     /// Other bridges whose leases cannot be used, by name.
     pub refused_peers: Vec<RefusedPeer>,
     /// Routes of this domain that other bridges may call, by name.
-    pub offered: Vec<OfferedStatus>,
+    pub offered: Vec<OfferedRouteStatus>,
     /// Offered routes for which the lease has no room.
     pub routes_left_out: usize,
     /// Routes of other domains that this domain may call, by name.
-    pub taken: Vec<TakenStatus>,
+    pub taken: Vec<TakenRouteStatus>,
     /// Records that changed nothing.
     pub counters: Counters,
 }
@@ -108,9 +108,9 @@ pub struct PeerStatus {
     /// Routes that it offers, whether they are taken here or not.
     pub routes: usize,
     /// Calls in flight to it.
-    pub calls_to: Load,
+    pub calls_to: CallLoad,
     /// Calls in flight from it.
-    pub calls_from: Load,
+    pub calls_from: CallLoad,
 }
 
 /// Another bridge whose lease cannot be used.
@@ -124,7 +124,7 @@ pub struct RefusedPeer {
 
 /// A route that this bridge offers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OfferedStatus {
+pub struct OfferedRouteStatus {
     /// Name.
     pub route: String,
     /// Open instances in this domain.
@@ -135,7 +135,7 @@ pub struct OfferedStatus {
 
 /// A route of other bridges that this domain may call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakenStatus {
+pub struct TakenRouteStatus {
     /// Name.
     pub route: String,
     /// Open instances elsewhere.

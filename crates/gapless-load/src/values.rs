@@ -8,7 +8,7 @@ use clap::ValueEnum;
 
 /// Kind of service, by how it keeps its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Program {
+pub enum ServiceKind {
     /// Event sourcing: messages are the source of truth.
     Es,
     /// State replication: state changes are the source of truth.
@@ -17,7 +17,7 @@ pub enum Program {
 
 /// Goal of a run and its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Mode {
+pub enum RunMode {
     /// A fixed rate, no batching delay, hot waits.
     Latency,
     /// As fast as possible, larger batches.
@@ -37,7 +37,7 @@ pub enum CpuConfiguration {
 
 /// Durability of a message before it is acted on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Tier {
+pub enum RunTier {
     /// In this process.
     Memory,
     /// In the operating system's hands: survives the process.
@@ -52,7 +52,7 @@ pub enum Tier {
 
 /// Role of a process of a clustered run on two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Role {
+pub enum HostRole {
     /// It injects, and reports.
     Primary,
     /// It follows; started first.
@@ -70,7 +70,7 @@ pub enum ReplicationLink {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Access {
+pub enum MessageAccess {
     /// In place, by streaming serializer and deserializer.
     Direct,
     /// Through an object with getters and setters.
@@ -108,14 +108,14 @@ macro_rules! named {
     };
 }
 
-named!(Program { Es => "es", Sr => "sr" });
-named!(Mode { Latency => "latency", Throughput => "throughput" });
+named!(ServiceKind { Es => "es", Sr => "sr" });
+named!(RunMode { Latency => "latency", Throughput => "throughput" });
 named!(CpuConfiguration { Min => "min", Default => "default", Max => "max" });
-named!(Tier {
+named!(RunTier {
     Memory => "memory", Journal => "journal", Sync => "sync", Quorum => "quorum", QuorumSync => "quorum-sync",
 });
-named!(Role { Primary => "primary", Backup => "backup" });
-named!(Access { Direct => "direct", Indirect => "indirect" });
+named!(HostRole { Primary => "primary", Backup => "backup" });
+named!(MessageAccess { Direct => "direct", Indirect => "indirect" });
 named!(MessageEncoding {
     SbeSerial => "sbe.serial", SbeRandom => "sbe.random",
     ProtobufSerial => "protobuf.serial", ProtobufRandom => "protobuf.random",
@@ -123,10 +123,10 @@ named!(MessageEncoding {
 
 impl MessageEncoding {
     /// `.serial` is direct, `.random` indirect.
-    pub const fn access(self) -> Access {
+    pub const fn access(self) -> MessageAccess {
         match self {
-            Self::SbeSerial | Self::ProtobufSerial => Access::Direct,
-            Self::SbeRandom | Self::ProtobufRandom => Access::Indirect,
+            Self::SbeSerial | Self::ProtobufSerial => MessageAccess::Direct,
+            Self::SbeRandom | Self::ProtobufRandom => MessageAccess::Indirect,
         }
     }
 

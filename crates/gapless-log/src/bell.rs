@@ -11,8 +11,8 @@
 //! more; a caller publishes work, fences, and looks for announcements. Each ring consumes one announcement: a caller
 //! that finds none left rings another instance, and a worker that has found work by itself learns that a ring was meant
 //! for it. While a worker looks, no sleeper is rung, because it would come later than the looking worker; that worker
-//! rings for any work that it does not take. `tests/loom/loom_calls.rs` explores every order. Callers can write anything
-//! here, so no wait may be unbounded: a corrupted bell costs the length of one wait.
+//! rings for any work that it does not take. `tests/loom/loom_calls.rs` explores every order. Callers can write
+//! anything here, so no wait may be unbounded: a corrupted bell costs the length of one wait.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 use crate::{LogError, Region};

@@ -21,16 +21,16 @@
 //! [`Claim`](crate::claim::Claim) is authoritative. Before the caller overwrites an entry whose request is still
 //! offered, it enters that request again.
 
-mod copy;
+mod instance;
 mod layout;
-pub mod line;
 mod owner;
-pub mod turns;
+pub mod slot_queue;
+pub mod turn_scheduler;
 
 /// Bytes of a payload to prefetch.
 const PREFETCHED_LENGTH: usize = 256;
 
-pub use copy::{AnswerOutcome, CopySide, Taken};
+pub use instance::{AnswerOutcome, ClaimedSlot, InstanceSide};
 pub use layout::{
     CLASS_TURNS, CLASSES, CallTableShape, HEADERS_ROOM, PAYLOAD_LENGTH_MAX, REQUEST_HEADER_LENGTH, RequestHeader,
     SLOTS_MAX, STATUS_MAX,

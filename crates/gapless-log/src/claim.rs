@@ -50,7 +50,7 @@ const SPINS_FLAG: u64 = 1 << 7;
 const HOLDER_SHIFT: u32 = 8;
 const GENERATION_SHIFT: u32 = 32;
 
-pub const COPY_NUMBER_MAX: u32 = (1 << 24) - 1;
+pub const INSTANCE_NUMBER_MAX: u32 = (1 << 24) - 1;
 
 /// Snapshot of a claim word. Another process may have written anything: an undefined state reads as [`None`].
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub struct ClaimWord(u64);
 
 impl ClaimWord {
     const fn new(generation: u32, holder: u32, flags: u64, state: ClaimState) -> Self {
-        assert!(holder <= COPY_NUMBER_MAX);
+        assert!(holder <= INSTANCE_NUMBER_MAX);
         Self((generation as u64) << GENERATION_SHIFT | (holder as u64) << HOLDER_SHIFT | flags | state as u64)
     }
 
@@ -71,7 +71,7 @@ impl ClaimWord {
     /// Instance that has it; while it is offered, the target, or 0.
     #[must_use]
     pub const fn holder(self) -> u32 {
-        (self.0 >> HOLDER_SHIFT) as u32 & COPY_NUMBER_MAX
+        (self.0 >> HOLDER_SHIFT) as u32 & INSTANCE_NUMBER_MAX
     }
 
     #[must_use]
@@ -118,7 +118,7 @@ pub struct ToWake {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answering {
+pub enum AnswerTransition {
     /// The caller will see the reply.
     Answered(ToWake),
     /// The caller had withdrawn the request: the reply is ignored, and the slot is the caller's again.
@@ -233,24 +233,24 @@ impl<'a> Claim<'a> {
 
     /// Instance `holder`: answers; the reply is written, or absent because the request was withdrawn.
     #[inline]
-    pub fn answer(self, generation: u32, holder: u32) -> Answering {
+    pub fn answer(self, generation: u32, holder: u32) -> AnswerTransition {
         let mut found = self.load();
         loop {
             let is_withdrawn = found.is(generation, holder, ClaimState::Withdrawn);
             let is_held =
                 found.is(generation, holder, ClaimState::Begun) || found.is(generation, holder, ClaimState::Claimed);
             if !is_withdrawn && !is_held {
-                return Answering::Lost;
+                return AnswerTransition::Lost;
             }
             // SeqCst: the answering thread may next look at what others have announced before they looked for this
             // answer.
             let answered = found.with(holder, ClaimState::Answered).0;
             match self.0.compare_exchange(found.0, answered, Ordering::SeqCst, Ordering::Acquire).map_err(ClaimWord) {
-                Ok(_) if is_withdrawn => return Answering::Withdrawn,
+                Ok(_) if is_withdrawn => return AnswerTransition::Withdrawn,
                 Ok(_) => {
                     let is_set = |flag: u64| found.0 & flag != 0;
                     let (waits, notify, spins) = (is_set(WAITS_FLAG), is_set(NOTIFY_FLAG), is_set(SPINS_FLAG));
-                    return Answering::Answered(ToWake { waits, notify, spins });
+                    return AnswerTransition::Answered(ToWake { waits, notify, spins });
                 }
                 Err(other) => found = other,
             }

@@ -5,7 +5,7 @@
 //! | [`ring`] | [`RingWriter`] and [`RingReader`]: one publisher to one consumer in another process |
 //! | [`window`] | [`WindowWriter`], [`Window`] and [`Releaser`]: the ordered log of the last frames |
 //! | [`cursor`] | [`GatingCursor`], which holds the writer back, and [`FreeCursor`], which can be lapped |
-//! | [`call_table`] | [`CallTable`](call_table::CallTable) and [`CopySide`](call_table::CopySide): requests of one process to all instances of a route |
+//! | [`call_table`] | [`CallTable`](call_table::CallTable) and [`InstanceSide`](call_table::InstanceSide): requests of one process to all instances of a route |
 //! | [`bell`] | [`Bell`]: wakes an instance's workers |
 //! | [`claim`] | [`Claim`](claim::Claim): ownership of a request, in one word |
 //! | [`region`] | [`Region`]: sealed shared memory, mapped flat |

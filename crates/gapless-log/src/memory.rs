@@ -23,7 +23,7 @@ pub enum MemoryKind {
 
 /// Shape of a mapping, as in its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct MemoryShape {
     /// [`d::KIND_WINDOW`] or [`d::KIND_RING`].
     pub kind: u64,
     /// Data capacity, bytes, a power of two.
@@ -33,7 +33,7 @@ pub struct Shape {
 }
 
 #[cfg(not(loom))]
-impl Shape {
+impl MemoryShape {
     const fn has_valid_capacity(&self) -> bool {
         self.capacity >= d::CAPACITY_MIN && self.capacity <= d::CAPACITY_MAX && self.capacity.is_power_of_two()
     }

@@ -5,7 +5,7 @@
 
 use crate::LogError;
 use crate::descriptor as d;
-use crate::memory::{Memory, MemoryKind, Shape};
+use crate::memory::{Memory, MemoryKind, MemoryShape};
 use crate::sync::{Arc, Ordering, fence};
 use crate::window::StreamIdentity;
 use gapless_wire::descriptor::SESSION_OFFSET;
@@ -29,7 +29,7 @@ pub fn create(
     capacity_bytes: usize,
     identity: StreamIdentity,
 ) -> Result<(RingWriter, RingReader), LogError> {
-    let shape = Shape { kind: d::KIND_RING, capacity: capacity_bytes, index_slots: 0 };
+    let shape = MemoryShape { kind: d::KIND_RING, capacity: capacity_bytes, index_slots: 0 };
     let words = [
         (d::STREAM_LOW_WORD, identity.stream_id as u64),
         (d::STREAM_HIGH_WORD, (identity.stream_id >> 64) as u64),

@@ -6,7 +6,7 @@
 use crate::LogError;
 use crate::cursor::{FreeCursor, Gate, GatingCursor, Scope};
 use crate::descriptor as d;
-use crate::memory::{Memory, MemoryKind, Shape};
+use crate::memory::{Memory, MemoryKind, MemoryShape};
 use crate::sync::{Arc, Ordering, fence};
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::fields::{u64_at, u128_at};
@@ -120,7 +120,7 @@ impl WindowOptions {
                 max: frame_length_limit,
             });
         }
-        let shape = Shape { kind: d::KIND_WINDOW, capacity: self.capacity_bytes, index_slots: self.index_slots };
+        let shape = MemoryShape { kind: d::KIND_WINDOW, capacity: self.capacity_bytes, index_slots: self.index_slots };
         let words = [
             (d::STREAM_LOW_WORD, self.identity.stream_id as u64),
             (d::STREAM_HIGH_WORD, (self.identity.stream_id >> 64) as u64),

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use gapless_measure::environment::Environment;
 use gapless_measure::floor::FloorPlan;
-use gapless_measure::progress::Progress;
+use gapless_measure::progress::BenchProgress;
 use gapless_measure::table::{TableStyle, floors};
 
 fn main() {
     let directory = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
     let plan = FloorPlan::complete(&directory);
-    let progress = Progress::new(plan.items.len() as u64, "floor", false);
+    let progress = BenchProgress::new(plan.items.len() as u64, "floor", false);
     let report = plan.measure_with(|index, kind| {
         progress.set_position(index as u64);
         progress.set_label(kind.name());

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pinned_thread_may_use_that_cpu_alone() {
+    fn pinned_thread_has_one_cpu() {
         let cpu = *available_cpus().last().unwrap();
         let seen = std::thread::spawn(move || {
             pin_current_thread(&[cpu]).unwrap();
@@ -83,13 +83,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_beyond_the_limit_is_refused_and_none_too() {
+    fn invalid_cpu_list_is_refused() {
         assert!(pin_current_thread(&[CpuSet::MAX_CPU]).unwrap_err().to_string().contains("limit"));
         assert!(pin_current_thread(&[]).is_err());
     }
 
     #[test]
-    fn the_pair_is_two_different_available_cpus() {
+    fn pair_has_two_available_cpus() {
         if let Some((first, second)) = pair_of_cores() {
             assert_ne!(first, second);
             assert!(available_cpus().contains(&first) && available_cpus().contains(&second));

@@ -150,7 +150,7 @@ mod tests {
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
     #[test]
-    fn this_machine_has_a_cpu_a_kernel_and_memory() {
+    fn this_machine_is_described() {
         let environment = Environment::capture();
         assert!(!environment.cpu.is_empty() && !environment.kernel.is_empty());
         assert!(environment.cores > 0 && environment.memory_bytes > 0);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_commit_is_found_from_below_loose_or_packed_or_detached() {
+    fn commit_is_found_in_every_layout() {
         let directory = tempfile::tempdir().unwrap();
         let git = directory.path().join(".git");
         let below = directory.path().join("a/b");

@@ -1,8 +1,8 @@
-//! [`Extent`]: how much of a benchmark is measured.
+//! [`RunExtent`]: how much of a benchmark is measured.
 
 /// Extent of a run, from its options `--quick` and `--full`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Extent {
+pub enum RunExtent {
     /// Little of everything, to see that it works.
     Quick,
     /// Within three minutes.
@@ -12,7 +12,7 @@ pub enum Extent {
     Full,
 }
 
-impl Extent {
+impl RunExtent {
     /// The extent that the options ask for; `--quick` wins.
     #[must_use]
     pub const fn of(is_quick: bool, is_full: bool) -> Self {
@@ -40,9 +40,9 @@ mod tests {
 
     #[test]
     fn options_choose_a_value() {
-        let pick = |is_quick, is_full| Extent::of(is_quick, is_full).pick("quick", "usual", "full");
+        let pick = |is_quick, is_full| RunExtent::of(is_quick, is_full).pick("quick", "usual", "full");
         assert_eq!(pick(false, false), "usual");
         assert_eq!((pick(false, true), pick(true, false), pick(true, true)), ("full", "quick", "quick"));
-        assert_eq!(Extent::default(), Extent::Usual);
+        assert_eq!(RunExtent::default(), RunExtent::Usual);
     }
 }

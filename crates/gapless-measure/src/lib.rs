@@ -54,6 +54,6 @@ pub mod turns;
 pub mod workbook;
 
 pub use error::{BenchError, Result};
-pub use extent::Extent;
+pub use extent::RunExtent;
 pub use output_file::output_file;
 pub use report::{CpuPerMessage, FAILED, FloorRow, IntervalRow, LatencyNs, Report, Row, RowConfig};

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_that_does_not_divide_the_second_does_not_drift() {
+    fn uneven_rate_does_not_drift() {
         let schedule = Schedule::new(5, 3);
         assert_eq!([0, 1, 2, 3].map(|i| schedule.due_ns(i)), [5, 333_333_338, 666_666_671, 1_000_000_005]);
         let year = 3 * 86_400 * 365;
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "at least one message")]
-    fn a_rate_of_zero_is_a_programming_error() {
+    fn zero_rate_panics() {
         let _ = Schedule::new(0, 0);
     }
 
@@ -207,7 +207,7 @@ mod tests {
         }
 
         #[test]
-        fn the_due_count_agrees_with_the_due_times(rate in 1_u64..3_000_000_000, elapsed in 0_u64..10_000_000_000) {
+        fn due_count_matches_due_times(rate in 1_u64..3_000_000_000, elapsed in 0_u64..10_000_000_000) {
             let schedule = Schedule::new(7, rate);
             let count = schedule.due_count(7 + elapsed);
             prop_assert!(schedule.due_ns(count - 1) <= 7 + elapsed);
@@ -216,7 +216,7 @@ mod tests {
         }
 
         #[test]
-        fn the_first_counted_message_is_the_first_that_warm_up_does_not_cover(
+        fn counting_starts_after_warm_up(
             rate in 1_u64..100_000, duration_ns in 0_u64..1_000_000_000, count in 0_u64..1_000,
         ) {
             let warm_up = WarmUp::new(duration_ns, count);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_not_taken_before_it_is_due() {
+    fn no_message_is_taken_early() {
         let mut pacer = Schedule::new(100, 1_000).pacer();
         assert_eq!(pacer.take_if_due(99), None);
         assert_eq!(pacer.take_if_due(100), Some(100));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_asks_the_clock_until_the_message_is_due_and_returns_the_due_time() {
+    fn wait_returns_the_due_time() {
         let mut pacer = Schedule::new(10, 1).pacer();
         let mut now_ns = 0;
         let due_ns = pacer.wait_for_next(|| {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_reached_up_to_one_percent_behind() {
+    fn rate_may_lag_one_percent() {
         let at = |last_injected_ns| RateCheck { first_due_ns: 0, last_due_ns: 10 * SECOND_NS, last_injected_ns };
         assert!(at(10 * SECOND_NS + SECOND_NS / 10).reached());
         assert!(!at(10 * SECOND_NS + SECOND_NS / 10 + 1).reached());

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_written_is_taken_and_left_as_it_was() {
+    fn writable_file_is_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str| directory.path().join(name);
         std::os::unix::fs::symlink("not-made-yet", file("link.json")).unwrap();
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_refused_with_the_reason() {
+    fn unwritable_file_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let refused = output_file(directory.path().join("gone/x.json")).unwrap_err();
         assert!(refused.ends_with("gone is not there"), "{refused}");

@@ -87,19 +87,19 @@ impl Drop for OwnDirectory {
     }
 }
 
-/// Set by [`settle_no_more`].
-static IS_IN_A_HURRY: AtomicBool = AtomicBool::new(false);
+/// Set by [`skip_file_system_sync`].
+static SKIPS_FILE_SYSTEM_SYNC: AtomicBool = AtomicBool::new(false);
 
-/// Lets [`settle`] wait for nothing in this process: a short run shows no figure, and after a build seconds of writing are ahead.
-pub fn settle_no_more() {
-    IS_IN_A_HURRY.store(true, Ordering::Relaxed);
+/// Lets [`sync_file_system`] wait for nothing in this process: a short run shows no figure, and after a build seconds of writing are ahead.
+pub fn skip_file_system_sync() {
+    SKIPS_FILE_SYSTEM_SYNC.store(true, Ordering::Relaxed);
 }
 
 /// Waits until the file system of `directory` has written earlier data: floors, earlier rows and their removal would
 /// otherwise be measured with the rows that follow, as stalls of a fifth of a second.
-pub fn settle(directory: &Path) -> Result<()> {
+pub fn sync_file_system(directory: &Path) -> Result<()> {
     // Relaxed: the flag guards no data.
-    if IS_IN_A_HURRY.load(Ordering::Relaxed) {
+    if SKIPS_FILE_SYSTEM_SYNC.load(Ordering::Relaxed) {
         return Ok(());
     }
     let failed = |source| BenchError::io("write out the file system of", directory, source);
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_is_kept_begins_anew_and_one_in_use_is_refused() {
+    fn kept_directory_is_locked_and_empty() {
         let parent = tempfile::tempdir().unwrap();
         let first = OwnDirectory::create(parent.path(), "kept").unwrap().kept(true);
         std::fs::write(first.path().join("file"), "of the first").unwrap();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_has_left_is_removed_and_what_a_live_one_has_stays() {
+    fn only_abandoned_directory_is_removed() {
         let parent = tempfile::tempdir().unwrap();
         let make = |name: &str| std::fs::create_dir(parent.path().join(name)).unwrap();
         // No process has so great a number.

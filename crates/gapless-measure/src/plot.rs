@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_curve_is_drawn_and_named_on_a_logarithmic_axis() {
+    fn curves_have_names_and_log_axis() {
         let curve = |name: &str, points: &[(f64, f64)]| Curve { name: name.to_owned(), points: points.to_vec() };
         let curves = Curves {
             title: "Calls".to_owned(),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn each_series_has_a_colour_and_what_does_not_fit_stands_at_the_edge() {
+    fn series_have_colours_and_are_clamped() {
         let chart = |caption: &str, series| Chart { caption: caption.to_owned(), series };
         let plot = Plot {
             title: "Latency around events".to_owned(),

@@ -9,13 +9,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A progress bar, or nothing without a terminal.
 #[derive(Debug, Clone)]
-pub struct Progress {
+pub struct BenchProgress {
     bar: ProgressBar,
     visible: bool,
     has_lines: bool,
 }
 
-impl Progress {
+impl BenchProgress {
     /// A bar over `length` steps if stderr is a terminal and `quiet` is false (`--json -` is quiet).
     #[must_use]
     pub fn new(length: u64, label: &str, quiet: bool) -> Self {
@@ -86,8 +86,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quiet_bar_is_hidden_and_still_counts() {
-        let progress = Progress::new(10, "canonical", true);
+    fn quiet_bar_still_counts() {
+        let progress = BenchProgress::new(10, "canonical", true);
         assert!(progress.bar.is_hidden());
         let mut rounds = 0;
         progress.follow(&mut || 7, &mut || {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_part_moves_the_bar_of_the_whole() {
-        let progress = Progress::new(10, "overview", true);
+        let progress = BenchProgress::new(10, "overview", true);
         let part = progress.without_lines();
         part.set_position(3);
         assert_eq!((progress.position(), progress.has_lines, part.has_lines), (3, true, false));
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_drawn_only_on_a_terminal() {
-        let progress = Progress::new(10, "canonical", false);
+        let progress = BenchProgress::new(10, "canonical", false);
         assert!(std::io::stderr().is_terminal() || progress.bar.is_hidden());
     }
 }

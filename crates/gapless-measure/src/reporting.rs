@@ -2,9 +2,9 @@
 
 use crate::floor::{FloorKind, FloorPlan};
 use crate::output_file::is_same_file;
-use crate::progress::Progress;
+use crate::progress::BenchProgress;
 use crate::statistics::{median, range};
-use crate::table::{Column, in_words};
+use crate::table::{RowColumn, in_words};
 use crate::{BenchError, Result};
 use crate::{LatencyNs, Report, Row, RowConfig, output_file, plot};
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -78,7 +78,7 @@ impl OutputArguments {
 }
 
 /// Name of a benchmark, and the form of its report.
-pub struct Shown {
+pub struct ReportLayout {
     pub benchmark: &'static str,
     /// Of the measurement, for its progress.
     pub steps: usize,
@@ -88,32 +88,32 @@ pub struct Shown {
 }
 
 /// A measurement under way.
-pub struct Run<'a> {
+pub struct BenchRun<'a> {
     pub report: Report,
     pub interrupted: &'a AtomicBool,
     benchmark: &'static str,
-    progress: Progress,
+    progress: BenchProgress,
     /// Whether its rows are those of another measurement, which prints them.
     is_part: bool,
     step: u64,
 }
 
-impl<'a> Run<'a> {
+impl<'a> BenchRun<'a> {
     /// Measures and reports, also the rows until an interrupt. Returns the report, and the text to print: none if the JSON
     /// goes to stdout.
     pub fn of(
-        shown: Shown,
+        shown: ReportLayout,
         output: &OutputArguments,
         interrupted: &'a AtomicBool,
         measure: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<(Report, String)> {
-        let Shown { benchmark, steps, notes, text, draw } = shown;
+        let ReportLayout { benchmark, steps, notes, text, draw } = shown;
         let is_quiet = output.json.is_on_stdout();
-        let progress = Progress::new(steps as u64, benchmark, is_quiet);
+        let progress = BenchProgress::new(steps as u64, benchmark, is_quiet);
         let mut run =
             Self { report: Report::new(benchmark), interrupted, benchmark, progress, is_part: false, step: 0 };
         let measured = measure(&mut run);
-        let Run { mut report, progress, .. } = run;
+        let BenchRun { mut report, progress, .. } = run;
         progress.finish();
         if let Err(error) = measured {
             if !is_set(interrupted) {
@@ -133,7 +133,7 @@ impl<'a> Run<'a> {
     }
 
     /// A measurement whose report another one takes and prints: its steps are those of that one's bar.
-    pub fn part(benchmark: &'static str, progress: &Progress, interrupted: &'a AtomicBool) -> Self {
+    pub fn part(benchmark: &'static str, progress: &BenchProgress, interrupted: &'a AtomicBool) -> Self {
         let report = Report { benchmark: benchmark.to_owned(), ..Report::default() };
         Self { report, interrupted, benchmark, progress: progress.clone(), is_part: true, step: progress.position() }
     }
@@ -157,7 +157,7 @@ impl<'a> Run<'a> {
     }
 
     /// Prints a row, and adds it to the report.
-    pub fn add(&mut self, row: Row, columns: &[Column]) {
+    pub fn add(&mut self, row: Row, columns: &[RowColumn]) {
         self.line(&in_words(columns, &row));
         self.report.rows.push(row);
     }
@@ -287,14 +287,14 @@ mod tests {
         let (json, nowhere) = (folder.path().join("run.json"), folder.path().join("gone/run.svg"));
         let output =
             OutputArguments { json: JsonArguments { json: Some(json.clone()) }, plot: Some(nowhere), quick: false };
-        let shown = Shown {
+        let shown = ReportLayout {
             benchmark: "test",
             steps: 1,
             notes: Vec::new(),
             text: |report| format!("{} rows", report.rows.len()),
             draw: |_, path| std::fs::write(path, "").map_err(|source| BenchError::io("write", path, source)),
         };
-        let error = Run::of(shown, &output, &AtomicBool::new(false), |run| run.next("a row")).unwrap_err();
+        let error = BenchRun::of(shown, &output, &AtomicBool::new(false), |run| run.next("a row")).unwrap_err();
         assert!(error.to_string().contains("run.svg"), "{error}");
         assert!(Report::from_json(&std::fs::read_to_string(json).unwrap()).unwrap().rows.is_empty());
     }

@@ -45,7 +45,7 @@ fn ticks_to_ns(ticks: u64) -> u64 {
 
 /// Memory of a process, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Memory {
+pub struct MemoryUsage {
     /// The most that was ever resident.
     pub peak_bytes: u64,
     /// Resident now and anonymous: heap and stacks.
@@ -55,16 +55,16 @@ pub struct Memory {
 }
 
 /// Memory of this process; `None` where `/proc` is not mounted.
-pub fn memory() -> Option<Memory> {
+pub fn memory() -> Option<MemoryUsage> {
     parse_status(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
-fn parse_status(text: &str) -> Option<Memory> {
+fn parse_status(text: &str) -> Option<MemoryUsage> {
     let kibibytes = |key: &str| -> Option<u64> {
         let line = text.lines().find(|line| line.starts_with(key))?;
         line[key.len()..].trim_start_matches(':').split_ascii_whitespace().next()?.parse().ok()
     };
-    Some(Memory {
+    Some(MemoryUsage {
         peak_bytes: kibibytes("VmHWM")? * 1024,
         anonymous_bytes: kibibytes("RssAnon").unwrap_or(0) * 1024,
         mapped_bytes: (kibibytes("RssFile").unwrap_or(0) + kibibytes("RssShmem").unwrap_or(0)) * 1024,
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_is_known_by_its_number() {
+    fn other_process_is_measured_by_id() {
         assert!(cpu_ns_of(std::process::id()).is_some_and(|ns| ns > 0));
         assert_eq!(cpu_ns_of(u32::MAX), None);
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stolen_time_is_the_eighth_figure_of_the_whole_machine() {
+    fn stolen_time_is_read() {
         let text = "cpu  1620803 28738 236122 928206 13774 0 2829 9702 0 0\ncpu0 774310 14071\n";
         assert_eq!(parse_stolen_ticks(text), Some(9702));
         assert_eq!(parse_stolen_ticks("cpu  1 2 3\n"), None);

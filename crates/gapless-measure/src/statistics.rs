@@ -13,7 +13,7 @@ pub fn range(values: &[f64]) -> (f64, f64) {
 
 /// A ratio and the interval that holds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct RatioInterval {
     /// Lower end.
     pub low: f64,
     /// The estimate.
@@ -22,7 +22,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-impl Interval {
+impl RatioInterval {
     /// Distance of the ends from the middle, as a part of it: 0.03 is ±3 %.
     pub fn half_width(self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
@@ -31,7 +31,7 @@ impl Interval {
 
 /// The interval of `ratios`, all positive, that misses the true ratio in at most `error` of all cases (0.05 for the usual
 /// 95 %). `None` while there are too few for that: 6 for 0.05, 9 for 0.005.
-pub fn interval(ratios: &[f64], error: f64) -> Option<Interval> {
+pub fn interval(ratios: &[f64], error: f64) -> Option<RatioInterval> {
     let left_out = left_out(ratios.len(), error)?;
     let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
     let mut averages: Vec<f64> = Vec::with_capacity(logarithms.len() * (logarithms.len() + 1) / 2);
@@ -41,7 +41,11 @@ pub fn interval(ratios: &[f64], error: f64) -> Option<Interval> {
     averages.sort_by(f64::total_cmp);
     let count = averages.len();
     let middle = f64::midpoint(averages[(count - 1) / 2], averages[count / 2]);
-    Some(Interval { low: averages[left_out].exp(), ratio: middle.exp(), high: averages[count - 1 - left_out].exp() })
+    Some(RatioInterval {
+        low: averages[left_out].exp(),
+        ratio: middle.exp(),
+        high: averages[count - 1 - left_out].exp(),
+    })
 }
 
 /// The fewest pairs that have an interval; `None` if a thousand are too few.
@@ -91,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fewest_pairs_have_an_interval_and_one_less_has_none() {
+    fn too_few_pairs_have_no_interval() {
         for error in [0.05, 0.05 / 3.0, 0.005, 0.001] {
             let count = pairs_min(error).unwrap();
             assert!(left_out(count, error).is_some() && left_out(count - 1, error).is_none(), "{error}: {count}");
@@ -127,7 +131,7 @@ mod tests {
 
     /// Of 2,000 comparisons of equal things, with errors of many sizes, about one in twenty finds a difference.
     #[test]
-    fn a_true_ratio_is_missed_as_often_as_said() {
+    fn interval_misses_at_stated_rate() {
         let mut state = 7_u64;
         let mut uniform = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 use serde_json::Value;
 
 pub use crate::numbers::{grouped, rate, time};
-use crate::published::rumi::{self, PublishedLatency};
+use crate::published::rumi::{self, ServiceLatency};
 use crate::report::FAILED;
 use crate::{FloorRow, LatencyNs, Report, Row};
 
@@ -15,7 +15,7 @@ mod grid;
 mod measured;
 mod published_matrix;
 
-pub use grid::{Column, Table};
+pub use grid::{RowColumn, TextTable};
 pub use measured::{in_words, measured};
 use published_matrix::published_matrix;
 
@@ -165,38 +165,38 @@ pub fn unverified(report: &Report) -> &'static str {
 
 /// Columns that several tables have.
 pub mod column {
-    use super::{Column, bytes, floor_ratio, latency, text, verified};
+    use super::{RowColumn, bytes, floor_ratio, latency, text, verified};
 
     /// Name of the row.
-    pub const NAME: Column = ("what", |row| text(&row.config.name));
+    pub const NAME: RowColumn = ("what", |row| text(&row.config.name));
     /// Encoding.
-    pub const ENCODING: Column = ("encoding", |row| text(&row.config.encoding));
+    pub const ENCODING: RowColumn = ("encoding", |row| text(&row.config.encoding));
     /// Tier.
-    pub const TIER: Column = ("tier", |row| text(&row.config.tier));
+    pub const TIER: RowColumn = ("tier", |row| text(&row.config.tier));
     /// Bytes of its messages.
-    pub const BYTES: Column = ("bytes", bytes);
+    pub const BYTES: RowColumn = ("bytes", bytes);
     /// Median.
-    pub const P50: Column = ("p50 µs", |row| latency(row, |latency| latency.p50));
+    pub const P50: RowColumn = ("p50 µs", |row| latency(row, |latency| latency.p50));
     /// 90th percentile.
-    pub const P90: Column = ("p90 µs", |row| latency(row, |latency| latency.p90));
+    pub const P90: RowColumn = ("p90 µs", |row| latency(row, |latency| latency.p90));
     /// 99th percentile.
-    pub const P99: Column = ("p99 µs", |row| latency(row, |latency| latency.p99));
+    pub const P99: RowColumn = ("p99 µs", |row| latency(row, |latency| latency.p99));
     /// 99.9th percentile.
-    pub const P99_9: Column = ("p99.9 µs", |row| latency(row, |latency| latency.p99_9));
+    pub const P99_9: RowColumn = ("p99.9 µs", |row| latency(row, |latency| latency.p99_9));
     /// 99.99th percentile.
-    pub const P99_99: Column = ("p99.99 µs", |row| latency(row, |latency| latency.p99_99));
+    pub const P99_99: RowColumn = ("p99.99 µs", |row| latency(row, |latency| latency.p99_99));
     /// Greatest latency.
-    pub const MAX: Column = ("max µs", |row| latency(row, |latency| latency.max));
+    pub const MAX: RowColumn = ("max µs", |row| latency(row, |latency| latency.max));
     /// Times the floor.
-    pub const BY_FLOOR: Column = ("× floor", floor_ratio);
+    pub const BY_FLOOR: RowColumn = ("× floor", floor_ratio);
     /// Result of its check.
-    pub const VERIFIED: Column = ("verified", verified);
+    pub const VERIFIED: RowColumn = ("verified", verified);
 }
 
 /// The rows of the canonical benchmark, latency and throughput together.
 #[must_use]
 pub fn figures(rows: &[Row], style: TableStyle) -> String {
-    let columns: [Column; 27] = [
+    let columns: [RowColumn; 27] = [
         ("program", |row| text(&row.config.program)),
         ("mode", |row| text(&row.config.mode)),
         column::ENCODING,
@@ -231,13 +231,13 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
         ("stolen ms", stolen),
         column::VERIFIED,
     ];
-    Table::of_rows(style, &rows.iter().collect::<Vec<_>>(), 6, &columns).to_string()
+    TextTable::of_rows(style, &rows.iter().collect::<Vec<_>>(), 6, &columns).to_string()
 }
 
 /// Rows of a benchmark of components (`bench time`, `bench log` …), one thing per row, named by `config.name`.
 #[must_use]
 pub fn components(rows: &[Row], style: TableStyle) -> String {
-    let columns: [Column; 12] = [
+    let columns: [RowColumn; 12] = [
         column::NAME,
         column::ENCODING,
         column::TIER,
@@ -251,13 +251,13 @@ pub fn components(rows: &[Row], style: TableStyle) -> String {
         ("msg/s", throughput),
         column::BY_FLOOR,
     ];
-    Table::of_rows(style, &rows.iter().collect::<Vec<_>>(), 3, &columns).to_string()
+    TextTable::of_rows(style, &rows.iter().collect::<Vec<_>>(), 3, &columns).to_string()
 }
 
 /// The same for things that take nanoseconds, which microseconds with two decimals would hide.
 #[must_use]
 pub fn components_in_nanoseconds(rows: &[Row], style: TableStyle) -> String {
-    let columns: [Column; 9] = [
+    let columns: [RowColumn; 9] = [
         column::NAME,
         column::ENCODING,
         column::BYTES,
@@ -268,13 +268,14 @@ pub fn components_in_nanoseconds(rows: &[Row], style: TableStyle) -> String {
         ("a second", throughput),
         column::BY_FLOOR,
     ];
-    Table::of_rows(style, &rows.iter().collect::<Vec<_>>(), 2, &columns).to_string()
+    TextTable::of_rows(style, &rows.iter().collect::<Vec<_>>(), 2, &columns).to_string()
 }
 
 /// The floors.
 #[must_use]
 pub fn floors(rows: &[FloorRow], style: TableStyle) -> String {
-    let mut table = Table::new(style, &["floor", "bytes", "p50 µs", "p99 µs", "p99.9 µs", "msg/s", "GB/s", "CPUs"], 1);
+    let mut table =
+        TextTable::new(style, &["floor", "bytes", "p50 µs", "p99 µs", "p99.9 µs", "msg/s", "GB/s", "CPUs"], 1);
     for row in rows {
         let percentile = |value: Option<u64>| value.map_or_else(absent, microseconds);
         table.add_row(&[
@@ -300,9 +301,9 @@ pub fn references(rows: &[Row], style: TableStyle) -> Option<String> {
         rows.iter().any(|row| row.config.access.as_deref() == Some(access) && row.config.cpu.as_deref() == Some(cpu))
     };
     let head = ["access", "cpu", "p50 µs", "p99 µs", "p99.9 µs", "msg/s (version)"];
-    let mut table = Table::new(style, &head, 2);
+    let mut table = TextTable::new(style, &head, 2);
     let shown = rumi::LATENCIES.iter().filter(|row| occurs(row.access, row.cpu));
-    for &PublishedLatency { access, cpu, p50_us, p99_us, p99_9_us } in shown {
+    for &ServiceLatency { access, cpu, p50_us, p99_us, p99_9_us } in shown {
         let throughputs: Vec<String> = rumi::THROUGHPUTS
             .iter()
             .filter(|row| row.access == access && row.cpu == cpu)
@@ -437,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_shows_latency_and_throughput_and_its_tier_together() {
+    fn row_shows_latency_rate_and_tier() {
         let text = figures(&[row()], TableStyle::Markdown);
         let line = text.lines().find(|line| line.contains("sbe.random")).unwrap();
         for expected in ["journal", "10,000", "1.23", "45.7", "9,877", "2,345,678", "12.3", "457", "1.50", "yes"] {
@@ -447,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_shows_its_sessions_and_what_the_hypervisor_took() {
+    fn row_shows_sessions_and_stolen_time() {
         let mut row = row();
         row.config.extra.insert("sessions".to_owned(), 4_321.into());
         row.extra.insert("stolen_ns".to_owned(), 87_999_999.into());
@@ -474,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_could_not_be_measured_says_why_and_a_clustered_one_has_its_own_legend() {
+    fn unmeasured_row_shows_its_reason() {
         let mut lost = Row { config: row().config, ..Row::default() };
         lost.extra.insert(FAILED.to_owned(), "the backup has gone".into());
         lost.config.clustered = Some(true);
@@ -492,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_a_dash_and_no_rate_is_max() {
+    fn unmeasured_is_a_dash() {
         let text = figures(&[Row::default()], TableStyle::Markdown);
         let line = text.lines().last().unwrap();
         assert!(line.contains(" max "));
@@ -500,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_shown_for_the_configurations_that_were_run() {
+    fn references_match_measured_rows() {
         let text = canonical(&Report { rows: vec![row()], ..Report::default() }, TableStyle::Terminal);
         assert!(text.contains("31.46") && text.contains("139,875 (4.0), 117,124 (3.16)"));
         assert!(!text.contains("23.60"), "direct was not run");

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_clock_has_a_cost_and_the_kernel_s_have_a_resolution() {
+    fn clocks_have_cost_and_resolution() {
         let sources = sources();
         let rows = measure(&sources, 20);
         assert_eq!(rows.len(), sources.len());

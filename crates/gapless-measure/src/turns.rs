@@ -1,6 +1,6 @@
 //! One row of several turns: what a machine does for a while meets some of them, and the one in the middle least.
 
-use crate::reporting::Run;
+use crate::reporting::BenchRun;
 use crate::{FloorRow, Result, Row};
 use serde_json::json;
 
@@ -9,7 +9,7 @@ const TURNS: &str = "turns";
 
 /// One turn.
 #[derive(Debug, Default)]
-pub struct Turn {
+pub struct MeasuredTurn {
     /// Rows, in the same order in each turn.
     pub rows: Vec<Row>,
     /// Floors, in the same order in each turn.
@@ -22,12 +22,12 @@ pub struct Turn {
 /// The error of a turn.
 pub fn measure(
     turns: usize,
-    run: &mut Run<'_>,
-    mut turn: impl FnMut(&mut Run<'_>, &mut Turn) -> Result<()>,
+    run: &mut BenchRun<'_>,
+    mut turn: impl FnMut(&mut BenchRun<'_>, &mut MeasuredTurn) -> Result<()>,
 ) -> Result<()> {
     let (mut rows, mut floors) = (Vec::new(), Vec::new());
     let measured = (0..turns).try_for_each(|_| {
-        let mut found = Turn::default();
+        let mut found = MeasuredTurn::default();
         let measured = turn(run, &mut found);
         // A turn that was interrupted counts only where there is no whole one.
         if measured.is_ok() || rows.is_empty() {
@@ -87,7 +87,7 @@ fn middle<T>(mut turns: Vec<T>, figure: impl Fn(&T) -> f64) -> T {
 mod tests {
     use super::*;
     use crate::BenchError;
-    use crate::progress::Progress;
+    use crate::progress::BenchProgress;
     use std::sync::atomic::AtomicBool;
 
     fn row(per_s: f64, floor_ratio: Option<f64>, verified: bool) -> Row {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_turn_in_the_middle_stands_for_all_and_no_wrong_answer_is_lost() {
+    fn median_turn_keeps_wrong_answers() {
         let turns = [(3.0, 9.0), (1.0, 7.0), (2.0, 8.5)]
             .map(|(per_s, ratio)| vec![row(per_s, Some(ratio), true), row(per_s * 10.0, None, per_s < 2.5)]);
         let rows = middle_rows(turns.into());
@@ -110,9 +110,9 @@ mod tests {
 
     #[test]
     fn interrupted_turn_counts_only_alone() {
-        let (interrupted, progress) = (AtomicBool::new(false), Progress::new(1, "", true));
+        let (interrupted, progress) = (AtomicBool::new(false), BenchProgress::new(1, "", true));
         let rows_after = |whole: usize| {
-            let mut run = Run::part("turns", &progress, &interrupted);
+            let mut run = BenchRun::part("turns", &progress, &interrupted);
             let mut begun = 0;
             let measured = measure(3, &mut run, |_, turn| {
                 begun += 1;

@@ -1,13 +1,13 @@
 //! [`TypeKey`]: the properties of a message type that caller and instance compare, and [`TypeDescription`]: their form
 //! on the wire.
 
-use super::difference::Shapes;
+use super::difference::RouteShapes;
 use super::version::OLDER_MAX;
 use super::{Encoding, Message, MessageError, OlderVersion, rewritten};
 use std::borrow::Cow;
 
 /// Converts an encoded message from the version of one fingerprint to that of another.
-pub type Rewrite = fn((u64, u64), &[u8]) -> Result<Vec<u8>, MessageError>;
+pub type RewriteFn = fn((u64, u64), &[u8]) -> Result<Vec<u8>, MessageError>;
 
 /// Properties of a type that caller and instance compare.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,16 +22,16 @@ pub struct TypeKey {
     /// Older versions that it also reads and writes, newest first.
     pub older: Vec<OlderVersion>,
     /// Functions of the type, if this program knows it.
-    pub functions: Functions,
+    pub functions: TypeFunctions,
 }
 
 /// Functions of a type, the same for all types of one shape.
 #[derive(Clone, Copy, Debug)]
-pub enum Functions {
+pub enum TypeFunctions {
     /// A type of this program.
     Known {
         /// [`rewritten`].
-        rewrite: Rewrite,
+        rewrite: RewriteFn,
         /// [`Message::shape`].
         shape: fn() -> String,
     },
@@ -39,15 +39,15 @@ pub enum Functions {
     Described,
 }
 
-impl PartialEq for Functions {
+impl PartialEq for TypeFunctions {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Functions {}
+impl Eq for TypeFunctions {}
 
-impl std::hash::Hash for Functions {
+impl std::hash::Hash for TypeFunctions {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
@@ -61,7 +61,7 @@ impl TypeKey {
             encoding: M::ENCODING,
             version: M::VERSION,
             older: M::older().into_iter().take(OLDER_MAX).collect(),
-            functions: Functions::Known { rewrite: rewritten::<M>, shape: M::shape },
+            functions: TypeFunctions::Known { rewrite: rewritten::<M>, shape: M::shape },
         }
     }
 
@@ -69,7 +69,7 @@ impl TypeKey {
     #[must_use]
     pub fn described(description: TypeDescription) -> Self {
         let TypeDescription { name, fingerprint, encoding, version } = description;
-        let (name, older, functions) = (Cow::Owned(name), Vec::new(), Functions::Described);
+        let (name, older, functions) = (Cow::Owned(name), Vec::new(), TypeFunctions::Described);
         Self { name, fingerprint, encoding, version, older, functions }
     }
 
@@ -82,29 +82,29 @@ impl TypeKey {
 
     /// Shapes of both; an unknown type gives its name.
     #[must_use]
-    pub fn shapes(request: &Self, reply: &Self) -> Shapes {
+    pub fn shapes(request: &Self, reply: &Self) -> RouteShapes {
         (request.shape(), reply.shape())
     }
 
     fn shape(&self) -> String {
         match self.functions {
-            Functions::Known { shape, .. } => shape(),
-            Functions::Described => self.description().to_string(),
+            TypeFunctions::Known { shape, .. } => shape(),
+            TypeFunctions::Described => self.description().to_string(),
         }
     }
 
     /// Reports whether it is a type of this program.
     #[must_use]
     pub const fn is_known(&self) -> bool {
-        matches!(self.functions, Functions::Known { .. })
+        matches!(self.functions, TypeFunctions::Known { .. })
     }
 
     /// Converts its bytes between versions.
     #[must_use]
-    pub const fn rewrite(&self) -> Rewrite {
+    pub const fn rewrite(&self) -> RewriteFn {
         match self.functions {
-            Functions::Known { rewrite, .. } => rewrite,
-            Functions::Described => not_rewritten,
+            TypeFunctions::Known { rewrite, .. } => rewrite,
+            TypeFunctions::Described => not_rewritten,
         }
     }
 
@@ -115,7 +115,7 @@ impl TypeKey {
     }
 }
 
-/// The [`Rewrite`] of an unknown type.
+/// The [`RewriteFn`] of an unknown type.
 fn not_rewritten((from, to): (u64, u64), _bytes: &[u8]) -> Result<Vec<u8>, MessageError> {
     let reason = format!("they are of fingerprint {from:#x}, and are not known here to be made into those of {to:#x}");
     Err(MessageError { type_name: "relayed bytes", reason })

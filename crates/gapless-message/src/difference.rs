@@ -4,7 +4,8 @@
 /// Bytes of a part that are shown.
 const SHOWN_MAX: usize = 200;
 
-/// First difference of two shapes, `None` if they are equal: `Order.price is i64 at the caller and u32 at the copy`.
+/// First difference of two shapes, `None` if they are equal: `Order.price is i64 at the caller and u32 at the
+/// instance`.
 /// `names` are the names of the sides. A shape that ends with `…` was truncated.
 ///
 /// The texts may come from another process: a malformed shape is shown as it is.
@@ -31,7 +32,7 @@ pub fn difference((ours, theirs): (&str, &str), (here, there): (&str, &str)) -> 
     {
         return Some(format!("they differ behind the first {} bytes", ours.len().min(theirs.len())));
     }
-    let sides = Sides { here, there };
+    let sides = SideNames { here, there };
     let (our_types, their_types) = (split(ours, "; "), split(theirs, "; "));
     let both = our_types.iter().zip(&their_types).find(|(ours, theirs)| ours != theirs);
     Some(match both {
@@ -50,30 +51,30 @@ pub fn title(shape: &str) -> &str {
 }
 
 /// Shapes of a route's request and reply.
-pub type Shapes = (String, String);
+pub type RouteShapes = (String, String);
 
 /// Titles of both: `Order v2 → u64`.
 #[must_use]
-pub fn titles((request, reply): &Shapes) -> String {
+pub fn titles((request, reply): &RouteShapes) -> String {
     format!("{} → {}", title(request), title(reply))
 }
 
 /// First difference between the types of a caller and an instance, as a sentence.
 #[must_use]
-pub fn of_calls(caller: &Shapes, copy: &Shapes) -> String {
-    const SIDES: (&str, &str) = ("at the caller", "at the copy");
-    let request = difference((&caller.0, &copy.0), SIDES).map(|difference| format!("in the request, {difference}"));
-    let reply = || difference((&caller.1, &copy.1), SIDES).map(|difference| format!("in the reply, {difference}"));
+pub fn of_calls(caller: &RouteShapes, instance: &RouteShapes) -> String {
+    const SIDES: (&str, &str) = ("at the caller", "at the instance");
+    let request = difference((&caller.0, &instance.0), SIDES).map(|difference| format!("in the request, {difference}"));
+    let reply = || difference((&caller.1, &instance.1), SIDES).map(|difference| format!("in the reply, {difference}"));
     request.or_else(reply).unwrap_or_else(|| "both are alike, but they are different types of the program".to_owned())
 }
 
 /// Names of the two sides.
-struct Sides<'a> {
+struct SideNames<'a> {
     here: &'a str,
     there: &'a str,
 }
 
-impl Sides<'_> {
+impl SideNames<'_> {
     fn is(&self, what: &str, ours: &str, theirs: &str) -> String {
         format!("{what} is {} {} and {} {}", shown(ours), self.here, shown(theirs), self.there)
     }
@@ -88,7 +89,7 @@ impl Sides<'_> {
     }
 
     fn of_types(&self, ours: &str, theirs: &str) -> String {
-        let (Some(our), Some(their)) = (Type::read(ours), Type::read(theirs)) else {
+        let (Some(our), Some(their)) = (NamedType::read(ours), NamedType::read(theirs)) else {
             return self.is("the type", ours, theirs);
         };
         if our.name != their.name {
@@ -116,7 +117,7 @@ impl Sides<'_> {
 }
 
 /// A named type: `Order v2 {id: u64, price: i64}`.
-struct Type<'a> {
+struct NamedType<'a> {
     /// Name and version: `Order v2`.
     head: &'a str,
     name: &'a str,
@@ -125,7 +126,7 @@ struct Type<'a> {
     parts: Vec<&'a str>,
 }
 
-impl<'a> Type<'a> {
+impl<'a> NamedType<'a> {
     fn read(text: &'a str) -> Option<Self> {
         let (name, _) = text.split_once(" v")?;
         let head = title(text);

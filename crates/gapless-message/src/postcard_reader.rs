@@ -20,7 +20,7 @@ pub const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 /// # Errors
 /// Expected, found, and the position.
 pub fn read<T: DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<T, String> {
-    let mut reader = Reader {
+    let mut reader = PostcardReader {
         bytes,
         position: 0,
         depth: 0,
@@ -29,7 +29,7 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<T, Strin
     };
     let value = T::deserialize(&mut reader);
     let (position, length) = (reader.position, bytes.len());
-    let value = value.map_err(|Fault(reason)| format!("{reason}, at byte {position} of {length}"))?;
+    let value = value.map_err(|PostcardFault(reason)| format!("{reason}, at byte {position} of {length}"))?;
     if position < length {
         return Err(format!("it ends at byte {position}, but {length} bytes were found"));
     }
@@ -38,27 +38,27 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<T, Strin
 
 /// Reason why the bytes are invalid.
 #[derive(Debug)]
-struct Fault(String);
+struct PostcardFault(String);
 
-impl fmt::Display for Fault {
+impl fmt::Display for PostcardFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for PostcardFault {}
 
-impl de::Error for Fault {
+impl de::Error for PostcardFault {
     fn custom<T: fmt::Display>(text: T) -> Self {
         Self(text.to_string())
     }
 }
 
-fn fault<T>(reason: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault(reason.into()))
+fn fault<T>(reason: impl Into<String>) -> Result<T, PostcardFault> {
+    Err(PostcardFault(reason.into()))
 }
 
-struct Reader<'de> {
+struct PostcardReader<'de> {
     bytes: &'de [u8],
     position: usize,
     depth: u32,
@@ -72,7 +72,7 @@ macro_rules! varints {
     ($($name:ident $type:ty;)*) => {
         $(
             #[inline]
-            fn $name(&mut self, bits: u32) -> Result<$type, Fault> {
+            fn $name(&mut self, bits: u32) -> Result<$type, PostcardFault> {
                 let mut number: $type = 0;
                 for group in 0..bits.div_ceil(7) {
                     let [byte] = self.array("a number")?;
@@ -92,8 +92,8 @@ macro_rules! varints {
     };
 }
 
-impl<'de> Reader<'de> {
-    fn take(&mut self, length: usize, what: &str) -> Result<&'de [u8], Fault> {
+impl<'de> PostcardReader<'de> {
+    fn take(&mut self, length: usize, what: &str) -> Result<&'de [u8], PostcardFault> {
         let rest = &self.bytes[self.position..];
         let Some(taken) = rest.get(..length) else {
             return fault(format!("{what} takes {length} bytes, {} are left", rest.len()));
@@ -102,7 +102,7 @@ impl<'de> Reader<'de> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Fault> {
+    fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], PostcardFault> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N, what)?);
         Ok(array)
@@ -114,24 +114,24 @@ impl<'de> Reader<'de> {
     }
 
     #[inline]
-    fn signed(&mut self, bits: u32) -> Result<i64, Fault> {
+    fn signed(&mut self, bits: u32) -> Result<i64, PostcardFault> {
         let number = self.varint(bits)?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
     /// Bytes preceded by their length.
-    fn counted(&mut self, what: &str) -> Result<&'de [u8], Fault> {
+    fn counted(&mut self, what: &str) -> Result<&'de [u8], PostcardFault> {
         let length = self.varint(64)?;
         // A length beyond the address space also exceeds the bytes.
         self.take(usize::try_from(length).unwrap_or(usize::MAX), what)
     }
 
-    fn text(&mut self) -> Result<&'de str, Fault> {
+    fn text(&mut self) -> Result<&'de str, PostcardFault> {
         let bytes = self.counted("a text")?;
         std::str::from_utf8(bytes).or_else(|error| fault(format!("UTF-8 is expected: {error}")))
     }
 
-    fn is_set(&mut self, what: &str) -> Result<bool, Fault> {
+    fn is_set(&mut self, what: &str) -> Result<bool, PostcardFault> {
         match self.array(what)? {
             [0] => Ok(false),
             [1] => Ok(true),
@@ -140,7 +140,7 @@ impl<'de> Reader<'de> {
     }
 
     /// Number of elements of a sequence or a map.
-    fn count(&mut self) -> Result<usize, Fault> {
+    fn count(&mut self) -> Result<usize, PostcardFault> {
         let count = self.varint(64)?;
         let Some(left) = self.elements_left.checked_sub(count) else {
             return fault(format!("{count} elements cannot lie in {} bytes", self.bytes.len()));
@@ -151,7 +151,7 @@ impl<'de> Reader<'de> {
 
     /// Reads a value one nesting level deeper.
     #[inline]
-    fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+    fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, PostcardFault>) -> Result<T, PostcardFault> {
         self.fields = None;
         if self.depth == DEPTH_MAX {
             return fault(format!("at most {DEPTH_MAX} levels of nesting are allowed"));
@@ -162,11 +162,11 @@ impl<'de> Reader<'de> {
         value
     }
 
-    fn tuple<V: Visitor<'de>>(&mut self, length: usize, visitor: V) -> Result<V::Value, Fault> {
-        self.deeper(|reader| visitor.visit_seq(Elements { reader, left: length }))
+    fn tuple<V: Visitor<'de>>(&mut self, length: usize, visitor: V) -> Result<V::Value, PostcardFault> {
+        self.deeper(|reader| visitor.visit_seq(ElementReader { reader, left: length }))
     }
 
-    fn fields<V: Visitor<'de>>(&mut self, length: usize, visitor: V) -> Result<V::Value, Fault> {
+    fn fields<V: Visitor<'de>>(&mut self, length: usize, visitor: V) -> Result<V::Value, PostcardFault> {
         let limit = self.fields.take().unwrap_or(usize::MAX);
         self.tuple(length.min(limit), visitor)
     }
@@ -176,7 +176,7 @@ macro_rules! numbers {
     ($($method:ident $visit:ident $type:ty, $read:ident;)*) => {
         $(
             #[inline]
-            fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+            fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
                 let number = self.$read(<$type>::BITS)?;
                 visitor.$visit(number as $type)
             }
@@ -187,15 +187,15 @@ macro_rules! numbers {
 macro_rules! not_there {
     ($($method:ident: $what:literal;)*) => {
         $(
-            fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Fault> {
+            fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, PostcardFault> {
                 fault(concat!("postcard does not say ", $what))
             }
         )*
     };
 }
 
-impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
-    type Error = Fault;
+impl<'de> de::Deserializer<'de> for &mut PostcardReader<'de> {
+    type Error = PostcardFault;
 
     numbers! {
         deserialize_u16 visit_u16 u16, varint;
@@ -213,38 +213,38 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
         deserialize_ignored_any: "how long a value is that is left out";
     }
 
-    fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         let number = self.wide_varint(128)?;
         visitor.visit_i128((number >> 1) as i128 ^ -((number & 1) as i128))
     }
 
     #[inline]
-    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         let [byte] = self.array("a number")?;
         visitor.visit_u8(byte)
     }
 
-    fn deserialize_i8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_i8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         let bytes = self.array("a number")?;
         visitor.visit_i8(i8::from_le_bytes(bytes))
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         let bytes = self.array("a number")?;
         visitor.visit_f32(f32::from_le_bytes(bytes))
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         let bytes = self.array("a number")?;
         visitor.visit_f64(f64::from_le_bytes(bytes))
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         let is_true = self.is_set("a truth value")?;
         visitor.visit_bool(is_true)
     }
 
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         let text = self.text()?;
         let mut characters = text.chars();
         match (characters.next(), characters.next()) {
@@ -253,25 +253,25 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
         }
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         let text = self.text()?;
         visitor.visit_borrowed_str(text)
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         let bytes = self.counted("bytes")?;
         visitor.visit_borrowed_bytes(bytes)
     }
 
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         self.deserialize_bytes(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         if self.is_set("an option's mark")? {
             self.deeper(|reader| visitor.visit_some(reader))
         } else {
@@ -279,24 +279,28 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
         }
     }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         visitor.visit_unit()
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, PostcardFault> {
         visitor.visit_unit()
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, PostcardFault> {
         self.deeper(|reader| visitor.visit_newtype_struct(reader))
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         let count = self.count()?;
         self.tuple(count, visitor)
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, PostcardFault> {
         self.tuple(length, visitor)
     }
 
@@ -305,13 +309,13 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
         _: &'static str,
         length: usize,
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, PostcardFault> {
         self.tuple(length, visitor)
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PostcardFault> {
         let count = self.count()?;
-        self.deeper(|reader| visitor.visit_map(Elements { reader, left: count }))
+        self.deeper(|reader| visitor.visit_map(ElementReader { reader, left: count }))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -319,7 +323,7 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
         _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, PostcardFault> {
         self.fields(fields.len(), visitor)
     }
 
@@ -328,8 +332,8 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
-        self.deeper(|reader| visitor.visit_enum(Variant(reader)))
+    ) -> Result<V::Value, PostcardFault> {
+        self.deeper(|reader| visitor.visit_enum(VariantReader(reader)))
     }
 
     fn is_human_readable(&self) -> bool {
@@ -338,16 +342,16 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
 }
 
 /// Remaining elements of a sequence, a tuple, a map or a struct.
-struct Elements<'a, 'de> {
-    reader: &'a mut Reader<'de>,
+struct ElementReader<'a, 'de> {
+    reader: &'a mut PostcardReader<'de>,
     left: usize,
 }
 
-impl<'de> de::SeqAccess<'de> for Elements<'_, 'de> {
-    type Error = Fault;
+impl<'de> de::SeqAccess<'de> for ElementReader<'_, 'de> {
+    type Error = PostcardFault;
 
     #[inline]
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, PostcardFault> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -360,14 +364,14 @@ impl<'de> de::SeqAccess<'de> for Elements<'_, 'de> {
     }
 }
 
-impl<'de> de::MapAccess<'de> for Elements<'_, 'de> {
-    type Error = Fault;
+impl<'de> de::MapAccess<'de> for ElementReader<'_, 'de> {
+    type Error = PostcardFault;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, PostcardFault> {
         de::SeqAccess::next_element_seed(self, seed)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, PostcardFault> {
         seed.deserialize(&mut *self.reader)
     }
 
@@ -377,35 +381,39 @@ impl<'de> de::MapAccess<'de> for Elements<'_, 'de> {
 }
 
 /// A variant, which begins with its number.
-struct Variant<'a, 'de>(&'a mut Reader<'de>);
+struct VariantReader<'a, 'de>(&'a mut PostcardReader<'de>);
 
-impl<'de> de::EnumAccess<'de> for Variant<'_, 'de> {
-    type Error = Fault;
+impl<'de> de::EnumAccess<'de> for VariantReader<'_, 'de> {
+    type Error = PostcardFault;
     type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Fault> {
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), PostcardFault> {
         let number = self.0.varint(32)? as u32;
-        let number: U32Deserializer<Fault> = number.into_deserializer();
+        let number: U32Deserializer<PostcardFault> = number.into_deserializer();
         Ok((seed.deserialize(number)?, self))
     }
 }
 
-impl<'de> de::VariantAccess<'de> for Variant<'_, 'de> {
-    type Error = Fault;
+impl<'de> de::VariantAccess<'de> for VariantReader<'_, 'de> {
+    type Error = PostcardFault;
 
-    fn unit_variant(self) -> Result<(), Fault> {
+    fn unit_variant(self) -> Result<(), PostcardFault> {
         Ok(())
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, PostcardFault> {
         seed.deserialize(self.0)
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Fault> {
+    fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, PostcardFault> {
         self.0.tuple(length, visitor)
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, PostcardFault> {
         self.0.tuple(fields.len(), visitor)
     }
 }

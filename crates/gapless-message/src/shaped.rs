@@ -19,10 +19,10 @@ use std::fmt::Write as _;
 /// # Errors
 /// The shape has opaque parts, such as those that a type describes itself, or the bytes are no such message.
 pub fn json_of(shape: &str, bytes: &[u8]) -> Result<String, String> {
-    let definitions: Vec<_> = definitions(shape).filter_map(Definition::read).collect();
+    let definitions: Vec<_> = definitions(shape).filter_map(ShapeDefinition::read).collect();
     let begin = definitions.first().map_or(shape, |definition| definition.name);
     let parts_left = 16 * bytes.len() as u64 + EMPTY_ELEMENTS_MAX;
-    let mut reader = Reader { definitions: &definitions, bytes, json: String::new(), depth: 0, parts_left };
+    let mut reader = ShapedReader { definitions: &definitions, bytes, json: String::new(), depth: 0, parts_left };
     let rest = reader.value(begin)?;
     if !rest.is_empty() {
         return Err(format!("{begin:?} is no type"));
@@ -43,13 +43,13 @@ fn definitions(mut shape: &str) -> impl Iterator<Item = &str> {
 }
 
 /// One of `Name v1 {…}`, `Name v1 (…)`, `Name v1 enum {…}` or `Name v1`.
-struct Definition<'a> {
+struct ShapeDefinition<'a> {
     name: &'a str,
     /// Text after name and version.
     layout: &'a str,
 }
 
-impl<'a> Definition<'a> {
+impl<'a> ShapeDefinition<'a> {
     fn read(text: &'a str) -> Option<Self> {
         let (name, rest) = text.split_once(" v")?;
         let layout = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
@@ -58,18 +58,18 @@ impl<'a> Definition<'a> {
     }
 }
 
-struct Reader<'a> {
-    definitions: &'a [Definition<'a>],
+struct ShapedReader<'a> {
+    definitions: &'a [ShapeDefinition<'a>],
     bytes: &'a [u8],
     json: String,
     depth: u32,
     parts_left: u64,
 }
 
-type Rest<'a> = Result<&'a str, String>;
+type RestResult<'a> = Result<&'a str, String>;
 
 /// Text after an expected prefix.
-fn behind<'a>(text: &'a str, expected: &str) -> Rest<'a> {
+fn strip_expected<'a>(text: &'a str, expected: &str) -> RestResult<'a> {
     text.strip_prefix(expected).ok_or_else(|| format!("{expected:?} is expected in the shape at {text:?}"))
 }
 
@@ -89,7 +89,7 @@ fn type_length(text: &str) -> usize {
     text.len()
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ShapedReader<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8], String> {
         let (taken, rest) = self
             .bytes
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a value of the type that `text` begins with. Returns the text after the type.
-    fn value(&mut self, text: &'a str) -> Rest<'a> {
+    fn value(&mut self, text: &'a str) -> RestResult<'a> {
         self.depth += 1;
         self.count_part()?;
         if self.depth > DEPTH_MAX {
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
                 }
                 "Result" => {
                     let (ok, error) = inner.split_at(type_length(inner));
-                    self.variant(&[("Ok", ok), ("Err", behind(error, ", ")?)])
+                    self.variant(&[("Ok", ok), ("Err", strip_expected(error, ", ")?)])
                 }
                 _ => Err(format!("{of_type:?} says nothing of its bytes")),
             };
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
             if inner.is_empty() {
                 break;
             }
-            inner = behind(inner, ", ")?;
+            inner = strip_expected(inner, ", ")?;
             self.put(",");
         }
         self.put("]");
@@ -277,7 +277,7 @@ impl<'a> Reader<'a> {
             self.put(":");
             inner = self.value(of_type)?;
             if !inner.is_empty() {
-                inner = behind(inner, ", ")?;
+                inner = strip_expected(inner, ", ")?;
                 self.put(",");
             }
         }
@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
                 let (variant, behind_it) = rest.split_at(type_length(rest));
                 let name_length = variant.find(['(', ' ', ':']).unwrap_or(variant.len());
                 variants.push(variant.split_at(name_length));
-                rest = if behind_it.is_empty() { behind_it } else { behind(behind_it, ", ")? };
+                rest = if behind_it.is_empty() { behind_it } else { strip_expected(behind_it, ", ")? };
             }
             self.variant(&variants)
         } else if let Some(inner) = between(" {", '}') {

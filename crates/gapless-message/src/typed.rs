@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 pub use serde;
 
 /// Postcard output that appends to the caller's buffer.
-struct End<'a>(&'a mut Vec<u8>);
+struct AppendFlavor<'a>(&'a mut Vec<u8>);
 
-impl postcard::ser_flavors::Flavor for End<'_> {
+impl postcard::ser_flavors::Flavor for AppendFlavor<'_> {
     type Output = ();
 
     #[inline]
@@ -39,7 +39,7 @@ impl postcard::ser_flavors::Flavor for End<'_> {
 /// The value has no such form; the error names `M`.
 pub fn encode<M: Message, T: Serialize + ?Sized>(value: &T, into: &mut Vec<u8>) -> Result<(), MessageError> {
     let start = into.len();
-    postcard::serialize_with_flavor(value, End(into)).map_err(|error| {
+    postcard::serialize_with_flavor(value, AppendFlavor(into)).map_err(|error| {
         into.truncate(start);
         MessageError::of::<M>(format!("it cannot be written as postcard: {error}"))
     })

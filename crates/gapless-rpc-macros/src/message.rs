@@ -1,6 +1,6 @@
 //! `#[derive(Message)]`.
 
-use crate::serde_attributes::{self, Place, SerdeAttributes};
+use crate::serde_attributes::{self, AttributePlace, SerdeAttributes};
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{quote, quote_spanned};
 use std::collections::BTreeSet;
@@ -25,13 +25,13 @@ struct PartOptions {
 
 /// Attributes of the type that matter for its parts.
 #[derive(Clone, Copy)]
-struct Has {
+struct TypeAttributes {
     shape: bool,
     default: bool,
 }
 
 /// Encoded field or variant.
-struct Part {
+struct MessagePart {
     ident: Ident,
     since: u32,
     /// Code that writes its shape.
@@ -41,11 +41,11 @@ struct Part {
 pub fn derive(input: Tokens, crate_path: &str) -> Result<Tokens> {
     let input: DeriveInput = syn::parse2(input)?;
     let options = type_options(&input, crate_path)?;
-    let serde = serde_attributes::read(&input.attrs, Place::Type)?;
+    let serde = serde_attributes::read(&input.attrs, AttributePlace::Type)?;
     if let (Some((name, span)), None) = (&serde.replaced, &options.shape) {
         return Err(unknown_shape(name, *span));
     }
-    let has = Has { shape: options.shape.is_some(), default: serde.has_default };
+    let has = TypeAttributes { shape: options.shape.is_some(), default: serde.has_default };
     let (parts, before, after) = parts(&input, has)?;
     check_versions(&parts, &options)?;
     let older = older_versions(&parts, options.version);
@@ -216,7 +216,7 @@ fn unknown_shape(name: &str, span: Span) -> Error {
 }
 
 /// Fields or variants, with the opening and closing text of the definition.
-fn parts(input: &DeriveInput, has: Has) -> Result<(Vec<Part>, &'static str, &'static str)> {
+fn parts(input: &DeriveInput, has: TypeAttributes) -> Result<(Vec<MessagePart>, &'static str, &'static str)> {
     match &input.data {
         Data::Struct(data) => {
             let (before, after) = match &data.fields {
@@ -229,7 +229,7 @@ fn parts(input: &DeriveInput, has: Has) -> Result<(Vec<Part>, &'static str, &'st
         Data::Enum(data) => {
             let mut parts = Vec::new();
             for variant in &data.variants {
-                let serde = serde_attributes::read(&variant.attrs, Place::Variant)?;
+                let serde = serde_attributes::read(&variant.attrs, AttributePlace::Variant)?;
                 let options = part_options(&variant.attrs)?;
                 let (before, after) = match &variant.fields {
                     Fields::Named(_) => (" {", "}"),
@@ -246,7 +246,7 @@ fn parts(input: &DeriveInput, has: Has) -> Result<(Vec<Part>, &'static str, &'st
                         quote!(writer.text(#before); #(#shapes)* writer.text(#after);)
                     }
                 };
-                parts.push(Part {
+                parts.push(MessagePart {
                     ident: variant.ident.clone(),
                     since: options.since.map_or(1, |(since, _)| since),
                     shape: quote!(writer.item(#label); #inner),
@@ -261,10 +261,10 @@ fn parts(input: &DeriveInput, has: Has) -> Result<(Vec<Part>, &'static str, &'st
 }
 
 /// Fields of a struct or a variant. `may_grow`: fields may have a `since`.
-fn fields(fields: &Fields, may_grow: bool, has: Has) -> Result<Vec<Part>> {
+fn fields(fields: &Fields, may_grow: bool, has: TypeAttributes) -> Result<Vec<MessagePart>> {
     let mut parts = Vec::new();
     for (index, field) in fields.iter().enumerate() {
-        let serde = serde_attributes::read(&field.attrs, Place::Field)?;
+        let serde = serde_attributes::read(&field.attrs, AttributePlace::Field)?;
         let options = part_options(&field.attrs)?;
         if let Some((_, span)) = options.since {
             check_since(field, &serde, may_grow, has, span)?;
@@ -281,7 +281,7 @@ fn fields(fields: &Fields, may_grow: bool, has: Has) -> Result<Vec<Part>> {
             Some(ident) => format!("{}{}: ", ident.unraw(), serde.renamed),
             None => String::new(),
         };
-        parts.push(Part {
+        parts.push(MessagePart {
             ident: field.ident.clone().unwrap_or_else(|| Ident::new(&format!("field_{index}"), field.span())),
             since: options.since.map_or(1, |(since, _)| since),
             shape: quote!(writer.item(#label); #shape),
@@ -297,7 +297,13 @@ fn shape_of_type(ty: &Type) -> Tokens {
     quote_spanned!(place=> writer.of::<#ty>();)
 }
 
-fn check_since(field: &syn::Field, serde: &SerdeAttributes, may_grow: bool, has: Has, span: Span) -> Result<()> {
+fn check_since(
+    field: &syn::Field,
+    serde: &SerdeAttributes,
+    may_grow: bool,
+    has: TypeAttributes,
+    span: Span,
+) -> Result<()> {
     let wrong = if !may_grow {
         "a variant's fields stand before whatever follows, so they cannot grow: add a variant"
     } else if field.ident.is_none() {
@@ -315,7 +321,7 @@ fn check_since(field: &syn::Field, serde: &SerdeAttributes, may_grow: bool, has:
 }
 
 /// Checks that additions come last, in order, and are not newer than the type.
-fn check_versions(parts: &[Part], options: &TypeOptions) -> Result<()> {
+fn check_versions(parts: &[MessagePart], options: &TypeOptions) -> Result<()> {
     let version = options.version;
     let mut before = 1;
     for part in parts {
@@ -336,7 +342,7 @@ fn check_versions(parts: &[Part], options: &TypeOptions) -> Result<()> {
 }
 
 /// Older versions that differ from this one only by additions, newest first.
-fn older_versions(parts: &[Part], version: u32) -> Vec<u32> {
+fn older_versions(parts: &[MessagePart], version: u32) -> Vec<u32> {
     let additions: BTreeSet<u32> = parts.iter().map(|part| part.since).collect();
     (1..version).rev().take_while(|older| additions.contains(&(older + 1))).collect()
 }
@@ -361,12 +367,18 @@ fn older_list(older: &[u32], is_generic: bool) -> Tokens {
 }
 
 /// Code that writes the definition of `version`.
-fn definition(options: &TypeOptions, serde: &SerdeAttributes, parts: &[Part], before: &str, after: &str) -> Tokens {
+fn definition(
+    options: &TypeOptions,
+    serde: &SerdeAttributes,
+    parts: &[MessagePart],
+    before: &str,
+    after: &str,
+) -> Tokens {
     if let Some(shape) = &options.shape {
         let text = format!(" = {shape}");
         return quote!(writer.text(#text););
     }
-    let parts = parts.iter().map(|Part { since, shape, .. }| match since {
+    let parts = parts.iter().map(|MessagePart { since, shape, .. }| match since {
         1 => shape.clone(),
         _ => quote!(if version >= #since { #shape }),
     });
@@ -375,7 +387,7 @@ fn definition(options: &TypeOptions, serde: &SerdeAttributes, parts: &[Part], be
 }
 
 /// Code of `encode_as` and `decode_as`.
-fn as_older(data: &Data, parts: &[Part], version: u32, older: &[u32]) -> Tokens {
+fn as_older(data: &Data, parts: &[MessagePart], version: u32, older: &[u32]) -> Tokens {
     let is_struct = matches!(data, Data::Struct(_));
     let (encoders, decoders): (Vec<_>, Vec<_>) = older
         .iter()
@@ -390,7 +402,7 @@ fn as_older(data: &Data, parts: &[Part], version: u32, older: &[u32]) -> Tokens 
                 }));
                 return (encoder, quote!(#older => __rpc::typed::decode::<Self>(bytes, #count)));
             }
-            let refusals = newer.iter().map(|Part { ident, since, .. }| {
+            let refusals = newer.iter().map(|MessagePart { ident, since, .. }| {
                 let name = ident.unraw().to_string();
                 quote!(Self::#ident { .. } => ::core::result::Result::Err(__rpc::typed::too_new::<Self>(#name, #since, #older)))
             });
@@ -492,7 +504,7 @@ mod tests {
 
     #[test]
     fn older_versions_end_at_a_gap() {
-        let part = |since| Part { ident: Ident::new("a", Span::call_site()), since, shape: Tokens::new() };
+        let part = |since| MessagePart { ident: Ident::new("a", Span::call_site()), since, shape: Tokens::new() };
         assert_eq!(older_versions(&[part(1)], 1), []);
         assert_eq!(older_versions(&[part(1)], 3), []);
         assert_eq!(older_versions(&[part(1), part(2), part(3)], 3), [2, 1]);

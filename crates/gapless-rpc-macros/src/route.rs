@@ -45,7 +45,7 @@ impl Parse for RouteOptions {
 
 /// Way in which the function takes the context of the call.
 #[derive(Clone, Copy)]
-enum Context {
+enum ContextForm {
     Absent,
     Borrowed,
     Owned,
@@ -67,10 +67,10 @@ pub fn expand(options: Tokens, item: Tokens, crate_path: &str) -> Result<Tokens>
     let visibility = &function.vis;
     let is_async = function.sig.asyncness.is_some();
     let argument = match (context, is_async) {
-        (Context::Absent, _) => Tokens::new(),
-        (Context::Borrowed, true) => quote!(&context),
-        (Context::Owned, false) => quote!(context.clone()),
-        (Context::Borrowed, false) | (Context::Owned, true) => quote!(context),
+        (ContextForm::Absent, _) => Tokens::new(),
+        (ContextForm::Borrowed, true) => quote!(&context),
+        (ContextForm::Owned, false) => quote!(context.clone()),
+        (ContextForm::Borrowed, false) | (ContextForm::Owned, true) => quote!(context),
     };
     let call = quote!(#ident(request, #argument));
     let call = if is_async { quote!(#call.await) } else { call };
@@ -80,7 +80,7 @@ pub fn expand(options: Tokens, item: Tokens, crate_path: &str) -> Result<Tokens>
         quote!(::core::result::Result::Ok(#call))
     };
     let result = quote!(::core::result::Result<#reply, #crate_path::Rejection>);
-    let parameter = if matches!(context, Context::Absent) { quote!(_context) } else { quote!(context) };
+    let parameter = if matches!(context, ContextForm::Absent) { quote!(_context) } else { quote!(context) };
     let handle = if is_async {
         quote!(builder.handle_async(|request: #request, #parameter: #crate_path::CallContext| async move {
             let outcome: #result = #outcome;
@@ -177,7 +177,7 @@ fn is_context_type(ty: &Type) -> bool {
 }
 
 /// Type of the request, and the way in which the context is taken.
-fn parameters(function: &ItemFn) -> Result<(&Type, Context)> {
+fn parameters(function: &ItemFn) -> Result<(&Type, ContextForm)> {
     let mut types = function.sig.inputs.iter().filter_map(|input| match input {
         FnArg::Typed(parameter) => Some(&*parameter.ty),
         FnArg::Receiver(_) => None,
@@ -188,11 +188,11 @@ fn parameters(function: &ItemFn) -> Result<(&Type, Context)> {
     };
     refuse_borrowed(request, "a request is owned: it comes from another process")?;
     let context = match types.next() {
-        None => Context::Absent,
+        None => ContextForm::Absent,
         Some(Type::Reference(reference)) if reference.mutability.is_none() && is_context_type(&reference.elem) => {
-            Context::Borrowed
+            ContextForm::Borrowed
         }
-        Some(Type::Path(path)) if may_be_context(&path.path) => Context::Owned,
+        Some(Type::Path(path)) if may_be_context(&path.path) => ContextForm::Owned,
         Some(other) => return Err(Error::new(other.span(), ONE_REQUEST)),
     };
     match types.next() {

@@ -5,7 +5,7 @@ use syn::meta::ParseNestedMeta;
 use syn::{Attribute, LitStr, Token};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum AttributePlace {
     Type,
     Variant,
     Field,
@@ -25,7 +25,7 @@ const UNSAID: &str = "postcard does not say what it holds, so this cannot be rea
                       JSON";
 const POSITIONAL: &str = "postcard tells fields apart by their position, so each must be written and read always";
 
-pub fn read(attributes: &[Attribute], place: Place) -> syn::Result<SerdeAttributes> {
+pub fn read(attributes: &[Attribute], place: AttributePlace) -> syn::Result<SerdeAttributes> {
     let mut found = SerdeAttributes::default();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
         attribute.parse_nested_meta(|meta| found.take(&meta, place))?;
@@ -34,13 +34,13 @@ pub fn read(attributes: &[Attribute], place: Place) -> syn::Result<SerdeAttribut
 }
 
 impl SerdeAttributes {
-    fn take(&mut self, meta: &ParseNestedMeta<'_>, place: Place) -> syn::Result<()> {
+    fn take(&mut self, meta: &ParseNestedMeta<'_>, place: AttributePlace) -> syn::Result<()> {
         use syn::spanned::Spanned;
         let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
         match name.as_str() {
             "flatten" | "untagged" | "tag" | "content" => return Err(meta.error(UNSAID)),
             "skip_serializing_if" | "skip_serializing" | "skip_deserializing" => return Err(meta.error(POSITIONAL)),
-            "skip" if place == Place::Variant => return Err(meta.error(POSITIONAL)),
+            "skip" if place == AttributePlace::Variant => return Err(meta.error(POSITIONAL)),
             "skip" => self.is_skipped = true,
             "default" => self.has_default = true,
             "rename" if meta.input.peek(Token![=]) => {

@@ -8,7 +8,7 @@
 
 use gapless_rpc::relay::{Relay, RelayedCall, RelayedCaller, RelayedRequest};
 use gapless_rpc::{Call, CallContext, CallOptions, Caller, CallerOptions, Domain, DomainOptions};
-use gapless_testkit::allocations::{Counting, during};
+use gapless_testkit::allocations::{CountingAllocator, during};
 use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 type Failure = Box<dyn std::error::Error>;
 

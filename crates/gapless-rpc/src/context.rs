@@ -3,9 +3,9 @@
 pub use crate::message::headers::{HEADERS_LENGTH_MAX, Headers};
 use crate::outcome::Rejection;
 #[cfg(not(loom))]
-use gapless_log::call_table::Taken;
+use crate::registry::PeerProcess;
 #[cfg(not(loom))]
-use gapless_registry::PeerProcess;
+use gapless_log::call_table::ClaimedSlot;
 #[cfg(not(loom))]
 use gapless_trace::ServedCall;
 use gapless_trace::TraceContext;
@@ -30,14 +30,16 @@ pub struct CallerIdentity {
 }
 
 /// Environment variable in which a supervisor names the instance, such as `calculator.1`.
+pub const INSTANCE_VARIABLE: &str = "GAPLESS_INSTANCE";
+/// Former name of [`INSTANCE_VARIABLE`], also set by supervisors.
 pub const COPY_VARIABLE: &str = "GAPLESS_COPY";
 /// Longest process name that others accept, bytes.
 const NAME_LENGTH_MAX: usize = 128;
 
 /// Default process name: the instance name under a supervisor, else the program's file name.
 pub(crate) fn default_process_name() -> String {
-    let copy = std::env::var(COPY_VARIABLE).ok();
-    copy.filter(|name| is_process_name(name)).unwrap_or_else(|| {
+    let variable = |name: &str| std::env::var(name).ok().filter(|name| is_process_name(name));
+    variable(INSTANCE_VARIABLE).or_else(|| variable(COPY_VARIABLE)).unwrap_or_else(|| {
         let program = std::env::args_os().next().map(PathBuf::from);
         let name = program.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         name.chars().take(32).collect()
@@ -50,17 +52,17 @@ fn is_process_name(name: &str) -> bool {
 }
 
 /// Domain in which a route is served; does not keep it open.
-pub(crate) type ServedIn = Weak<dyn Any + Send + Sync>;
+pub(crate) type DomainHandle = Weak<dyn Any + Send + Sync>;
 
 /// The caller, and the domain of its call.
 #[derive(Clone, Debug)]
-pub(crate) struct CallerOf {
+pub(crate) struct CallerWithDomain {
     pub(crate) identity: CallerIdentity,
     #[cfg_attr(loom, expect(dead_code, reason = "the model has no domains"))]
-    pub(crate) domain: ServedIn,
+    pub(crate) domain: DomainHandle,
 }
 
-impl Deref for CallerOf {
+impl Deref for CallerWithDomain {
     type Target = CallerIdentity;
 
     fn deref(&self) -> &CallerIdentity {
@@ -112,7 +114,7 @@ impl std::hash::Hash for CallerAddress {
 }
 
 /// A call inside this process, as its handler sees it.
-pub(crate) trait Watched: Send + Sync + std::fmt::Debug {
+pub(crate) trait CancellableCall: Send + Sync + std::fmt::Debug {
     /// Reports whether the call was given up or answered. A hint.
     fn is_over(&self) -> bool;
 
@@ -127,13 +129,13 @@ pub(crate) trait Watched: Send + Sync + std::fmt::Debug {
 #[cfg(not(loom))]
 /// The caller of a request from another process, as the serving instance sees it.
 pub(crate) trait RemoteCaller: Send + Sync + std::fmt::Debug {
-    /// Like [`Watched::is_over`].
-    fn is_over(&self, taken: Taken) -> bool;
+    /// Like [`CancellableCall::is_over`].
+    fn is_over(&self, taken: ClaimedSlot) -> bool;
 
-    /// Like [`Watched::watch`]; false if there is no signal, so that the task must poll.
-    fn watch(&self, taken: Taken, number: u64, task: Waker) -> bool;
+    /// Like [`CancellableCall::watch`]; false if there is no signal, so that the task must poll.
+    fn watch(&self, taken: ClaimedSlot, number: u64, task: Waker) -> bool;
 
-    /// Like [`Watched::unwatch`].
+    /// Like [`CancellableCall::unwatch`].
     fn unwatch(&self, number: u64);
 }
 
@@ -141,9 +143,9 @@ pub(crate) trait RemoteCaller: Send + Sync + std::fmt::Debug {
 pub(crate) enum Cancellation {
     /// A one-way request is never cancelled.
     Never,
-    Local(Arc<dyn Watched>),
+    Local(Arc<dyn CancellableCall>),
     #[cfg(not(loom))]
-    Remote(Arc<dyn RemoteCaller>, Taken),
+    Remote(Arc<dyn RemoteCaller>, ClaimedSlot),
 }
 
 impl Cancellation {
@@ -181,7 +183,7 @@ impl Cancellation {
 #[derive(Clone, Debug)]
 pub struct CallContext {
     pub(crate) route: Arc<str>,
-    pub(crate) caller: Arc<CallerOf>,
+    pub(crate) caller: Arc<CallerWithDomain>,
     /// Deadline, ns of the monotonic clock; 0 without one.
     pub(crate) deadline_ns: u64,
     pub(crate) attempt: u8,
@@ -293,7 +295,7 @@ mod tests {
     #[test]
     fn bad_instance_name_is_ignored() {
         #[cfg(not(loom))]
-        assert_eq!(NAME_LENGTH_MAX, gapless_registry::packets::PROCESS_NAME_LENGTH_MAX);
+        assert_eq!(NAME_LENGTH_MAX, crate::registry::packets::PROCESS_NAME_LENGTH_MAX);
         let longest = "x".repeat(NAME_LENGTH_MAX);
         for name in ["fraud.1", "Prüfung 2", &longest] {
             assert!(is_process_name(name), "{name:?}");

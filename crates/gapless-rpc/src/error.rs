@@ -1,10 +1,10 @@
 //! Errors of domains, routes and the machine, as opposed to those of calls.
 
+use crate::overflow::OptionsError;
+#[cfg(not(loom))]
+use crate::registry::RegistryError;
 use gapless_log::LogError;
 use gapless_message::route_name::RouteNameError;
-use gapless_overflow::OptionsError;
-#[cfg(not(loom))]
-use gapless_registry::RegistryError;
 
 /// Error of a domain, a route or the machine.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
 //! Hooks before and after calls: [`Interceptor`] at the caller, [`ServerInterceptor`] at the serving instance.
 
 pub use crate::caller::Interceptor;
-pub use crate::served::interceptor::{HandlerOutcome, ServerInterceptor};
+pub use crate::server::interceptor::{HandlerOutcome, ServerInterceptor};

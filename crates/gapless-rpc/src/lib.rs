@@ -6,8 +6,8 @@
 //! | [`relay`] | [`Relay`](relay::Relay) and [`RelayedCaller`](relay::RelayedCaller): routes served and called as bytes, for programs that carry calls between machines |
 //! | [`domain`] | [`Domain`]: where routes are served and called; [`RouteBuilder`] and [`ServedRoute`] |
 //! | [`caller`] | [`Caller`] and [`Call`]: calling a route |
-//! | `served` | workers, from a request's bytes to its reply's |
-//! | `remote` | calls between processes: requests and replies in shared memory |
+//! | `server` | workers, from a request's bytes to its reply's |
+//! | `protocol` | words of requests and replies between processes |
 //! | `route_counters` | counters of one route: the file, its labels, latency buckets |
 //! | `spill` | overflow of a queue in memory to a queue on disk |
 //! | `cancelled` | [`Cancelled`]: a future that is ready when a handler's call is cancelled |
@@ -18,12 +18,13 @@
 //! | [`outcome`] | [`CallError`], [`Refusal`] and [`Rejection`]: ends of a call without a reply |
 //! | `notice_route` | the route on which a process receives notices of a type |
 //! | [`error`] | [`RpcError`] |
+//! | `registry` | discovery of the processes of a domain, and detection of their death |
+//! | [`overflow`] | a queue of byte records in four classes that spills to disk |
 //!
 //! Modules without a link are private.
 //!
-//! The crate `gapless-message`, here as [`message`], defines [`Message`] and [`route_name`]. `gapless-registry` finds
-//! processes and detects their death. `gapless-overflow`, here as [`overflow`], is the queue that spills to disk.
-//! Traces are in `gapless-trace`. For the evolution of a message see [the derive](derive@Message).
+//! The crate `gapless-message`, here as [`message`], defines [`Message`] and [`route_name`]. Traces are in
+//! `gapless-trace`. For the evolution of a message see [the derive](derive@Message).
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
@@ -43,17 +44,24 @@ mod nested;
 mod notice_route;
 pub mod options;
 pub mod outcome;
+pub mod overflow;
+#[cfg(not(loom))]
+mod protocol;
+#[cfg(not(loom))]
+mod registry;
 #[cfg(not(loom))]
 pub mod relay;
 #[cfg(not(loom))]
-mod remote;
-#[cfg(not(loom))]
 mod route_counters;
 #[cfg(not(loom))]
-mod served;
+mod server;
 #[cfg(not(loom))]
 mod spill;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
+#[cfg(not(loom))]
+pub use caller::table::CallStatistics;
 #[cfg(not(loom))]
 pub use caller::{Call, Caller, CallerOptions, Interceptor, Reach};
 #[cfg(not(loom))]
@@ -67,7 +75,6 @@ use gapless_agent::block_on;
 pub use gapless_message as message;
 pub use gapless_message::route_name;
 pub use gapless_message::{Encoding, Json, Message, MessageError};
-pub use gapless_overflow as overflow;
 /// Implements [`trait@Message`] for a struct or an enum.
 ///
 /// ```
@@ -140,20 +147,21 @@ pub use gapless_rpc_macros::Message;
 /// # Ok::<(), gapless_rpc::RpcError>(())
 /// ```
 pub use gapless_rpc_macros::route;
-pub use gapless_trace::{CallScope, NoTraceParent, TraceBridge, TraceContext, set_trace_bridge};
+pub use gapless_trace::{CallScope, TraceBridge, TraceContext, TraceParentError, set_trace_bridge};
 pub use options::{CallOptions, Priority, Retry, Waiting};
 pub use outcome::{CallError, Refusal, Rejection};
 #[cfg(not(loom))]
 #[doc(hidden)]
-pub use remote::ended::ended_again;
+pub use protocol::ended::ended_again;
 #[cfg(not(loom))]
-pub use remote::request_words::CopyQuery;
+pub use protocol::request_flags::InstanceQuery;
 #[cfg(not(loom))]
 #[doc(hidden)]
-pub use remote::status::refusal_again;
+pub use protocol::status::refusal_again;
 #[cfg(not(loom))]
-pub use remote::table::CallStatistics;
+#[doc(hidden)]
+pub use registry::packet_again;
 #[cfg(not(loom))]
-pub use served::counters::CopyStatistics;
+pub use server::counters::InstanceStatistics;
 #[cfg(not(loom))]
-pub use served::interceptor::{HandlerOutcome, ServerInterceptor};
+pub use server::interceptor::{HandlerOutcome, ServerInterceptor};

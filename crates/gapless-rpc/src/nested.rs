@@ -80,7 +80,7 @@ mod tests {
             CallError::NotBegun { route: route(), attempts, reason: reason() },
             CallError::Unknown { route: route(), attempts, reason: reason() },
             CallError::TimedOut { route: route(), after: Duration::ZERO, begun: true, not_taken_by: vec![] },
-            CallError::Mismatch { route: route(), caller: reason(), copy: reason(), difference: reason() },
+            CallError::Mismatch { route: route(), caller: reason(), instance: reason(), difference: reason() },
             CallError::BadMessage { route: route(), reason: reason() },
             CallError::Panicked { route: route(), reason: reason() },
             CallError::Unavailable { route: route(), reason: reason() },

@@ -4,7 +4,7 @@ use crate::context::Headers;
 use gapless_trace::TraceContext;
 use std::time::Duration;
 
-pub use gapless_overflow::Priority;
+pub use crate::overflow::Priority;
 
 /// Policy for a call whose instance has died or was cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

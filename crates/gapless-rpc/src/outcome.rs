@@ -30,7 +30,7 @@ pub enum CallError {
     /// The handler or an interceptor refused. With code 0 and a text, also this library, for an invalid forward.
     #[error("the call of {route} was {refusal}")]
     Refused { route: String, refusal: Refusal },
-    #[error("no reply from {route} within {} ms; {}", .after.as_millis(), how_far(*.begun, .not_taken_by))]
+    #[error("no reply from {route} within {} ms; {}", .after.as_millis(), progress_text(*.begun, .not_taken_by))]
     TimedOut {
         route: String,
         after: Duration,
@@ -41,13 +41,13 @@ pub enum CallError {
         not_taken_by: Vec<u32>,
     },
     /// The types of caller and instance differ.
-    #[error("the route {route} is called with {caller}, and served with {copy}: {difference}")]
+    #[error("the route {route} is called with {caller}, and served with {instance}: {difference}")]
     Mismatch {
         route: String,
         /// Request and reply types of the caller, with their versions.
         caller: String,
-        copy: String,
-        /// First difference: `in the request, Order.price is i64 at the caller and u32 at the copy`.
+        instance: String,
+        /// First difference: `in the request, Order.price is i64 at the caller and u32 at the instance`.
         difference: String,
     },
     /// The request or the reply cannot be encoded or decoded, or is too long; the reason begins with the message and
@@ -87,7 +87,7 @@ pub enum CallError {
     },
     /// Instances cannot be discovered: the domain's directory cannot be read or watched, or a process does not announce
     /// its routes.
-    #[error("the copies of the route {route} cannot be looked for: {reason}")]
+    #[error("the instances of the route {route} cannot be looked for: {reason}")]
     Unavailable {
         /// Name of the route.
         route: String,
@@ -178,7 +178,7 @@ impl CallError {
 fn no_route(route: &str, reason: &str) -> String {
     let mut text = match receiver(route) {
         Some((process_id, notice)) => format!("process {process_id} has gone, or receives no notices of {notice}"),
-        None => format!("no copy serves the route {route}"),
+        None => format!("no instance serves the route {route}"),
     };
     if !reason.is_empty() {
         text.push_str(": ");
@@ -194,14 +194,14 @@ fn no_room(route: &str) -> String {
     }
 }
 
-fn how_far(begun: bool, not_taken_by: &[u32]) -> String {
+fn progress_text(begun: bool, not_taken_by: &[u32]) -> String {
     match not_taken_by {
         _ if begun => "its handler had begun".to_owned(),
         [] => "its handler had not begun".to_owned(),
-        [process_id] => format!("the copy of process {process_id} did not take the call"),
+        [process_id] => format!("the instance of process {process_id} did not take the call"),
         processes => {
             let processes = processes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-            format!("the copies of processes {processes} did not take the call")
+            format!("the instances of processes {processes} did not take the call")
         }
     }
 }

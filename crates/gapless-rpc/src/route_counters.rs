@@ -15,7 +15,7 @@ const PROCESS_NAME_LENGTH_MAX: usize = 112;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    Copy,
+    Instance,
     Caller,
 }
 
@@ -23,7 +23,7 @@ impl Side {
     /// Prefixes of the route's name, in labels; a long name needs two.
     const fn route_labels(self) -> [&'static str; 2] {
         match self {
-            Self::Copy => ["route:", "route+:"],
+            Self::Instance => ["route:", "route+:"],
             Self::Caller => ["called:", "called+:"],
         }
     }
@@ -31,7 +31,7 @@ impl Side {
     /// Prefix of a latency bucket's lower bound, in a label.
     const fn time_label(self) -> &'static str {
         match self {
-            Self::Copy => "handler.from_ns.",
+            Self::Instance => "handler.from_ns.",
             Self::Caller => "call.from_ns.",
         }
     }
@@ -39,7 +39,7 @@ impl Side {
 
 /// Destination of counters.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct CounterDestination {
     /// Writer of the files; an idle one if no other process sees the counters.
     pub(crate) writer: Arc<CountersWriter>,
     /// Path of the file; `None` for memory only.
@@ -47,9 +47,9 @@ pub(crate) struct Shown {
     pub(crate) process_name: Arc<str>,
 }
 
-impl Shown {
-    pub(crate) fn nowhere() -> Self {
-        Self { writer: CountersWriter::of_nothing(), path: None, process_name: Arc::default() }
+impl CounterDestination {
+    pub(crate) fn in_memory() -> Self {
+        Self { writer: CountersWriter::without_files(), path: None, process_name: Arc::default() }
     }
 }
 
@@ -80,7 +80,7 @@ impl<'a> RouteCounters<'a> {
     }
 
     /// Writes the counters to their file, which is removed with the returned value.
-    pub(crate) fn show(&self, shown: &Shown) -> Result<Option<WrittenCounters>, RpcError> {
+    pub(crate) fn show(&self, shown: &CounterDestination) -> Result<Option<WrittenCounters>, RpcError> {
         let Some(path) = &shown.path else { return Ok(None) };
         let name = shown.process_name.chars().filter(|letter| !letter.is_control());
         let name = name.scan(0, |bytes, letter| {
@@ -101,10 +101,10 @@ fn failed(route: &str, error: gapless_agent::Error) -> RpcError {
 }
 
 /// Labels and values as read. Another process wrote them, so they are not trusted.
-pub(crate) type Read = [(String, u64)];
+pub(crate) type CounterValues = [(String, u64)];
 
 /// Name of the counted route, if the counters are of that side.
-pub(crate) fn route_of(side: Side, counters: &Read) -> Option<String> {
+pub(crate) fn route_of(side: Side, counters: &CounterValues) -> Option<String> {
     let part = |prefix: &str| counters.iter().find_map(|(label, _)| label.strip_prefix(prefix));
     let [first, more] = side.route_labels().map(part);
     let route = format!("{}{}", first?, more.unwrap_or_default());
@@ -112,19 +112,19 @@ pub(crate) fn route_of(side: Side, counters: &Read) -> Option<String> {
 }
 
 /// Name of the counting process, as it says.
-pub(crate) fn process_name_of(counters: &Read) -> Option<String> {
+pub(crate) fn process_name_of(counters: &CounterValues) -> Option<String> {
     counters.iter().find_map(|(label, _)| label.strip_prefix(PROCESS_LABEL)).map(str::to_owned)
 }
 
 /// Value of a label; 0 if missing. Over several files it is the wrapping sum, because gauges may be lowered in another
 /// file.
-pub(crate) fn value(counters: &Read, label: &str) -> u64 {
+pub(crate) fn value(counters: &CounterValues, label: &str) -> u64 {
     let of = counters.iter().filter(|(found, _)| found == label);
     of.fold(0, |sum, (_, value)| sum.wrapping_add(*value))
 }
 
 /// Latencies in ascending order, each with its count.
-pub(crate) fn times_of(side: Side, counters: &Read) -> Vec<(u64, u64)> {
+pub(crate) fn times_of(side: Side, counters: &CounterValues) -> Vec<(u64, u64)> {
     let time =
         |(label, count): &(String, u64)| Some((times::middle_ns(times::bucket_of(side.time_label(), label)?), *count));
     let mut times: Vec<_> = counters.iter().filter_map(time).collect();

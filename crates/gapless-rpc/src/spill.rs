@@ -3,7 +3,7 @@
 use crate::error::RpcError;
 use crate::local::ByteQueues;
 use crate::options::Priority;
-use crate::overflow::{ElasticQueue, ElasticQueueOptions, Notice, OverflowError, Popped};
+use crate::overflow::{ElasticQueue, ElasticQueueOptions, OverflowError, PoppedRecord, QueueNotice};
 use std::sync::{Arc, OnceLock};
 
 /// Byte queues of one route that spill to disk.
@@ -31,9 +31,9 @@ impl ByteQueues for Spill {
             return Err(reason.clone());
         }
         match self.queue.pop(class, into) {
-            Ok(Popped::Record(_)) => Ok(true),
+            Ok(PoppedRecord::Record(_)) => Ok(true),
             // Never empty: the route counts what it has pushed.
-            Ok(Popped::Later | Popped::Empty) => Ok(false),
+            Ok(PoppedRecord::Later | PoppedRecord::Empty) => Ok(false),
             Err(error) => {
                 let records = if let OverflowError::Lost { records, .. } = &error { *records } else { 1 };
                 self.lost[class as usize] = (records.saturating_sub(1), error.to_string());
@@ -45,19 +45,19 @@ impl ByteQueues for Spill {
 
 /// Action when spilled requests have been read back.
 #[derive(Clone, Default)]
-pub(crate) struct Refill(Arc<OnceLock<Action>>);
+pub(crate) struct Refill(Arc<OnceLock<RefillAction>>);
 
-type Action = Box<dyn Fn() + Send + Sync>;
+type RefillAction = Box<dyn Fn() + Send + Sync>;
 
 impl Refill {
     /// Creates a queue whose notices come here.
     pub(crate) fn queue(&self, mut options: ElasticQueueOptions) -> Result<ElasticQueue, RpcError> {
         let refill = self.clone();
         options.notice = Some(Arc::new(move |notice| match notice {
-            Notice::Readable(_) => refill.run(),
+            QueueNotice::Readable(_) => refill.run(),
             // No one waits for room: a refused caller knows. It comes in the middle of a pop, which holds the lock of
             // the overflow.
-            Notice::Room => {}
+            QueueNotice::Room => {}
         }));
         Ok(ElasticQueue::new(options)?)
     }

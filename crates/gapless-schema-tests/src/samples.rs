@@ -8,7 +8,7 @@ use gapless_schema::{ProtobufObject, SbeObject};
 
 include!("../../gapless-schema/golden/reference_car.rs");
 
-pub trait Check {
+pub trait SampleCheck {
     /// `golden` is the name of the golden file without its extension.
     fn check<T: SbeObject + ProtobufObject + PartialEq + Debug + Clone>(&mut self, golden: &str, object: T);
 }
@@ -23,7 +23,7 @@ pub fn golden(name: &str) -> Vec<u8> {
     text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("golden files are hexadecimal")).collect()
 }
 
-pub fn for_each_sample(check: &mut impl Check) {
+pub fn for_each_sample(check: &mut impl SampleCheck) {
     check.check("car", reference_car());
     check.check("car-empty", car::Car::default());
     check.check("truck", truck());

@@ -6,7 +6,7 @@ use gapless_schema_tests::samples::reference;
 use gapless_testkit::allocations::{self, during};
 
 #[global_allocator]
-static ALLOCATOR: allocations::Counting = allocations::Counting;
+static ALLOCATOR: allocations::CountingAllocator = allocations::CountingAllocator;
 
 #[test]
 fn sbe_is_accessed_in_place() {

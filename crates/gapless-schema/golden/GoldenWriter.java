@@ -1,5 +1,5 @@
 // Writes one message of each schema with the official encoders; make.sh runs it.
-// tests/promises/golden_bytes_are_read_and_written.rs holds the same values.
+// tests/promises/golden_bytes_match.rs holds the same values.
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

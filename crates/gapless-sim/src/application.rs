@@ -1,7 +1,7 @@
 //! [`Application`] and [`StateApplication`]: the service that runs on every simulated member, and the messages sent to
 //! it.
 
-use crate::options::Offer;
+use crate::options::ApplicationKind;
 use crate::random::Random;
 use gapless_client::Reply;
 use gapless_client::client::MessageType;
@@ -14,9 +14,9 @@ pub trait Application: Sync {
     /// equal bytes: sorted, without clocks and addresses.
     type Service: Service;
 
-    /// Kind of the messages: commands of clients that get replies, or events of a stream. [`Offer::State`] does not
-    /// compile here; use [`StateApplication`].
-    const OFFER: Offer = Offer::Service;
+    /// Kind of the messages: commands of clients that get replies, or events of a stream. [`ApplicationKind::State`]
+    /// does not compile here; use [`StateApplication`].
+    const APPLICATION_KIND: ApplicationKind = ApplicationKind::Service;
 
     /// Returns the state before the first message, the same for each member and each start.
     fn service(&self) -> Self::Service;

@@ -6,7 +6,7 @@ use gapless_wire::{Frame, Kind};
 use std::collections::BTreeMap;
 
 /// Description of a broken promise.
-pub(crate) type Broken = String;
+pub(crate) type Violation = String;
 
 /// The single order of frames over all members and times.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Checker {
     /// State hash of the services at each compared sequence, with the member that reported it first.
     states: BTreeMap<u64, (u64, u64)>,
     /// Sequence after which two states differ.
-    pub parted: Option<u64>,
+    pub diverged_after: Option<u64>,
     pub terms: u64,
     pub timers: u64,
     /// Offset of each leader's stream time from true time at the last look, ns, by term.
@@ -48,7 +48,7 @@ impl Checker {
 
     /// Records a frame that `member` released directly after its previous one. Returns whether it is the first to
     /// release it.
-    pub(crate) fn released(&mut self, member: u64, frame: &Frame<'_>) -> Result<bool, Broken> {
+    pub(crate) fn released(&mut self, member: u64, frame: &Frame<'_>) -> Result<bool, Violation> {
         if self.has_stopped {
             return Ok(false);
         }
@@ -96,7 +96,7 @@ impl Checker {
     }
 
     /// Checks a frame of a journal: a released frame must be unchanged there.
-    pub(crate) fn journaled(&self, member: u64, frame: &Frame<'_>) -> Result<(), Broken> {
+    pub(crate) fn journaled(&self, member: u64, frame: &Frame<'_>) -> Result<(), Violation> {
         if self.has_stopped {
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl Checker {
     }
 
     /// Records that `member` claims to lead `term`.
-    pub(crate) fn leads(&mut self, member: u64, term: u64) -> Result<(), Broken> {
+    pub(crate) fn leads(&mut self, member: u64, term: u64) -> Result<(), Violation> {
         if self.has_stopped {
             return Ok(());
         }
@@ -122,14 +122,14 @@ impl Checker {
     pub(crate) fn time(
         &mut self,
         member: u64,
-        time: StreamTime,
+        time: LeaderTime,
         true_ns: u64,
         drift_ppm_max: u64,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Violation> {
         if self.has_stopped {
             return Ok(());
         }
-        let StreamTime { term, now_ns, from_term } = time;
+        let LeaderTime { term, now_ns, from_term } = time;
         let ahead_ns = now_ns as i64 - true_ns as i64;
         let led_ns = self.times.get(&term).copied();
         // A member that dies in the same turn in which it became the leader was never looked at.
@@ -147,7 +147,7 @@ impl Checker {
     }
 
     /// Records the hash of a member's service state after `sequence`.
-    pub(crate) fn state(&mut self, member: u64, sequence: u64, hash: u64) -> Result<(), Broken> {
+    pub(crate) fn state(&mut self, member: u64, sequence: u64, hash: u64) -> Result<(), Violation> {
         if self.has_stopped {
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl Checker {
         if known == hash {
             return Ok(());
         }
-        self.parted = Some(sequence);
+        self.diverged_after = Some(sequence);
         Err(if member == first {
             format!(
                 "the service of member {member} has another state than before a restart, behind sequence {sequence}"
@@ -169,7 +169,7 @@ impl Checker {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StreamTime {
+pub(crate) struct LeaderTime {
     pub term: u64,
     pub now_ns: u64,
     /// Term of the leader whose time this one continued, or 0.

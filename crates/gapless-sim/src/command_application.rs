@@ -3,8 +3,8 @@
 //! some seeds an account gets an event that no version can read: it is set apart once evicted, and more accounts are
 //! set apart than fit in memory.
 
-use crate::checker::Broken;
-use crate::options::Offer;
+use crate::checker::Violation;
+use crate::options::ApplicationKind;
 use crate::random::Random;
 use crate::reference::Reference;
 use crate::system_under_test::{Deployment, SystemUnderTest};
@@ -14,15 +14,15 @@ use gapless_client::client::MessageType;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cqrs::simulated;
 use gapless_cqrs::{
-    Aggregate, CommandHandler, CommandHostOptions, CommandModel, Creation, Decision as Deciding, Headers, Message,
-    Stop, Work,
+    Aggregate, CommandHandler, CommandHostOptions, CommandModel, Creation, Decision as Deciding, HandlerContext,
+    HandlerError, Headers, Message,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 const ACCOUNTS: u64 = 10;
 /// One command in this many repeats its predecessor under the same identifier.
-const REPEATED_EACH: u64 = 6;
+const REPEATED_EVERY: u64 = 6;
 /// Header with the account that a command addresses.
 const ACCOUNT: &str = "account";
 /// Header with the target account of a transfer.
@@ -139,8 +139,8 @@ impl CommandHandler for TransferHandler {
     fn handle(
         &self,
         Transfer { from, to, amount }: Transfer,
-        work: &mut Work<'_>,
-    ) -> Result<Transferred, Stop<NotTransferred>> {
+        work: &mut HandlerContext<'_>,
+    ) -> Result<Transferred, HandlerError<NotTransferred>> {
         // A missing target account is opened first.
         work.execute::<Account>(&from, Ask::Withdraw(amount)).map_err(|undone| undone.refuse(|_| NotTransferred))?;
         if work.state::<Account>(&to)?.is_none() {
@@ -169,15 +169,17 @@ impl CommandApplication {
 }
 
 impl SystemUnderTest for CommandApplication {
-    const OFFER: Offer = Offer::Commands;
+    const APPLICATION_KIND: ApplicationKind = ApplicationKind::Commands;
 
-    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken> {
+    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Violation> {
         let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
-        simulated::member_service(model, options(), config).map(Deployment::Own).map_err(|error| error.to_string())
+        simulated::member_service(model, options(), config)
+            .map(Deployment::OwnService)
+            .map_err(|error| error.to_string())
     }
 
     fn reference(&self) -> Reference {
-        let mut audit = Audit::default();
+        let mut audit = BankAudit::default();
         Reference::new(simulated::fold(options())).with_audit(Box::new(move |frame| audit.follow(frame)))
     }
 
@@ -193,8 +195,8 @@ impl SystemUnderTest for CommandApplication {
     fn describe_sent(&self, publisher: u64, index: u64) -> Option<String> {
         let (sent, _) = self.sent(publisher, first_of(index));
         Some(match sent {
-            Sent::Transfer(transfer) => format!("{transfer:?}"),
-            Sent::Ask(account, ask) => format!("Ask::{ask:?} of account {account}"),
+            SentCommand::Transfer(transfer) => format!("{transfer:?}"),
+            SentCommand::Ask(account, ask) => format!("Ask::{ask:?} of account {account}"),
         })
     }
 
@@ -206,34 +208,34 @@ impl SystemUnderTest for CommandApplication {
     }
 }
 
-enum Sent {
+enum SentCommand {
     Transfer(Transfer),
     Ask(u64, Ask),
 }
 
 /// Returns the index of the message that message `index` repeats, or `index` itself.
 const fn first_of(index: u64) -> u64 {
-    if index % REPEATED_EACH == REPEATED_EACH - 1 { index - 1 } else { index }
+    if index % REPEATED_EVERY == REPEATED_EVERY - 1 { index - 1 } else { index }
 }
 
 impl CommandApplication {
     /// Returns the command and its account. They depend on the arguments alone, so that a repeat can be generated
     /// again.
-    fn sent(&self, publisher: u64, index: u64) -> (Sent, u64) {
+    fn sent(&self, publisher: u64, index: u64) -> (SentCommand, u64) {
         let mut random = Random::of(publisher, &[17, index]);
         let (account, amount) = (random.below(ACCOUNTS), 1 + random.below(50));
         if Random::of(self.seed, &[24, publisher, index]).percent(self.blurs_of_100) {
-            return (Sent::Ask(account, Ask::Blur), account);
+            return (SentCommand::Ask(account, Ask::Blur), account);
         }
         if random.percent(35) {
-            return (Sent::Transfer(Transfer { from: account, to: random.below(ACCOUNTS), amount }), account);
+            return (SentCommand::Transfer(Transfer { from: account, to: random.below(ACCOUNTS), amount }), account);
         }
         let ask = match random.below(10) {
             0..=2 => Ask::Open,
             3..=6 => Ask::Deposit(amount),
             _ => Ask::Withdraw(amount),
         };
-        (Sent::Ask(account, ask), account)
+        (SentCommand::Ask(account, ask), account)
     }
 
     fn encoded(&self, publisher: u64, index: u64) -> (MessageType, Vec<u8>) {
@@ -242,12 +244,12 @@ impl CommandApplication {
         let identifier = u128::from(publisher) << 64 | u128::from(index);
         let is_identified = index.is_multiple_of(2);
         let bytes = match sent {
-            Sent::Transfer(transfer) => {
+            SentCommand::Transfer(transfer) => {
                 let headers = headers.with(TARGET, transfer.to.to_le_bytes());
                 let draft = TransferHandler::command(&transfer).with(&headers);
                 simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
             }
-            Sent::Ask(account, ask) => {
+            SentCommand::Ask(account, ask) => {
                 let draft = Account::command(&account, &ask).with(&headers);
                 simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
             }
@@ -258,7 +260,7 @@ impl CommandApplication {
 
 /// Folds the released frames and compares the answers with the accounts.
 #[derive(Default)]
-struct Audit {
+struct BankAudit {
     history: History,
     checked: usize,
     accounts: Accounts,
@@ -274,16 +276,16 @@ struct Accounts {
 /// Default number of identifiers that the bus remembers.
 const IDENTIFIERS_MAX: usize = 1_000_000;
 /// Transactions between two checks of the whole history.
-const CHECKED_EACH: usize = 16;
+const CHECKED_EVERY: usize = 16;
 
-impl Audit {
-    fn follow(&mut self, frame: &gapless_wire::Frame<'_>) -> Result<(), Broken> {
+impl BankAudit {
+    fn follow(&mut self, frame: &gapless_wire::Frame<'_>) -> Result<(), Violation> {
         self.history.take(frame)?;
         let Self { history, checked, accounts } = self;
         for transaction in &history.transactions()[*checked..] {
             accounts.check(transaction).map_err(|what| format!("transaction {}: {what}", transaction.sequence))?;
             *checked += 1;
-            if checked.is_multiple_of(CHECKED_EACH) {
+            if checked.is_multiple_of(CHECKED_EVERY) {
                 history.check(IDENTIFIERS_MAX)?;
             }
         }
@@ -363,8 +365,8 @@ mod tests {
         let alone = Options { second_pass: SecondPass::Off, ..options.clone() };
         // A seed in which no event that depends on the clock is released shows nothing.
         let failure = (1..=20).find_map(|seed| {
-            simulate_own(Some(Offer::Commands), &alone, seed).expect("one process does not find the fault");
-            simulate_own(Some(Offer::Commands), &options, seed).err()
+            simulate_own(Some(ApplicationKind::Commands), &alone, seed).expect("one process does not find the fault");
+            simulate_own(Some(ApplicationKind::Commands), &options, seed).err()
         });
         let failure = failure.expect("a second process finds the fault");
         let text = failure.to_string();

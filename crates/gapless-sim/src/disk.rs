@@ -16,7 +16,7 @@ const SECTOR_BYTES: u64 = 512;
 
 /// Damage to a journal.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Loss {
+pub(crate) struct PowerLoss {
     /// Last frame up to which the journal is complete.
     pub kept_sequence: u64,
     /// Bytes of frames without a completed sync.
@@ -54,8 +54,8 @@ fn check_word(values: &[u8]) -> u64 {
 
 /// Cuts the power: synced bytes stay, and each later byte is kept, lost, torn or changed. The machine starts again with
 /// another boot identifier.
-pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Loss> {
-    let mut loss = Loss::default();
+pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<PowerLoss> {
+    let mut loss = PowerLoss::default();
     let paths = segments(journal)?;
     let mut files = Vec::new();
     for path in &paths {
@@ -87,7 +87,7 @@ pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Loss
         let end = position as u64;
         loss.unsynced_bytes += end - kept;
         tear(file, kept, end, random)?;
-        other_boot(file)?;
+        mark_other_boot(file)?;
     }
     // The bytes that the newest mark covers are on the device, but the mark itself reaches it with the next sync. The
     // mark before it covers less.
@@ -128,7 +128,7 @@ fn flip(file: &File, at: u64, random: &mut Random) -> io::Result<()> {
 }
 
 /// Makes the journal look as if it was written before the machine's last boot.
-fn other_boot(file: &File) -> io::Result<()> {
+fn mark_other_boot(file: &File) -> io::Result<()> {
     let Some(([low, high, generation], position)) = slots(file, BOOT_MARK_OFFSET)?.first().copied() else {
         return Ok(());
     };
@@ -143,14 +143,14 @@ fn other_boot(file: &File) -> io::Result<()> {
 
 /// Position of one bit in a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Bit {
+pub(crate) struct JournalBit {
     path: PathBuf,
     position: u64,
     mask: u8,
 }
 
 /// Picks a random bit of a frame or record in the newest segment; `None` if it holds none.
-pub(crate) fn any_bit(journal: &Path, random: &mut Random) -> io::Result<Option<Bit>> {
+pub(crate) fn random_bit(journal: &Path, random: &mut Random) -> io::Result<Option<JournalBit>> {
     let Some(path) = segments(journal)?.into_iter().next_back() else { return Ok(None) };
     let bytes = std::fs::read(&path)?;
     let start = frames_offset(bytes.len() as u64) as usize;
@@ -164,10 +164,10 @@ pub(crate) fn any_bit(journal: &Path, random: &mut Random) -> io::Result<Option<
         return Ok(None);
     }
     let (begin, length) = random.pick(&frames);
-    Ok(Some(Bit { path, position: begin + random.below(length), mask: 1 << random.below(8) }))
+    Ok(Some(JournalBit { path, position: begin + random.below(length), mask: 1 << random.below(8) }))
 }
 
-impl Bit {
+impl JournalBit {
     /// Flips the bit; a second call restores it.
     pub(crate) fn flip(&self) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(&self.path)?;

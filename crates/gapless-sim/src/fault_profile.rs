@@ -1,7 +1,7 @@
 //! [`FaultProfile`]: how likely each fault is in a run. The seed draws each kind independently, so that some runs see
 //! much of one kind and nothing of another.
 
-use crate::options::{Options, Shape};
+use crate::options::{ClusterShape, Options};
 use crate::random::Random;
 use gapless_transport::Tier;
 
@@ -10,7 +10,7 @@ use gapless_transport::Tier;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FaultProfile {
     pub tier: Tier,
-    pub shape: Shape,
+    pub shape: ClusterShape,
     pub publishers: u64,
     /// A member's process dies between two turns.
     pub crash: u64,
@@ -36,7 +36,7 @@ pub(crate) struct FaultProfile {
     /// A connection breaks.
     pub broken: u64,
     /// A route becomes slow, or normal again.
-    pub slow_way: u64,
+    pub slow_route: u64,
     /// A wall clock jumps.
     pub jump: u64,
     /// Largest drift of a clock in either direction, parts per million.
@@ -60,9 +60,9 @@ impl FaultProfile {
         let shape = options.shape;
         let mut random = Random::of(seed, &[2]);
         let drawn = match random.below(5) {
-            0 => Shape { full: 5, witnesses: 0 },
-            1 | 2 => Shape { full: 2, witnesses: 1 },
-            _ => Shape { full: 3, witnesses: 0 },
+            0 => ClusterShape { full: 5, witnesses: 0 },
+            1 | 2 => ClusterShape { full: 2, witnesses: 1 },
+            _ => ClusterShape { full: 3, witnesses: 0 },
         };
         let shape = shape.unwrap_or(drawn);
         let is_synced = random.happens_per_100_000(35_000);
@@ -86,7 +86,7 @@ impl FaultProfile {
             pause: some(40),
             cut: some(100),
             broken: some(100),
-            slow_way: some(100),
+            slow_route: some(100),
             jump: some(30),
             drift_ppm_max: some(5_000),
             transfer: some(80),
@@ -132,7 +132,7 @@ impl FaultProfile {
             pause: 0,
             cut: 0,
             broken: 0,
-            slow_way: 0,
+            slow_route: 0,
             jump: 0,
             transfer: 0,
             change: 0,

@@ -1,7 +1,7 @@
 //! [`FaultyDisk`]: a machine's disk while it is full or fails. A refused request was not done. A refused member has to
 //! stop and report the error, and must never retry a failed sync.
 
-use gapless_journal::{Disk, DiskWork};
+use gapless_journal::{Disk, DiskOperation};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -60,12 +60,12 @@ impl FaultyDisk {
 
     /// Returns whether the error text `said` names an error that this disk returned since the last start. A member may
     /// survive one disk error and receive more.
-    pub(crate) fn has_told(&self, said: &str) -> bool {
+    pub(crate) fn has_reported(&self, said: &str) -> bool {
         self.lock().refused.iter().any(|refusal| said.contains(refusal))
     }
 
     /// Returns whether the error was a full disk.
-    pub(crate) fn is_of_fullness(said: &str) -> bool {
+    pub(crate) fn is_full_disk_error(said: &str) -> bool {
         said.contains(FULL)
     }
 
@@ -83,12 +83,12 @@ const fn is_due(left: &mut u64) -> bool {
 }
 
 impl Disk for FaultyDisk {
-    fn ask(&self, work: DiskWork) -> io::Result<()> {
+    fn check(&self, operation: DiskOperation) -> io::Result<()> {
         let mut state = self.lock();
-        let errno = match work {
-            DiskWork::Allocate if state.is_full => rustix::io::Errno::NOSPC,
-            DiskWork::Write if is_due(&mut state.writes_left) => rustix::io::Errno::IO,
-            DiskWork::Sync => {
+        let errno = match operation {
+            DiskOperation::Allocate if state.is_full => rustix::io::Errno::NOSPC,
+            DiskOperation::Write if is_due(&mut state.writes_left) => rustix::io::Errno::IO,
+            DiskOperation::Sync => {
                 state.was_retried |= state.has_failed_sync;
                 if !is_due(&mut state.syncs_left) {
                     return Ok(());
@@ -96,7 +96,7 @@ impl Disk for FaultyDisk {
                 state.has_failed_sync = true;
                 rustix::io::Errno::IO
             }
-            DiskWork::Allocate | DiskWork::Write => return Ok(()),
+            DiskOperation::Allocate | DiskOperation::Write => return Ok(()),
         };
         let said = if errno == rustix::io::Errno::NOSPC { FULL } else { FAILED };
         if !state.refused.contains(&said) {

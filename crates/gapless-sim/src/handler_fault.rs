@@ -7,19 +7,19 @@ use std::error::Error;
 
 /// Frame at which a run failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FailurePlace {
     /// The handler broke a rule of the service at this sequence.
     Fault(u64),
     /// Two instances disagree on the state after this sequence, or on its outputs.
-    Parted(u64),
+    Divergence(u64),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HandlerFault {
     /// The frame that the handler was called for.
-    pub place: Place,
+    pub place: FailurePlace,
     /// Description, with the remedy.
-    pub said: String,
+    pub text: String,
 }
 
 impl HandlerFault {
@@ -36,22 +36,22 @@ impl HandlerFault {
     }
 
     pub(crate) fn of_engine(error: &EngineError) -> Option<Self> {
-        let (place, said) = match error {
+        let (place, text) = match error {
             EngineError::HandlerPanicked { message, sequence, reason, .. } => {
-                (Place::Fault(*sequence), format!("the handler of {message} panicked: {reason}"))
+                (FailurePlace::Fault(*sequence), format!("the handler of {message} panicked: {reason}"))
             }
             EngineError::RefusalWithEffect { message, sequence, reason, .. } => (
-                Place::Fault(*sequence),
+                FailurePlace::Fault(*sequence),
                 format!(
                     "the handler of {message} has changed the state and then refused: {reason}. A refusal takes nothing back, and its client \
                      hears that nothing happened: check first, then change"
                 ),
             ),
             EngineError::Unhandled { message, sequence, reason, .. } => {
-                (Place::Fault(*sequence), format!("no handler takes {message}: {reason}"))
+                (FailurePlace::Fault(*sequence), format!("no handler takes {message}: {reason}"))
             }
             EngineError::OtherOutputs { first, last, at, .. } => (
-                Place::Parted(*at.start()),
+                FailurePlace::Divergence(*at.start()),
                 format!(
                     "it replays its journal, and the handlers put out something else for the frames {first} to {last} than when it handled \
                      them first"
@@ -59,7 +59,7 @@ impl HandlerFault {
             ),
             _ => return None,
         };
-        Some(Self { place, said })
+        Some(Self { place, text })
     }
 }
 
@@ -78,7 +78,10 @@ mod tests {
     #[test]
     fn fault_is_extracted_from_errors() {
         let fault = HandlerFault::of_engine(&panicked()).unwrap();
-        assert_eq!((fault.place, &*fault.said), (Place::Fault(7), "the handler of schema 9 template 1 panicked: no"));
+        assert_eq!(
+            (fault.place, &*fault.text),
+            (FailurePlace::Fault(7), "the handler of schema 9 template 1 panicked: no")
+        );
         let in_turn = StreamError::from(AgentFailure::new("service", panicked().into()));
         assert_eq!(HandlerFault::of(&ClusterError::from(in_turn)), Some(fault.clone()));
         assert_eq!(HandlerFault::of(&ClusterError::Service(panicked().into())), Some(fault));

@@ -2,7 +2,7 @@
 //! event stream.
 
 use crate::application::Application;
-use crate::options::Offer;
+use crate::options::ApplicationKind;
 use crate::random::Random;
 use gapless_client::Reply;
 use gapless_client::client::MessageType;
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 pub(crate) const SCHEMA: u32 = 1 << 16 | 1;
 pub(crate) const TYPE: MessageType = MessageType { schema: SCHEMA, encoding: Encoding::Opaque };
 /// The last of this many commands of a client is refused.
-pub(crate) const REFUSED_EACH: u64 = 13;
+pub(crate) const REFUSED_EVERY: u64 = 13;
 /// The last of this many commands sets the client's timer, and the next command cancels it.
-pub(crate) const TIMER_EACH: u64 = 4;
+pub(crate) const TIMER_EVERY: u64 = 4;
 
 /// An application that sums up all messages and replies with the sums.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,7 +37,7 @@ impl Accounts {
     fn take(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
         let index = payload.get(8..16).and_then(|bytes| bytes.first_chunk()).ok_or("a message is numbered")?;
         let index = u64::from_le_bytes(*index);
-        if index % REFUSED_EACH == REFUSED_EACH - 1 {
+        if index % REFUSED_EVERY == REFUSED_EVERY - 1 {
             return Err(Reject::from(format!("message {index} is one of those that are refused")));
         }
         let session = context.session();
@@ -48,7 +48,7 @@ impl Accounts {
         for byte in payload.iter().take(16) {
             self.order = self.order.wrapping_mul(0x0100_0000_01b3) ^ u64::from(*byte) ^ context.sequence();
         }
-        match commands % TIMER_EACH {
+        match commands % TIMER_EVERY {
             0 => context.set_timer(session, context.time_ns() + commands % 7 * 9_000_000),
             1 => context.cancel_timer(session),
             _ => {}
@@ -119,12 +119,12 @@ impl Application for Ledger {
 
 /// Checks that the reply to message `index` of a client counts its commands up to that one, without the refused ones.
 pub(crate) fn check_count(index: u64, reply: &Reply<'_>) -> Result<(), String> {
-    let is_refused = index % REFUSED_EACH == REFUSED_EACH - 1;
+    let is_refused = index % REFUSED_EVERY == REFUSED_EVERY - 1;
     match (&reply.refusal, reply.payload.first_chunk()) {
         (Some(_), _) if is_refused => Ok(()),
         (Some(refusal), _) => Err(format!("it is refused: {}", refusal.text)),
         (None, Some(commands)) => {
-            let (found, due) = (u64::from_le_bytes(*commands), index + 1 - index / REFUSED_EACH);
+            let (found, due) = (u64::from_le_bytes(*commands), index + 1 - index / REFUSED_EVERY);
             if found == due && !is_refused { Ok(()) } else { Err(format!("it is counted as {found}, {due} is due")) }
         }
         (None, None) => Err("it is empty".to_owned()),
@@ -180,7 +180,7 @@ impl Service for Sums {
 impl Application for Bulletin {
     type Service = Sums;
 
-    const OFFER: Offer = Offer::EventStream;
+    const APPLICATION_KIND: ApplicationKind = ApplicationKind::EventStream;
 
     fn service(&self) -> Sums {
         Sums::default()

@@ -10,7 +10,7 @@
 //! | [`store_application`] | [`StoreApplication`], the simulator's own application with replicated state |
 //! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own applications |
 //! | `fault_injector` | the faults of machines and network |
-//! | `world` | one run: machines, network, workloads and faults, step by step |
+//! | `simulation` | one run: machines, network, workloads and faults, step by step |
 //! | `second_pass` | the check of a run in a second process, and where the two differ |
 //! | `second_process` | how a second process reaches the same call of the simulator |
 //! | `machine` | a member with its disk and its clock |
@@ -23,8 +23,8 @@
 //! | `workload` | `Workload`s: publishing nodes of an event stream or clients of a service |
 //! | `system_under_test` | the applications of the members and the messages to them, for each kind of application |
 //! | [`application`] | [`Application`] and [`StateApplication`]: the service and the messages |
-//! | [`report`] | [`Tally`] and [`Failure`]: the result of a run |
-//! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: size and kind of a run |
+//! | [`report`] | [`Tally`] and [`SimulationFailure`]: the result of a run |
+//! | [`options`] | [`Options`], [`ClusterShape`] and [`ApplicationKind`]: size and kind of a run |
 //! | [`random`] | dice |
 //! | `observed_service` | a service whose state hashes the simulator sees before its member does |
 //! | `reference` | the expected replies of the service |
@@ -41,7 +41,7 @@
 //! let first = simulate(&Ledger::default(), &options, 1)?;
 //! assert_eq!(first.acknowledged, 5 * 2);
 //! assert_eq!(simulate(&Ledger::default(), &options, 1)?, first);
-//! # Ok::<(), Box<gapless_sim::Failure>>(())
+//! # Ok::<(), Box<gapless_sim::SimulationFailure>>(())
 //! ```
 
 #![deny(unsafe_code)]
@@ -73,38 +73,42 @@ pub mod report;
 mod second_pass;
 mod second_process;
 mod service_client;
+mod simulation;
 pub mod store_application;
 mod system_under_test;
 mod trace;
 mod wall_clock;
 mod workload;
-mod world;
 
 use crate::options::MS;
 pub use application::{Application, StateApplication};
 pub use ledger::{Bulletin, Ledger};
-pub use options::{Offer, Options, SecondPass, Shape};
+pub use options::{ApplicationKind, ClusterShape, Options, SecondPass};
 pub use random::Random;
-pub use report::{Failure, Tally};
+pub use report::{SimulationFailure, Tally};
 pub use store_application::StoreApplication;
 
 use command_application::CommandApplication;
-use handler_fault::Place;
-use record::Record;
-use second_process::{Call, Role};
+use handler_fault::FailurePlace;
+use record::RunRecord;
+use second_process::{ProcessRole, SimulationCall};
+use simulation::Simulation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use system_under_test::{StateSystem, SystemUnderTest};
-use world::World;
 
 /// Runs `application` on a cluster, with the faults of `seed`.
 ///
 /// # Errors
 /// A broken promise, including a panic, or no place for the members' files.
-pub fn simulate<A: Application>(application: &A, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
+pub fn simulate<A: Application>(
+    application: &A,
+    options: &Options,
+    seed: u64,
+) -> Result<Tally, Box<SimulationFailure>> {
     const {
         assert!(
-            matches!(A::OFFER, Offer::EventStream | Offer::Service),
+            matches!(A::APPLICATION_KIND, ApplicationKind::EventStream | ApplicationKind::Service),
             "a replicated state is for a StateApplication and simulate_state"
         );
     }
@@ -119,24 +123,28 @@ pub fn simulate_state<A: StateApplication>(
     application: &A,
     options: &Options,
     seed: u64,
-) -> Result<Tally, Box<Failure>> {
+) -> Result<Tally, Box<SimulationFailure>> {
     simulate_system(&StateSystem(application), options, seed)
 }
 
-fn simulate_system(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
+fn simulate_system(
+    system: &impl SystemUnderTest,
+    options: &Options,
+    seed: u64,
+) -> Result<Tally, Box<SimulationFailure>> {
     if options.second_pass == SecondPass::Off {
         return second_process::once(seed, || run_once(system, options, seed).outcome);
     }
     let failed = |reason: String, tally: Tally| {
-        Box::new(Failure { seed, at_ms: tally.virtual_ns / MS, reason, state: String::new(), tally })
+        Box::new(SimulationFailure { seed, at_ms: tally.virtual_ns / MS, reason, state: String::new(), tally })
     };
-    let call = Call::begin(options, seed).map_err(|reason| failed(reason, Tally::default()))?;
+    let call = SimulationCall::begin(options, seed).map_err(|reason| failed(reason, Tally::default()))?;
     match call.role() {
-        Role::First => {}
-        Role::Known(outcome) => return *outcome,
-        Role::Second(assignment) => second_pass::answer(system, options, seed, assignment),
+        ProcessRole::First => {}
+        ProcessRole::Known(outcome) => return *outcome,
+        ProcessRole::Second(assignment) => second_pass::answer(system, options, seed, assignment),
     }
-    let Run { mut outcome, record, snapshot } = run_once(system, options, seed);
+    let SimulationRun { mut outcome, record, snapshot } = run_once(system, options, seed);
     if let (Ok(tally), Some(record)) = (&outcome, record) {
         let tally = *tally;
         let snapshots = std::iter::once(None).chain(snapshot.map(Some)).collect();
@@ -150,50 +158,56 @@ fn simulate_system(system: &impl SystemUnderTest, options: &Options, seed: u64) 
 }
 
 /// Result of a run, with the material for the second pass.
-struct Run {
-    outcome: Result<Tally, Box<Failure>>,
+struct SimulationRun {
+    outcome: Result<Tally, Box<SimulationFailure>>,
     /// `None` where several histories may exist.
-    record: Option<Record>,
+    record: Option<RunRecord>,
     snapshot: Option<Vec<u8>>,
 }
 
-fn run_once(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Run {
-    let without = |outcome| Run { outcome, record: None, snapshot: None };
+fn run_once(system: &impl SystemUnderTest, options: &Options, seed: u64) -> SimulationRun {
+    let without = |outcome| SimulationRun { outcome, record: None, snapshot: None };
     let no_place = |reason: String| {
-        without(Err(Box::new(Failure { seed, at_ms: 0, reason, state: String::new(), tally: Tally::default() })))
+        without(Err(Box::new(SimulationFailure {
+            seed,
+            at_ms: 0,
+            reason,
+            state: String::new(),
+            tally: Tally::default(),
+        })))
     };
     let directory = match directory() {
         Ok(directory) => directory,
         Err(error) => return no_place(format!("no directory for the members: {error}")),
     };
-    let mut world = match World::new(system, options, seed, directory.path()) {
-        Ok(world) => world,
+    let mut simulation = match Simulation::new(system, options, seed, directory.path()) {
+        Ok(simulation) => simulation,
         Err(reason) => return no_place(reason),
     };
     // A panic is a broken promise, too, and is reported with its seed.
-    let outcome = catch_unwind(AssertUnwindSafe(|| world.run()))
+    let outcome = catch_unwind(AssertUnwindSafe(|| simulation.run()))
         .unwrap_or_else(|panic| Err(format!("it panics: {}", panic_text(&*panic))));
-    let tally = world.tally();
-    let (state, place) = (world.describe(), world.place());
-    let record = world.take_record();
+    let tally = simulation.tally();
+    let (state, place) = (simulation.describe(), simulation.place());
+    let record = simulation.take_record();
     match outcome {
         Ok(()) => {
             let has_steps = record.as_ref().is_some_and(|record| !record.steps.is_empty());
-            let snapshot = if has_steps { world.any_snapshot() } else { None };
-            Run { outcome: Ok(tally), record, snapshot }
+            let snapshot = if has_steps { simulation.any_snapshot() } else { None };
+            SimulationRun { outcome: Ok(tally), record, snapshot }
         }
         Err(reason) => {
             let reason = match place.zip(record.as_ref()) {
-                Some((Place::Fault(sequence), record)) => {
+                Some((FailurePlace::Fault(sequence), record)) => {
                     second_pass::with_message(system, seed, record, sequence, &reason)
                 }
-                Some((Place::Parted(sequence), record)) => {
+                Some((FailurePlace::Divergence(sequence), record)) => {
                     second_pass::with_difference(system, seed, record, sequence, &reason)
                 }
                 None => reason,
             };
             let at_ms = tally.virtual_ns / MS;
-            Run { record, ..without(Err(Box::new(Failure { seed, at_ms, reason, state, tally }))) }
+            SimulationRun { record, ..without(Err(Box::new(SimulationFailure { seed, at_ms, reason, state, tally }))) }
         }
     }
 }
@@ -209,22 +223,26 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
 ///
 /// # Errors
 /// See [`simulate`].
-pub fn simulate_own(offer: Option<Offer>, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
+pub fn simulate_own(
+    offer: Option<ApplicationKind>,
+    options: &Options,
+    seed: u64,
+) -> Result<Tally, Box<SimulationFailure>> {
     let mut random = Random::of(seed, &[11]);
     let (drawn, is_bulky) = (random.happens_per_100_000(60_000), random.happens_per_100_000(15_000));
     // Drawn from separate dice, so that the other seeds keep their runs.
     let is_replicated = Random::of(seed, &[13]).happens_per_100_000(40_000);
     let drawn = match (drawn, is_replicated) {
-        (false, _) => Offer::EventStream,
-        (true, false) => Offer::Service,
-        (true, true) => Offer::State,
+        (false, _) => ApplicationKind::EventStream,
+        (true, false) => ApplicationKind::Service,
+        (true, true) => ApplicationKind::State,
     };
     let options = &Options { puts_copies_back: true, ..options.clone() };
     match offer.unwrap_or(drawn) {
-        Offer::Service => simulate(&Ledger { is_bulky }, options, seed),
-        Offer::Commands => simulate_system(&CommandApplication::of(seed), options, seed),
-        Offer::State => simulate_state(&StoreApplication { is_bulky }, options, seed),
-        Offer::EventStream => simulate(&Bulletin { is_bulky }, options, seed),
+        ApplicationKind::Service => simulate(&Ledger { is_bulky }, options, seed),
+        ApplicationKind::Commands => simulate_system(&CommandApplication::of(seed), options, seed),
+        ApplicationKind::State => simulate_state(&StoreApplication { is_bulky }, options, seed),
+        ApplicationKind::EventStream => simulate(&Bulletin { is_bulky }, options, seed),
     }
 }
 

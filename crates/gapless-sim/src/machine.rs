@@ -1,15 +1,15 @@
-//! [`Machine`]: the machine of one member, with its disk, its clock, and the member while it runs.
+//! [`SimulatedMachine`]: the machine of one member, with its disk, its clock, and the member while it runs.
 
-use crate::checker::{Broken, Checker, StreamTime};
-use crate::disk::Bit;
+use crate::checker::{Checker, LeaderTime, Violation};
+use crate::disk::JournalBit;
 use crate::fault_profile::FaultProfile;
 use crate::faulty_disk::FaultyDisk;
-use crate::handler_fault::{HandlerFault, Place};
-use crate::network::{Killed, Network, Port, address_of};
-use crate::observed_service::{ObservedHashes, ObservedService, take};
-use crate::options::Offer;
+use crate::handler_fault::{FailurePlace, HandlerFault};
+use crate::network::{KillSignal, MemberPort, Network, address_of};
+use crate::observed_service::{ObservedHashes, ObservedService, take_hashes};
+use crate::options::ApplicationKind;
 use crate::random::Random;
-use crate::record::Record;
+use crate::record::RunRecord;
 use crate::reference::Reference;
 use crate::system_under_test::{Deployment, SystemUnderTest};
 use crate::trace::hash_of;
@@ -18,12 +18,12 @@ use gapless_agent::{Clock, Now, VirtualTime};
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
-use gapless_cluster::consensus::Role;
+use gapless_cluster::consensus::MemberRole;
 use gapless_cluster::member::{MemberEnvironment, MemberStatus};
 use gapless_cluster::{ClusterError, ClusterMember};
 use gapless_engine::Fold;
 use gapless_engine::fold::NoSink;
-use gapless_journal::{Disk, Environment, JournalReader};
+use gapless_journal::{Disk, JournalEnvironment, JournalReader};
 use gapless_transport::Tier;
 use gapless_transport::sockets::Network as Connections;
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 pub(crate) enum TurnOutcome {
     /// The member is running.
-    Lives,
+    Running,
     /// The member was killed in the middle of the turn.
     Killed,
     /// The member stopped because the others refuse its new disk.
@@ -48,19 +48,19 @@ pub(crate) enum TurnOutcome {
     /// The member stopped after it fetched a state, which it installs at its next start.
     Fetched,
     /// The member stopped with this error because its history or a peer's was replaced.
-    FoundOut(String),
+    ReportedRollback(String),
     /// The member stopped with this error because its disk refused a request.
     Stopped(String),
 }
 
-pub(crate) struct Machine {
+pub(crate) struct SimulatedMachine {
     pub number: u64,
     directory: PathBuf,
     config: ClusterConfig,
     member_environment: MemberEnvironment,
     is_witness: bool,
     pub disk: Arc<FaultyDisk>,
-    member: Option<Running>,
+    member: Option<RunningMember>,
     time: VirtualTime,
     clock: Clock,
     /// Clock drift, parts per million; positive is fast.
@@ -69,36 +69,36 @@ pub(crate) struct Machine {
     pub paused_until_ns: u64,
     pub starts_ns: u64,
     /// The flipped bit of its journal.
-    pub flipped: Option<Bit>,
+    pub flipped: Option<JournalBit>,
     /// The journal may lack acknowledged frames, unless the member reports otherwise.
     pub has_lost_power: bool,
     /// The disk was replaced.
     has_lost_disk: bool,
     /// An operator asked for its removal.
-    pub goes: bool,
+    pub is_leaving: bool,
     /// The member was refused or removed for good.
     pub is_gone: bool,
     /// Frame at which a handler of this machine broke a rule.
-    pub fault: Option<Place>,
+    pub fault: Option<FailurePlace>,
 }
 
-struct Running {
+struct RunningMember {
     member: ClusterMember,
     reader: ReplayMerge,
-    copy: ServiceCopy,
+    instance: ServiceInstance,
     released: u64,
 }
 
-enum ServiceCopy {
+enum ServiceInstance {
     /// A witness runs no service.
     None,
     /// A fold of the member's released stream.
-    Reads(Box<Fold>),
+    Folded(Box<Fold>),
     /// The member's own service, with the state hashes that it reports.
-    Answers(ObservedHashes),
+    Reported(ObservedHashes),
 }
 
-impl Drop for Machine {
+impl Drop for SimulatedMachine {
     fn drop(&mut self) {
         // No last poll: after a failed run the member may be unable to continue.
         if let Some(running) = self.member.take() {
@@ -107,27 +107,32 @@ impl Drop for Machine {
     }
 }
 
-impl Machine {
+impl SimulatedMachine {
     pub(crate) fn new(
         (number, kind): (u64, MemberKind),
         root: &Path,
         profile: &FaultProfile,
-        (offer, compare_interval): (Offer, u64),
+        (offer, compare_interval): (ApplicationKind, u64),
         network: &Arc<Network>,
         random: &mut Random,
-    ) -> Result<Self, Broken> {
+    ) -> Result<Self, Violation> {
         let directory = root.join(format!("member-{number}"));
         // A fold of an event stream begins at its first frame, and an aggregate at its first event.
-        let retains_little = profile.retains_little && !matches!(offer, Offer::EventStream | Offer::Commands);
+        let retains_little =
+            profile.retains_little && !matches!(offer, ApplicationKind::EventStream | ApplicationKind::Commands);
         let text = config((number, kind), &directory, profile, (compare_interval, retains_little));
         let config = ClusterConfig::parse(&text, "simulated.toml");
         let disk = Arc::<FaultyDisk>::default();
         let faults: Arc<dyn Disk> = Arc::clone(&disk) as _;
-        let port = Port { network: Arc::clone(network), member: number };
+        let port = MemberPort { network: Arc::clone(network), member: number };
         let member_environment = MemberEnvironment {
             network: Connections::Other(Arc::new(port)),
             instance: Some(random.number().max(1)),
-            journal: Environment { epoch_ns: || BEGINNING_NS, disk: Some(faults), ..Environment::default() },
+            journal: JournalEnvironment {
+                epoch_ns: || BEGINNING_NS,
+                disk: Some(faults),
+                ..JournalEnvironment::default()
+            },
             message_bytes_max: Some(MESSAGE_BYTES_MAX),
             without_helpers: true,
         };
@@ -149,7 +154,7 @@ impl Machine {
             flipped: None,
             has_lost_power: false,
             has_lost_disk: false,
-            goes: false,
+            is_leaving: false,
             is_gone: false,
             fault: None,
         })
@@ -168,7 +173,7 @@ impl Machine {
     }
 
     /// Returns whether it accepts publishers; a witness does not.
-    pub(crate) const fn serves(&self) -> bool {
+    pub(crate) const fn accepts_publishers(&self) -> bool {
         self.is_up() && !self.is_witness
     }
 
@@ -182,15 +187,15 @@ impl Machine {
     }
 
     /// Returns the term in which it claims to lead.
-    pub(crate) fn leads(&self) -> Option<u64> {
+    pub(crate) fn leading_term(&self) -> Option<u64> {
         let status = self.running()?.status()?.consensus;
-        (status.role == Role::Leader).then_some(status.term)
+        (status.role == MemberRole::Leader).then_some(status.term)
     }
 
-    pub(crate) fn stream_time(&self) -> Option<StreamTime> {
-        let status = self.status().filter(|status| status.consensus.role == Role::Leader)?;
+    pub(crate) fn stream_time(&self) -> Option<LeaderTime> {
+        let status = self.status().filter(|status| status.consensus.role == MemberRole::Leader)?;
         let now_ns = self.clock.now().epoch_ns.saturating_add_signed(status.time_ahead_ns?);
-        Some(StreamTime { term: status.consensus.term, now_ns, from_term: status.time_from_term })
+        Some(LeaderTime { term: status.consensus.term, now_ns, from_term: status.time_from_term })
     }
 
     /// Returns whether the member runs and has met all others, so that they know its disk.
@@ -199,8 +204,8 @@ impl Machine {
     }
 
     /// Returns whether acknowledged frames may be missing here.
-    pub(crate) fn may_lack_something(&self, is_synced: bool) -> bool {
-        let is_level = || self.status().is_some_and(|status| !status.consensus.is_behind);
+    pub(crate) fn may_lack_frames(&self, is_synced: bool) -> bool {
+        let is_level = || self.status().is_some_and(|status| !status.consensus.is_rejoining);
         self.has_lost_disk || self.has_lost_power && !is_synced && !is_level()
     }
 
@@ -214,12 +219,12 @@ impl Machine {
         self.time.advance(ns.saturating_add_signed(extra));
     }
 
-    pub(crate) fn jump(&self, ns: i64) {
+    pub(crate) fn jump_clock(&self, ns: i64) {
         self.time.jump_wall_clock(ns);
     }
 
     /// Replaces the disk by an empty one.
-    pub(crate) fn lose_disk(&mut self, random: &mut Random) -> Result<(), Broken> {
+    pub(crate) fn replace_disk(&mut self, random: &mut Random) -> Result<(), Violation> {
         self.flipped = None;
         self.disk.heal();
         self.has_lost_disk = true;
@@ -228,36 +233,36 @@ impl Machine {
     }
 
     /// Starts the process. Returns the error if it stopped at once because the disk refused a request.
-    pub(crate) fn start(&mut self, system: &impl SystemUnderTest) -> Result<Option<String>, Broken> {
+    pub(crate) fn start(&mut self, system: &impl SystemUnderTest) -> Result<Option<String>, Violation> {
         if let Some(bit) = self.flipped.take() {
-            if self.start_sound(system).is_ok() {
+            if self.start_process(system).is_ok() {
                 return Err(format!("member {} starts although {bit:?} of its journal has changed", self.number));
             }
             // The error named the place. An operator repaired it, and nothing else was touched.
             bit.flip().map_err(|error| error.to_string())?;
         }
-        match self.start_sound(system) {
+        match self.start_process(system) {
             Ok(()) => Ok(None),
-            Err(said) => self.because_of_disk(said).map(Some),
+            Err(said) => self.disk_error_text(said).map(Some),
         }
     }
 
     /// Returns the member's error if it names a disk error as the reason.
-    fn because_of_disk(&self, said: Broken) -> Result<String, Broken> {
-        if self.disk.has_told(&said) { Ok(said) } else { Err(said) }
+    fn disk_error_text(&self, said: Violation) -> Result<String, Violation> {
+        if self.disk.has_reported(&said) { Ok(said) } else { Err(said) }
     }
 
-    fn start_sound(&mut self, system: &impl SystemUnderTest) -> Result<(), Broken> {
+    fn start_process(&mut self, system: &impl SystemUnderTest) -> Result<(), Violation> {
         let number = self.number;
         self.disk.begin();
-        let (mut copy, mut observed) = (ServiceCopy::None, None);
+        let (mut instance, mut observed) = (ServiceInstance::None, None);
         if !self.is_witness {
             match system.deploy(&self.config)? {
-                Deployment::Beside(fold) => copy = ServiceCopy::Reads(fold),
-                Deployment::Own(service) => {
-                    let seen = ObservedHashes::default();
-                    observed = Some(ObservedService { service, seen: Arc::clone(&seen) });
-                    copy = ServiceCopy::Answers(seen);
+                Deployment::Folded(fold) => instance = ServiceInstance::Folded(fold),
+                Deployment::OwnService(service) => {
+                    let hashes = ObservedHashes::default();
+                    observed = Some(ObservedService { service, hashes: Arc::clone(&hashes) });
+                    instance = ServiceInstance::Reported(hashes);
                 }
             }
         }
@@ -284,20 +289,20 @@ impl Machine {
         let first = member.stream().reader(1).first_held();
         let first = first.map_err(|error| format!("the journal of member {number} cannot be read: {error}"))?;
         let reader = member.stream().reader(first);
-        self.member = Some(Running { member, reader, copy, released: first - 1 });
+        self.member = Some(RunningMember { member, reader, instance, released: first - 1 });
         Ok(())
     }
 
     /// Kills the process.
-    pub(crate) fn die(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if let Some(running) = self.member.take() {
             running.member.abandon();
         }
     }
 
     /// Runs one turn of each agent.
-    pub(crate) fn turn(&mut self) -> Result<TurnOutcome, Broken> {
-        let Some(running) = &mut self.member else { return Ok(TurnOutcome::Lives) };
+    pub(crate) fn turn(&mut self) -> Result<TurnOutcome, Violation> {
+        let Some(running) = &mut self.member else { return Ok(TurnOutcome::Running) };
         let Now { monotonic_ns, epoch_ns } = self.clock.now();
         let number = self.number;
         let _time_of_day = TimeOfDay::set(epoch_ns);
@@ -310,37 +315,37 @@ impl Machine {
         {
             return Err(format!("member {number} has stopped: {said}"));
         }
-        let Some(running) = &self.member else { return Ok(TurnOutcome::Lives) };
+        let Some(running) = &self.member else { return Ok(TurnOutcome::Running) };
         match turned {
-            Ok(Ok(_)) => Ok(TurnOutcome::Lives),
+            Ok(Ok(_)) => Ok(TurnOutcome::Running),
             Ok(Err(error)) if self.has_lost_disk && error.to_string().contains("it comes with another directory") => {
                 Ok(TurnOutcome::Refused)
             }
-            Ok(Err(error)) if self.goes && error.to_string().contains("was removed from its cluster") => {
+            Ok(Err(error)) if self.is_leaving && error.to_string().contains("was removed from its cluster") => {
                 Ok(TurnOutcome::Removed)
             }
-            Ok(Err(error)) if says_so(&error.to_string()) => {
-                Ok(TurnOutcome::FoundOut(format!("member {number} has stopped: {error}")))
+            Ok(Err(error)) if reports_rollback(&error.to_string()) => {
+                Ok(TurnOutcome::ReportedRollback(format!("member {number} has stopped: {error}")))
             }
             Ok(Err(_)) if running.member.must_start_again() => Ok(TurnOutcome::Fetched),
             Ok(Err(error)) => self
-                .because_of_disk(format!("member {number} has stopped by itself: {error}"))
+                .disk_error_text(format!("member {number} has stopped by itself: {error}"))
                 .map(TurnOutcome::Stopped),
-            Err(panic) if panic.is::<Killed>() => Ok(TurnOutcome::Killed),
+            Err(panic) if panic.is::<KillSignal>() => Ok(TurnOutcome::Killed),
             Err(panic) => Err(format!("member {number} panicked: {}", text_of(&*panic))),
         }
     }
 
     /// Notes the fault of a handler, if the error is about one.
     fn note_fault(&mut self, error: &ClusterError) -> Option<String> {
-        let HandlerFault { place, said } = HandlerFault::of(error)?;
+        let HandlerFault { place, text: said } = HandlerFault::of(error)?;
         self.fault = Some(place);
         Some(said)
     }
 
     /// Records frames that were released here and not looked at yet, at the end of a failed run.
-    pub(crate) fn record_rest(&mut self, record: &mut Record) {
-        let Some(Running { reader, .. }) = &mut self.member else { return };
+    pub(crate) fn record_rest(&mut self, record: &mut RunRecord) {
+        let Some(RunningMember { reader, .. }) = &mut self.member else { return };
         while let Ok(ReplayRead::Frame(frame)) = reader.read() {
             if frame.sequence() == record.frames.len() as u64 + 1 {
                 record.follow(&frame);
@@ -349,16 +354,16 @@ impl Machine {
     }
 
     /// Looks at the frames released since the last look.
-    pub(crate) fn look(
+    pub(crate) fn read_released(
         &mut self,
         checker: &mut Checker,
         reference: &mut Reference,
         compare_interval: u64,
-    ) -> Result<u64, Broken> {
+    ) -> Result<u64, Violation> {
         let number = self.number;
         // Handlers run here, too.
         let _time_of_day = TimeOfDay::set(self.clock.now().epoch_ns);
-        let Some(Running { member, reader, copy, released }) = &mut self.member else { return Ok(0) };
+        let Some(RunningMember { member, reader, instance, released }) = &mut self.member else { return Ok(0) };
         let until = member.stream().released_sequence();
         if until < *released {
             return Err(format!("member {number} had released {released} and says {until} now"));
@@ -378,7 +383,7 @@ impl Machine {
             }
             *released += 1;
             seen += 1;
-            if let ServiceCopy::Reads(fold) = copy {
+            if let ServiceInstance::Folded(fold) = instance {
                 fold.apply_event_stream_frame(&frame, false, &mut NoSink)
                     .map_err(|error| format!("member {number}: {error}"))?;
                 if released.is_multiple_of(compare_interval) {
@@ -386,8 +391,8 @@ impl Machine {
                 }
             }
         }
-        if let ServiceCopy::Answers(hashes) = copy {
-            for state in take(hashes) {
+        if let ServiceInstance::Reported(hashes) = instance {
+            for state in take_hashes(hashes) {
                 checker.state(number, state.sequence, state.hash)?;
             }
         }
@@ -396,7 +401,9 @@ impl Machine {
 
     /// Returns whether its service has handled all frames released here.
     pub(crate) fn has_handled_all(&self) -> bool {
-        let Some(Running { member, copy: ServiceCopy::Answers(_), released, .. }) = &self.member else { return true };
+        let Some(RunningMember { member, instance: ServiceInstance::Reported(_), released, .. }) = &self.member else {
+            return true;
+        };
         let counted = member.stream().counters().values();
         counted.iter().any(|(label, value)| label == "service.last_sequence" && value == released)
     }
@@ -408,7 +415,7 @@ impl Machine {
     }
 
     /// Checks the journal's contents from disk. Returns its last frame.
-    pub(crate) fn replay(&self, checker: &Checker) -> Result<u64, Broken> {
+    pub(crate) fn replay(&self, checker: &Checker) -> Result<u64, Violation> {
         let number = self.number;
         let failed = |error: gapless_journal::JournalError| format!("the journal of member {number}: {error}");
         let reader = JournalReader::open(self.journal()).map_err(failed)?;
@@ -487,7 +494,7 @@ fn config(
 }
 
 /// Returns whether the error text reports a rolled-back or exchanged directory, here or of a peer.
-pub(crate) fn says_so(said: &str) -> bool {
+pub(crate) fn reports_rollback(said: &str) -> bool {
     [
         "it has less than it has acknowledged",
         "is not that of member",

@@ -1,7 +1,7 @@
 //! The simulator's program: runs seeds, says which failed and how to replay them.
 
 use clap::Parser;
-use gapless_sim::{Failure, Offer, Options, SecondPass, Shape, Tally, simulate_own};
+use gapless_sim::{ApplicationKind, ClusterShape, Options, SecondPass, SimulationFailure, Tally, simulate_own};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -36,11 +36,11 @@ struct Arguments {
     trace: bool,
     /// Who the members are, as 3, 5 or 2+witness [default: by the seed]
     #[arg(long)]
-    members: Option<Shape>,
+    members: Option<ClusterShape>,
     /// What the cluster offers: service, state (a service whose state is replicated), event-stream or commands (a command
     /// bus) [default: by the seed, one of the first three]
     #[arg(long)]
-    offer: Option<Offer>,
+    offer: Option<ApplicationKind>,
     /// Messages of each publisher
     #[arg(long, default_value_t = Options::default().messages)]
     messages: u64,
@@ -74,7 +74,7 @@ macro_rules! say {
 #[derive(Serialize)]
 struct Summary {
     seeds: u64,
-    failures: Vec<Failure>,
+    failures: Vec<SimulationFailure>,
     tally: Tally,
 }
 
@@ -173,7 +173,7 @@ fn again(arguments: &Arguments, seed: u64) -> Vec<String> {
     words
 }
 
-fn text_of(failure: &Failure, arguments: &Arguments) -> String {
+fn text_of(failure: &SimulationFailure, arguments: &Arguments) -> String {
     if arguments.internals { format!("{failure:#}") } else { failure.to_string() }
 }
 

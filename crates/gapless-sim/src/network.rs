@@ -16,7 +16,7 @@ const BUFFER_BYTES: usize = 192 << 10;
 const PORT: u16 = 4100;
 
 /// Unwind payload of a member that is killed in the middle of a turn.
-pub(crate) struct Killed;
+pub(crate) struct KillSignal;
 
 pub(crate) fn address_of(member: u64) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, PORT + member as u16))
@@ -24,7 +24,7 @@ pub(crate) fn address_of(member: u64) -> SocketAddr {
 
 /// Condition of the route from one member to another.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Route {
+pub(crate) struct NetworkRoute {
     /// End of the partition.
     pub cut_until_ns: u64,
     pub delay_ns: u64,
@@ -47,43 +47,43 @@ pub(crate) struct NetworkState {
     random: Random,
     /// Longest delay of a byte.
     pub delay_ns_max: u64,
-    routes: BTreeMap<(u64, u64), Route>,
+    routes: BTreeMap<(u64, u64), NetworkRoute>,
     /// Members without power: connections to them are not answered.
-    dark: Vec<u64>,
+    powered_off: Vec<u64>,
     listeners: BTreeMap<SocketAddr, VecDeque<u64>>,
-    connections: BTreeMap<u64, Connection>,
+    connections: BTreeMap<u64, SimulatedConnection>,
     connections_made: u64,
     /// The member to be killed, and at which of its sends.
     killed: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
-struct Connection {
+struct SimulatedConnection {
     opens_ns: u64,
     /// The dialling end, then the accepting end.
-    ends: [End; 2],
+    ends: [ConnectionEnd; 2],
 }
 
 #[derive(Debug)]
-struct End {
+struct ConnectionEnd {
     member: u64,
     is_open: bool,
     /// The machine lost power, and the other end was not notified.
     is_vanished: bool,
     is_broken: bool,
-    incoming: VecDeque<Piece>,
+    incoming: VecDeque<PieceInFlight>,
     incoming_bytes: usize,
     last_arrival_ns: u64,
 }
 
 #[derive(Debug)]
-enum Piece {
+enum PieceInFlight {
     Bytes { arrives_ns: u64, bytes: Vec<u8>, taken: usize },
     Finish { arrives_ns: u64 },
     Reset { arrives_ns: u64 },
 }
 
-impl Piece {
+impl PieceInFlight {
     const fn arrives_ns(&self) -> u64 {
         match self {
             Self::Bytes { arrives_ns, .. } | Self::Finish { arrives_ns } | Self::Reset { arrives_ns } => *arrives_ns,
@@ -91,7 +91,7 @@ impl Piece {
     }
 }
 
-impl End {
+impl ConnectionEnd {
     const fn new(member: u64) -> Self {
         Self {
             member,
@@ -114,7 +114,7 @@ impl Network {
             random: Random::of(seed, &[1]),
             delay_ns_max: 0,
             routes: BTreeMap::new(),
-            dark: Vec::new(),
+            powered_off: Vec::new(),
             listeners: BTreeMap::new(),
             connections: BTreeMap::new(),
             connections_made: 0,
@@ -130,7 +130,7 @@ impl Network {
 }
 
 impl NetworkState {
-    pub(crate) fn route_mut(&mut self, from: u64, to: u64) -> &mut Route {
+    pub(crate) fn route_mut(&mut self, from: u64, to: u64) -> &mut NetworkRoute {
         self.routes.entry((from, to)).or_default()
     }
 
@@ -146,15 +146,15 @@ impl NetworkState {
     }
 
     /// Cancels a pending kill.
-    pub(crate) const fn spare(&mut self) {
+    pub(crate) const fn cancel_kill(&mut self) {
         self.killed = None;
     }
 
     /// Cuts or restores the power of a machine.
-    pub(crate) fn set_dark(&mut self, member: u64, is_dark: bool) {
-        self.dark.retain(|other| *other != member);
-        if is_dark {
-            self.dark.push(member);
+    pub(crate) fn set_powered_off(&mut self, member: u64, is_powered_off: bool) {
+        self.powered_off.retain(|other| *other != member);
+        if is_powered_off {
+            self.powered_off.push(member);
             for connection in self.connections.values_mut() {
                 for end in connection.ends.iter_mut().filter(|end| end.member == member) {
                     end.is_vanished = true;
@@ -165,7 +165,7 @@ impl NetworkState {
 
     /// Breaks a connection of this member, at one end or both.
     pub(crate) fn break_one(&mut self, member: u64) {
-        let of_member = |connection: &Connection| connection.ends.iter().any(|end| end.member == member);
+        let of_member = |connection: &SimulatedConnection| connection.ends.iter().any(|end| end.member == member);
         let all: Vec<u64> = self.connections.iter().filter(|(_, each)| of_member(each)).map(|(id, _)| *id).collect();
         if all.is_empty() {
             return;
@@ -190,7 +190,7 @@ impl NetworkState {
         self.now_ns + route.delay_ns + sending_ns + self.random.below(delay_ns_max + 1)
     }
 
-    fn push(&mut self, id: u64, to_side: usize, piece: impl FnOnce(u64) -> Piece, length: usize) {
+    fn push(&mut self, id: u64, to_side: usize, piece: impl FnOnce(u64) -> PieceInFlight, length: usize) {
         let Some(connection) = self.connections.get(&id) else { return };
         let (from, to) = (connection.ends[1 - to_side].member, connection.ends[to_side].member);
         let arrives_ns = self.arrival_ns(from, to, length);
@@ -222,7 +222,7 @@ impl NetworkState {
         while filled < limit && !is_held {
             let Some(piece) = end.incoming.front_mut().filter(|piece| piece.arrives_ns() <= now_ns) else { break };
             match piece {
-                Piece::Bytes { bytes, taken, .. } => {
+                PieceInFlight::Bytes { bytes, taken, .. } => {
                     let length = (bytes.len() - *taken).min(limit - filled);
                     room[filled..filled + length].copy_from_slice(&bytes[*taken..*taken + length]);
                     *taken += length;
@@ -232,12 +232,12 @@ impl NetworkState {
                         end.incoming.pop_front();
                     }
                 }
-                Piece::Finish { .. } if filled == 0 => return Ok(0),
-                Piece::Reset { .. } if filled == 0 => {
+                PieceInFlight::Finish { .. } if filled == 0 => return Ok(0),
+                PieceInFlight::Reset { .. } if filled == 0 => {
                     end.is_broken = true;
                     return Err(ErrorKind::ConnectionReset.into());
                 }
-                Piece::Finish { .. } | Piece::Reset { .. } => break,
+                PieceInFlight::Finish { .. } | PieceInFlight::Reset { .. } => break,
             }
         }
         if filled == 0 { Err(ErrorKind::WouldBlock.into()) } else { Ok(filled) }
@@ -250,7 +250,7 @@ impl NetworkState {
         }
         let other = &connection.ends[1 - side];
         let room = BUFFER_BYTES.saturating_sub(other.incoming_bytes);
-        if other.is_vanished && !self.dark.contains(&other.member) {
+        if other.is_vanished && !self.powered_off.contains(&other.member) {
             // The machine has power again, and knows nothing of this connection.
             connection.ends[side].is_broken = true;
             return Err(ErrorKind::ConnectionReset.into());
@@ -265,7 +265,7 @@ impl NetworkState {
         let sent = bytes[..length].to_vec();
         let hash = hash_of(&sent);
         self.trace.fold(&[hash]);
-        self.push(id, 1 - side, |arrives_ns| Piece::Bytes { arrives_ns, bytes: sent, taken: 0 }, length);
+        self.push(id, 1 - side, |arrives_ns| PieceInFlight::Bytes { arrives_ns, bytes: sent, taken: 0 }, length);
         Ok(length)
     }
 
@@ -278,9 +278,9 @@ impl NetworkState {
         }
         if !connection.ends[side].is_vanished {
             if self.random.happens_per_100_000(50_000) {
-                self.push(id, 1 - side, |arrives_ns| Piece::Finish { arrives_ns }, 0);
+                self.push(id, 1 - side, |arrives_ns| PieceInFlight::Finish { arrives_ns }, 0);
             } else {
-                self.push(id, 1 - side, |arrives_ns| Piece::Reset { arrives_ns }, 0);
+                self.push(id, 1 - side, |arrives_ns| PieceInFlight::Reset { arrives_ns }, 0);
             }
         }
     }
@@ -299,30 +299,30 @@ impl NetworkState {
 
 /// The network as one member sees it.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub(crate) struct MemberPort {
     pub network: Arc<Network>,
     pub member: u64,
 }
 
-impl Pipes for Port {
+impl Pipes for MemberPort {
     fn dial(&self, address: SocketAddr) -> io::Result<Box<dyn Pipe>> {
         let mut state = self.network.lock();
         let to = u64::from(address.port() - PORT);
         state.connections_made += 1;
         let id = state.connections_made;
         let opens_ns = state.arrival_ns(self.member, to, 0);
-        let mut ends = [End::new(self.member), End::new(to)];
-        let is_dark = state.dark.contains(&to);
+        let mut ends = [ConnectionEnd::new(self.member), ConnectionEnd::new(to)];
+        let is_powered_off = state.powered_off.contains(&to);
         // The other end is closed until it is accepted.
         ends[1].is_open = false;
         match state.listeners.get_mut(&address) {
             Some(backlog) => backlog.push_back(id),
-            None if is_dark => ends[1].is_vanished = true,
+            None if is_powered_off => ends[1].is_vanished = true,
             None => ends[0].is_broken = true,
         }
-        state.connections.insert(id, Connection { opens_ns, ends });
+        state.connections.insert(id, SimulatedConnection { opens_ns, ends });
         drop(state);
-        Ok(Box::new(Wire { network: Arc::clone(&self.network), id, side: 0, member: self.member }))
+        Ok(Box::new(SimulatedPipe { network: Arc::clone(&self.network), id, side: 0, member: self.member }))
     }
 
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn PipeListener>> {
@@ -332,20 +332,20 @@ impl Pipes for Port {
         }
         state.listeners.insert(address, VecDeque::new());
         drop(state);
-        Ok(Box::new(Door { network: Arc::clone(&self.network), address, member: self.member }))
+        Ok(Box::new(SimulatedListener { network: Arc::clone(&self.network), address, member: self.member }))
     }
 }
 
 /// One end of a connection.
 #[derive(Debug)]
-struct Wire {
+struct SimulatedPipe {
     network: Arc<Network>,
     id: u64,
     side: usize,
     member: u64,
 }
 
-impl Pipe for Wire {
+impl Pipe for SimulatedPipe {
     fn receive(&mut self, room: &mut [u8]) -> io::Result<usize> {
         self.network.lock().receive(self.id, self.side, room)
     }
@@ -359,24 +359,24 @@ impl Pipe for Wire {
             }
             drop(state);
             // Unlike a panic, this prints nothing.
-            std::panic::resume_unwind(Box::new(Killed));
+            std::panic::resume_unwind(Box::new(KillSignal));
         }
         state.send(self.id, self.side, bytes)
     }
 
     fn finish(&self) {
         let mut state = self.network.lock();
-        state.push(self.id, 1 - self.side, |arrives_ns| Piece::Finish { arrives_ns }, 0);
+        state.push(self.id, 1 - self.side, |arrives_ns| PieceInFlight::Finish { arrives_ns }, 0);
     }
 }
 
-impl Drop for Wire {
+impl Drop for SimulatedPipe {
     fn drop(&mut self) {
         self.network.lock().close(self.id, self.side);
     }
 }
 
-impl AsFd for Wire {
+impl AsFd for SimulatedPipe {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.network.nothing.as_fd()
     }
@@ -384,13 +384,13 @@ impl AsFd for Wire {
 
 /// Listener of a member.
 #[derive(Debug)]
-struct Door {
+struct SimulatedListener {
     network: Arc<Network>,
     address: SocketAddr,
     member: u64,
 }
 
-impl PipeListener for Door {
+impl PipeListener for SimulatedListener {
     fn accept(&self) -> io::Result<(Box<dyn Pipe>, SocketAddr)> {
         let mut state = self.network.lock();
         let backlog = state.listeners.get(&self.address).cloned().unwrap_or_default();
@@ -408,7 +408,7 @@ impl PipeListener for Door {
                 connection.ends[1].is_open = true;
             }
             drop(state);
-            let wire = Wire { network: Arc::clone(&self.network), id, side: 1, member: self.member };
+            let wire = SimulatedPipe { network: Arc::clone(&self.network), id, side: 1, member: self.member };
             return Ok((Box::new(wire), address_of(from)));
         }
         // Connections that were closed before they were accepted are dropped.
@@ -420,7 +420,7 @@ impl PipeListener for Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for SimulatedListener {
     fn drop(&mut self) {
         let mut state = self.network.lock();
         for id in state.listeners.remove(&self.address).unwrap_or_default() {
@@ -434,7 +434,7 @@ impl Drop for Door {
     }
 }
 
-impl AsFd for Door {
+impl AsFd for SimulatedListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.network.nothing.as_fd()
     }

@@ -17,14 +17,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) type ObservedHashes = Arc<Mutex<Vec<StateHash>>>;
 
 /// Takes the hashes that the service reported since the last look.
-pub(crate) fn take(seen: &ObservedHashes) -> Vec<StateHash> {
+pub(crate) fn take_hashes(hashes: &ObservedHashes) -> Vec<StateHash> {
     // A killed member unwinds, but never while it holds the lock.
-    std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *hashes.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 pub(crate) struct ObservedService {
     pub service: Box<dyn MemberService>,
-    pub seen: ObservedHashes,
+    pub hashes: ObservedHashes,
 }
 
 impl MemberService for ObservedService {
@@ -45,11 +45,11 @@ impl MemberService for ObservedService {
     }
 
     fn agent(self: Box<Self>, mut parts: ServiceParts<'_>) -> Result<ServiceAgents, ServiceError> {
-        let Self { service, seen } = *self;
+        let Self { service, hashes } = *self;
         let own = Mailbox::new(HASHES_MAX);
         let member = std::mem::replace(&mut parts.hashes, own.clone());
         let ServiceAgents { service, sender } = service.agent(parts)?;
-        Ok(ServiceAgents { service: Box::new(ObservedAgent { agent: service, own, member, seen }), sender })
+        Ok(ServiceAgents { service: Box::new(ObservedAgent { agent: service, own, member, hashes }), sender })
     }
 }
 
@@ -60,7 +60,7 @@ struct ObservedAgent {
     agent: Box<dyn Agent>,
     own: Mailbox<StateHash>,
     member: Mailbox<StateHash>,
-    seen: ObservedHashes,
+    hashes: ObservedHashes,
 }
 
 impl Agent for ObservedAgent {
@@ -74,9 +74,9 @@ impl Agent for ObservedAgent {
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         let polled = self.agent.poll(now);
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hashes = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(hash) = self.own.pop() {
-            seen.push(hash);
+            hashes.push(hash);
             // A full queue means that the member compares the next hash, as without an observer.
             let _ = self.member.push(hash);
         }

@@ -2,14 +2,14 @@
 
 /// Numbers of members of a cluster, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct ClusterShape {
     /// Members that run the service, 1 to 7.
     pub full: u64,
     /// Members that vote and run no service, 0 to 2; never more than the full members.
     pub witnesses: u64,
 }
 
-impl Shape {
+impl ClusterShape {
     /// Number of all members.
     #[must_use]
     pub const fn members(self) -> u64 {
@@ -17,7 +17,7 @@ impl Shape {
     }
 }
 
-impl std::fmt::Display for Shape {
+impl std::fmt::Display for ClusterShape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.witnesses {
             0 => write!(f, "{}", self.full),
@@ -27,7 +27,7 @@ impl std::fmt::Display for Shape {
     }
 }
 
-impl std::str::FromStr for Shape {
+impl std::str::FromStr for ClusterShape {
     type Err = String;
 
     /// Parses `3`, `2+witness` or `3+2`.
@@ -43,7 +43,7 @@ impl std::str::FromStr for Shape {
 
 /// Kind of the application of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub enum ApplicationKind {
     /// An event stream: nodes publish and read. The service folds the released frames.
     EventStream,
     /// A service: clients send commands and get replies. Each member runs its handlers.
@@ -54,11 +54,11 @@ pub enum Offer {
     Commands,
 }
 
-impl Offer {
+impl ApplicationKind {
     const ALL: [Self; 4] = [Self::EventStream, Self::Service, Self::State, Self::Commands];
 }
 
-impl std::fmt::Display for Offer {
+impl std::fmt::Display for ApplicationKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::EventStream => "event-stream",
@@ -69,7 +69,7 @@ impl std::fmt::Display for Offer {
     }
 }
 
-impl std::str::FromStr for Offer {
+impl std::str::FromStr for ApplicationKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -82,7 +82,7 @@ impl std::str::FromStr for Offer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Numbers of members; `None` leaves them to the seed: 3, 2 and a witness, or 5.
-    pub shape: Option<Shape>,
+    pub shape: Option<ClusterShape>,
     /// Messages of each publisher.
     pub messages: u64,
     /// Duration of the faults, ms of virtual time.
@@ -139,11 +139,11 @@ mod tests {
     #[test]
     fn shape_round_trips_through_text() {
         for (text, full, witnesses) in [("3", 3, 0), ("2+witness", 2, 1), ("3+2", 3, 2)] {
-            assert_eq!(text.parse(), Ok(Shape { full, witnesses }));
-            assert_eq!(Shape { full, witnesses }.to_string(), text);
+            assert_eq!(text.parse(), Ok(ClusterShape { full, witnesses }));
+            assert_eq!(ClusterShape { full, witnesses }.to_string(), text);
         }
         for wrong in ["", "0", "8", "1+2", "3+", "+witness", "2+witnesses", "3+3"] {
-            assert!(wrong.parse::<Shape>().is_err(), "{wrong:?}");
+            assert!(wrong.parse::<ClusterShape>().is_err(), "{wrong:?}");
         }
     }
 }

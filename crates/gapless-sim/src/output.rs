@@ -1,4 +1,4 @@
-//! [`Output`]: the output of a handler, compared between folds and printed in reports.
+//! [`HandlerOutput`]: the output of a handler, compared between folds and printed in reports.
 
 use crate::trace::hash_of;
 use gapless_client::client::MessageType;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) type Describe<'a> = dyn Fn(MessageType, &[u8]) -> String + 'a;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Output {
+pub(crate) enum HandlerOutput {
     /// A reply, a notice or a published message.
     Message {
         /// Kind and addressee.
@@ -18,7 +18,7 @@ pub(crate) enum Output {
         schema: u32,
         /// Encoding, as in a frame's flags.
         flags: u16,
-        payload: Payload,
+        payload: OutputPayload,
     },
     TimerSet {
         timer: u64,
@@ -34,24 +34,24 @@ pub(crate) enum Output {
 
 /// A payload. Two are equal if length and hash are equal: the bytes are only for the report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Payload {
+pub(crate) struct OutputPayload {
     length: usize,
     hash: u64,
     /// `None` where the run had too many bytes to keep.
     bytes: Option<Vec<u8>>,
 }
 
-impl PartialEq for Payload {
+impl PartialEq for OutputPayload {
     fn eq(&self, other: &Self) -> bool {
         (self.length, self.hash) == (other.length, other.hash)
     }
 }
 
-impl Eq for Payload {}
+impl Eq for OutputPayload {}
 
-impl Output {
+impl HandlerOutput {
     pub(crate) fn message(what: String, schema: u32, encoding: Encoding, payload: &[u8]) -> Self {
-        let payload = Payload { length: payload.len(), hash: hash_of(payload), bytes: Some(payload.to_vec()) };
+        let payload = OutputPayload { length: payload.len(), hash: hash_of(payload), bytes: Some(payload.to_vec()) };
         Self::Message { what, schema, flags: encoding.flags(), payload }
     }
 
@@ -95,7 +95,7 @@ impl Output {
 
 /// Prints the first output on which the two sides differ, one below the other, and where they differ. Each line begins
 /// with a line feed.
-pub(crate) fn told_side_by_side(describe: &Describe<'_>, outputs: [&[Output]; 2], sides: [&str; 2]) -> String {
+pub(crate) fn side_by_side(describe: &Describe<'_>, outputs: [&[HandlerOutput]; 2], sides: [&str; 2]) -> String {
     let at = outputs[0].iter().zip(outputs[1]).take_while(|(one, other)| one == other).count();
     let firsts = outputs.map(|outputs| outputs.get(at));
     let [one, other] = firsts.map(|first| first.map_or_else(|| "nothing".to_owned(), |first| first.text(describe)));
@@ -107,7 +107,7 @@ pub(crate) fn told_side_by_side(describe: &Describe<'_>, outputs: [&[Output]; 2]
         return format!("{lines}\n  {:width$} {:same$}^", "", "");
     }
     // Equal texts here mean that the payloads differ.
-    let parted = match firsts.map(|first| first.and_then(Output::bytes)) {
+    let parted = match firsts.map(|first| first.and_then(HandlerOutput::bytes)) {
         [Some(one), Some(other)] => first_difference(one, other, sides),
         _ => "somewhere".to_owned(),
     };
@@ -148,32 +148,32 @@ pub(crate) fn describe_bytes(schema: u32, name: Option<&str>, payload: &[u8]) ->
 mod tests {
     use super::*;
 
-    fn reply(payload: &[u8]) -> Output {
-        Output::message("reply".to_owned(), 9 << 16 | 1, Encoding::Opaque, payload)
+    fn reply(payload: &[u8]) -> HandlerOutput {
+        HandlerOutput::message("reply".to_owned(), 9 << 16 | 1, Encoding::Opaque, payload)
     }
 
-    fn told(outputs: [&[Output]; 2]) -> String {
+    fn described(outputs: [&[HandlerOutput]; 2]) -> String {
         // The description leaves out the third byte.
         let describe = |_, payload: &[u8]| format!("Sum {{ of: {}, is: {} }}", payload[0], payload[1]);
-        told_side_by_side(&describe, outputs, ["here", "over there"])
+        side_by_side(&describe, outputs, ["here", "over there"])
     }
 
     #[test]
     fn differing_fields_are_marked() {
-        let timer = Output::TimerSet { timer: 10, deadline_ns: 1_700_000_000_000_000_000 };
+        let timer = HandlerOutput::TimerSet { timer: 10, deadline_ns: 1_700_000_000_000_000_000 };
         let one = [timer.clone(), reply(&[1, 7, 0])];
         assert_eq!(
-            told([&one, &[timer.clone(), reply(&[1, 8, 0])]]),
+            described([&one, &[timer.clone(), reply(&[1, 8, 0])]]),
             "\n  here:       reply: Sum { of: 1, is: 7 }\
              \n  over there: reply: Sum { of: 1, is: 8 }\
              \n                                      ^"
         );
         assert_eq!(
-            told([&one, &[]]),
+            described([&one, &[]]),
             "\n  here:       timer 10 is set to 2023-11-14T22:13:20.000000000Z\n  over there: nothing\n              ^"
         );
         // A difference that the descriptions do not show.
-        let same = told([&one, &[timer, reply(&[1, 7, 3])]]);
+        let same = described([&one, &[timer, reply(&[1, 7, 3])]]);
         assert!(same.ends_with("\n  they part at byte 2 of 3: here 00, over there 03"), "{same}");
     }
 
@@ -183,7 +183,7 @@ mod tests {
         one.forget_bytes();
         assert_eq!((one.kept_bytes(), other.kept_bytes()), (0, 4));
         assert!(one == reply(b"long") && one != other);
-        let told = told([&[one], &[other]]);
+        let told = described([&[one], &[other]]);
         assert!(told.starts_with("\n  here:       reply: 4 bytes with the hash "), "{told}");
     }
 }

@@ -2,23 +2,23 @@
 //! messages through the next one. [`MemberLink`] is its link: the shipped in-process link, replaced when a member is
 //! gone or does not lead.
 
-use crate::checker::Broken;
+use crate::checker::Violation;
 use crate::random::Random;
-use crate::reference::Answers;
+use crate::reference::ReferenceAnswers;
 use crate::system_under_test::SystemUnderTest;
 use crate::trace::hash_of;
 use crate::workload::{Workload, message_of};
 use gapless_agent::Clock;
 use gapless_client::ClientError;
-use gapless_client::node::link::{Connected, LinkRead};
+use gapless_client::node::link::{ConnectionInfo, LinkRead};
 use gapless_client::node::{
     NodeEvent, NodeLink, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions,
 };
-use gapless_client::node_progress::Progress;
+use gapless_client::node_progress::ProgressReport;
 use gapless_log::StreamIdentity;
 use gapless_stream::event_stream::EventStream;
 use gapless_transport::link::RingSizes;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_wire::Frame;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,7 +27,7 @@ const RINGS: RingSizes = RingSizes { command_ring_bytes: 128 << 10, reply_ring_b
 
 /// Hands links from the simulator to a node.
 #[derive(Default)]
-struct Handover {
+struct LinkHandover {
     is_wanted: bool,
     is_gone: bool,
     offer: Option<SharedMemoryLink>,
@@ -35,11 +35,11 @@ struct Handover {
 
 /// Link of a node to one member after the other.
 struct MemberLink {
-    handover: Arc<Mutex<Handover>>,
+    handover: Arc<Mutex<LinkHandover>>,
     link: Option<SharedMemoryLink>,
 }
 
-fn lock(handover: &Mutex<Handover>) -> MutexGuard<'_, Handover> {
+fn lock(handover: &Mutex<LinkHandover>) -> MutexGuard<'_, LinkHandover> {
     handover.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -57,7 +57,7 @@ impl MemberLink {
 }
 
 impl NodeLink for MemberLink {
-    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
+    fn connect(&mut self, start: Start, seen: SeenFrame, now_ns: u64) -> Result<Option<ConnectionInfo>, ClientError> {
         let offer = {
             let mut handover = lock(&self.handover);
             handover.is_gone = false;
@@ -69,7 +69,7 @@ impl NodeLink for MemberLink {
         if let Start::Sequence(sequence) = start
             && sequence > 1
         {
-            link.connect(Start::Live, Seen::default(), now_ns)?;
+            link.connect(Start::Live, SeenFrame::default(), now_ns)?;
             if link.released_sequence() + 1 < sequence {
                 return Ok(None);
             }
@@ -106,13 +106,13 @@ impl NodeLink for MemberLink {
         false
     }
 
-    fn note(&mut self, progress: Progress) {
+    fn note(&mut self, progress: ProgressReport) {
         if let Some(link) = &mut self.link {
             link.note(progress);
         }
     }
 
-    fn turned_away(&mut self, _: &str) -> Result<(), ClientError> {
+    fn on_not_leader(&mut self, _: &str) -> Result<(), ClientError> {
         self.link = None;
         Err(disconnected())
     }
@@ -135,7 +135,7 @@ pub(crate) struct PublishingNode {
     number: u64,
     seed: u64,
     node: StreamNode<MemberLink>,
-    handover: Arc<Mutex<Handover>>,
+    handover: Arc<Mutex<LinkHandover>>,
     clock: Clock,
     /// Member that it is connected to.
     at: Option<u64>,
@@ -155,7 +155,7 @@ impl PublishingNode {
     }
 
     /// Returns the message whose first session number is `session_seq`.
-    fn message_at(&self, application: &impl SystemUnderTest, session_seq: u64) -> Result<u64, Broken> {
+    fn message_at(&self, application: &impl SystemUnderTest, session_seq: u64) -> Result<u64, Violation> {
         let (mut index, mut number) = (0, 1);
         while number < session_seq {
             let (_, payload) = message_of(application, self.seed, self.number, index);
@@ -185,11 +185,11 @@ impl<A: SystemUnderTest> Workload<A> for PublishingNode {
         handover.is_wanted && handover.offer.is_none()
     }
 
-    fn at(&self) -> Option<u64> {
+    fn connected_member(&self) -> Option<u64> {
         self.at
     }
 
-    fn let_in(&mut self, member: u64, stream: &EventStream) -> Result<(), Broken> {
+    fn connect_to(&mut self, member: u64, stream: &EventStream) -> Result<(), Violation> {
         let options = SharedMemoryOptions { rings: RINGS, ..SharedMemoryOptions::default() };
         let link = stream.local_link(options).map_err(|error| error.to_string())?;
         lock(&self.handover).offer = Some(link);
@@ -197,7 +197,7 @@ impl<A: SystemUnderTest> Workload<A> for PublishingNode {
         Ok(())
     }
 
-    fn lose(&mut self) {
+    fn disconnect(&mut self) {
         let mut handover = lock(&self.handover);
         (handover.is_gone, handover.offer) = (true, None);
         self.at = None;
@@ -212,7 +212,7 @@ impl<A: SystemUnderTest> Workload<A> for PublishingNode {
         format!("  publisher {number}: {acknowledged} of {messages} acknowledged, at member {:?}", self.at)
     }
 
-    fn poll(&mut self, _: u64, application: &A, _: &Answers, random: &mut Random) -> Result<usize, Broken> {
+    fn poll(&mut self, _: u64, application: &A, _: &ReferenceAnswers, random: &mut Random) -> Result<usize, Violation> {
         if let Some(next) = self.next
             && next < self.messages
             && self.node.can_publish()
@@ -252,7 +252,7 @@ impl<A: SystemUnderTest> Workload<A> for PublishingNode {
     }
 }
 
-fn node(seed: u64, number: u64, clock: &Clock) -> (StreamNode<MemberLink>, Arc<Mutex<Handover>>) {
+fn node(seed: u64, number: u64, clock: &Clock) -> (StreamNode<MemberLink>, Arc<Mutex<LinkHandover>>) {
     let mut random = Random::of(seed, &[8, number]);
     let token = u128::from(random.number()) << 64 | u128::from(random.number());
     let publisher = PublisherOptions {
@@ -265,7 +265,7 @@ fn node(seed: u64, number: u64, clock: &Clock) -> (StreamNode<MemberLink>, Arc<M
     };
     let options =
         StreamNodeOptions { start: Start::First, publisher: Some(publisher), identity: StreamIdentity::default() };
-    let handover = Arc::<Mutex<Handover>>::default();
+    let handover = Arc::<Mutex<LinkHandover>>::default();
     let link = MemberLink { handover: Arc::clone(&handover), link: None };
     (StreamNode::with_clock(link, options, clock.clone()), handover)
 }

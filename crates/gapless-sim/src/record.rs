@@ -1,6 +1,6 @@
-//! [`Record`]: the released frames of a run and their effect on the service. The second pass compares with it.
+//! [`RunRecord`]: the released frames of a run and their effect on the service. The second pass compares with it.
 
-use crate::output::Output;
+use crate::output::HandlerOutput;
 use crate::trace::hash_of;
 use gapless_client::client::MessageType;
 use gapless_stream::logger::utc;
@@ -13,10 +13,10 @@ const KEPT_BYTES_MAX: usize = 16 << 20;
 
 /// A run, frame by frame, from sequence 1 on.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct RunRecord {
     pub frames: Vec<Vec<u8>>,
     /// Effect of each frame; empty for a service whose handlers ran on leaders.
-    pub steps: Vec<Step>,
+    pub steps: Vec<FrameEffect>,
     /// Number of publishers, which are numbered from 1.
     pub publishers: u64,
     kept_bytes: usize,
@@ -24,15 +24,15 @@ pub(crate) struct Record {
 
 /// Effect of a frame.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Step {
+pub(crate) struct FrameEffect {
     /// Replies, notices, timers and published messages.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<HandlerOutput>,
     pub state_hash: u64,
     pub state: Option<Vec<u8>>,
 }
 
-impl Step {
-    pub(crate) fn new(outputs: Vec<Output>, state: Vec<u8>) -> Self {
+impl FrameEffect {
+    pub(crate) fn new(outputs: Vec<HandlerOutput>, state: Vec<u8>) -> Self {
         Self { outputs, state_hash: hash_of(&state), state: Some(state) }
     }
 }
@@ -43,13 +43,13 @@ pub(crate) struct RecordedMessage {
     pub payload: Vec<u8>,
 }
 
-impl Record {
-    pub(crate) fn push(&mut self, mut step: Step) {
-        let outputs: usize = step.outputs.iter().map(Output::kept_bytes).sum();
+impl RunRecord {
+    pub(crate) fn push(&mut self, mut step: FrameEffect) {
+        let outputs: usize = step.outputs.iter().map(HandlerOutput::kept_bytes).sum();
         let length = step.state.as_ref().map_or(0, Vec::len) + outputs;
         if self.kept_bytes + length > KEPT_BYTES_MAX {
             step.state = None;
-            step.outputs.iter_mut().for_each(Output::forget_bytes);
+            step.outputs.iter_mut().for_each(HandlerOutput::forget_bytes);
         } else {
             self.kept_bytes += length;
         }
@@ -106,7 +106,8 @@ impl Record {
         let frame = self.frame(sequence).filter(|frame| frame.kind() == Kind::Timer)?;
         let TimerFired { timer, deadline_ns } = TimerFired::from_bytes(frame.payload())?;
         let before = self.steps.get(..sequence as usize - 1)?;
-        let at = before.iter().rposition(|step| step.outputs.contains(&Output::TimerSet { timer, deadline_ns }))?;
+        let at =
+            before.iter().rposition(|step| step.outputs.contains(&HandlerOutput::TimerSet { timer, deadline_ns }))?;
         Some(at as u64 + 1)
     }
 

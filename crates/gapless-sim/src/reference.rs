@@ -1,10 +1,10 @@
 //! [`Reference`]: the expected replies of the service, from one fold of all released frames in order. Each reply that a
 //! client receives from any member at any time must equal the reply here.
 
-use crate::checker::Broken;
-use crate::handler_fault::{HandlerFault, Place};
-use crate::output::Output;
-use crate::record::{Record, Step};
+use crate::checker::Violation;
+use crate::handler_fault::{FailurePlace, HandlerFault};
+use crate::output::HandlerOutput;
+use crate::record::{FrameEffect, RunRecord};
 use crate::trace::hash_of;
 use gapless_engine::Fold;
 use gapless_engine::dead_letters::DeadLetter;
@@ -17,14 +17,14 @@ use std::collections::BTreeMap;
 
 /// A reply as a client receives it: position, time, type, payload hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ExpectedReply {
     pub sequence: u64,
     pub timestamp_ns: u64,
     pub schema: u32,
     pub payload: u64,
 }
 
-impl Said {
+impl ExpectedReply {
     pub(crate) fn of(reply: &gapless_client::Reply<'_>) -> Self {
         let gapless_client::Reply { sequence, timestamp_ns, schema, .. } = *reply;
         // A client receives the parts of a refusal.
@@ -35,33 +35,33 @@ impl Said {
 
 /// Replies by session and number in the session.
 #[derive(Debug, Default)]
-pub(crate) struct Answers {
-    pub replies: BTreeMap<(u64, u64), Said>,
-    pub notices: BTreeMap<(u64, u64), Said>,
+pub(crate) struct ReferenceAnswers {
+    pub replies: BTreeMap<(u64, u64), ExpectedReply>,
+    pub notices: BTreeMap<(u64, u64), ExpectedReply>,
     /// Timers that were set.
     pub timers: u64,
     /// Outputs of the current frame, if they are recorded.
-    outputs: Option<Vec<Output>>,
+    outputs: Option<Vec<HandlerOutput>>,
 }
 
 pub(crate) struct Reference {
     fold: Fold,
     is_on_event_stream: bool,
-    pub record: Record,
+    pub record: RunRecord,
     is_recording: bool,
     /// Additional check of each frame.
-    audit: Option<Audit>,
-    pub answers: Answers,
+    audit: Option<FrameAudit>,
+    pub answers: ReferenceAnswers,
     /// Frame at which a handler broke a rule.
-    pub fault: Option<Place>,
+    pub fault: Option<FailurePlace>,
 }
 
 /// Additional invariant of the frames, checked in order.
-pub(crate) type Audit = Box<dyn FnMut(&Frame<'_>) -> Result<(), Broken>>;
+pub(crate) type FrameAudit = Box<dyn FnMut(&Frame<'_>) -> Result<(), Violation>>;
 
 impl Reference {
     pub(crate) fn new(fold: Fold) -> Self {
-        let (record, answers) = (Record::default(), Answers::default());
+        let (record, answers) = (RunRecord::default(), ReferenceAnswers::default());
         Self { fold, is_on_event_stream: false, record, is_recording: false, audit: None, answers, fault: None }
     }
 
@@ -72,12 +72,12 @@ impl Reference {
 
     /// Records the handlers' outputs for each frame.
     pub(crate) fn recording(self) -> Self {
-        let answers = Answers { outputs: Some(Vec::new()), ..Answers::default() };
+        let answers = ReferenceAnswers { outputs: Some(Vec::new()), ..ReferenceAnswers::default() };
         Self { is_recording: true, answers, ..self }
     }
 
     /// Restores a snapshot. Returns its sequence.
-    pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<u64, Broken> {
+    pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<u64, Violation> {
         let failed = |error: std::io::Error| error.to_string();
         let file = tempfile::NamedTempFile::new().map_err(failed)?;
         std::fs::write(file.path(), bytes).map_err(failed)?;
@@ -90,12 +90,12 @@ impl Reference {
         self.fold.last_sequence()
     }
 
-    pub(crate) fn with_audit(self, audit: Audit) -> Self {
+    pub(crate) fn with_audit(self, audit: FrameAudit) -> Self {
         Self { audit: Some(audit), ..self }
     }
 
     /// Folds a newly released frame.
-    pub(crate) fn follow(&mut self, frame: &Frame<'_>) -> Result<(), Broken> {
+    pub(crate) fn follow(&mut self, frame: &Frame<'_>) -> Result<(), Violation> {
         if let Some(audit) = &mut self.audit {
             audit(frame)?;
         }
@@ -109,19 +109,19 @@ impl Reference {
     }
 
     /// Applies the next frame. Returns its effect.
-    pub(crate) fn step(&mut self, frame: &Frame<'_>) -> Result<Step, Broken> {
+    pub(crate) fn step(&mut self, frame: &Frame<'_>) -> Result<FrameEffect, Violation> {
         self.apply(frame)?;
         let outputs = self.answers.outputs.as_mut().map(std::mem::take).unwrap_or_default();
-        Ok(Step::new(outputs, self.fold.state()))
+        Ok(FrameEffect::new(outputs, self.fold.state()))
     }
 
-    fn apply(&mut self, frame: &Frame<'_>) -> Result<(), Broken> {
+    fn apply(&mut self, frame: &Frame<'_>) -> Result<(), Violation> {
         let applied = match self.is_on_event_stream {
             true => self.fold.apply_event_stream_frame(frame, false, &mut self.answers),
             false => self.fold.apply(frame, &mut self.answers),
         };
         applied.map_err(|error| match HandlerFault::of_engine(&error) {
-            Some(HandlerFault { place, said }) => {
+            Some(HandlerFault { place, text: said }) => {
                 self.fault = Some(place);
                 said
             }
@@ -130,35 +130,36 @@ impl Reference {
     }
 }
 
-impl Answers {
-    fn record(&mut self, output: impl FnOnce() -> Output) {
+impl ReferenceAnswers {
+    fn record(&mut self, output: impl FnOnce() -> HandlerOutput) {
         if let Some(outputs) = &mut self.outputs {
             outputs.push(output());
         }
     }
 }
 
-fn output_of(session: &SessionEntry, reply: &StoredReply) -> Output {
+fn output_of(session: &SessionEntry, reply: &StoredReply) -> HandlerOutput {
     let (number, session) = (reply.session_seq, session.session);
     match Refusal::from_bytes(&reply.payload).filter(|_| reply.is_refusal()) {
         Some(Refusal { code, detail, text }) => {
-            Output::Words(format!("refusal of command {number} of session {session}: {code:?} {detail}, {text}"))
+            HandlerOutput::Words(format!("refusal of command {number} of session {session}: {code:?} {detail}, {text}"))
         }
         None => {
             let encoding = Encoding::from_flags(reply.flags).unwrap_or(Encoding::Opaque);
             let what = format!("reply to command {number} of session {session}");
-            Output::message(what, reply.schema, encoding, &reply.payload)
+            HandlerOutput::message(what, reply.schema, encoding, &reply.payload)
         }
     }
 }
 
-impl Sink for Answers {
+impl Sink for ReferenceAnswers {
     fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
         self.record(|| output_of(session, reply));
         let text = Refusal::from_bytes(&reply.payload).filter(|_| reply.is_refusal());
         let payload = text.map_or_else(|| hash_of(&reply.payload), |refusal| hash_of(refusal.text.as_bytes()));
         let StoredReply { sequence, timestamp_ns, schema, .. } = *reply;
-        self.replies.insert((session.session, reply.session_seq), Said { sequence, timestamp_ns, schema, payload });
+        self.replies
+            .insert((session.session, reply.session_seq), ExpectedReply { sequence, timestamp_ns, schema, payload });
     }
 
     fn opened(&mut self, _: &mut SessionEntry) {}
@@ -168,26 +169,26 @@ impl Sink for Answers {
         let (sequence, timestamp_ns, schema) = (notice.sequence, notice.timestamp_ns, notice.schema);
         self.record(|| {
             let what = format!("notice {} to session {}", notice.number, session.session);
-            Output::message(what, schema, notice.encoding, &notice.payload)
+            HandlerOutput::message(what, schema, notice.encoding, &notice.payload)
         });
-        let said = Said { sequence, timestamp_ns, schema, payload: hash_of(&notice.payload) };
+        let said = ExpectedReply { sequence, timestamp_ns, schema, payload: hash_of(&notice.payload) };
         self.notices.insert((session.session, notice.number), said);
     }
 
     fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
         self.timers += 1;
-        self.record(|| Output::TimerSet { timer, deadline_ns });
+        self.record(|| HandlerOutput::TimerSet { timer, deadline_ns });
     }
 
     fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
-        self.record(|| Output::TimerTakenBack { timer, deadline_ns });
+        self.record(|| HandlerOutput::TimerTakenBack { timer, deadline_ns });
     }
 
     fn dead_letter(&mut self, letter: DeadLetter) {
-        self.record(|| Output::Words(format!("dead letter: {}", letter.reason)));
+        self.record(|| HandlerOutput::Words(format!("dead letter: {}", letter.reason)));
     }
 
     fn publish(&mut self, schema: u32, encoding: Encoding, payload: &[u8]) {
-        self.record(|| Output::message("published".to_owned(), schema, encoding, payload));
+        self.record(|| HandlerOutput::message("published".to_owned(), schema, encoding, payload));
     }
 }

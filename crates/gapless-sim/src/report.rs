@@ -1,4 +1,4 @@
-//! [`Tally`] and [`Failure`]: the result of a run.
+//! [`Tally`] and [`SimulationFailure`]: the result of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -102,7 +102,7 @@ impl Tally {
 
 /// A broken promise. `{}` and `{:?}` print what and where; `{:#}` and `{:#?}` also print the state of the members.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct SimulationFailure {
     /// Seed of the run.
     pub seed: u64,
     /// Virtual time of the failure, ms.
@@ -115,7 +115,7 @@ pub struct Failure {
     pub tally: Tally,
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for SimulationFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "seed {} at {} ms: {}", self.seed, self.at_ms, self.reason)?;
         if f.alternate() { write!(f, "\n{}", self.state) } else { Ok(()) }
@@ -124,10 +124,10 @@ impl std::fmt::Display for Failure {
 
 /// Prints the [`Display`](std::fmt::Display) text, so that `unwrap`, `expect` and a `main` that returns it are
 /// readable.
-impl std::fmt::Debug for Failure {
+impl std::fmt::Debug for SimulationFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for SimulationFailure {}

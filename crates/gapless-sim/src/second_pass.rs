@@ -2,11 +2,11 @@
 //! first difference. Hidden inputs of a process differ here: time of day, addresses, process, thread, working
 //! directory, number of cores.
 
-use crate::options::{Offer, Options};
-use crate::output::{Output, first_difference, told_side_by_side};
-use crate::record::Record;
+use crate::options::{ApplicationKind, Options};
+use crate::output::{HandlerOutput, first_difference, side_by_side};
+use crate::record::RunRecord;
 use crate::reference::Reference;
-use crate::second_process::{Assignment, Call};
+use crate::second_process::{SecondPassAssignment, SimulationCall};
 use crate::service_client::token_of;
 use crate::system_under_test::SystemUnderTest;
 use crate::wall_clock::{OTHER_TIME_NS, TimeOfDay, shift};
@@ -18,7 +18,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const SIDES: [&str; 2] = ["in the run", "in the second process"];
 
 /// Ends this process with its finding.
-pub(crate) fn answer(system: &impl SystemUnderTest, options: &Options, seed: u64, assignment: &Assignment) -> ! {
+pub(crate) fn answer(
+    system: &impl SystemUnderTest,
+    options: &Options,
+    seed: u64,
+    assignment: &SecondPassAssignment,
+) -> ! {
     disturb_memory();
     use_one_core();
     let work = || match assignment.record.steps.is_empty() {
@@ -30,12 +35,12 @@ pub(crate) fn answer(system: &impl SystemUnderTest, options: &Options, seed: u64
             Some(format!("a second process panics, and the run did not: {}", panic_text(&*panic)))
         })
     });
-    Call::answer(said.as_deref())
+    SimulationCall::answer(said.as_deref())
 }
 
 /// Folds the frames of a run again, from the beginning or from a snapshot.
-fn fold_again(system: &impl SystemUnderTest, seed: u64, assignment: &Assignment) -> Option<String> {
-    let Assignment { record, snapshot, .. } = assignment;
+fn fold_again(system: &impl SystemUnderTest, seed: u64, assignment: &SecondPassAssignment) -> Option<String> {
+    let SecondPassAssignment { record, snapshot, .. } = assignment;
     let mut reference = system.reference().recording();
     let from = match snapshot {
         None => "from the beginning".to_owned(),
@@ -88,9 +93,14 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, assignment: &Assignment)
 }
 
 /// Runs the same seed again, for a service whose handlers run on leaders.
-fn run_again<S: SystemUnderTest>(system: &S, options: &Options, seed: u64, assignment: &Assignment) -> Option<String> {
+fn run_again<S: SystemUnderTest>(
+    system: &S,
+    options: &Options,
+    seed: u64,
+    assignment: &SecondPassAssignment,
+) -> Option<String> {
     // Handlers of a command bus must give the same result at another time of day.
-    if S::OFFER == Offer::Commands {
+    if S::APPLICATION_KIND == ApplicationKind::Commands {
         shift();
     }
     let again = run_once(system, &Options { prints_trace: false, ..options.clone() }, seed);
@@ -114,7 +124,7 @@ fn run_again<S: SystemUnderTest>(system: &S, options: &Options, seed: u64, assig
 pub(crate) fn with_message(
     system: &impl SystemUnderTest,
     seed: u64,
-    record: &Record,
+    record: &RunRecord,
     sequence: u64,
     said: &str,
 ) -> String {
@@ -123,7 +133,7 @@ pub(crate) fn with_message(
 
 /// Describes the position of the frame and the message that it completes, one line each. For a timer, which has no
 /// message, the line names the frame that set it.
-fn place_and_message(system: &impl SystemUnderTest, seed: u64, record: &Record, sequence: u64) -> String {
+fn place_and_message(system: &impl SystemUnderTest, seed: u64, record: &RunRecord, sequence: u64) -> String {
     let place = format!("\n  {}", record.place(sequence));
     match record.timer_set_by(sequence) {
         Some(by) => format!("{place}\n  set at {}{}", record.place(by), message_line(system, seed, record, by)),
@@ -132,7 +142,7 @@ fn place_and_message(system: &impl SystemUnderTest, seed: u64, record: &Record, 
 }
 
 /// Describes the message that the frame completes, if any, as a line to append.
-fn message_line(system: &impl SystemUnderTest, seed: u64, record: &Record, sequence: u64) -> String {
+fn message_line(system: &impl SystemUnderTest, seed: u64, record: &RunRecord, sequence: u64) -> String {
     let sent = record.sender(sequence).and_then(|(token, index)| {
         let publisher = (1..=record.publishers).find(|publisher| token_of(seed, *publisher) == token)?;
         let (message, payload) = message_of(system, seed, publisher, index);
@@ -151,7 +161,7 @@ const FOLDS: usize = 8;
 pub(crate) fn with_difference(
     system: &impl SystemUnderTest,
     seed: u64,
-    record: &Record,
+    record: &RunRecord,
     sequence: u64,
     said: &str,
 ) -> String {
@@ -160,11 +170,11 @@ pub(crate) fn with_difference(
         return text;
     }
     let folds = (0..FOLDS).map(|_| system.reference());
-    match folds.into_iter().find_map(|fold| parted(system, fold.recording(), record)) {
-        Some(Parted { at, what, how }) if at == sequence => {
+    match folds.into_iter().find_map(|fold| find_difference(system, fold.recording(), record)) {
+        Some(FoldDifference { at, what, how }) if at == sequence => {
             format!("{text}\n  folded once more, the {what} part{how}")
         }
-        Some(Parted { at, what, how }) => {
+        Some(FoldDifference { at, what, how }) => {
             let first = place_and_message(system, seed, record, at);
             format!("{text}\n  folded once more, the {what} part earlier already{how}{first}")
         }
@@ -173,33 +183,33 @@ pub(crate) fn with_difference(
 }
 
 /// The first message at which two folds of the same frames differ.
-struct Parted {
+struct FoldDifference {
     at: u64,
     what: &'static str,
     how: String,
 }
 
 /// Finds the first message at which a fold reaches another state or gives other outputs.
-fn parted(system: &impl SystemUnderTest, mut fold: Reference, record: &Record) -> Option<Parted> {
+fn find_difference(system: &impl SystemUnderTest, mut fold: Reference, record: &RunRecord) -> Option<FoldDifference> {
     for (sequence, before) in (1..).zip(&record.steps) {
         let step = catch_unwind(AssertUnwindSafe(|| fold.step(&record.frame(sequence)?).ok())).ok()??;
         if let (Some(one), Some(other)) = (&before.state, &step.state)
             && one != other
         {
             let how = format!(" {}", first_difference(one, other, ["in one", "in another"]));
-            return Some(Parted { at: sequence, what: "snapshots of the state", how });
+            return Some(FoldDifference { at: sequence, what: "snapshots of the state", how });
         }
         if before.outputs != step.outputs {
             let how = outputs_side_by_side(system, [&before.outputs, &step.outputs], ["in one", "in another"]);
-            return Some(Parted { at: sequence, what: "replies, notices or timers", how: format!(":{how}") });
+            return Some(FoldDifference { at: sequence, what: "replies, notices or timers", how: format!(":{how}") });
         }
     }
     None
 }
 
 /// Prints the first differing output of each side with its fields.
-fn outputs_side_by_side(system: &impl SystemUnderTest, outputs: [&[Output]; 2], sides: [&str; 2]) -> String {
-    told_side_by_side(&|message, payload| system.describe(message, payload), outputs, sides)
+fn outputs_side_by_side(system: &impl SystemUnderTest, outputs: [&[HandlerOutput]; 2], sides: [&str; 2]) -> String {
+    side_by_side(&|message, payload| system.describe(message, payload), outputs, sides)
 }
 
 /// Frees blocks of many lengths in another order, so that later allocations get other addresses.

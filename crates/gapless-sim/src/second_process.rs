@@ -1,9 +1,10 @@
-//! [`Call`]: a call of the simulator that a second process reaches again. The executable is started with the name of
-//! the running test or with this process's arguments. Earlier calls return the same results as in the first process.
+//! [`SimulationCall`]: a call of the simulator that a second process reaches again. The executable is started with the
+//! name of the running test or with this process's arguments. Earlier calls return the same results as in the first
+//! process.
 
 use crate::options::{Options, SecondPass};
-use crate::record::Record;
-use crate::report::{Failure, Tally};
+use crate::record::RunRecord;
+use crate::report::{SimulationFailure, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,19 +18,19 @@ use std::time::{Duration, Instant};
 const DIRECTORY: &str = "GAPLESS_SIM_SECOND_PASS";
 const SECOND_PROCESS_TIMEOUT: Duration = Duration::from_secs(300);
 
-type Outcome = Result<Tally, Box<Failure>>;
+type SimulationResult = Result<Tally, Box<SimulationFailure>>;
 
 /// Calls of this process by caller, in order; `None` for a call in progress.
-static CALLS: Mutex<BTreeMap<String, Vec<Option<Outcome>>>> = Mutex::new(BTreeMap::new());
+static CALLS: Mutex<BTreeMap<String, Vec<Option<SimulationResult>>>> = Mutex::new(BTreeMap::new());
 
 /// Work for a second process.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Assignment {
+pub(crate) struct SecondPassAssignment {
     caller: String,
     seed: u64,
     /// Earlier calls of the same caller, and their results.
-    before: Vec<Option<Outcome>>,
-    pub record: Record,
+    before: Vec<Option<SimulationResult>>,
+    pub record: RunRecord,
     pub tally: Tally,
     /// Snapshot of a member from which the second pass starts.
     pub snapshot: Option<Vec<u8>>,
@@ -39,9 +40,9 @@ pub(crate) struct Assignment {
     process: u32,
 }
 
-impl Assignment {
+impl SecondPassAssignment {
     /// Ties the life of the second process to the first one, which may end in any way: the second may be stuck.
-    fn end_with_the_first(&self) -> Result<(), String> {
+    fn end_with_first_process(&self) -> Result<(), String> {
         let set = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
         set.map_err(|error| format!("the kernel does not tell of the first process's end: {error}"))?;
         // The first process may have ended before.
@@ -50,7 +51,7 @@ impl Assignment {
     }
 }
 
-pub(crate) struct Call {
+pub(crate) struct SimulationCall {
     caller: String,
     seed: u64,
     number: usize,
@@ -58,24 +59,26 @@ pub(crate) struct Call {
 }
 
 /// Part of this process in a call.
-pub(crate) enum Role {
+pub(crate) enum ProcessRole {
     /// There is no assignment: this is the first process.
     First,
     /// The process was started for this call.
-    Second(&'static Assignment),
+    Second(&'static SecondPassAssignment),
     /// An earlier call, with its known result.
-    Known(Box<Outcome>),
+    Known(Box<SimulationResult>),
 }
 
 /// Returns the assignment of a second process. A second process without its assignment exits, because it must not start
 /// a third.
-fn assignment() -> Option<&'static (PathBuf, Assignment)> {
-    static ASSIGNMENT: OnceLock<Option<(PathBuf, Assignment)>> = OnceLock::new();
+fn assignment() -> Option<&'static (PathBuf, SecondPassAssignment)> {
+    static ASSIGNMENT: OnceLock<Option<(PathBuf, SecondPassAssignment)>> = OnceLock::new();
     let read = || {
         let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
         let assignment = std::fs::read(directory.join("assignment")).map_err(|error| error.to_string());
         let assignment = assignment.and_then(|bytes| postcard::from_bytes(&bytes).map_err(|error| error.to_string()));
-        match assignment.and_then(|assignment: Assignment| assignment.end_with_the_first().map(|()| assignment)) {
+        match assignment
+            .and_then(|assignment: SecondPassAssignment| assignment.end_with_first_process().map(|()| assignment))
+        {
             Ok(assignment) => Some((directory, assignment)),
             Err(error) => {
                 eprintln!(
@@ -91,10 +94,10 @@ fn assignment() -> Option<&'static (PathBuf, Assignment)> {
 
 /// Makes a call without a second pass. A second process on its way to a later call of the same thread returns the
 /// recorded result, and leaves statics untouched.
-pub(crate) fn once(seed: u64, run: impl FnOnce() -> Outcome) -> Outcome {
+pub(crate) fn once(seed: u64, run: impl FnOnce() -> SimulationResult) -> SimulationResult {
     let thread = std::thread::current();
     let Some(caller) = thread.name() else { return run() };
-    let call = Call::register(caller.to_owned(), seed, Vec::new());
+    let call = SimulationCall::register(caller.to_owned(), seed, Vec::new());
     let known = assignment().filter(|(_, assignment)| assignment.caller == call.caller);
     if let Some((_, assignment)) = known
         && let Some(Some(outcome)) = assignment.before.get(call.number)
@@ -106,7 +109,7 @@ pub(crate) fn once(seed: u64, run: impl FnOnce() -> Outcome) -> Outcome {
     outcome
 }
 
-impl Call {
+impl SimulationCall {
     fn register(caller: String, seed: u64, arguments: Vec<OsString>) -> Self {
         let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
         let of_caller = calls.entry(caller.clone()).or_default();
@@ -139,19 +142,19 @@ impl Call {
     }
 
     /// Returns the part of this process. An unknown call waits until the process ends.
-    pub(crate) fn role(&self) -> Role {
-        let Some((_, assignment)) = assignment() else { return Role::First };
+    pub(crate) fn role(&self) -> ProcessRole {
+        let Some((_, assignment)) = assignment() else { return ProcessRole::First };
         if self.caller == assignment.caller {
             match assignment.before.get(self.number) {
                 None if self.number == assignment.before.len() && self.seed == assignment.seed => {
-                    return Role::Second(assignment);
+                    return ProcessRole::Second(assignment);
                 }
                 None if self.number == assignment.before.len() => Self::answer(Some(&format!(
                     "the second pass comes to a call with seed {} where the run had seed {}: take the seed from the arguments or the \
                      environment, or say SecondPass::With how the second process gets it",
                     self.seed, assignment.seed
                 ))),
-                Some(Some(outcome)) => return Role::Known(Box::new(outcome.clone())),
+                Some(Some(outcome)) => return ProcessRole::Known(Box::new(outcome.clone())),
                 _ => {}
             }
         }
@@ -169,7 +172,7 @@ impl Call {
         std::process::exit(if matches!(written, Some(Ok(()))) { 0 } else { 1 });
     }
 
-    pub(crate) fn end(&self, outcome: &Outcome) {
+    pub(crate) fn end(&self, outcome: &SimulationResult) {
         let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(call) = calls.get_mut(&self.caller).and_then(|of_caller| of_caller.get_mut(self.number)) {
             *call = Some(outcome.clone());
@@ -182,7 +185,7 @@ impl Call {
     /// The second process did not start or did not reach this call.
     pub(crate) fn again(
         &self,
-        record: Record,
+        record: RunRecord,
         tally: Tally,
         snapshots: Vec<Option<Vec<u8>>>,
     ) -> Result<Option<String>, String> {
@@ -192,7 +195,8 @@ impl Call {
         };
         let thread = format!("{:?}", std::thread::current().id());
         let (caller, seed, process) = (self.caller.clone(), self.seed, std::process::id());
-        let mut assignment = Assignment { caller, seed, before, record, tally, snapshot: None, thread, process };
+        let mut assignment =
+            SecondPassAssignment { caller, seed, before, record, tally, snapshot: None, thread, process };
         let mut processes = Vec::new();
         for snapshot in snapshots {
             assignment.snapshot = snapshot;
@@ -214,7 +218,7 @@ struct SecondProcess {
 }
 
 impl SecondProcess {
-    fn start(assignment: &Assignment, arguments: &[OsString]) -> Result<Self, String> {
+    fn start(assignment: &SecondPassAssignment, arguments: &[OsString]) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("the second process cannot be started: {error}");
         let directory = tempfile::Builder::new().prefix("gapless-sim-second-").tempdir().map_err(failed)?;
         let bytes = postcard::to_stdvec(assignment)

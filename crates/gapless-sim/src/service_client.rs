@@ -2,10 +2,10 @@
 //! or silent, resends commands without a reply, and sometimes asks for a reply again. A restarted client first asks for
 //! each reply in its window. Each reply must be the one that the service gave for the released frame.
 
-use crate::checker::Broken;
+use crate::checker::Violation;
 use crate::options::MS;
 use crate::random::Random;
-use crate::reference::{Answers, Said};
+use crate::reference::{ExpectedReply, ReferenceAnswers};
 use crate::system_under_test::SystemUnderTest;
 use crate::workload::{Workload, message_of};
 use gapless_client::client::ClientOptions;
@@ -43,14 +43,14 @@ pub(crate) struct ServiceClient {
     /// Number of the last frame of each command that any life sent, in order.
     sent: Vec<u64>,
     /// Replies that any life received, by those numbers.
-    replies: BTreeMap<u64, Said>,
+    replies: BTreeMap<u64, ExpectedReply>,
     /// Commands of a previous life that the queries of its successor found in the stream.
     taken_over: usize,
     repeated: u64,
     /// Sequence of the message whose reply or notice is wrong.
-    complained_at: Option<u64>,
+    mismatch_sequence: Option<u64>,
     /// Unanswered queries of this life about commands of earlier lives.
-    asked: BTreeSet<u64>,
+    queried: BTreeSet<u64>,
     /// Answers to such queries.
     resolved: u64,
     /// Start of the current wait, ns.
@@ -73,8 +73,8 @@ impl ServiceClient {
             replies: BTreeMap::new(),
             taken_over: 0,
             repeated: 0,
-            complained_at: None,
-            asked: BTreeSet::new(),
+            mismatch_sequence: None,
+            queried: BTreeSet::new(),
             resolved: 0,
             waits_since_ns: None,
         }
@@ -84,15 +84,15 @@ impl ServiceClient {
         token_of(self.seed, self.number)
     }
 
-    fn broken(&self, what: std::fmt::Arguments<'_>) -> Broken {
+    fn broken(&self, what: std::fmt::Arguments<'_>) -> Violation {
         format!("client {}: {what}", self.number)
     }
 
     /// Sends the next command if the dice and the window allow it. Returns whether it did.
-    fn send(&mut self, application: &impl SystemUnderTest, random: &mut Random) -> Result<bool, Broken> {
+    fn send(&mut self, application: &impl SystemUnderTest, random: &mut Random) -> Result<bool, Violation> {
         let index = self.sent.len() as u64;
         let Some((client, key)) = &mut self.client else { return Ok(false) };
-        let may_send = self.is_open && self.asked.is_empty() && client.can_send(*key);
+        let may_send = self.is_open && self.queried.is_empty() && client.can_send(*key);
         if index == self.messages || !may_send || !(self.is_in_haste || random.happens_per_100_000(30_000)) {
             return Ok(false);
         }
@@ -110,9 +110,9 @@ impl ServiceClient {
     }
 
     /// Asks for the replies in the window to commands of earlier lives.
-    fn ask(&mut self) -> Result<(), Broken> {
+    fn ask(&mut self) -> Result<(), Violation> {
         let Some((client, key)) = &mut self.client else { return Ok(()) };
-        for number in &self.asked {
+        for number in &self.queried {
             match client.repeat(*key, *number) {
                 // The query is repeated when the session is open here.
                 Ok(()) | Err(ClientError::NotOpen | ClientError::Log(LogError::Full { .. })) => {}
@@ -123,7 +123,7 @@ impl ServiceClient {
     }
 
     /// Asks again for a reply that it already received.
-    fn repeat(&mut self, random: &mut Random) -> Result<(), Broken> {
+    fn repeat(&mut self, random: &mut Random) -> Result<(), Violation> {
         let Some((client, key)) = &mut self.client else { return Ok(()) };
         if !self.is_open || self.sent.is_empty() || !random.happens_per_100_000(1_000) {
             return Ok(());
@@ -139,21 +139,21 @@ impl ServiceClient {
         &mut self,
         incoming: &Incoming<'_>,
         application: &impl SystemUnderTest,
-        answers: &Answers,
-    ) -> Result<(), Broken> {
+        answers: &ReferenceAnswers,
+    ) -> Result<(), Violation> {
         match incoming {
             Incoming::Opened { .. } => Ok(()),
             Incoming::Reply { reply, first, .. } => {
                 let taken = self.reply(reply, *first, application, answers);
-                taken.inspect_err(|_| self.complained_at = Some(reply.sequence))
+                taken.inspect_err(|_| self.mismatch_sequence = Some(reply.sequence))
             }
             Incoming::Notice { notice, .. } => {
-                let (number, said) = (notice.session_seq, Said::of(notice));
+                let (number, said) = (notice.session_seq, ExpectedReply::of(notice));
                 let known = answers.notices.get(&(self.session.unwrap_or(0), number));
                 if known == Some(&said) {
                     return Ok(());
                 }
-                self.complained_at = Some(notice.sequence);
+                self.mismatch_sequence = Some(notice.sequence);
                 Err(self.broken(format_args!("notice {number} is {said:?}; the service has sent {known:?}")))
             }
             Incoming::SessionLost { .. } => Err(self.broken(format_args!("its session is lost"))),
@@ -165,11 +165,11 @@ impl ServiceClient {
         reply: &Reply<'_>,
         is_first: bool,
         application: &impl SystemUnderTest,
-        answers: &Answers,
-    ) -> Result<(), Broken> {
+        answers: &ReferenceAnswers,
+    ) -> Result<(), Violation> {
         let number = reply.session_seq;
         let session = self.session.unwrap_or(0);
-        self.resolved += u64::from(self.asked.remove(&number));
+        self.resolved += u64::from(self.queried.remove(&number));
         if let Some(refusal) = reply.refusal.as_ref().filter(|_| reply.sequence == 0) {
             // This refusal is correct for a number before the client's window.
             let later = answers.replies.range((session, number + 1)..=(session, u64::MAX)).count();
@@ -179,7 +179,7 @@ impl ServiceClient {
             }
             return Err(self.broken(format_args!("command {number} is refused: {:?} {}", refusal.code, refusal.text)));
         }
-        let said = Said::of(reply);
+        let said = ExpectedReply::of(reply);
         if let Some(before) = self.replies.get(&number).filter(|before| **before != said) {
             return Err(self.broken(format_args!("the reply to {number} was {before:?} and is {said:?} now")));
         }
@@ -209,7 +209,7 @@ impl ServiceClient {
     }
 
     /// Checks the session's state after it was opened.
-    fn opened(&mut self, answers: &Answers) -> Result<(), Broken> {
+    fn opened(&mut self, answers: &ReferenceAnswers) -> Result<(), Violation> {
         let Some((client, key)) = &self.client else { return Ok(()) };
         let (session, next) = (client.session_id(*key), client.next_session_seq(*key));
         if self.session.is_some() && self.session != session {
@@ -230,7 +230,7 @@ impl ServiceClient {
         }
         self.sent.retain(|number| *number < next);
         self.taken_over = self.sent.len();
-        self.asked = released().rev().take(self.window_commands as usize).collect();
+        self.queried = released().rev().take(self.window_commands as usize).collect();
         self.ask()
     }
 }
@@ -238,30 +238,30 @@ impl ServiceClient {
 impl<A: SystemUnderTest> Workload<A> for ServiceClient {
     fn restart(&mut self) {
         (self.client, self.at, self.is_open, self.waits_since_ns) = (None, None, false, None);
-        self.asked.clear();
+        self.queried.clear();
     }
 
     fn is_done(&self) -> bool {
-        Workload::<A>::acknowledged(self) >= self.messages && self.asked.is_empty()
+        Workload::<A>::acknowledged(self) >= self.messages && self.queried.is_empty()
     }
 
     fn is_searching(&self) -> bool {
         self.at.is_none()
     }
 
-    fn complained_at(&self) -> Option<u64> {
-        self.complained_at
+    fn mismatch_sequence(&self) -> Option<u64> {
+        self.mismatch_sequence
     }
 
-    fn at(&self) -> Option<u64> {
+    fn connected_member(&self) -> Option<u64> {
         self.at
     }
 
-    fn let_in(&mut self, member: u64, stream: &EventStream) -> Result<(), Broken> {
+    fn connect_to(&mut self, member: u64, stream: &EventStream) -> Result<(), Violation> {
         let (token, window) = (self.token(), self.window_commands);
-        let let_in = match &mut self.client {
+        let connect_to = match &mut self.client {
             Some((client, _)) => {
-                stream.connect(RINGS).map_err(ClientError::from).and_then(|link| client.go_on_over(link))
+                stream.connect(RINGS).map_err(ClientError::from).and_then(|link| client.resume_over(link))
             }
             None => stream.client(ClientOptions { link: RINGS, ..ClientOptions::default() }).and_then(|mut client| {
                 let key = client.begin_session(token, window)?;
@@ -269,17 +269,23 @@ impl<A: SystemUnderTest> Workload<A> for ServiceClient {
                 Ok(())
             }),
         };
-        let_in.map_err(|error| self.broken(format_args!("{error}")))?;
+        connect_to.map_err(|error| self.broken(format_args!("{error}")))?;
         self.at = Some(member);
         self.waits_since_ns = None;
         Ok(())
     }
 
-    fn lose(&mut self) {
+    fn disconnect(&mut self) {
         self.at = None;
     }
 
-    fn poll(&mut self, now_ns: u64, application: &A, answers: &Answers, random: &mut Random) -> Result<usize, Broken> {
+    fn poll(
+        &mut self,
+        now_ns: u64,
+        application: &A,
+        answers: &ReferenceAnswers,
+        random: &mut Random,
+    ) -> Result<usize, Violation> {
         if self.at.is_none() {
             return Ok(0);
         }
@@ -292,7 +298,7 @@ impl<A: SystemUnderTest> Workload<A> for ServiceClient {
             _ if outcome.is_ok() => outcome = self.take(&incoming, application, answers),
             _ => {}
         });
-        let awaits = client.in_flight(key) > 0 || !client.can_send(key) || !self.asked.is_empty();
+        let awaits = client.in_flight(key) > 0 || !client.can_send(key) || !self.queried.is_empty();
         self.client = Some((client, key));
         outcome?;
         if is_opened {

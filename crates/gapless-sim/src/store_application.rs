@@ -3,7 +3,7 @@
 //! purpose: no two members would get the same result.
 
 use crate::application::StateApplication;
-use crate::ledger::{REFUSED_EACH, SCHEMA, TIMER_EACH, TYPE, check_count, described, numbered};
+use crate::ledger::{REFUSED_EVERY, SCHEMA, TIMER_EVERY, TYPE, check_count, described, numbered};
 use crate::random::Random;
 use gapless_client::Reply;
 use gapless_client::client::MessageType;
@@ -97,11 +97,11 @@ impl Accounts {
         if store.len(self.recent) > RECENT_MAX {
             store.remove_range(self.recent, ..context.sequence() - 1);
         }
-        if index % REFUSED_EACH == REFUSED_EACH - 1 {
+        if index % REFUSED_EVERY == REFUSED_EVERY - 1 {
             // The refusal undoes all changes.
             return Err(Reject::from(format!("message {index} is one of those that are refused")));
         }
-        match account.commands % TIMER_EACH {
+        match account.commands % TIMER_EVERY {
             0 => context.set_timer(session, context.time_ns() + account.commands % 7 * 9_000_000),
             1 => context.cancel_timer(session),
             _ => {}

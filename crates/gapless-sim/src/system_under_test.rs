@@ -1,9 +1,9 @@
-//! [`SystemUnderTest`]: the applications of the members of a world and the messages to them, for each kind of
+//! [`SystemUnderTest`]: the applications of the members of a simulation and the messages to them, for each kind of
 //! application.
 
 use crate::application::{Application, StateApplication};
-use crate::checker::Broken;
-use crate::options::Offer;
+use crate::checker::Violation;
+use crate::options::ApplicationKind;
 use crate::output::describe_bytes;
 use crate::random::Random;
 use crate::reference::Reference;
@@ -12,7 +12,7 @@ use gapless_client::client::MessageType;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::fold::CheckRefusals;
 use gapless_engine::state::fold_of;
-use gapless_engine::store::Limits;
+use gapless_engine::store::StoreLimits;
 use gapless_engine::{Fold, Handlers, Policy, Replica, ReplicaOptions, StateHandlers, StateOptions};
 use gapless_stream::member_service::MemberService;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,10 +22,10 @@ const SNAPSHOT_INTERVAL_FRAMES: u64 = 30;
 
 /// The application of each full member, and its messages.
 pub(crate) trait SystemUnderTest: Sync {
-    const OFFER: Offer;
+    const APPLICATION_KIND: ApplicationKind;
 
     /// Deploys the application of a member at each start.
-    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken>;
+    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Violation>;
 
     /// Makes one more instance, as the reference for the members and the replies.
     fn reference(&self) -> Reference;
@@ -53,35 +53,35 @@ pub(crate) trait SystemUnderTest: Sync {
 
 pub(crate) enum Deployment {
     /// A fold next to the member, over the stream that it releases.
-    Beside(Box<Fold>),
-    Own(Box<dyn MemberService>),
+    Folded(Box<Fold>),
+    OwnService(Box<dyn MemberService>),
 }
 
 impl<A: Application> SystemUnderTest for A {
-    const OFFER: Offer = A::OFFER;
+    const APPLICATION_KIND: ApplicationKind = A::APPLICATION_KIND;
 
-    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken> {
-        Ok(match A::OFFER {
-            Offer::EventStream => {
+    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Violation> {
+        Ok(match A::APPLICATION_KIND {
+            ApplicationKind::EventStream => {
                 let fold = Fold::new(self.service(), policy());
-                Deployment::Beside(Box::new(fold.on_event_stream()))
+                Deployment::Folded(Box::new(fold.on_event_stream()))
             }
-            Offer::Service | Offer::State | Offer::Commands => {
+            ApplicationKind::Service | ApplicationKind::State | ApplicationKind::Commands => {
                 let options = ReplicaOptions {
                     snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES),
                     policy: policy(),
                     ..ReplicaOptions::default()
                 };
-                Deployment::Own(Replica::member_service(self.service(), options, config))
+                Deployment::OwnService(Replica::member_service(self.service(), options, config))
             }
         })
     }
 
     fn reference(&self) -> Reference {
         let fold = Fold::new(self.service(), policy());
-        let reference = match A::OFFER {
-            Offer::EventStream => Reference::on_event_stream(fold),
-            Offer::Service | Offer::State | Offer::Commands => Reference::new(fold),
+        let reference = match A::APPLICATION_KIND {
+            ApplicationKind::EventStream => Reference::on_event_stream(fold),
+            ApplicationKind::Service | ApplicationKind::State | ApplicationKind::Commands => Reference::new(fold),
         };
         reference.recording()
     }
@@ -110,19 +110,19 @@ fn policy() -> Policy {
 pub(crate) struct StateSystem<'a, A>(pub &'a A);
 
 impl<A: StateApplication> SystemUnderTest for StateSystem<'_, A> {
-    const OFFER: Offer = Offer::State;
+    const APPLICATION_KIND: ApplicationKind = ApplicationKind::State;
 
-    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken> {
+    fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Violation> {
         let options =
             StateOptions { snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES), ..StateOptions::default() };
         Replica::member_state_service(A::service, options, config)
-            .map(Deployment::Own)
+            .map(Deployment::OwnService)
             .map_err(|error| error.to_string())
     }
 
     /// Folds the transactions alone: handlers run on leaders, and need not give the same result twice.
     fn reference(&self) -> Reference {
-        Reference::new(fold_of(A::service, Limits::default()))
+        Reference::new(fold_of(A::service, StoreLimits::default()))
     }
 
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {

@@ -8,12 +8,12 @@ use std::io::{self, Write};
 pub(crate) struct Trace {
     hash: u64,
     events: u64,
-    is_told: bool,
+    is_printed: bool,
 }
 
 impl Trace {
-    pub(crate) const fn new(is_told: bool) -> Self {
-        Self { hash: 0xcbf2_9ce4_8422_2325, events: 0, is_told }
+    pub(crate) const fn new(is_printed: bool) -> Self {
+        Self { hash: 0xcbf2_9ce4_8422_2325, events: 0, is_printed }
     }
 
     /// Adds an event that is not printed: a piece of a message, a frame.
@@ -25,10 +25,10 @@ impl Trace {
     }
 
     /// Adds an event and prints it on request.
-    pub(crate) fn tell(&mut self, now_ns: u64, what: fmt::Arguments<'_>) {
+    pub(crate) fn log(&mut self, now_ns: u64, what: fmt::Arguments<'_>) {
         let text = what.to_string();
         self.fold(&[now_ns, hash_of(text.as_bytes())]);
-        if self.is_told {
+        if self.is_printed {
             let _unread = writeln!(io::stdout(), "{:>10.3} ms  {text}", now_ns as f64 / 1e6);
         }
     }

@@ -1,8 +1,8 @@
 //! [`Workload`]: a publishing process, for each kind of cluster: a node of an event stream, or a client of a service.
 
-use crate::checker::Broken;
+use crate::checker::Violation;
 use crate::random::Random;
-use crate::reference::Answers;
+use crate::reference::ReferenceAnswers;
 use crate::system_under_test::SystemUnderTest;
 use gapless_client::client::MessageType;
 use gapless_stream::event_stream::EventStream;
@@ -18,22 +18,28 @@ pub(crate) trait Workload<A> {
     fn is_searching(&self) -> bool;
 
     /// Returns the sequence of the message whose reply or notice is wrong.
-    fn complained_at(&self) -> Option<u64> {
+    fn mismatch_sequence(&self) -> Option<u64> {
         None
     }
 
     /// Returns the member that it is connected to.
-    fn at(&self) -> Option<u64>;
+    fn connected_member(&self) -> Option<u64>;
 
     /// Connects it to a member.
-    fn let_in(&mut self, member: u64, stream: &EventStream) -> Result<(), Broken>;
+    fn connect_to(&mut self, member: u64, stream: &EventStream) -> Result<(), Violation>;
 
     /// Disconnects it from a member that is gone.
-    fn lose(&mut self);
+    fn disconnect(&mut self);
 
     /// Publishes messages as allowed, and checks received ones against the service's `answers`. Returns the number of
     /// received ones.
-    fn poll(&mut self, now_ns: u64, application: &A, answers: &Answers, random: &mut Random) -> Result<usize, Broken>;
+    fn poll(
+        &mut self,
+        now_ns: u64,
+        application: &A,
+        answers: &ReferenceAnswers,
+        random: &mut Random,
+    ) -> Result<usize, Violation>;
 
     /// Returns the number of messages that are acknowledged for good.
     fn acknowledged(&self) -> u64;

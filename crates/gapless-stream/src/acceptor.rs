@@ -4,22 +4,24 @@
 //! stream it asks for, its permission to read, the history it has seen; and it takes requests to control the stream.
 
 use crate::StreamError;
-use crate::control_server::{Asked, ControlServer, answer};
+use crate::control_server::{ControlRequestState, ControlServer, answer};
 use crate::history_check::HistoryCheck;
 use crate::messages::{EgressMessage, PublisherEvent};
 use gapless_agent::{FailureSlot, Waker};
-use gapless_client::control_messages::{ControlRequest, ControlStatus, NoRequest, NodesRequest, REQUEST_LENGTH_MAX};
+use gapless_client::control_messages::{
+    ControlRequest, ControlRequestError, ControlStatus, NodesRequest, REQUEST_LENGTH_MAX,
+};
 use gapless_client::{Client, ClientError, ClientOptions};
 use gapless_log::{MemoryKind, StreamIdentity, Window};
 use gapless_transport::TransportError;
 use gapless_transport::connect::other_mtu;
-use gapless_transport::handshake::{HELLO_LENGTH, Hello, Status, Welcome};
+use gapless_transport::handshake::{HELLO_LENGTH, HandshakeStatus, Hello, Welcome};
 use gapless_transport::link::{ConnectionId, RingSizes, ring_size_reason};
-use gapless_transport::listener::{Listener, ListenerEvent, PendingConnection};
+use gapless_transport::listener::{Listener, ListenerEvent, PendingPeer};
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::publisher_rings::{PublisherRings, ServiceEnds};
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_transport::tier::Tier;
 use gapless_wire::mtu::Mtu;
 use rustix::fd::{AsFd, OwnedFd};
@@ -52,7 +54,7 @@ pub struct AcceptorLinks {
 }
 
 pub struct Acceptor {
-    admission: Arc<Admission>,
+    state: Arc<AcceptorState>,
     socket_path: Option<PathBuf>,
     thread: Option<(Waker, JoinHandle<()>)>,
 }
@@ -82,13 +84,13 @@ impl Acceptor {
         };
         let (next_connection, stopping) = (AtomicU32::new(1), AtomicBool::new(false));
         let failures = OnceLock::new();
-        let admission =
-            Arc::new(Admission { description, links, next_connection, stopping, failures, window, history });
+        let state =
+            Arc::new(AcceptorState { description, links, next_connection, stopping, failures, window, history });
         let mut thread = None;
         if let Some(path) = socket_path {
             let listener = Listener::bind(path, FIRST_MESSAGE_BYTES_MAX)?;
             let waker = listener.waker();
-            let serving = Serving { admission: Arc::clone(&admission), listener, control };
+            let serving = AcceptorThread { state: Arc::clone(&state), listener, control };
             let started = gapless_agent::thread::spawn_helper("gapless-acceptor", move || serving.run());
             let started = started.map_err(|error| StreamError::System {
                 action: "starting the acceptor's thread".to_owned(),
@@ -96,7 +98,7 @@ impl Acceptor {
             })?;
             thread = Some((waker, started));
         }
-        Ok(Self { admission, socket_path: socket_path.map(Path::to_owned), thread })
+        Ok(Self { state, socket_path: socket_path.map(Path::to_owned), thread })
     }
 
     /// Admits a publisher of this process.
@@ -104,7 +106,7 @@ impl Acceptor {
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
     pub fn connect(&self, link: RingSizes) -> Result<PublisherLink, TransportError> {
-        self.connect_here(link, false)
+        self.connect_local(link, false)
     }
 
     /// Connects a client of this process.
@@ -120,27 +122,27 @@ impl Acceptor {
     /// # Errors
     /// As for [`Acceptor::connect`].
     pub(crate) fn connect_checked(&self, link: RingSizes) -> Result<PublisherLink, TransportError> {
-        self.connect_here(link, true)
+        self.connect_local(link, true)
     }
 
-    fn connect_here(&self, link: RingSizes, is_checked: bool) -> Result<PublisherLink, TransportError> {
-        let admission = &self.admission;
+    fn connect_local(&self, link: RingSizes, is_checked: bool) -> Result<PublisherLink, TransportError> {
+        let state = &self.state;
         if !link.is_valid() {
             let peer = "this process".to_owned();
             return Err(TransportError::Handshake { peer, status: None, reason: ring_size_reason(link) });
         }
-        let rings = admission.make_rings(link, &MemoryKind::Anonymous)?;
-        let welcome = admission.welcome(rings.connection());
-        let window = admission.window.as_ref().map(|(window, _)| window.clone());
-        let (link, ends) = rings.split(welcome, admission.links.ingress_waker.wake_fd(), window)?;
-        admission.announce(ends, is_checked);
-        Ok(PublisherLink { failures: admission.failures.get().cloned(), ..link })
+        let rings = state.make_rings(link, &MemoryKind::Anonymous)?;
+        let welcome = state.welcome(rings.connection());
+        let window = state.window.as_ref().map(|(window, _)| window.clone());
+        let (link, ends) = rings.split(welcome, state.links.ingress_waker.wake_fd(), window)?;
+        state.announce(ends, is_checked);
+        Ok(PublisherLink { failures: state.failures.get().cloned(), ..link })
     }
 
     /// Registers where publishers of this process find the reason of a failure; those of other processes get a message.
     pub(crate) fn watch(&self, failures: &FailureSlot) {
         // A stream starts its threads once.
-        let _ = self.admission.failures.set(failures.clone());
+        let _ = self.state.failures.set(failures.clone());
         if let Some((waker, _)) = &self.thread {
             failures.watch(waker);
         }
@@ -149,7 +151,7 @@ impl Acceptor {
     /// Reason for refusing a node that states `mtu`; `None` if the MTUs agree.
     #[must_use]
     pub fn refuses_mtu(&self, mtu: Option<Mtu>) -> Option<String> {
-        let ours = self.admission.description.mtu;
+        let ours = self.state.description.mtu;
         (mtu.is_some() && mtu != ours).then(|| other_mtu(ours, mtu))
     }
 
@@ -162,7 +164,7 @@ impl Acceptor {
 
 impl Drop for Acceptor {
     fn drop(&mut self) {
-        self.admission.stopping.store(true, Ordering::Release);
+        self.state.stopping.store(true, Ordering::Release);
         if let Some((waker, thread)) = self.thread.take() {
             waker.interrupt();
             // The message of a panic has been printed already.
@@ -171,7 +173,7 @@ impl Drop for Acceptor {
     }
 }
 
-struct Admission {
+struct AcceptorState {
     description: StreamDescription,
     links: AcceptorLinks,
     next_connection: AtomicU32,
@@ -183,7 +185,7 @@ struct Admission {
     history: Option<HistoryCheck>,
 }
 
-impl Admission {
+impl AcceptorState {
     fn make_rings(&self, link: RingSizes, memory: &MemoryKind) -> Result<PublisherRings, TransportError> {
         // Relaxed: only uniqueness matters.
         let connection = ConnectionId(self.next_connection.fetch_add(1, Ordering::Relaxed));
@@ -193,7 +195,7 @@ impl Admission {
     fn welcome(&self, connection: ConnectionId) -> Welcome {
         let description = &self.description;
         Welcome {
-            status: Status::Welcome,
+            status: HandshakeStatus::Welcome,
             connection: connection.0,
             identity: description.identity,
             frame_length_max: description.frame_length_max as u32,
@@ -209,35 +211,35 @@ impl Admission {
         Some(self.failures.get()?.failure()?.to_string())
     }
 
-    fn refusal(&self, status: Status) -> Welcome {
-        let mtu = self.description.mtu.filter(|_| status == Status::OtherMtu);
+    fn refusal(&self, status: HandshakeStatus) -> Welcome {
+        let mtu = self.description.mtu.filter(|_| status == HandshakeStatus::OtherMtu);
         Welcome { status, mtu, ..self.welcome(ConnectionId(0)) }
     }
 
     /// Reason for refusing a publisher of another process; `None` if it is admitted.
-    fn refuses(&self, hello: &Hello) -> Option<Status> {
+    fn refuses(&self, hello: &Hello) -> Option<HandshakeStatus> {
         let ours = self.description.identity;
         if hello.identity.stream_id != 0 && hello.identity.stream_id != ours.stream_id {
-            Some(Status::OtherStream)
+            Some(HandshakeStatus::OtherStream)
         } else if hello.identity.incarnation != 0 && hello.identity.incarnation != ours.incarnation {
-            Some(Status::OtherIncarnation)
+            Some(HandshakeStatus::OtherIncarnation)
         } else if !hello.link.is_valid() {
-            Some(Status::RingSize)
+            Some(HandshakeStatus::RingSize)
         } else if hello.reads && self.window.is_none() {
-            Some(Status::NotReadable)
+            Some(HandshakeStatus::NotReadable)
         } else if self.contradicts(hello.seen) {
-            Some(Status::OtherHistory)
+            Some(HandshakeStatus::OtherHistory)
         } else if hello.mtu.is_some() && hello.mtu != self.description.mtu {
-            Some(Status::OtherMtu)
+            Some(HandshakeStatus::OtherMtu)
         } else {
             None
         }
     }
 
-    fn contradicts(&self, seen: Seen) -> bool {
+    fn contradicts(&self, seen: SeenFrame) -> bool {
         let contradiction = self.history.as_ref().and_then(|history| history.contradiction(seen));
         if let Some(contradiction) = contradiction {
-            let Seen { sequence, timestamp_ns, .. } = seen;
+            let SeenFrame { sequence, timestamp_ns, .. } = seen;
             tracing::error!(sequence, timestamp_ns, %contradiction, "a client has seen what this stream does not contain");
         }
         contradiction.is_some()
@@ -246,20 +248,20 @@ impl Admission {
     /// Notifies the egress agent of a publisher before the sequencer, so that every reply finds its publisher.
     fn announce(&self, ends: ServiceEnds, is_checked: bool) {
         let ServiceEnds { connection, commands: reader, replies: writer, wake } = ends;
-        self.tell_egress(EgressMessage::Opened { connection, writer, wake });
-        self.tell_ingress(PublisherEvent::Opened { connection, reader, is_checked });
+        self.push_to_egress(EgressMessage::Opened { connection, writer, wake });
+        self.push_to_ingress(PublisherEvent::Opened { connection, reader, is_checked });
     }
 
-    fn farewell(&self, connection: ConnectionId) {
-        self.tell_ingress(PublisherEvent::Closed { connection });
-        self.tell_egress(EgressMessage::Closed { connection });
+    fn announce_closed(&self, connection: ConnectionId) {
+        self.push_to_ingress(PublisherEvent::Closed { connection });
+        self.push_to_egress(EgressMessage::Closed { connection });
     }
 
-    fn tell_egress(&self, message: EgressMessage) {
+    fn push_to_egress(&self, message: EgressMessage) {
         self.push(&self.links.egress, message, &self.links.egress_waker);
     }
 
-    fn tell_ingress(&self, message: PublisherEvent) {
+    fn push_to_ingress(&self, message: PublisherEvent) {
         self.push(&self.links.ingress, message, &self.links.ingress_waker);
     }
 
@@ -289,22 +291,23 @@ const FIRST_MESSAGE_BYTES_MAX: usize =
 const OUTCOME_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Why a connection of another process stays open.
-enum Accepted {
+enum AcceptedConnection {
     Publisher(ConnectionId),
     /// Waiting for the outcome of the request with this number.
     Request(u64),
 }
 
-struct Serving {
-    admission: Arc<Admission>,
-    listener: Listener<Accepted>,
+struct AcceptorThread {
+    state: Arc<AcceptorState>,
+    listener: Listener<AcceptedConnection>,
     control: Option<ControlServer>,
 }
 
-impl Serving {
+impl AcceptorThread {
     fn run(mut self) {
-        while !self.admission.is_stopping() {
-            let is_awaited = self.listener.accepted().any(|accepted| matches!(accepted, Accepted::Request(_)));
+        while !self.state.is_stopping() {
+            let is_awaited =
+                self.listener.accepted().any(|accepted| matches!(accepted, AcceptedConnection::Request(_)));
             let events = match self.listener.wait(is_awaited.then_some(OUTCOME_INTERVAL)) {
                 Ok(events) => events,
                 Err(error) => {
@@ -318,14 +321,14 @@ impl Serving {
             for event in events {
                 match event {
                     ListenerEvent::Message(peer, message) => self.take_first_message(peer, &message),
-                    ListenerEvent::Closed(Accepted::Publisher(connection)) => {
-                        self.admission.farewell(connection);
+                    ListenerEvent::Closed(AcceptedConnection::Publisher(connection)) => {
+                        self.state.announce_closed(connection);
                         if let Some(control) = &mut self.control {
                             control.node_disconnected(connection);
                         }
                     }
                     // No connection is left that waits for this outcome.
-                    ListenerEvent::Closed(Accepted::Request(_)) => {}
+                    ListenerEvent::Closed(AcceptedConnection::Request(_)) => {}
                 }
             }
             self.close_connections();
@@ -336,22 +339,22 @@ impl Serving {
 
     /// Sends the last message to connections that expect one, an outcome or the reason of the failure, and closes them.
     fn close_connections(&mut self) {
-        let Self { admission, listener, control } = self;
+        let Self { state, listener, control } = self;
         let farewell =
-            admission.failure().map(|reason| admission.refusal(Status::Unavailable).to_bytes_with_reason(&reason));
+            state.failure().map(|reason| state.refusal(HandshakeStatus::Unavailable).to_bytes_with_reason(&reason));
         listener.close_with(|accepted| match accepted {
-            Accepted::Publisher(_) => farewell.clone(),
-            Accepted::Request(number) => {
+            AcceptedConnection::Publisher(_) => farewell.clone(),
+            AcceptedConnection::Request(number) => {
                 control.as_mut().and_then(|control| control.outcome(*number)).map(|answer| answer.to_bytes().to_vec())
             }
         });
     }
 
-    fn take_first_message(&mut self, peer: PendingConnection, message: &[u8]) {
-        if ControlRequest::is_meant(message) {
+    fn take_first_message(&mut self, peer: PendingPeer, message: &[u8]) {
+        if ControlRequest::is_request_magic(message) {
             self.take_request(peer, ControlRequest::from_bytes(message));
         } else if let Some(hello) = Hello::from_bytes(message) {
-            self.greet(peer, &hello);
+            self.handle_hello(peer, &hello);
         } else if let Some(control) = &mut self.control {
             if let Some(request) = NodesRequest::from_bytes(message) {
                 if peer.send(&control.nodes(request).to_bytes()) {
@@ -367,9 +370,9 @@ impl Serving {
     }
 
     /// Forwards a request. Its connection stays open until the outcome is known.
-    fn take_request(&mut self, peer: PendingConnection, request: Result<ControlRequest, NoRequest>) {
+    fn take_request(&mut self, peer: PendingPeer, request: Result<ControlRequest, ControlRequestError>) {
         let Some(control) = &mut self.control else {
-            let identity = self.admission.description.identity;
+            let identity = self.state.description.identity;
             peer.send(&answer(ControlStatus::Service, identity, 0).to_bytes());
             return;
         };
@@ -377,12 +380,14 @@ impl Serving {
             Ok(request) => {
                 tracing::info!(command = request.command.name(), "the stream is to be controlled");
                 match control.ask(request) {
-                    Asked::Waits(number) => return self.listener.accept(peer, Accepted::Request(number)),
-                    Asked::Answered(answer) => answer,
+                    ControlRequestState::Pending(number) => {
+                        return self.listener.accept(peer, AcceptedConnection::Request(number));
+                    }
+                    ControlRequestState::Answered(answer) => answer,
                 }
             }
-            Err(NoRequest::OtherVersion) => control.refuse(ControlStatus::OtherVersion),
-            Err(NoRequest::Malformed) => {
+            Err(ControlRequestError::OtherVersion) => control.refuse(ControlStatus::OtherVersion),
+            Err(ControlRequestError::Malformed) => {
                 control.count_refused();
                 return self.listener.warn(|| "a request is malformed".to_owned());
             }
@@ -390,29 +395,29 @@ impl Serving {
         peer.send(&answer.to_bytes());
     }
 
-    fn greet(&mut self, peer: PendingConnection, hello: &Hello) {
-        let admission = &self.admission;
-        if let Some(reason) = admission.failure() {
-            return peer.refuse_because(&admission.refusal(Status::Unavailable), &reason);
+    fn handle_hello(&mut self, peer: PendingPeer, hello: &Hello) {
+        let state = &self.state;
+        if let Some(reason) = state.failure() {
+            return peer.refuse_with_reason(&state.refusal(HandshakeStatus::Unavailable), &reason);
         }
-        if let Some(status) = admission.refuses(hello) {
-            return peer.refuse(&admission.refusal(status));
+        if let Some(status) = state.refuses(hello) {
+            return peer.refuse(&state.refusal(status));
         }
-        let rings = match admission.make_rings(hello.link, &MemoryKind::Shared) {
+        let rings = match state.make_rings(hello.link, &MemoryKind::Shared) {
             Ok(rings) => rings,
             Err(error) => {
                 self.listener.warn(|| format!("a publisher was not let in: no rings for it: {error}"));
-                return peer.refuse(&admission.refusal(Status::Unavailable));
+                return peer.refuse(&state.refusal(HandshakeStatus::Unavailable));
             }
         };
-        let welcome = admission.welcome(rings.connection());
-        let window = admission.window.as_ref().filter(|_| hello.reads).map(|(_, read_only)| read_only.as_fd());
-        let wake_service = admission.links.ingress_waker.wake_fd();
-        let Some(ends) = peer.hand_over(rings, &welcome, wake_service, window) else { return };
+        let welcome = state.welcome(rings.connection());
+        let window = state.window.as_ref().filter(|_| hello.reads).map(|(_, read_only)| read_only.as_fd());
+        let wake_service = state.links.ingress_waker.wake_fd();
+        let Some(ends) = peer.send_rings(rings, &welcome, wake_service, window) else { return };
         if let Some(control) = &mut self.control {
             control.node_connected(ends.connection, peer.process_id(), ends.replies.notes());
         }
-        self.listener.accept(peer, Accepted::Publisher(ends.connection));
-        admission.announce(ends, false);
+        self.listener.accept(peer, AcceptedConnection::Publisher(ends.connection));
+        state.announce(ends, false);
     }
 }

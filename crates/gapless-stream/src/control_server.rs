@@ -36,7 +36,7 @@ pub enum ControlTarget {
     Elsewhere,
 }
 
-pub struct StreamFacts {
+pub struct ControlFacts {
     pub tier: Tier,
     pub transports: Vec<Transport>,
     pub feeds: SharedFeeds,
@@ -53,10 +53,10 @@ counters! {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum ControlRequestState {
     Answered(ControlAnswer),
     /// Passed to the sequencer; [`ControlServer::outcome`] returns the answer.
-    Waits(u64),
+    Pending(u64),
 }
 
 /// A node in another process of this machine.
@@ -74,12 +74,12 @@ pub struct ControlServer {
     next_number: u64,
     /// Outcomes from the sequencer for requests that wait for release.
     outcomes: Vec<ControlOutcome>,
-    unheard: usize,
+    pending: usize,
     counters: ControlCounters,
     /// Nodes in other processes of this machine, by ascending connection.
     local_nodes: Vec<LocalNode>,
     status: SharedStatus,
-    facts: StreamFacts,
+    facts: ControlFacts,
     since: Instant,
 }
 
@@ -90,11 +90,11 @@ impl ControlServer {
         target: ControlTarget,
         window: Window,
         status: SharedStatus,
-        facts: StreamFacts,
+        facts: ControlFacts,
         counters: ControlCounters,
     ) -> Self {
         let (outcomes, local_nodes, since) = (Vec::new(), Vec::new(), Instant::now());
-        Self { target, window, next_number: 1, outcomes, unheard: 0, counters, local_nodes, status, facts, since }
+        Self { target, window, next_number: 1, outcomes, pending: 0, counters, local_nodes, status, facts, since }
     }
 
     /// Registers a node of another process; it keeps its state in `notes`.
@@ -132,7 +132,7 @@ impl ControlServer {
     }
 
     fn stream(&self) -> StreamState {
-        let StreamFacts { tier, transports, feeds, is_halted } = &self.facts;
+        let ControlFacts { tier, transports, feeds, is_halted } = &self.facts;
         let newest = feeds.lock().newest().copied();
         let is_here = matches!(self.target, ControlTarget::Sequencer { .. });
         StreamState {
@@ -150,27 +150,27 @@ impl ControlServer {
         self.counters.refused.add(1);
     }
 
-    pub fn ask(&mut self, request: ControlRequest) -> Asked {
+    pub fn ask(&mut self, request: ControlRequest) -> ControlRequestState {
         let ours = self.window.identity();
         let theirs = request.identity;
         if theirs.stream_id != 0 && theirs.stream_id != ours.stream_id {
-            return Asked::Answered(self.refuse(ControlStatus::OtherStream));
+            return ControlRequestState::Answered(self.refuse(ControlStatus::OtherStream));
         }
         if theirs.incarnation != 0 && theirs.incarnation != ours.incarnation {
-            return Asked::Answered(self.refuse(ControlStatus::OtherIncarnation));
+            return ControlRequestState::Answered(self.refuse(ControlStatus::OtherIncarnation));
         }
         let ControlTarget::Sequencer { requests, waker, .. } = &self.target else {
-            return Asked::Answered(self.refuse(ControlStatus::Relay));
+            return ControlRequestState::Answered(self.refuse(ControlStatus::Relay));
         };
         let number = self.next_number;
         let command = SequencerRequest::Control { number, command: request.command };
-        if self.unheard >= WAITING_MAX || requests.push(command).is_err() {
-            return Asked::Answered(self.refuse(ControlStatus::Busy));
+        if self.pending >= WAITING_MAX || requests.push(command).is_err() {
+            return ControlRequestState::Answered(self.refuse(ControlStatus::Busy));
         }
         waker.wake();
         self.next_number += 1;
-        self.unheard += 1;
-        Asked::Waits(number)
+        self.pending += 1;
+        ControlRequestState::Pending(number)
     }
 
     /// Counts a refusal and returns its answer.
@@ -182,7 +182,7 @@ impl ControlServer {
     pub fn refresh(&mut self) {
         let ControlTarget::Sequencer { outcomes, .. } = &self.target else { return };
         while let Some(outcome) = outcomes.pop() {
-            self.unheard = self.unheard.saturating_sub(1);
+            self.pending = self.pending.saturating_sub(1);
             self.outcomes.push(outcome);
             if self.outcomes.len() > 2 * WAITING_MAX {
                 // The connection of this request is closed.

@@ -1,6 +1,6 @@
-//! [`Deferred`]: sessions whose next command the service cannot run yet. That command and the frames after it are
-//! dropped without an answer. The publisher is asked to resend them once the service can run them, or when it queries
-//! missing frames. Nothing is buffered here, and other sessions are not delayed.
+//! [`DeferredSessions`]: sessions whose next command the service cannot run yet. That command and the frames after it
+//! are dropped without an answer. The publisher is asked to resend them once the service can run them, or when it
+//! queries missing frames. Nothing is buffered here, and other sessions are not delayed.
 
 use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
@@ -16,11 +16,11 @@ struct DeferredSession {
 }
 
 #[derive(Default)]
-pub(crate) struct Deferred {
+pub(crate) struct DeferredSessions {
     sessions: FxHashMap<u64, DeferredSession>,
 }
 
-impl Deferred {
+impl DeferredSessions {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty()
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn frames_after_deferred_are_dropped() {
-        let mut deferred = Deferred::default();
+        let mut deferred = DeferredSessions::default();
         let connection = ConnectionId(3);
         assert!(deferred.is_empty() && !deferred.drops(1, 8, 0));
         deferred.defer(1, 7, connection, 0);

@@ -18,11 +18,11 @@ struct EgressRing {
     wake: Arc<OwnedFd>,
     dirty: bool,
     /// A message longer than the ring, written in part.
-    begun: Option<Begun>,
+    unfinished: Option<UnfinishedSend>,
 }
 
 /// Rest of a message that does not fit a ring as a whole. The publisher gets nothing else meanwhile.
-struct Begun {
+struct UnfinishedSend {
     header: FrameHeader,
     payload: Vec<u8>,
     /// Payload length of every fragment except the last.
@@ -32,12 +32,12 @@ struct Begun {
 
 /// Payload of a message with its CRC-32C, as the frame header holds it: computed once for all recipients.
 #[derive(Clone, Copy, Debug)]
-pub struct Payload<'a> {
+pub struct CheckedPayload<'a> {
     bytes: &'a [u8],
     crc: u32,
 }
 
-impl<'a> Payload<'a> {
+impl<'a> CheckedPayload<'a> {
     /// Computes the checksum of `bytes`, which must not be memory that another process can change.
     #[inline]
     #[must_use]
@@ -59,13 +59,13 @@ impl<'a> Payload<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivered {
+pub enum SendResult {
     /// Written to the ring.
-    Yes,
+    Written,
     /// The ring is full: retry later.
-    Later,
+    RingFull,
     /// The publisher is gone, or cannot receive the message.
-    Never,
+    Undeliverable,
 }
 
 pub struct Egress {
@@ -73,7 +73,7 @@ pub struct Egress {
     rings: Vec<EgressRing>,
     last: usize,
     any_dirty: bool,
-    any_begun: bool,
+    has_unfinished: bool,
     publishers: Mailbox<EgressMessage>,
     frame_length_max: usize,
 }
@@ -82,7 +82,7 @@ impl Egress {
     /// Starts without publishers; they arrive through `publishers`.
     #[must_use]
     pub fn new(publishers: Mailbox<EgressMessage>, frame_length_max: usize) -> Self {
-        Self { rings: Vec::new(), last: 0, any_dirty: false, any_begun: false, publishers, frame_length_max }
+        Self { rings: Vec::new(), last: 0, any_dirty: false, has_unfinished: false, publishers, frame_length_max }
     }
 
     /// Adds and removes publishers, and continues messages longer than their rings. Returns the number of frames
@@ -92,33 +92,33 @@ impl Egress {
         while let Some(event) = self.publishers.pop() {
             match event {
                 EgressMessage::Opened { connection, writer, wake } => {
-                    self.rings.push(EgressRing { connection, writer, wake, dirty: false, begun: None });
+                    self.rings.push(EgressRing { connection, writer, wake, dirty: false, unfinished: None });
                 }
                 EgressMessage::Closed { connection } => {
                     self.rings.retain(|ring| ring.connection != connection);
                 }
             }
         }
-        if self.any_begun { self.go_on() } else { 0 }
+        if self.has_unfinished { self.continue_messages() } else { 0 }
     }
 
     /// Writes further fragments of long messages where there is room.
     #[cold]
-    fn go_on(&mut self) -> usize {
+    fn continue_messages(&mut self) -> usize {
         let mut frames = 0;
-        self.any_begun = false;
+        self.has_unfinished = false;
         self.rings.retain_mut(|ring| {
-            let Some(begun) = &mut ring.begun else { return true };
-            let before = begun.next;
-            let outcome = begun.write_to(&mut ring.writer);
-            if begun.next > before {
-                frames += begun.next - before;
+            let Some(unfinished) = &mut ring.unfinished else { return true };
+            let before = unfinished.next;
+            let outcome = unfinished.write_to(&mut ring.writer);
+            if unfinished.next > before {
+                frames += unfinished.next - before;
                 ring.dirty = true;
                 self.any_dirty = true;
             }
             match outcome {
-                Ok(()) => ring.begun = None,
-                Err(LogError::Full { .. }) => self.any_begun = true,
+                Ok(()) => ring.unfinished = None,
+                Err(LogError::Full { .. }) => self.has_unfinished = true,
                 Err(error) => {
                     let connection = ring.connection.0;
                     tracing::warn!(connection, %error, "a publisher cannot be sent to; it is dropped");
@@ -133,8 +133,8 @@ impl Egress {
     /// Whether a part of a long message waits for room. Room becoming free causes no wake-up.
     #[inline]
     #[must_use]
-    pub const fn awaits_room(&self) -> bool {
-        self.any_begun
+    pub const fn is_waiting_for_room(&self) -> bool {
+        self.has_unfinished
     }
 
     #[inline]
@@ -147,12 +147,17 @@ impl Egress {
 
     /// Writes a message into a publisher's ring; visible to it after [`Egress::flush`].
     #[inline]
-    pub fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: Payload<'_>) -> Delivered {
+    pub fn deliver(
+        &mut self,
+        connection: ConnectionId,
+        header: &FrameHeader,
+        payload: CheckedPayload<'_>,
+    ) -> SendResult {
         let frame_length_max = self.frame_length_max;
-        let Some(index) = self.find(connection) else { return Delivered::Never };
+        let Some(index) = self.find(connection) else { return SendResult::Undeliverable };
         let ring = &mut self.rings[index];
-        if ring.begun.is_some() {
-            return if ring.writer.is_reader_closed() { Delivered::Never } else { Delivered::Later };
+        if ring.unfinished.is_some() {
+            return if ring.writer.is_reader_closed() { SendResult::Undeliverable } else { SendResult::RingFull };
         }
         let length = HEADER_LENGTH + payload.bytes.len();
         // A ring takes frames of up to half its length.
@@ -163,11 +168,12 @@ impl Egress {
             let payload = payload.bytes;
             match write_fragments(&mut ring.writer, header, payload, part_length) {
                 Err(LogError::TooLong { .. }) if payload.len() <= ANSWER_LENGTH_MAX => {
-                    let mut begun = Begun { header: *header, payload: payload.to_vec(), part_length, next: 0 };
+                    let mut unfinished =
+                        UnfinishedSend { header: *header, payload: payload.to_vec(), part_length, next: 0 };
                     // Remaining fragments follow at the next refresh.
-                    let written = begun.write_to(&mut ring.writer);
-                    ring.begun = written.is_err().then_some(begun);
-                    self.any_begun |= ring.begun.is_some();
+                    let written = unfinished.write_to(&mut ring.writer);
+                    ring.unfinished = written.is_err().then_some(unfinished);
+                    self.has_unfinished |= ring.unfinished.is_some();
                     match written {
                         Err(LogError::Full { .. }) => Ok(()),
                         other => other,
@@ -178,17 +184,17 @@ impl Egress {
         };
         match written {
             Ok(()) => {}
-            Err(LogError::Full { .. }) if ring.writer.is_reader_closed() => return Delivered::Never,
-            Err(LogError::Full { .. }) => return Delivered::Later,
+            Err(LogError::Full { .. }) if ring.writer.is_reader_closed() => return SendResult::Undeliverable,
+            Err(LogError::Full { .. }) => return SendResult::RingFull,
             Err(error) => {
                 tracing::warn!(connection = connection.0, %error, "a publisher cannot be sent to; it is dropped");
                 self.rings.swap_remove(index);
-                return Delivered::Never;
+                return SendResult::Undeliverable;
             }
         }
         ring.dirty = true;
         self.any_dirty = true;
-        Delivered::Yes
+        SendResult::Written
     }
 
     /// Makes delivered messages visible to the publishers and wakes sleeping ones.
@@ -230,7 +236,7 @@ impl Egress {
 fn write_frame(
     writer: &mut RingWriter,
     header: &FrameHeader,
-    payload: Payload<'_>,
+    payload: CheckedPayload<'_>,
     fragment: Fragment,
 ) -> Result<(), LogError> {
     let length = payload.bytes.len();
@@ -243,13 +249,13 @@ fn write_frame(
     Ok(())
 }
 
-impl Begun {
+impl UnfinishedSend {
     /// Writes as many fragments as fit; `Ok` after the last.
     fn write_to(&mut self, writer: &mut RingWriter) -> Result<(), LogError> {
         let parts = MessageParts::new(&self.payload, self.part_length);
         while self.next < parts.count() {
             let (fragment, part) = parts.get(self.next);
-            write_frame(writer, &self.header, Payload::new(part), fragment)?;
+            write_frame(writer, &self.header, CheckedPayload::new(part), fragment)?;
             self.next += 1;
         }
         Ok(())
@@ -276,7 +282,7 @@ fn write_fragments(
         return Err(LogError::Full { needed_bytes, lag_bytes, capacity_bytes: 2 * limit_bytes });
     }
     for (fragment, part) in parts.iter() {
-        write_frame(writer, header, Payload::new(part), fragment)?;
+        write_frame(writer, header, CheckedPayload::new(part), fragment)?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::time::Duration;
 
-struct Partial {
+struct PartialMessage {
     connection: ConnectionId,
     /// Header of the first part.
     begin: FrameHeader,
@@ -28,7 +28,7 @@ struct Partial {
 }
 
 /// The next message to get memory.
-struct Waiting {
+struct MemoryWaiter {
     connection: ConnectionId,
     session: u64,
     asked_ns: u64,
@@ -42,33 +42,33 @@ const IDLE_NS_MAX: u64 = 2_000_000_000;
 const BYTES_PER_S_MIN: u64 = 64 << 10;
 const LOOK_INTERVAL_NS: u64 = 10_000_000;
 /// Limit on postponed sessions that are remembered; beyond it every repeat is answered.
-const PUT_OFF_MAX: usize = 1024;
+const POSTPONED_MAX: usize = 1024;
 /// Memory overhead of an unfinished message, and of each of its parts, bytes.
 const MESSAGE_OVERHEAD: usize = 256;
 const PART_OVERHEAD: usize = size_of::<Range<usize>>();
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Collected {
+pub(crate) enum CollectResult {
     /// Kept; more parts are missing.
     Kept,
     /// The last missing part: the message can be appended.
     Complete,
     /// No memory for another message now: the caller offers the part again later.
-    Later,
+    NoMemory,
     /// No memory, and the part cannot stay in its ring: it is dropped without an answer, like the parts after it.
     /// [`Fragments::recalled`] reports when the message is to be resent.
-    PutOff,
+    Postponed,
     /// Rejected, with the answer for the publisher.
     Answer(Decision),
 }
 
 /// A message to be resent from its first part. Later parts are dropped without an answer, because each answer would
 /// cause a full resend.
-struct PutOff {
+struct PostponedMessage {
     connection: ConnectionId,
     needed_bytes: usize,
     /// Last of the dropped frames. A second copy of a frame up to here is the publisher's query for missing frames.
-    passed_through: u64,
+    dropped_through: u64,
     since_ns: u64,
     next_answer_ns: u64,
     /// The publisher was told that there is room.
@@ -76,15 +76,15 @@ struct PutOff {
 }
 
 pub(crate) struct Fragments {
-    partial: FxHashMap<u64, Partial>,
+    partial: FxHashMap<u64, PartialMessage>,
     reserved_bytes: usize,
     /// Limit on the reserved bytes; a single message is always admitted.
     bytes_max: usize,
     /// Longest message, with headers and padding.
     message_bytes_max: usize,
     unfinished: FxHashMap<ConnectionId, usize>,
-    waiting: Option<Waiting>,
-    put_off: FxHashMap<u64, PutOff>,
+    waiting: Option<MemoryWaiter>,
+    postponed: FxHashMap<u64, PostponedMessage>,
     next_recall_ns: u64,
     evicted: u64,
 }
@@ -98,7 +98,7 @@ impl Fragments {
             message_bytes_max,
             unfinished: FxHashMap::default(),
             waiting: None,
-            put_off: FxHashMap::default(),
+            postponed: FxHashMap::default(),
             next_recall_ns: 0,
             evicted: 0,
         }
@@ -121,9 +121,9 @@ impl Fragments {
         padded: &[u8],
         expected: u64,
         now_ns: u64,
-    ) -> Collected {
+    ) -> CollectResult {
         let header = frame.header();
-        let malformed = |reason| Collected::Answer(Decision::Malformed(reason));
+        let malformed = |reason| CollectResult::Answer(Decision::Malformed(reason));
         if !matches!(header.kind, Kind::Command | Kind::Event) {
             return malformed("only messages come in fragments");
         }
@@ -134,10 +134,10 @@ impl Fragments {
             match compare(header.session_seq, expected) {
                 Decision::Append if header.fragment.index == 0 => {}
                 Decision::Append => return malformed("a message begins with its fragment 0"),
-                Decision::Gap { .. } if self.passes_by(header.session, header.session_seq, now_ns) => {
-                    return Collected::PutOff;
+                Decision::Gap { .. } if self.drops_silently(header.session, header.session_seq, now_ns) => {
+                    return CollectResult::Postponed;
                 }
-                other => return Collected::Answer(other),
+                other => return CollectResult::Answer(other),
             }
             if header.session_seq.checked_add(u64::from(header.fragment.count)).is_none() {
                 return malformed("a fragment's session_seq runs over");
@@ -152,29 +152,37 @@ impl Fragments {
                 // The frame that frees memory may follow this part in the same ring: then the part cannot wait there,
                 // and must be resent.
                 if !self.unfinished.contains_key(&connection) {
-                    return Collected::Later;
+                    return CollectResult::NoMemory;
                 }
-                return match self.put_off(connection, &header, reserved_bytes, now_ns) {
-                    true => Collected::Answer(Decision::Gap { next_session_seq: expected }),
-                    false => Collected::PutOff,
+                return match self.postpone(connection, &header, reserved_bytes, now_ns) {
+                    true => CollectResult::Answer(Decision::Gap { next_session_seq: expected }),
+                    false => CollectResult::Postponed,
                 };
             }
-            self.put_off.remove(&header.session);
+            self.postponed.remove(&header.session);
             self.reserved_bytes += reserved_bytes;
             *self.unfinished.entry(connection).or_default() += 1;
             let (bytes, frames) = (Vec::with_capacity(length_max), Vec::with_capacity(count));
             let (begun_ns, progress_ns) = (now_ns, now_ns);
-            let mut partial =
-                Partial { connection, begin: header, bytes, frames, length_max, reserved_bytes, begun_ns, progress_ns };
+            let mut partial = PartialMessage {
+                connection,
+                begin: header,
+                bytes,
+                frames,
+                length_max,
+                reserved_bytes,
+                begun_ns,
+                progress_ns,
+            };
             partial.push(frame.length(), padded);
             let is_complete = header.fragment.is_last();
             self.partial.insert(header.session, partial);
-            return if is_complete { Collected::Complete } else { Collected::Kept };
+            return if is_complete { CollectResult::Complete } else { CollectResult::Kept };
         };
         let have = partial.frames.len() as u64;
         match compare(header.session_seq, partial.begin.session_seq + have) {
             Decision::Append => {}
-            other => return Collected::Answer(other),
+            other => return CollectResult::Answer(other),
         }
         let fragment = Fragment { index: have as u16, count: partial.begin.fragment.count };
         let due = FrameHeader { session_seq: header.session_seq, fragment, ..partial.begin };
@@ -186,47 +194,47 @@ impl Fragments {
         }
         partial.push(frame.length(), padded);
         partial.progress_ns = now_ns;
-        if header.fragment.is_last() { Collected::Complete } else { Collected::Kept }
+        if header.fragment.is_last() { CollectResult::Complete } else { CollectResult::Kept }
     }
 
     /// Notes that a message is postponed at its first part; returns whether to answer.
     #[cold]
-    fn put_off(&mut self, connection: ConnectionId, header: &FrameHeader, needed_bytes: usize, now_ns: u64) -> bool {
-        if self.put_off.len() >= PUT_OFF_MAX && !self.put_off.contains_key(&header.session) {
-            self.put_off.retain(|_, put_off| now_ns.saturating_sub(put_off.since_ns) <= IDLE_NS_MAX);
-            if self.put_off.len() >= PUT_OFF_MAX {
+    fn postpone(&mut self, connection: ConnectionId, header: &FrameHeader, needed_bytes: usize, now_ns: u64) -> bool {
+        if self.postponed.len() >= POSTPONED_MAX && !self.postponed.contains_key(&header.session) {
+            self.postponed.retain(|_, postponed| now_ns.saturating_sub(postponed.since_ns) <= IDLE_NS_MAX);
+            if self.postponed.len() >= POSTPONED_MAX {
                 return true;
             }
         }
-        let put_off = self.put_off.entry(header.session).or_insert(PutOff {
+        let postponed = self.postponed.entry(header.session).or_insert(PostponedMessage {
             connection,
             needed_bytes,
-            passed_through: header.session_seq,
+            dropped_through: header.session_seq,
             since_ns: now_ns,
             next_answer_ns: 0,
             is_recalled: false,
         });
-        (put_off.connection, put_off.needed_bytes) = (connection, needed_bytes);
-        (put_off.passed_through, put_off.is_recalled) = (header.session_seq, false);
-        put_off.take_due_answer(now_ns)
+        (postponed.connection, postponed.needed_bytes) = (connection, needed_bytes);
+        (postponed.dropped_through, postponed.is_recalled) = (header.session_seq, false);
+        postponed.take_due_answer(now_ns)
     }
 
     /// Returns whether the early frame `session_seq` is dropped without an answer, because a message of its session is
     /// postponed.
     #[cold]
-    pub fn passes_by(&mut self, session: u64, session_seq: u64, now_ns: u64) -> bool {
-        let Some(put_off) = self.put_off.get_mut(&session) else { return false };
-        if session_seq > put_off.passed_through {
-            put_off.passed_through = session_seq;
+    pub fn drops_silently(&mut self, session: u64, session_seq: u64, now_ns: u64) -> bool {
+        let Some(postponed) = self.postponed.get_mut(&session) else { return false };
+        if session_seq > postponed.dropped_through {
+            postponed.dropped_through = session_seq;
             return true;
         }
-        !put_off.take_due_answer(now_ns)
+        !postponed.take_due_answer(now_ns)
     }
 
     /// Next time to call [`Fragments::recalled`], ns; `None` if nothing is postponed.
     #[inline]
     pub fn next_recall_ns(&self) -> Option<u64> {
-        let waits = !self.put_off.is_empty() && self.put_off.values().any(|put_off| !put_off.is_recalled);
+        let waits = !self.postponed.is_empty() && self.postponed.values().any(|postponed| !postponed.is_recalled);
         waits.then_some(self.next_recall_ns)
     }
 
@@ -239,23 +247,23 @@ impl Fragments {
         let session = match &self.waiting {
             Some(waiting) => waiting.session,
             None => {
-                let waits = self.put_off.iter().filter(|(_, put_off)| !put_off.is_recalled);
-                *waits.min_by_key(|(session, put_off)| (put_off.since_ns, **session))?.0
+                let waits = self.postponed.iter().filter(|(_, postponed)| !postponed.is_recalled);
+                *waits.min_by_key(|(session, postponed)| (postponed.since_ns, **session))?.0
             }
         };
-        let put_off = self.put_off.get(&session).filter(|put_off| !put_off.is_recalled)?;
-        let (needed_bytes, connection) = (put_off.needed_bytes, put_off.connection);
+        let postponed = self.postponed.get(&session).filter(|postponed| !postponed.is_recalled)?;
+        let (needed_bytes, connection) = (postponed.needed_bytes, postponed.connection);
         if !self.has_room(needed_bytes) {
             self.evict(needed_bytes, now_ns);
         }
         if !self.has_room(needed_bytes) {
             return None;
         }
-        let put_off = self.put_off.get_mut(&session)?;
-        put_off.is_recalled = true;
-        put_off.next_answer_ns = now_ns + LOOK_INTERVAL_NS;
+        let postponed = self.postponed.get_mut(&session)?;
+        postponed.is_recalled = true;
+        postponed.next_answer_ns = now_ns + LOOK_INTERVAL_NS;
         // Reserves the turn while the message is resent.
-        self.waiting = Some(Waiting { connection, session, asked_ns: now_ns, next_look_ns: 0 });
+        self.waiting = Some(MemoryWaiter { connection, session, asked_ns: now_ns, next_look_ns: 0 });
         Some((session, connection))
     }
 
@@ -278,7 +286,7 @@ impl Fragments {
     /// Removes the unfinished message of `session`.
     pub fn forget(&mut self, session: u64) {
         self.waiting.take_if(|waiting| waiting.session == session);
-        self.put_off.remove(&session);
+        self.postponed.remove(&session);
         if let Some(partial) = self.partial.remove(&session) {
             self.reserved_bytes -= partial.reserved_bytes;
             let unfinished = self.unfinished.get_mut(&partial.connection).expect("each unfinished message is counted");
@@ -298,7 +306,7 @@ impl Fragments {
     /// Removes the unfinished messages of `connection`.
     pub fn forget_from(&mut self, connection: ConnectionId) {
         self.waiting.take_if(|waiting| waiting.connection == connection);
-        self.put_off.retain(|_, put_off| put_off.connection != connection);
+        self.postponed.retain(|_, postponed| postponed.connection != connection);
         if self.unfinished.remove(&connection).is_none() {
             return;
         }
@@ -317,14 +325,15 @@ impl Fragments {
 
     /// Whether there is memory for a new message, after evicting idle ones.
     fn make_room(&mut self, connection: ConnectionId, session: u64, needed_bytes: usize, now_ns: u64) -> bool {
-        let is_waiting = |waiting: &Waiting| now_ns.saturating_sub(waiting.asked_ns) <= IDLE_NS_MAX;
+        let is_waiting = |waiting: &MemoryWaiter| now_ns.saturating_sub(waiting.asked_ns) <= IDLE_NS_MAX;
         self.waiting.take_if(|waiting| !is_waiting(waiting));
         if self.waiting.as_ref().is_some_and(|waiting| waiting.session != session) {
             // Otherwise short messages could starve a long one of the memory that becomes free.
             return false;
         }
         if !self.has_room(needed_bytes) {
-            let waiting = self.waiting.get_or_insert(Waiting { connection, session, asked_ns: 0, next_look_ns: 0 });
+            let waiting =
+                self.waiting.get_or_insert(MemoryWaiter { connection, session, asked_ns: 0, next_look_ns: 0 });
             (waiting.connection, waiting.asked_ns) = (connection, now_ns);
             if now_ns >= waiting.next_look_ns {
                 waiting.next_look_ns = now_ns + LOOK_INTERVAL_NS;
@@ -361,7 +370,7 @@ pub(crate) const fn shortest_length(count: usize, first_length: usize) -> usize 
     count.saturating_sub(1).saturating_mul(first_length).saturating_add(aligned_length(HEADER_LENGTH + 1))
 }
 
-impl PutOff {
+impl PostponedMessage {
     /// Whether an answer is due; limited to the rate that is useful to its publisher.
     const fn take_due_answer(&mut self, now_ns: u64) -> bool {
         let is_due = now_ns >= self.next_answer_ns;
@@ -372,7 +381,7 @@ impl PutOff {
     }
 }
 
-impl Partial {
+impl PartialMessage {
     /// Whether it is to be evicted for others. A complete message waits only for the stream and is never evicted.
     fn is_overdue(&self, now_ns: u64) -> bool {
         let is_complete = self.frames.len() == usize::from(self.begin.fragment.count);

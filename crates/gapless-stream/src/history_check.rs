@@ -3,7 +3,7 @@
 
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_log::Window;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl HistoryCheck {
     /// Contradiction to `seen`; `None` also if the stream no longer keeps the frames that could show one. Reads the
     /// journal if the frames have left the window.
     #[must_use]
-    pub fn contradiction(&self, seen: Seen) -> Option<Contradiction> {
+    pub fn contradiction(&self, seen: SeenFrame) -> Option<Contradiction> {
         if seen.sequence == 0 || seen.identity != self.window.identity() {
             return None;
         }

@@ -24,8 +24,8 @@ mod publishers;
 mod speculative_execution;
 mod window_frames;
 
-use crate::deferred::Deferred;
-use crate::fragments::{Collected, Fragments};
+use crate::deferred::DeferredSessions;
+use crate::fragments::{CollectResult, Fragments};
 use crate::manual_time::ManualTime;
 use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::sequencer::{Decision, Sequencer, compare};
@@ -33,7 +33,7 @@ use crate::sequencer_state::SequencerState;
 use crate::sequencer_state_writer::SequencerStateWriter;
 use crate::stream_time::StreamTime;
 use crate::{AgentRole, StreamError};
-use following::{Role, UnsentRoleChanges};
+use following::{IngressRole, UnsentRoleChanges};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_client::feed_sessions::SharedFeeds;
@@ -42,7 +42,7 @@ use gapless_transport::link::ConnectionId;
 use gapless_wire::control::SessionOpen;
 use gapless_wire::writer::{set_refused, set_session, stamp};
 use gapless_wire::{Fragment, Frame, FrameError, Kind};
-use publishers::{ConnectedPublisher, Turn};
+use publishers::{ConnectedPublisher, TurnResult};
 use speculative_execution::{SpeculativeExecution, drop_deferred, forget_deferred_from};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -59,13 +59,13 @@ pub struct Ingress {
     options: IngressOptions,
     shared: Arc<IngressShared>,
     fragments: Fragments,
-    deferred: Deferred,
+    deferred: DeferredSessions,
     state_writer: Option<SequencerStateWriter>,
     /// Requests to the sequencer waiting for room in the window.
-    asked: VecDeque<SequencerRequest>,
+    requests: VecDeque<SequencerRequest>,
     /// A halt or resume requested between two feed sessions, where no frame may stand: it follows the beginning of the
     /// next.
-    asked_between: Option<SequencerRequest>,
+    request_between_feeds: Option<SequencerRequest>,
     /// Expired sessions whose close is not appended yet.
     expired: Vec<u64>,
     /// Whether the service was sent anything in this poll.
@@ -79,7 +79,7 @@ pub struct Ingress {
     time: StreamTime,
     /// Replaces the clock.
     manual_time: Option<ManualTime>,
-    role: Role,
+    role: IngressRole,
     /// Whether it takes frames of publishers while it leads.
     serves: bool,
     /// For a service that runs its handlers before commands enter the stream.
@@ -110,10 +110,10 @@ impl Ingress {
             options,
             shared: Arc::new(IngressShared { feeds, is_stream_halted, ..IngressShared::default() }),
             fragments: Fragments::new(options.fragments_bytes_max, options.message_bytes_max),
-            deferred: Deferred::default(),
+            deferred: DeferredSessions::default(),
             state_writer: None,
-            asked: VecDeque::new(),
-            asked_between: None,
+            requests: VecDeque::new(),
+            request_between_feeds: None,
             expired: Vec::new(),
             has_notified: false,
             unsent: UnsentRoleChanges::default(),
@@ -121,7 +121,7 @@ impl Ingress {
             now: Now { monotonic_ns: 0, epoch_ns: 0 },
             time,
             manual_time: None,
-            role: Role::Leading,
+            role: IngressRole::Leading,
             serves: true,
             speculation: None,
         }
@@ -153,7 +153,7 @@ impl Ingress {
     /// Hands the sequencer's state to its writer even if that is not due: now, or after the current message is whole.
     pub fn write_state_soon(&mut self) {
         if let Some(state_writer) = &mut self.state_writer {
-            state_writer.hasten();
+            state_writer.expedite();
         }
         if self.is_state_whole(false) {
             self.write_state();
@@ -174,28 +174,28 @@ impl Ingress {
     }
 
     /// One turn of a publisher: takes frames from its ring, up to its budget.
-    fn take_from(&mut self, number: usize) -> Result<Turn, StreamError> {
+    fn take_from(&mut self, number: usize) -> Result<TurnResult, StreamError> {
         // A frame causes at most two messages to the service, so none of this turn's can be refused. Notices of a
         // change of role come before them.
         if self.has_unsent() || !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
-            return Ok(Turn::WindowFull(0));
+            return Ok(TurnResult::WindowFull(0));
         }
-        let Some(frames_max) = self.allowance(number) else { return Ok(Turn::Waits(0)) };
+        let Some(frames_max) = self.allowance(number) else { return Ok(TurnResult::Waits(0)) };
         let mut taken = 0;
         loop {
             if self.publishers[number].complete.is_some() && !self.append_complete(number)? {
-                return Ok(Turn::WindowFull(taken));
+                return Ok(TurnResult::WindowFull(taken));
             }
             if taken == frames_max {
-                return Ok(Turn::Taken(taken));
+                return Ok(TurnResult::Taken(taken));
             }
             match self.take_frame(number)? {
-                Step::Taken => taken += 1,
-                Step::Empty => return Ok(Turn::Taken(taken)),
-                Step::WindowFull => return Ok(Turn::WindowFull(taken)),
-                Step::Waits => return Ok(Turn::Waits(taken)),
-                Step::Spoiled(reason) => return Ok(Turn::Spoiled(reason)),
-                Step::Malformed(reason, session) => return Ok(Turn::Malformed(reason, session)),
+                FrameResult::Taken => taken += 1,
+                FrameResult::Empty => return Ok(TurnResult::Taken(taken)),
+                FrameResult::WindowFull => return Ok(TurnResult::WindowFull(taken)),
+                FrameResult::Waits => return Ok(TurnResult::Waits(taken)),
+                FrameResult::Corrupt(reason) => return Ok(TurnResult::Corrupt(reason)),
+                FrameResult::Malformed(reason, session) => return Ok(TurnResult::Malformed(reason, session)),
             }
         }
     }
@@ -203,25 +203,25 @@ impl Ingress {
     /// Takes one frame of a publisher's ring: copies it to its place in the window, verifies it there, and appends or
     /// answers it.
     #[inline(always)]
-    fn take_frame(&mut self, number: usize) -> Result<Step, StreamError> {
+    fn take_frame(&mut self, number: usize) -> Result<FrameResult, StreamError> {
         if !self.has_room_for_transaction()? {
-            return Ok(Step::WindowFull);
+            return Ok(FrameResult::WindowFull);
         }
         let publisher = &mut self.publishers[number];
         let length = match publisher.reader.next_length() {
             Ok(Some(length)) => length,
-            Ok(None) => return Ok(Step::Empty),
-            Err(error) => return Ok(Step::spoiled(error)),
+            Ok(None) => return Ok(FrameResult::Empty),
+            Err(error) => return Ok(FrameResult::corrupt(error)),
         };
         let (reader, sequencer) = (&publisher.reader, &self.sequencer);
         publisher.frames_ahead.step(|sessions| sequencer.prefetch(reader.peek_sessions(sessions)));
         publisher.reader.prefetch_ahead(length);
         if length > self.window.frame_length_max() {
-            return Ok(Step::too_long(length, self.window.frame_length_max()));
+            return Ok(FrameResult::too_long(length, self.window.frame_length_max()));
         }
         let claim = match self.window.claim(length) {
             Ok(claim) => claim,
-            Err(error) => return Step::unclaimed(error),
+            Err(error) => return FrameResult::claim_error(error),
         };
         publisher.reader.copy(claim);
         // No checksum covers the padding, and the journal treats a frame with nonzero padding as damaged.
@@ -229,8 +229,8 @@ impl Ingress {
         crash_point("between_claim_and_commit");
         let frame = match checked(claim, publisher.is_checked) {
             Ok(frame) if frame.length() == length => frame,
-            Ok(_) => return Ok(Step::spoiled("a frame changed its length while it was read")),
-            Err(error) => return Ok(Step::spoiled(error)),
+            Ok(_) => return Ok(FrameResult::corrupt("a frame changed its length while it was read")),
+            Err(error) => return Ok(FrameResult::corrupt(error)),
         };
         let connection = publisher.connection;
         let (kind, session, session_seq) = (frame.kind(), frame.session(), frame.session_seq());
@@ -238,15 +238,15 @@ impl Ingress {
             let is_last = frame.fragment().is_last();
             let collected = match self.sequencer.expected(session, connection) {
                 Ok(expected) => self.fragments.add(connection, &frame, claim, expected, self.now.monotonic_ns),
-                Err(unknown) => Collected::Answer(unknown),
+                Err(unknown) => CollectResult::Answer(unknown),
             };
-            let is_early = matches!(collected, Collected::Answer(Decision::Gap { .. }));
+            let is_early = matches!(collected, CollectResult::Answer(Decision::Gap { .. }));
             if is_early && self.deferred.drops(session, session_seq, self.now.monotonic_ns) {
                 drop_deferred(&mut self.speculation, &frame);
                 self.links.counters.frames_refused.add(1);
-                Step::Taken
+                FrameResult::Taken
             } else {
-                self.have_collected(number, collected, session, session_seq, is_last)
+                self.handle_collected(number, collected, session, session_seq, is_last)
             }
         } else {
             let expected = self.fragments.expected(session).filter(|_| kind != Kind::SessionOpen);
@@ -259,7 +259,7 @@ impl Ingress {
             match decision {
                 Decision::Append if kind == Kind::Command && self.speculation.is_some() => {
                     self.append_transaction(length, connection)?;
-                    Step::Taken
+                    FrameResult::Taken
                 }
                 Decision::Append | Decision::AppendRefused => {
                     let timer = frame.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
@@ -272,87 +272,91 @@ impl Ingress {
                         self.links.counters.frames_refused.add(1);
                     }
                     if let Some(open) = open {
-                        self.tell(ResponderMessage::Attach { session: sequence, token: open.token, connection });
+                        self.notify_service(ResponderMessage::Attach {
+                            session: sequence,
+                            token: open.token,
+                            connection,
+                        });
                     }
                     if self.speculation.is_some() {
                         self.note_passed(kind, session, timer);
                     }
-                    Step::Taken
+                    FrameResult::Taken
                 }
                 Decision::Gap { .. } if self.deferred.drops(session, session_seq, self.now.monotonic_ns) => {
                     drop_deferred(&mut self.speculation, &frame);
                     self.links.counters.frames_refused.add(1);
-                    Step::Taken
+                    FrameResult::Taken
                 }
                 _ => {
                     let open = SessionOpen::from_bytes(frame.payload());
-                    self.answer_whole(number, decision, open, session, session_seq)
+                    self.answer_unappended(number, decision, open, session, session_seq)
                 }
             }
         };
-        if matches!(step, Step::Taken) {
+        if matches!(step, FrameResult::Taken) {
             self.publishers[number].reader.advance(length);
         }
         Ok(step)
     }
 
     /// Handles another part of a message, or a frame that interrupts it.
-    fn have_collected(
+    fn handle_collected(
         &mut self,
         number: usize,
-        collected: Collected,
+        collected: CollectResult,
         session: u64,
         session_seq: u64,
         is_last: bool,
-    ) -> Step {
+    ) -> FrameResult {
         match collected {
-            Collected::Kept => {}
-            Collected::Complete => self.publishers[number].complete = Some(session),
-            Collected::Later => return Step::Waits,
+            CollectResult::Kept => {}
+            CollectResult::Complete => self.publishers[number].complete = Some(session),
+            CollectResult::NoMemory => return FrameResult::Waits,
             // A duplicate message gets one answer.
-            Collected::Answer(Decision::Repeat) if !is_last => {}
-            Collected::PutOff => self.links.counters.frames_refused.add(1),
-            Collected::Answer(decision) => return self.answer_frame(number, decision, session, session_seq),
+            CollectResult::Answer(Decision::Repeat) if !is_last => {}
+            CollectResult::Postponed => self.links.counters.frames_refused.add(1),
+            CollectResult::Answer(decision) => return self.answer_frame(number, decision, session, session_seq),
         }
-        Step::Taken
+        FrameResult::Taken
     }
 
     /// Answers a whole frame that does not enter the stream. `open` is its payload if it opens a session.
     #[cold]
-    fn answer_whole(
+    fn answer_unappended(
         &mut self,
         number: usize,
         decision: Decision,
         open: Option<SessionOpen>,
         session: u64,
         session_seq: u64,
-    ) -> Step {
+    ) -> FrameResult {
         let is_early = matches!(decision, Decision::Gap { .. });
-        if is_early && self.fragments.passes_by(session, session_seq, self.now.monotonic_ns) {
+        if is_early && self.fragments.drops_silently(session, session_seq, self.now.monotonic_ns) {
             self.links.counters.frames_refused.add(1);
-            return Step::Taken;
+            return FrameResult::Taken;
         }
         let Decision::Reopen { session, token, next_session_seq } = decision else {
             return self.answer_frame(number, decision, session, session_seq);
         };
         let open = open.expect("only an open is answered so");
         // A publisher that has gone may have reopened the session since, through a ring that is read before this one.
-        if !self.publishers[number].has_gone() {
+        if !self.publishers[number].is_gone() {
             let connection = self.publishers[number].connection;
             self.reopen(&open, session, token, next_session_seq, connection);
         }
-        Step::Taken
+        FrameResult::Taken
     }
 
     /// Answers a frame, unless its session has moved to another connection meanwhile.
-    fn answer_frame(&mut self, number: usize, decision: Decision, session: u64, session_seq: u64) -> Step {
-        if self.turn_away_if_detached(decision, session, number) {
-            return Step::Waits;
+    fn answer_frame(&mut self, number: usize, decision: Decision, session: u64, session_seq: u64) -> FrameResult {
+        if self.redirect_if_detached(decision, session, number) {
+            return FrameResult::Waits;
         }
         let connection = self.publishers[number].connection;
         match self.answer(decision, session, session_seq, connection) {
-            Some(reason) => Step::Malformed(reason, session),
-            None => Step::Taken,
+            Some(reason) => FrameResult::Malformed(reason, session),
+            None => FrameResult::Taken,
         }
     }
 
@@ -372,7 +376,7 @@ impl Ingress {
         self.deferred.forget(session);
         // Frames appended in this turn are not published yet.
         let (notices_seen, last_sequence) = (open.notices_seen, self.window.last_sequence());
-        self.tell(ResponderMessage::Reopen {
+        self.notify_service(ResponderMessage::Reopen {
             session,
             token,
             next_session_seq,
@@ -439,32 +443,32 @@ impl Ingress {
         self.first = if self.first + 1 < self.publishers.len() { self.first + 1 } else { 0 };
         for turn in 0..self.publishers.len() {
             let number = (self.first + turn) % self.publishers.len();
-            let mut outcome = self.turn_of(number)?;
+            let mut outcome = self.take_turn(number)?;
             let mut closed = false;
-            if matches!(outcome, Turn::Taken(0)) {
+            if matches!(outcome, TurnResult::Taken(0)) {
                 let publisher = &self.publishers[number];
-                closed = publisher.has_gone();
+                closed = publisher.is_gone();
                 if closed {
                     // Checked once more, so that nothing published before the close is missed.
-                    outcome = self.turn_of(number)?;
+                    outcome = self.take_turn(number)?;
                 }
             }
             let publisher = &mut self.publishers[number];
             publisher.reader.release();
-            if let (Turn::Taken(taken) | Turn::Waits(taken) | Turn::WindowFull(taken), Some(bucket)) =
+            if let (TurnResult::Taken(taken) | TurnResult::Waits(taken) | TurnResult::WindowFull(taken), Some(bucket)) =
                 (&outcome, &mut publisher.bucket)
             {
                 bucket.take(*taken as u64, self.now.monotonic_ns);
             }
             match outcome {
-                Turn::Taken(0) if closed => self.publishers[number].done = true,
-                Turn::Taken(taken) | Turn::Waits(taken) => work += taken,
-                Turn::WindowFull(taken) => {
+                TurnResult::Taken(0) if closed => self.publishers[number].done = true,
+                TurnResult::Taken(taken) | TurnResult::Waits(taken) => work += taken,
+                TurnResult::WindowFull(taken) => {
                     work += taken;
                     break;
                 }
-                Turn::Spoiled(reason) => self.drop_spoiled(number, &reason, 0),
-                Turn::Malformed(reason, session) => self.drop_spoiled(number, reason, session),
+                TurnResult::Corrupt(reason) => self.drop_corrupt(number, &reason, 0),
+                TurnResult::Malformed(reason, session) => self.drop_corrupt(number, reason, session),
             }
         }
         if self.publishers.iter().any(|publisher| publisher.done) {
@@ -481,7 +485,7 @@ impl Ingress {
 }
 
 /// Result of taking one frame from a publisher's ring.
-enum Step {
+enum FrameResult {
     Taken,
     Empty,
     /// The window has no room; the frame stays in the ring.
@@ -489,27 +493,27 @@ enum Step {
     /// The frame stays in the ring until something else has happened.
     Waits,
     /// The ring is corrupt, for this reason.
-    Spoiled(String),
+    Corrupt(String),
     /// The frame is invalid in its session, for this reason.
     Malformed(&'static str, u64),
 }
 
 /// Cold outcomes. The compiler treats branches that lead here as unlikely. Otherwise it would treat every branch of
 /// [`Ingress::take_frame`] as equally likely, the deeper ones as rare, and inline nothing in them.
-impl Step {
+impl FrameResult {
     #[cold]
-    fn spoiled(reason: impl std::fmt::Display) -> Self {
-        Self::Spoiled(reason.to_string())
+    fn corrupt(reason: impl std::fmt::Display) -> Self {
+        Self::Corrupt(reason.to_string())
     }
 
     #[cold]
     fn too_long(length: usize, limit: usize) -> Self {
-        Self::Spoiled(format!("a frame of {length} bytes is longer than the stream's limit of {limit}"))
+        Self::Corrupt(format!("a frame of {length} bytes is longer than the stream's limit of {limit}"))
     }
 
     /// The window could not give space.
     #[cold]
-    fn unclaimed(error: LogError) -> Result<Self, StreamError> {
+    fn claim_error(error: LogError) -> Result<Self, StreamError> {
         match error {
             LogError::Full { .. } => Ok(Self::WindowFull),
             error => Err(error.into()),
@@ -583,13 +587,13 @@ impl Agent for Ingress {
         self.send_unsent();
         let may_append = self.is_following() || self.may_append();
         let mut work = match (self.is_following(), may_append) {
-            (true, _) => self.obey_as_follower(),
+            (true, _) => self.execute_as_follower(),
             (_, true) => self.append_due()?,
             // The state is being written; no frame may come between it and the frames that it covers.
             _ => 0,
         };
         // Waiting requests overtake the frames in publishers' rings.
-        if may_append && self.asked.is_empty() && (!self.sequencer.is_closed() || self.is_following()) {
+        if may_append && self.requests.is_empty() && (!self.sequencer.is_closed() || self.is_following()) {
             self.recall();
             self.recall_deferred();
             work += self.take_from_all()?;
@@ -620,7 +624,7 @@ impl Agent for Ingress {
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {
-        let away_ns = self.publishers.iter().filter_map(|publisher| publisher.away_told_next_ns).min();
+        let away_ns = self.publishers.iter().filter_map(|publisher| publisher.next_redirect_ns).min();
         if self.is_following() {
             return away_ns;
         }

@@ -70,7 +70,7 @@ impl Journaler {
         if frames.is_empty() {
             return Ok(0);
         }
-        let batch = Batch::of(frames, self.batch_bytes_max);
+        let batch = JournalBatch::of(frames, self.batch_bytes_max);
         let position = self.cursor.position() + batch.length as u64;
         if mutant("acknowledge_before_journal") {
             self.release.reached(position, batch.last_sequence);
@@ -104,13 +104,13 @@ impl Release {
 }
 
 /// Whole frames at the start of the available bytes.
-struct Batch {
+struct JournalBatch {
     length: usize,
     first_sequence: u64,
     last_sequence: u64,
 }
 
-impl Batch {
+impl JournalBatch {
     /// Takes as many messages as fit `bytes_max`, but at least one. Fragments of a message stay together: each release
     /// is of whole messages.
     fn of(frames: &[u8], bytes_max: usize) -> Self {

@@ -17,11 +17,11 @@ pub struct LockedDirectory {
     layout: StreamLayout,
     lock: DirectoryLock,
     /// Owner for which the directory was checked.
-    owner: Option<Owner>,
+    owner: Option<DirectoryOwner>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum DirectoryOwner {
     Stream,
     Service,
     /// The host of a command bus.
@@ -30,7 +30,7 @@ pub enum Owner {
     Member,
 }
 
-impl Owner {
+impl DirectoryOwner {
     const fn kind(self) -> &'static str {
         match self {
             Self::Stream => "stream",
@@ -63,7 +63,7 @@ impl LockedDirectory {
     ///
     /// # Errors
     /// [`StreamError::State`], with the file.
-    pub fn check_owner(&mut self, owner: Owner) -> Result<(), StreamError> {
+    pub fn check_owner(&mut self, owner: DirectoryOwner) -> Result<(), StreamError> {
         self.check_files(owner)?;
         self.check_record(owner)?;
         self.owner = Some(owner);
@@ -75,59 +75,59 @@ impl LockedDirectory {
         self.owner.map_or(Ok(()), |owner| DirectoryRecord::of(owner.kind()).write(&self.layout))
     }
 
-    fn check_record(&self, owner: Owner) -> Result<(), StreamError> {
+    fn check_record(&self, owner: DirectoryOwner) -> Result<(), StreamError> {
         let record = DirectoryRecord::read(&self.layout)?;
         let refusal = record.and_then(|record| record.refusal(&[owner.kind()]));
         let path = DirectoryRecord::path(&self.layout);
         refusal.map_or(Ok(()), |reason| Err(StreamError::State { path, reason }))
     }
 
-    fn check_files(&self, owner: Owner) -> Result<(), StreamError> {
+    fn check_files(&self, owner: DirectoryOwner) -> Result<(), StreamError> {
         let refuse = |path: PathBuf, reason: &str| Err(StreamError::State { path, reason: reason.to_owned() });
         let of_member = ["instance", "voting", "ballot"].map(|name| self.layout.root().join(name));
-        if let Some(path) = of_member.into_iter().find(|path| path.exists() && owner != Owner::Member) {
+        if let Some(path) = of_member.into_iter().find(|path| path.exists() && owner != DirectoryOwner::Member) {
             return refuse(
                 path,
                 "the directory is that of a member of a cluster, which counts on what is here: start the member (`gapless \
                  cluster start`, or the program of its service)",
             );
         }
-        if owner != Owner::Relay && self.layout.origin().exists() {
+        if owner != DirectoryOwner::Relay && self.layout.origin().exists() {
             return refuse(
                 self.layout.origin(),
                 "the directory is a relay's, and its stream goes on elsewhere: start the relay (`gapless stream archive`). To \
                  make a stream of what it has kept, copy its folder `journal` into a directory of its own",
             );
         }
-        if let (Owner::Relay, Some(path)) = (owner, self.of_order()) {
+        if let (DirectoryOwner::Relay, Some(path)) = (owner, self.sequencer_path()) {
             return refuse(
                 path,
                 "the directory is not a relay's: what gives its order has written here. Start that, and give the relay a directory of its own",
             );
         }
         match owner {
-            Owner::Stream => self.of_service().map_or(Ok(()), |path| {
+            DirectoryOwner::Stream => self.service_path().map_or(Ok(()), |path| {
                 refuse(
                     path,
                     "the directory is a service's, and behind a sequencer's frames its service would not start again: start \
                      the program of the service, and give the stream a directory of its own",
                 )
             }),
-            Owner::Service if self.layout.root().join(TYPES_NAME).exists() => refuse(
+            DirectoryOwner::Service if self.layout.root().join(TYPES_NAME).exists() => refuse(
                 self.layout.root().join(TYPES_NAME),
                 "the directory is that of a command bus: start its program, and give the service a directory of its own",
             ),
-            Owner::Service | Owner::Bus if self.layout.state().exists() && !self.layout.outputs().exists() => refuse(
+            DirectoryOwner::Service | DirectoryOwner::Bus if self.layout.state().exists() && !self.layout.outputs().exists() => refuse(
                 self.layout.state(),
                 "this is a stream's directory: start its sequencer (`gapless stream sequencer`), and give the service a \
                  directory of its own",
             ),
-            Owner::Service | Owner::Bus | Owner::Relay | Owner::Member => Ok(()),
+            DirectoryOwner::Service | DirectoryOwner::Bus | DirectoryOwner::Relay | DirectoryOwner::Member => Ok(()),
         }
     }
 
     /// Path that only a sequencer or a service host writes.
-    fn of_order(&self) -> Option<PathBuf> {
+    fn sequencer_path(&self) -> Option<PathBuf> {
         let layout = &self.layout;
         [layout.state(), layout.outputs(), layout.snapshots()]
             .into_iter()
@@ -136,7 +136,7 @@ impl LockedDirectory {
 
     /// Path that only a service host with its own journal writes. Snapshots and dead letters alone are no proof. They
     /// may belong to a service on a sequencer's stream in this directory, or to one without a stream yet.
-    fn of_service(&self) -> Option<PathBuf> {
+    fn service_path(&self) -> Option<PathBuf> {
         let layout = &self.layout;
         let is_hosts = layout.journal().exists() && !layout.state().exists();
         let beside = [layout.snapshots(), layout.dead_letters()].into_iter().filter(|_| is_hosts);
@@ -148,7 +148,7 @@ impl LockedDirectory {
     ///
     /// # Errors
     /// [`StreamError::State`], with the path found.
-    pub fn check_journal_is_there(&self) -> Result<(), StreamError> {
+    pub fn check_journal_exists(&self) -> Result<(), StreamError> {
         let (layout, journal) = (&self.layout, self.layout.journal());
         if holds_journal(&journal) || journal.join(HISTORY_NAME).exists() {
             return Ok(());

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum LogFormat {
     /// One readable line per event.
     #[default]
     Text,
@@ -24,20 +24,20 @@ pub enum Form {
 /// and digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logger {
-    pub form: Form,
+    pub format: LogFormat,
 }
 
 impl Logger {
     /// Appends the line of `event` with its line feed; returns whether it has one.
     pub fn line(&self, event: &NodeEvent<'_>, line: &mut Vec<u8>) -> bool {
-        match (self.form, event) {
-            (Form::Payload, NodeEvent::Message(message)) => line.extend_from_slice(message.payload),
-            (Form::Payload, _) => return false,
-            (Form::Text, event) => match text(event) {
+        match (self.format, event) {
+            (LogFormat::Payload, NodeEvent::Message(message)) => line.extend_from_slice(message.payload),
+            (LogFormat::Payload, _) => return false,
+            (LogFormat::Text, event) => match text(event) {
                 Some(text) => line.extend_from_slice(text.as_bytes()),
                 None => return false,
             },
-            (Form::Json, event) => match object(event) {
+            (LogFormat::Json, event) => match object(event) {
                 Some(object) => line.extend_from_slice(object.to_string().as_bytes()),
                 None => return false,
             },
@@ -231,9 +231,9 @@ mod tests {
         })
     }
 
-    fn line(form: Form, event: &NodeEvent<'_>) -> Option<String> {
+    fn line(format: LogFormat, event: &NodeEvent<'_>) -> Option<String> {
         let mut line = Vec::new();
-        Logger { form }.line(event, &mut line).then(|| String::from_utf8(line).unwrap())
+        Logger { format }.line(event, &mut line).then(|| String::from_utf8(line).unwrap())
     }
 
     #[test]
@@ -249,13 +249,13 @@ mod tests {
             ),
             (&[0xff, 0], false, " session 2 seq 5 schema 3:1 2 bytes hex ff00\n"),
         ] {
-            assert_eq!(line(Form::Text, &message(payload, own)).unwrap(), format!("{start}{expected}"));
+            assert_eq!(line(LogFormat::Text, &message(payload, own)).unwrap(), format!("{start}{expected}"));
         }
     }
 
     #[test]
     fn json_payload_is_text_or_hex() {
-        let object: Value = serde_json::from_str(&line(Form::Json, &message(b"a\"\n", true)).unwrap()).unwrap();
+        let object: Value = serde_json::from_str(&line(LogFormat::Json, &message(b"a\"\n", true)).unwrap()).unwrap();
         assert_eq!(
             object,
             json!({
@@ -264,7 +264,7 @@ mod tests {
                 "encoding": "opaque", "length": 3, "payload": "a\"\n"
             })
         );
-        let object: Value = serde_json::from_str(&line(Form::Json, &message(&[0xff], true)).unwrap()).unwrap();
+        let object: Value = serde_json::from_str(&line(LogFormat::Json, &message(&[0xff], true)).unwrap()).unwrap();
         assert_eq!((&object["payload_hex"], &object["payload"]), (&json!("ff"), &Value::Null));
     }
 
@@ -272,19 +272,22 @@ mod tests {
     fn own_state_changes_are_left_out() {
         let (sequence, timestamp_ns) = (9, 0);
         let opened = NodeEvent::Session { sequence, timestamp_ns, session: 9, opened: true, own: false };
-        assert_eq!(line(Form::Text, &opened).unwrap(), "9 1970-01-01T00:00:00.000000000Z session-open session 9\n");
+        assert_eq!(
+            line(LogFormat::Text, &opened).unwrap(),
+            "9 1970-01-01T00:00:00.000000000Z session-open session 9\n"
+        );
         let halted = NodeEvent::Halted { sequence, timestamp_ns, reason: "enough" };
-        assert_eq!(line(Form::Text, &halted).unwrap(), "9 1970-01-01T00:00:00.000000000Z halted enough\n");
-        assert!(line(Form::Json, &halted).unwrap().contains(r#""reason":"enough""#));
-        assert_eq!(line(Form::Payload, &halted), None);
-        assert_eq!(line(Form::Payload, &message(b"x", false)).unwrap(), "x\n");
-        assert_eq!(line(Form::Text, &NodeEvent::State(NodeState::Live)), None);
-        assert_eq!(line(Form::Json, &NodeEvent::Limit), None);
+        assert_eq!(line(LogFormat::Text, &halted).unwrap(), "9 1970-01-01T00:00:00.000000000Z halted enough\n");
+        assert!(line(LogFormat::Json, &halted).unwrap().contains(r#""reason":"enough""#));
+        assert_eq!(line(LogFormat::Payload, &halted), None);
+        assert_eq!(line(LogFormat::Payload, &message(b"x", false)).unwrap(), "x\n");
+        assert_eq!(line(LogFormat::Text, &NodeEvent::State(NodeState::Live)), None);
+        assert_eq!(line(LogFormat::Json, &NodeEvent::Limit), None);
         let (owner, timer, deadline_ns, own) = (4, 5, 0, true);
         let refused = NodeEvent::TimerRefused { sequence, timestamp_ns, owner, timer, deadline_ns, own };
         let expected =
             "9 1970-01-01T00:00:00.000000000Z timer-refused own session 4 timer 5 due 1970-01-01T00:00:00.000000000Z\n";
-        assert_eq!(line(Form::Text, &refused).unwrap(), expected);
+        assert_eq!(line(LogFormat::Text, &refused).unwrap(), expected);
     }
 
     #[test]

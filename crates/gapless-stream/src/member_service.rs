@@ -141,7 +141,7 @@ pub trait Snapshots: Send + Sync {
     fn take(&self, is_over: &dyn Fn() -> bool) -> Result<u64, String>;
 
     /// Requests a snapshot without waiting.
-    fn hasten(&self);
+    fn expedite(&self);
 
     /// Existing snapshots, oldest first: sequence and file.
     ///

@@ -71,7 +71,7 @@ pub enum ResponderMessage {
     },
     /// This member no longer leads. Sessions opened here and not released may be missing from the stream, and their
     /// numbers may be reused for others.
-    LeadsNoMore,
+    Deposed,
     /// This member leads, after the frame `last_sequence`. Its sequencer has no timers of the stream's own service: the
     /// service sends them as of that frame.
     Leads {

@@ -4,7 +4,7 @@ use gapless_client::control_messages::NodeRow;
 use gapless_transport::link::ConnectionId;
 use gapless_transport::network::datagrams::Peer;
 use gapless_transport::transport::Transport;
-use gapless_wire::upstream::Report;
+use gapless_wire::upstream::NodeReport;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Debug)]
@@ -16,17 +16,17 @@ pub struct NodeStatus {
     pub connection: ConnectionId,
     pub peer: Peer,
     /// Last report; `None` before the first one.
-    pub report: Option<Reported>,
+    pub report: Option<ReceivedReport>,
     /// Frames dropped for lack of room.
     pub frames_dropped: u64,
     /// Arrival of its last packet, monotonic ns.
-    pub heard_ns: u64,
+    pub last_packet_ns: u64,
 }
 
 /// A report, with facts from the time of its arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reported {
-    pub report: Report,
+pub struct ReceivedReport {
+    pub report: NodeReport,
     pub released_sequence: u64,
     /// Frames that the node had published, including resent ones.
     pub frames_published: u64,
@@ -36,7 +36,7 @@ pub struct Reported {
 
 impl NodeStatus {
     pub(crate) fn row(&self) -> NodeRow {
-        let Reported { report, released_sequence, frames_published, at_ns } = self.report.unwrap_or_default();
+        let ReceivedReport { report, released_sequence, frames_published, at_ns } = self.report.unwrap_or_default();
         let lag_frames = if report.position == 0 { 0 } else { (released_sequence + 1).saturating_sub(report.position) };
         NodeRow {
             connection: self.connection.0,

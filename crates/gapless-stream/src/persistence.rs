@@ -1,10 +1,10 @@
-//! [`Persistence`]: storage of a stream's journal, and opening it ([`Opening`]).
+//! [`Persistence`]: storage of a stream's journal, and opening it ([`JournalParameters`]).
 
 use crate::StreamError;
 use gapless_agent::private_folder;
 use gapless_journal::{
-    Environment, FilePoint, Flush, Journal, JournalError, JournalOptions, JournalReader, RecoveryCheck, RecoveryReport,
-    Retention, Zeroing,
+    FilePoint, Flush, Journal, JournalEnvironment, JournalError, JournalOptions, JournalReader, RecoveryCheck,
+    RecoveryReport, Retention, Zeroing,
 };
 use gapless_log::StreamIdentity;
 use gapless_transport::tier::Tier;
@@ -46,7 +46,7 @@ impl Default for Persistence {
 }
 
 #[derive(Clone, Debug)]
-pub struct Opening {
+pub struct JournalParameters {
     pub tier: Tier,
     /// Longest frame of the stream, bytes.
     pub frame_length_max: usize,
@@ -56,15 +56,15 @@ pub struct Opening {
     pub new_stream_id: Option<u128>,
     /// Positions of the journal that the files next to it record.
     pub points: Vec<FilePoint>,
-    pub environment: Environment,
+    pub environment: JournalEnvironment,
 }
 
-impl Opening {
+impl JournalParameters {
     /// Opens for a stream at `tier` with frames of at most `frame_length_max` bytes, on this machine, without files
     /// next to the journal. A new journal starts its own stream at sequence 1.
     #[must_use]
     pub fn new(tier: Tier, frame_length_max: usize) -> Self {
-        let (points, environment) = (Vec::new(), Environment::default());
+        let (points, environment) = (Vec::new(), JournalEnvironment::default());
         Self { tier, frame_length_max, first_sequence: 1, new_stream_id: None, points, environment }
     }
 }
@@ -80,8 +80,8 @@ impl Persistence {
     ///
     /// # Errors
     /// A directory in use, damage, no space, or a journal whose history differs from that of the files next to it.
-    pub fn open(&self, directory: &Path, opening: Opening) -> Result<OpenedJournal, StreamError> {
-        let Opening { tier, frame_length_max, first_sequence, new_stream_id, points, environment } = opening;
+    pub fn open(&self, directory: &Path, opening: JournalParameters) -> Result<OpenedJournal, StreamError> {
+        let JournalParameters { tier, frame_length_max, first_sequence, new_stream_id, points, environment } = opening;
         private_folder::create(directory)
             .map_err(|source| StreamError::System { action: format!("making {}", directory.display()), source })?;
         let stream_id = match JournalReader::open(directory) {

@@ -3,7 +3,7 @@
 //! publishers.
 
 use crate::AgentRole;
-use crate::egress::{Egress, Payload};
+use crate::egress::{CheckedPayload, Egress};
 use crate::messages::ResponderMessage;
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_log::Window;
@@ -19,16 +19,16 @@ pub struct Responder {
     egress: Egress,
     window: Window,
     /// Sessions opened by frames that are not released yet.
-    opening: Vec<Opening>,
-    repeats: Vec<Repeated>,
+    opening: Vec<OpenAnswer>,
+    repeats: Vec<RepeatAnswer>,
     /// Last answer of its kind, which replaces equal ones before it.
-    pending: Option<Pending>,
+    pending: Option<PendingAnswer>,
     released_sequence: u64,
     next_sweep_ns: u64,
 }
 
 /// An answer that states what the stream contains: it waits until everything appended before it is released.
-struct Repeated {
+struct RepeatAnswer {
     connection: ConnectionId,
     session: u64,
     session_seq: u64,
@@ -37,7 +37,7 @@ struct Repeated {
     appended_sequence: u64,
 }
 
-struct Opening {
+struct OpenAnswer {
     connection: ConnectionId,
     session: u64,
     token: u128,
@@ -45,7 +45,7 @@ struct Opening {
 
 /// An answer that a later one may replace: of many repeats or gaps of one session the last is enough.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pending {
+enum PendingAnswer {
     Repeat { connection: ConnectionId, session: u64, session_seq: u64, last_sequence: u64 },
     Refuse { connection: ConnectionId, session: u64, session_seq: u64, code: RefusalCode, detail: u64 },
 }
@@ -62,7 +62,7 @@ pub fn not_leader(leader: &str, payload: &mut [u8; NOT_LEADER_LENGTH_MAX]) -> (F
     (FrameHeader { kind: Kind::Reply, flags: REFUSED_FLAG, ..FrameHeader::default() }, length)
 }
 
-impl Pending {
+impl PendingAnswer {
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Repeat { connection, session, .. }, Self::Repeat { connection: c, session: s, .. }) => {
@@ -98,7 +98,7 @@ impl Responder {
     fn handle(&mut self, message: ResponderMessage) {
         let next = match message {
             ResponderMessage::Attach { session, token, connection } => {
-                self.opening.push(Opening { connection, session, token });
+                self.opening.push(OpenAnswer { connection, session, token });
                 return;
             }
             ResponderMessage::Reopen { session, token, next_session_seq, connection, last_sequence, .. } => {
@@ -107,17 +107,23 @@ impl Responder {
                 if appended_sequence > self.released_sequence {
                     // A resending publisher skips the frames that the stream already has.
                     let reopened = Some((token, next_session_seq));
-                    self.repeats.push(Repeated { connection, session, session_seq: 0, reopened, appended_sequence });
+                    self.repeats.push(RepeatAnswer {
+                        connection,
+                        session,
+                        session_seq: 0,
+                        reopened,
+                        appended_sequence,
+                    });
                 } else {
                     self.send_opened(connection, session, token, next_session_seq);
                 }
                 return;
             }
             ResponderMessage::Repeat { session, session_seq, connection, last_sequence } => {
-                Pending::Repeat { connection, session, session_seq, last_sequence }
+                PendingAnswer::Repeat { connection, session, session_seq, last_sequence }
             }
             ResponderMessage::Refuse { connection, session, session_seq, code, detail } => {
-                Pending::Refuse { connection, session, session_seq, code, detail }
+                PendingAnswer::Refuse { connection, session, session_seq, code, detail }
             }
             ResponderMessage::NotLeader { connection, leader } => {
                 self.send_pending();
@@ -126,11 +132,11 @@ impl Responder {
                 self.send(connection, &header, &payload[..length]);
                 return;
             }
-            ResponderMessage::LeadsNoMore => {
+            ResponderMessage::Deposed => {
                 self.opening.clear();
                 self.repeats.clear();
                 // Such an answer would wait for a sequence that the next leader assigns to another frame.
-                self.pending.take_if(|pending| matches!(pending, Pending::Repeat { .. }));
+                self.pending.take_if(|pending| matches!(pending, PendingAnswer::Repeat { .. }));
                 return;
             }
             // A stream without a service has no timers of its own.
@@ -145,18 +151,18 @@ impl Responder {
     fn send_pending(&mut self) {
         match self.pending.take() {
             None => {}
-            Some(Pending::Repeat { connection, session, session_seq, last_sequence }) => {
+            Some(PendingAnswer::Repeat { connection, session, session_seq, last_sequence }) => {
                 if last_sequence > self.released_sequence {
                     // The answer states that the stream has the frame, which must first be as durable as the stream
                     // promises.
                     let (appended_sequence, reopened) = (last_sequence, None);
-                    self.repeats.push(Repeated { connection, session, session_seq, reopened, appended_sequence });
+                    self.repeats.push(RepeatAnswer { connection, session, session_seq, reopened, appended_sequence });
                     return;
                 }
                 let header = FrameHeader { kind: Kind::Reply, session, session_seq, ..FrameHeader::default() };
                 self.send(connection, &header, &[]);
             }
-            Some(Pending::Refuse { connection, session, session_seq, code, detail }) => {
+            Some(PendingAnswer::Refuse { connection, session, session_seq, code, detail }) => {
                 let text = match code {
                     RefusalCode::Gap => "earlier messages of the session are missing",
                     RefusalCode::SessionUnknown => "the stream has no such session; open it again",
@@ -181,17 +187,17 @@ impl Responder {
 
     /// Drops an answer that does not fit: a waiting publisher asks again.
     fn send(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) {
-        let _ = self.egress.deliver(connection, header, Payload::new(payload));
+        let _ = self.egress.deliver(connection, header, CheckedPayload::new(payload));
     }
 
     #[cold]
     fn answer_repeats(&mut self) {
         let repeats = std::mem::take(&mut self.repeats);
-        let is_released = |each: &Repeated| each.appended_sequence <= self.released_sequence;
+        let is_released = |each: &RepeatAnswer| each.appended_sequence <= self.released_sequence;
         let (released, mut waiting): (Vec<_>, Vec<_>) = repeats.into_iter().partition(is_released);
         waiting.truncate(REPEATS_WAITING_MAX);
         self.repeats = waiting;
-        for Repeated { connection, session, session_seq, reopened, .. } in released {
+        for RepeatAnswer { connection, session, session_seq, reopened, .. } in released {
             if let Some((token, next_session_seq)) = reopened {
                 self.send_opened(connection, session, token, next_session_seq);
                 continue;
@@ -208,7 +214,7 @@ impl Responder {
         let (released, waiting): (Vec<_>, Vec<_>) =
             opening.into_iter().partition(|each| each.session <= self.released_sequence);
         self.opening = waiting;
-        for Opening { connection, session, token } in released {
+        for OpenAnswer { connection, session, token } in released {
             self.send_opened(connection, session, token, 1);
         }
     }
@@ -286,7 +292,7 @@ mod tests {
         };
         let repeat =
             ResponderMessage::Repeat { session: 1, session_seq: 1, connection: ConnectionId(1), last_sequence: 5 };
-        assert!(!poll(&[repeat.clone(), ResponderMessage::LeadsNoMore]));
+        assert!(!poll(&[repeat.clone(), ResponderMessage::Deposed]));
         releaser.release(0, 5);
         assert!(!poll(&[]), "sequence 5 belongs to the next leader");
         assert!(poll(&[repeat]), "the frame is released by now");

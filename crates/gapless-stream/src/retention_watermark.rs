@@ -23,20 +23,20 @@ impl RetentionWatermark {
         let of = |own| Self { preparer: preparer.clone(), sequences: Arc::clone(&all), own };
         let shared = std::array::from_fn(of);
         for each in &shared {
-            each.tell();
+            each.notify();
         }
         shared
     }
 
     /// Marks frames up to and including `sequence` as covered by this user.
-    pub fn covered(&self, sequence: u64) {
+    pub fn mark_covered(&self, sequence: u64) {
         // AcqRel, so that of two concurrent calls one sees both values. If neither did, retention would lag by one
         // state, which is harmless.
         self.sequences[self.own].fetch_max(sequence, Ordering::AcqRel);
-        self.tell();
+        self.notify();
     }
 
-    fn tell(&self) {
+    fn notify(&self) {
         // Acquire: as above.
         let least = self.sequences.iter().map(|each| each.load(Ordering::Acquire)).min().unwrap_or(0);
         if least > 0 {

@@ -8,7 +8,7 @@ use gapless_journal::JournalReader;
 use gapless_log::StreamIdentity;
 use gapless_wire::Fragment;
 
-pub struct Rebuilt {
+pub struct RebuiltSequencer {
     /// State after the last whole message.
     pub sequencer: Sequencer,
     /// Last sequence that the state file covers; 0 without one.
@@ -33,7 +33,7 @@ pub fn rebuild(
     sequence: u64,
 ) -> Result<Sequencer, StreamError> {
     let first = JournalReader::open(layout.journal())?.first_sequence();
-    let Rebuilt { sequencer, is_mid_message, .. } = fold(layout, identity, rules, first, sequence)?;
+    let RebuiltSequencer { sequencer, is_mid_message, .. } = fold(layout, identity, rules, first, sequence)?;
     if sequencer.last_sequence() != sequence {
         let why = if is_mid_message { "that is in the middle of a message" } else { "the journal ends there" };
         let reason = format!("sequence {sequence} is asked for, {} is found: {why}", sequencer.last_sequence());
@@ -49,7 +49,7 @@ pub(crate) fn fold(
     rules: SequencerRules,
     first: u64,
     last: u64,
-) -> Result<Rebuilt, StreamError> {
+) -> Result<RebuiltSequencer, StreamError> {
     let state = sequencer_state_writer::newest(&layout.state(), identity, last)?;
     let mut sequencer = match &state {
         Some(state) => state.restore(rules),
@@ -82,5 +82,5 @@ pub(crate) fn fold(
         }
     }
     sequencer.forget_feeds_before(first);
-    Ok(Rebuilt { sequencer, state_sequence, frames_replayed, is_mid_message })
+    Ok(RebuiltSequencer { sequencer, state_sequence, frames_replayed, is_mid_message })
 }

@@ -8,7 +8,7 @@ use gapless_agent::checked_file;
 use gapless_agent::fault::crash_point;
 use gapless_agent::private_folder;
 use gapless_agent::thread::spawn_helper;
-use gapless_journal::{DiskWork, FilePoint, FileReplacement, Syncer};
+use gapless_journal::{DiskOperation, FilePoint, FileReplacement, Syncer};
 use gapless_log::{StreamIdentity, Window};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ const STATES_KEPT: usize = 2;
 const PREFIX: &str = "state-";
 
 pub struct SequencerStateWriter {
-    execution: Execution,
+    driver: WriterDriver,
     /// Number of truncations of the stream: a state taken before one may cover frames that are gone.
     cuts: Arc<AtomicU64>,
     identity: StreamIdentity,
@@ -32,7 +32,7 @@ pub struct SequencerStateWriter {
     next_ns: u64,
 }
 
-enum Execution {
+enum WriterDriver {
     Thread {
         sender: Option<SyncSender<(u64, SequencerState)>>,
         thread: Option<JoinHandle<()>>,
@@ -75,12 +75,12 @@ impl SequencerStateWriter {
     ) -> Result<Self, StreamError> {
         let mut writer = Self::by_hand(directory, identity, sequence, interval, window, (syncer, watermark))?;
         let is_closing = Arc::<AtomicBool>::default();
-        let nobody = Execution::Thread { sender: None, thread: None, is_closing: Arc::clone(&is_closing) };
-        if let Execution::Caller { files, .. } = std::mem::replace(&mut writer.execution, nobody) {
+        let nobody = WriterDriver::Thread { sender: None, thread: None, is_closing: Arc::clone(&is_closing) };
+        if let WriterDriver::Caller { files, .. } = std::mem::replace(&mut writer.driver, nobody) {
             let (sender, receiver) = sync_channel(1);
             let (cuts_seen, closes) = (Arc::clone(&writer.cuts), Arc::clone(&is_closing));
             let thread = spawn_helper("gapless-state", move || write_states(&files, &receiver, &cuts_seen, &closes))?;
-            writer.execution = Execution::Thread { sender: Some(sender), thread: Some(thread), is_closing };
+            writer.driver = WriterDriver::Thread { sender: Some(sender), thread: Some(thread), is_closing };
         }
         Ok(writer)
     }
@@ -100,14 +100,14 @@ impl SequencerStateWriter {
         private_folder::create(&directory).map_err(system("making", &directory))?;
         let next_sequence = sequence.saturating_add(interval.frames);
         let files = Box::new(StateFiles { directory, window, syncer, watermark });
-        let execution = Execution::Caller { files, waiting: None };
-        Ok(Self { execution, cuts: Arc::default(), identity, interval, next_sequence, next_ns: 0 })
+        let driver = WriterDriver::Caller { files, waiting: None };
+        Ok(Self { driver, cuts: Arc::default(), identity, interval, next_sequence, next_ns: 0 })
     }
 
     /// Writes the waiting state once its frames are released, if there is no thread for it.
     #[inline]
     pub fn turn(&mut self) {
-        if let Execution::Caller { files, waiting } = &mut self.execution
+        if let WriterDriver::Caller { files, waiting } = &mut self.driver
             && let Some((cuts_before, state)) =
                 waiting.take_if(|(_, state)| files.window.released_sequence() >= state.sequence)
         {
@@ -122,7 +122,7 @@ impl SequencerStateWriter {
         sequence >= self.next_sequence && now_ns >= self.next_ns
     }
 
-    pub const fn hasten(&mut self) {
+    pub const fn expedite(&mut self) {
         (self.next_sequence, self.next_ns) = (0, 0);
     }
 
@@ -137,19 +137,19 @@ impl SequencerStateWriter {
         self.next_ns = now_ns.saturating_add(self.interval.time_min_ns);
         // Relaxed: only this thread changes it.
         let cuts = self.cuts.load(Ordering::Relaxed);
-        match &mut self.execution {
-            Execution::Thread { sender: Some(sender), .. } => {
+        match &mut self.driver {
+            WriterDriver::Thread { sender: Some(sender), .. } => {
                 // Full: a later state will cover more. Disconnected: the thread has logged the reason.
                 let _ = sender.try_send((cuts, state));
             }
-            Execution::Thread { sender: None, .. } => {}
-            Execution::Caller { waiting, .. } => *waiting = Some((cuts, state)),
+            WriterDriver::Thread { sender: None, .. } => {}
+            WriterDriver::Caller { waiting, .. } => *waiting = Some((cuts, state)),
         }
     }
 
     /// Discards states taken before a truncation and not written yet. Must be called before anything is released after
     /// the truncation.
-    pub fn stream_was_cut(&mut self, sequence: u64) {
+    pub fn discard_unreleased(&mut self, sequence: u64) {
         // Release: pairs with the Acquire in write_states, through the later release of frames.
         self.cuts.fetch_add(1, Ordering::Release);
         self.next_sequence = self.next_sequence.min(sequence.saturating_add(self.interval.frames));
@@ -158,7 +158,7 @@ impl SequencerStateWriter {
 
 impl Drop for SequencerStateWriter {
     fn drop(&mut self) {
-        let Execution::Thread { sender, thread, is_closing } = &mut self.execution else { return };
+        let WriterDriver::Thread { sender, thread, is_closing } = &mut self.driver else { return };
         *sender = None;
         // Relaxed: the flag guards no data.
         is_closing.store(true, Ordering::Relaxed);
@@ -200,10 +200,10 @@ impl StateFiles {
         }
         // A state must never be ahead of the journal, even after a power failure.
         let synced = self.syncer.sync_and_check().map_err(StreamError::from);
-        let room = || self.syncer.ask_disk(DiskWork::Allocate).map_err(system("writing into", &self.directory));
+        let room = || self.syncer.check_disk(DiskOperation::Allocate).map_err(system("writing into", &self.directory));
         let written = synced.and_then(|_| room()).and_then(|()| write(&self.directory, state));
         match written {
-            Ok(()) => self.watermark.covered(state.sequence),
+            Ok(()) => self.watermark.mark_covered(state.sequence),
             Err(error) => tracing::error!(%error, "the sequencer's state cannot be written; the journal keeps growing"),
         }
     }

@@ -34,7 +34,7 @@ const TIME_NS_MAX: u64 = i64::MAX as u64;
 /// assert!(time.observe(5 * HOUR_NS, Now { monotonic_ns: 7, epoch_ns: 4 * HOUR_NS }));
 /// // It is lost after a second, and this machine leads: time goes on.
 /// let now = Now { monotonic_ns: 1_000_000_007, epoch_ns: 4 * HOUR_NS + 1_000_000_000 };
-/// time.begin_to_lead_behind(5 * HOUR_NS);
+/// time.lead_after(5 * HOUR_NS);
 /// assert_eq!(time.lead(now).epoch_ns, 5 * HOUR_NS + 1_000_000_000);
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ pub struct StreamTime {
     /// Monotonic time of the last change of the offset.
     changed_ns: u64,
     /// Time of the last frame, when this machine begins to lead.
-    begins_behind_ns: Option<u64>,
+    begins_after_ns: Option<u64>,
 }
 
 impl StreamTime {
@@ -53,12 +53,12 @@ impl StreamTime {
     /// earlier, time continues from that frame instead of standing still until the clock catches up.
     #[must_use]
     pub const fn after(last_ns: u64) -> Self {
-        Self { ahead_ns: 0, is_known: false, changed_ns: 0, begins_behind_ns: Some(last_ns) }
+        Self { ahead_ns: 0, is_known: false, changed_ns: 0, begins_after_ns: Some(last_ns) }
     }
 
     /// Begins to lead after a frame at `last_ns`, as for [`StreamTime::after`].
-    pub const fn begin_to_lead_behind(&mut self, last_ns: u64) {
-        self.begins_behind_ns = Some(last_ns);
+    pub const fn lead_after(&mut self, last_ns: u64) {
+        self.begins_after_ns = Some(last_ns);
         self.is_known = true;
     }
 
@@ -66,19 +66,19 @@ impl StreamTime {
     /// by [`FAR_SLEW_PPM`] while it is more than a second away.
     #[inline]
     pub fn lead(&mut self, now: Now) -> Now {
-        if self.ahead_ns != 0 || self.begins_behind_ns.is_some() {
-            self.go_on(now);
+        if self.ahead_ns != 0 || self.begins_after_ns.is_some() {
+            self.slew(now);
         }
         self.is_known = true;
         Now { epoch_ns: now.epoch_ns.saturating_add_signed(self.ahead_ns), ..now }
     }
 
     #[cold]
-    fn go_on(&mut self, now: Now) {
+    fn slew(&mut self, now: Now) {
         let elapsed_ns = now.monotonic_ns.saturating_sub(self.changed_ns);
-        if self.begins_behind_ns.is_some() {
+        if self.begins_after_ns.is_some() {
             self.ahead_ns = self.ahead_at(now);
-            self.begins_behind_ns = None;
+            self.begins_after_ns = None;
             self.changed_ns = now.monotonic_ns;
         } else if elapsed_ns >= SLEW_INTERVAL_NS {
             let slew_ppm = if self.ahead_ns.unsigned_abs() > FAR_NS { FAR_SLEW_PPM } else { SLEW_PPM_MAX };
@@ -89,7 +89,7 @@ impl StreamTime {
     }
 
     fn ahead_at(&self, now: Now) -> i64 {
-        let behind_ns = self.begins_behind_ns.map(|last_ns| distance_ns(last_ns, now.epoch_ns));
+        let behind_ns = self.begins_after_ns.map(|last_ns| distance_ns(last_ns, now.epoch_ns));
         behind_ns.map_or(self.ahead_ns, |behind_ns| behind_ns.max(self.ahead_ns))
     }
 
@@ -106,7 +106,7 @@ impl StreamTime {
             heard_ns
         };
         self.is_known = true;
-        self.begins_behind_ns = None;
+        self.begins_after_ns = None;
         self.changed_ns = now.monotonic_ns;
         true
     }
@@ -171,7 +171,7 @@ mod tests {
     fn time_slews_to_a_late_clock() {
         let mut time = StreamTime::default();
         let last_ns = START.epoch_ns + 6 * SECOND;
-        time.begin_to_lead_behind(last_ns);
+        time.lead_after(last_ns);
         assert_eq!(time.at(START), Some(last_ns));
         assert_eq!(time.lead(START).epoch_ns, last_ns);
         // 5 s of the offset in 100 s, then the last second in 2,000 s.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// Progress shared by the thread and its users. `E` is an end position, of the caller's type.
-struct Progress<E> {
+struct SyncProgress<E> {
     journaled: E,
     synced: E,
     is_waiting: bool,
@@ -16,20 +16,20 @@ struct Progress<E> {
     failure: Option<String>,
 }
 
-struct SharedProgress<E> {
-    progress: Mutex<Progress<E>>,
+struct SharedSyncProgress<E> {
+    progress: Mutex<SyncProgress<E>>,
     changed: Condvar,
 }
 
-impl<E> SharedProgress<E> {
-    fn lock(&self) -> MutexGuard<'_, Progress<E>> {
+impl<E> SharedSyncProgress<E> {
+    fn lock(&self) -> MutexGuard<'_, SyncProgress<E>> {
         // No holder leaves it in an inconsistent state.
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Handle of the journaling side.
-pub struct SyncRequests<E>(Arc<SharedProgress<E>>);
+pub struct SyncRequests<E>(Arc<SharedSyncProgress<E>>);
 
 impl<E> Clone for SyncRequests<E> {
     fn clone(&self) -> Self {
@@ -39,7 +39,7 @@ impl<E> Clone for SyncRequests<E> {
 
 /// The sync thread; dropping it stops it after all requested ends are on the device.
 pub struct SyncThread<E> {
-    shared: Arc<SharedProgress<E>>,
+    shared: Arc<SharedSyncProgress<E>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -55,14 +55,14 @@ impl<E: Copy + Default + PartialEq + Send + 'static> SyncThread<E> {
         cpus: Option<CpuMask>,
     ) -> Result<(Self, SyncRequests<E>), gapless_agent::Error> {
         let (journaled, synced) = (E::default(), E::default());
-        let progress = Progress { journaled, synced, is_waiting: false, is_stopping: false, failure: None };
-        let shared = Arc::new(SharedProgress { progress: Mutex::new(progress), changed: Condvar::new() });
+        let progress = SyncProgress { journaled, synced, is_waiting: false, is_stopping: false, failure: None };
+        let shared = Arc::new(SharedSyncProgress { progress: Mutex::new(progress), changed: Condvar::new() });
         let of_thread = Arc::clone(&shared);
         let run = move || {
             if let Some(Err(warning)) = cpus.map(|cpus| cpus.pin_current_thread()) {
                 tracing::warn!(%warning, "the sync thread is not pinned");
             }
-            let mut watch = Watch { shared: &of_thread, has_ended: false };
+            let mut guard = PanicGuard { shared: &of_thread, has_ended: false };
             while let Some(end) = of_thread.next_group() {
                 let synced = syncer.sync();
                 let has_failed = synced.is_err();
@@ -79,14 +79,14 @@ impl<E: Copy + Default + PartialEq + Send + 'static> SyncThread<E> {
                     break;
                 }
             }
-            watch.has_ended = true;
+            guard.has_ended = true;
         };
         let thread = spawn_helper("gapless-sync", run)?;
         Ok((Self { shared: Arc::clone(&shared), thread: Some(thread) }, SyncRequests(shared)))
     }
 }
 
-impl<E: Copy + PartialEq> SharedProgress<E> {
+impl<E: Copy + PartialEq> SharedSyncProgress<E> {
     /// Waits until more is journaled than synced; `None` if nothing is left and the thread is to stop.
     fn next_group(&self) -> Option<E> {
         let mut progress = self.lock();
@@ -100,12 +100,12 @@ impl<E: Copy + PartialEq> SharedProgress<E> {
 }
 
 /// Turns a panic of the thread into a failure that the journaling side sees.
-struct Watch<'a, E> {
-    shared: &'a SharedProgress<E>,
+struct PanicGuard<'a, E> {
+    shared: &'a SharedSyncProgress<E>,
     has_ended: bool,
 }
 
-impl<E> Drop for Watch<'_, E> {
+impl<E> Drop for PanicGuard<'_, E> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.shared.lock().failure = Some("the sync thread panicked".to_owned());

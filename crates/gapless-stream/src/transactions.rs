@@ -5,11 +5,11 @@ use crate::sequencer::Sequencer;
 use gapless_wire::{FrameHeader, control::TimerFired};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Execution {
+pub enum ExecutionResult {
     Done,
     /// Cannot run yet; nothing has changed. The command is dropped with all later frames of its session. When
     /// [`Transactions::ready`] names the session, its publisher resends them. Other sessions continue.
-    Later,
+    Deferred,
 }
 
 /// Runs handlers for an [`Ingress`](crate::Ingress) that leads, and makes transactions of their changes.
@@ -39,7 +39,7 @@ pub trait Transactions: Send {
         sequencer: &Sequencer,
         length_max: usize,
         out: &mut Vec<u8>,
-    ) -> Execution;
+    ) -> ExecutionResult;
 
     /// Called when a command, or part of one, was dropped in a session that waits for [`Transactions::ready`]; it is
     /// resent.

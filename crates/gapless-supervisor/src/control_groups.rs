@@ -3,8 +3,8 @@
 //!
 //! Control groups are optional: without them descendants are found by the lock.
 
-use crate::copy_name::CopyName;
 use crate::error::SupervisorError;
+use crate::instance_name::InstanceName;
 use crate::process_facts::{is_in_group, processes_of_group};
 use crate::state_directory::StateDirectory;
 use rustix::process::{Pid, Signal, kill_process};
@@ -42,7 +42,7 @@ impl ControlGroups {
         // Fails without a memory controller, and in a group that has processes of its own.
         let is_handed_on =
             [&base, &this.root].into_iter().all(|group| write(group, "cgroup.subtree_control", "+memory").is_ok());
-        tracing::debug!("{}: memory.max of each copy: {is_handed_on}", this.root.display());
+        tracing::debug!("{}: memory.max of each instance: {is_handed_on}", this.root.display());
         Ok(this)
     }
 
@@ -59,8 +59,8 @@ impl ControlGroups {
 
     /// Group of an instance; its launcher creates it.
     #[must_use]
-    pub fn of_copy(&self, copy: &CopyName) -> PathBuf {
-        self.root.join(copy.to_string())
+    pub fn of_instance(&self, instance: &InstanceName) -> PathBuf {
+        self.root.join(instance.to_string())
     }
 
     /// Parent group.
@@ -89,7 +89,7 @@ fn root_name(directory: &StateDirectory) -> std::io::Result<String> {
 
 /// Whether a group belongs to an instance of this directory.
 #[must_use]
-pub fn is_of(directory: &StateDirectory, group: &Path) -> bool {
+pub fn belongs_to(directory: &StateDirectory, group: &Path) -> bool {
     let root = group.parent().and_then(Path::file_name);
     root_name(directory).is_ok_and(|name| root == Some(name.as_ref()))
 }
@@ -164,10 +164,10 @@ fn group_directory(cgroup: &str, mounts: &str) -> Result<PathBuf, String> {
     let group = cgroup.lines().find_map(|line| line.strip_prefix("0::"));
     let group = group.ok_or("this machine has no control groups of version 2")?;
     let mount = mounts.lines().find_map(|line| {
-        let (before, behind) = line.split_once(" - ")?;
+        let (before, after) = line.split_once(" - ")?;
         let mut fields = before.split(' ');
         let (root, point) = (fields.nth(3)?, fields.next()?);
-        (behind.split(' ').next() == Some("cgroup2")).then_some((root, point))
+        (after.split(' ').next() == Some("cgroup2")).then_some((root, point))
     });
     let (root, point) = mount.ok_or("no control groups of version 2 are mounted")?;
     // In a cgroup namespace, or a container, the mount shows only a part.

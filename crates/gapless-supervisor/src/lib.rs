@@ -23,7 +23,7 @@
 //! | `process_facts` | data of a process from `/proc` |
 //! | `clock` | clocks of the machine |
 //! | `variables` | [`Variables`]: environment of a process |
-//! | `copy_name` | [`CopyName`] |
+//! | `instance_name` | [`InstanceName`] |
 //! | [`error`] | [`SupervisorError`] |
 
 #![forbid(unsafe_code)]
@@ -32,12 +32,12 @@ mod clock;
 pub mod config;
 pub mod control;
 pub mod control_groups;
-mod copy_name;
 pub mod driver;
 pub mod end_status;
 pub mod error;
 pub mod foreground;
 pub mod guardian;
+mod instance_name;
 pub mod launch;
 mod listening;
 pub mod logs;
@@ -50,7 +50,7 @@ pub mod supervision;
 mod variables;
 
 pub use config::SupervisorConfig;
-pub use copy_name::{CopyName, CopyNameError};
 pub use end_status::EndStatus;
 pub use error::SupervisorError;
+pub use instance_name::{InstanceName, InstanceNameError};
 pub use variables::Variables;

@@ -1,7 +1,7 @@
 //! [`OpenSocket`]: listening sockets of the state directory.
 
 use crate::error::SupervisorError;
-use crate::state_directory::{Socket, StateDirectory};
+use crate::state_directory::{StateDirectory, StateSocket};
 use gapless_agent::socket_file;
 use nix::sys::socket::{setsockopt, sockopt};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +15,7 @@ const BACKLOG: i32 = 64;
 #[derive(Debug)]
 pub struct OpenSocket {
     fd: OwnedFd,
-    socket: Socket,
+    socket: StateSocket,
     /// Device and inode of its file.
     file: (u64, u64),
 }
@@ -25,7 +25,7 @@ impl OpenSocket {
     /// means that the listener is dead.
     pub fn open(
         directory: &StateDirectory,
-        socket: Socket,
+        socket: StateSocket,
         kind: SocketType,
         mode: Mode,
         group: Option<u32>,
@@ -66,7 +66,7 @@ impl AsFd for OpenSocket {
     }
 }
 
-fn file_of(directory: &StateDirectory, socket: Socket) -> Result<(u64, u64), Errno> {
+fn file_of(directory: &StateDirectory, socket: StateSocket) -> Result<(u64, u64), Errno> {
     let found = rustix::fs::statat(directory.fd(), socket.file(), AtFlags::SYMLINK_NOFOLLOW)?;
     Ok((found.st_dev, found.st_ino))
 }

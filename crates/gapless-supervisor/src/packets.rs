@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 pub const PACKET_BYTES_MAX: usize = 64 << 10;
 /// Beginning of the error for an invalid packet, also of another version of the protocol.
-pub const CANNOT_BE_READ: &str = "a packet cannot be read";
+pub const UNREADABLE_PACKET: &str = "a packet cannot be read";
 /// Limit of packets queued for a peer that does not read.
 const QUEUED_MAX: usize = 16 << 10;
 /// Pause before another attempt to connect if the backlog is full.
@@ -26,23 +26,23 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub struct Packets {
     socket: OwnedFd,
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<QueuedPacket>,
     buffer: Vec<u8>,
     takes_descriptors: bool,
     descriptor: Option<OwnedFd>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct QueuedPacket {
     bytes: Vec<u8>,
     descriptor: Option<OwnedFd>,
 }
 
 #[derive(Debug)]
-pub enum Received<T> {
+pub enum PacketPoll<T> {
     Packet(T),
-    Nothing,
-    End,
+    Pending,
+    Closed,
 }
 
 impl Packets {
@@ -90,7 +90,7 @@ impl Packets {
     pub fn send_with(&mut self, packet: &impl Serialize, descriptor: Option<OwnedFd>) -> Result<(), String> {
         let bytes = serde_json::to_vec(packet).map_err(|error| format!("writing a packet: {error}"))?;
         assert!(bytes.len() <= PACKET_BYTES_MAX, "a packet has {} bytes", bytes.len());
-        self.queue.push_back(Waiting { bytes, descriptor });
+        self.queue.push_back(QueuedPacket { bytes, descriptor });
         self.flush()?;
         if self.queue.len() > QUEUED_MAX {
             return Err(format!("it does not read: {} packets wait for it", self.queue.len()));
@@ -131,7 +131,7 @@ impl Packets {
     ///
     /// # Errors
     /// The peer has violated the protocol; close the connection.
-    pub fn receive<T: DeserializeOwned>(&mut self) -> Result<Received<T>, String> {
+    pub fn receive<T: DeserializeOwned>(&mut self) -> Result<PacketPoll<T>, String> {
         let length = match self.receive_bytes() {
             // The peer has closed with unread data, which is reported once, before its remaining packets.
             Err(Errno::CONNRESET) => self.receive_bytes(),
@@ -139,15 +139,15 @@ impl Packets {
         };
         let length = match length {
             Ok(length) => length,
-            Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::NOMEM) => return Ok(Received::Nothing),
-            Err(_) => return Ok(Received::End),
+            Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::NOMEM) => return Ok(PacketPoll::Pending),
+            Err(_) => return Ok(PacketPoll::Closed),
         };
         match length {
-            0 => Ok(Received::End),
+            0 => Ok(PacketPoll::Closed),
             too_long if too_long > PACKET_BYTES_MAX => Err(format!("a packet has more than {PACKET_BYTES_MAX} bytes")),
             length => {
                 let packet = serde_json::from_slice(&self.buffer[..length]);
-                packet.map(Received::Packet).map_err(|error| format!("{CANNOT_BE_READ}: {error}"))
+                packet.map(PacketPoll::Packet).map_err(|error| format!("{UNREADABLE_PACKET}: {error}"))
             }
         }
     }
@@ -159,10 +159,10 @@ impl Packets {
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
         let flushed = self.flush();
         match self.receive()? {
-            Received::Packet(packet) => Ok(Some(packet)),
+            PacketPoll::Packet(packet) => Ok(Some(packet)),
             // The last packets of the peer are read before a failed send is reported.
-            Received::Nothing => flushed.map(|()| None),
-            Received::End => Err("it has closed the connection".to_owned()),
+            PacketPoll::Pending => flushed.map(|()| None),
+            PacketPoll::Closed => Err("it has closed the connection".to_owned()),
         }
     }
 
@@ -197,14 +197,14 @@ impl Packets {
     }
 }
 
-fn send_one(socket: &OwnedFd, waiting: &Waiting) -> Result<usize, Errno> {
+fn send_one(socket: &OwnedFd, packet: &QueuedPacket) -> Result<usize, Errno> {
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    let Some(descriptor) = &waiting.descriptor else { return rustix::net::send(socket, &waiting.bytes, flags) };
+    let Some(descriptor) = &packet.descriptor else { return rustix::net::send(socket, &packet.bytes, flags) };
     let descriptors = [descriptor.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)), "there is room for one");
-    rustix::net::sendmsg(socket, &[IoSlice::new(&waiting.bytes)], &mut control, flags)
+    rustix::net::sendmsg(socket, &[IoSlice::new(&packet.bytes)], &mut control, flags)
 }
 
 impl Packets {

@@ -1,6 +1,7 @@
-//! [`Role`]: internal roles of the program. [`RoleCommand`]: command line of a role. [`Outcome`]: end of a role.
+//! [`ProcessRole`]: internal roles of the program. [`RoleCommand`]: command line of a role. [`RoleOutcome`]: end of a
+//! role.
 
-use crate::copy_name::CopyName;
+use crate::instance_name::InstanceName;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ pub const OWN_VARIABLES: [&str; 9] = [
 
 /// Internal role of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum ProcessRole {
     /// Intermediate process that starts a guardian as a daemon and exits: [`crate::guardian::start_detached`].
     StartGuardian {
         directory: PathBuf,
@@ -34,12 +35,12 @@ pub enum Role {
     },
     Launch {
         directory: PathBuf,
-        copy: CopyName,
+        instance: InstanceName,
         incarnation: u64,
     },
 }
 
-impl Role {
+impl ProcessRole {
     /// Parses the arguments of a role, as made by [`arguments`](Self::arguments).
     #[must_use]
     pub fn from_arguments(arguments: &[OsString]) -> Option<Self> {
@@ -51,9 +52,9 @@ impl Role {
                 "supervisor" => Some(Self::Supervisor { directory: directory(path) }),
                 _ => None,
             },
-            [role, path, copy, incarnation] if role == "launch" => Some(Self::Launch {
+            [role, path, instance, incarnation] if role == "launch" => Some(Self::Launch {
                 directory: directory(path),
-                copy: copy.to_str()?.parse().ok()?,
+                instance: instance.to_str()?.parse().ok()?,
                 incarnation: incarnation.to_str()?.parse().ok()?,
             }),
             _ => None,
@@ -67,9 +68,9 @@ impl Role {
             Self::StartGuardian { directory } => with("start-guardian", directory),
             Self::Guardian { directory } => with("guardian", directory),
             Self::Supervisor { directory } => with("supervisor", directory),
-            Self::Launch { directory, copy, incarnation } => {
+            Self::Launch { directory, instance, incarnation } => {
                 let mut arguments = with("launch", directory);
-                arguments.extend([copy.to_string().into(), incarnation.to_string().into()]);
+                arguments.extend([instance.to_string().into(), incarnation.to_string().into()]);
                 arguments
             }
         }
@@ -78,18 +79,18 @@ impl Role {
 
 /// End of a guardian or a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RoleOutcome {
     /// Shut down as requested: no process runs.
-    Over,
+    ShutDown,
     /// Another process holds the lock of the role.
-    AnotherIsThere,
+    AlreadyRunning,
 }
 
 /// Program of all roles, with the arguments before those of the role.
 #[derive(Clone, Debug)]
 pub struct RoleCommand {
     program: PathBuf,
-    before: Vec<OsString>,
+    leading_arguments: Vec<OsString>,
 }
 
 impl Default for RoleCommand {
@@ -101,18 +102,18 @@ impl Default for RoleCommand {
 
 impl RoleCommand {
     /// Another program, by absolute path.
-    pub fn new(program: impl Into<PathBuf>, before: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        Self { program: program.into(), before: before.into_iter().map(Into::into).collect() }
+    pub fn new(program: impl Into<PathBuf>, leading_arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        Self { program: program.into(), leading_arguments: leading_arguments.into_iter().map(Into::into).collect() }
     }
 
     #[must_use]
-    pub fn command(&self, role: &Role) -> Command {
+    pub fn command(&self, role: &ProcessRole) -> Command {
         let mut command = Command::new(&self.program);
         for name in OWN_VARIABLES {
             command.env_remove(name);
         }
         // Name for `ps`.
-        command.arg0("gapless").args(&self.before).args(role.arguments());
+        command.arg0("gapless").args(&self.leading_arguments).args(role.arguments());
         command
     }
 }
@@ -124,14 +125,14 @@ mod tests {
     #[test]
     fn roles_round_trip() {
         let directory = PathBuf::from("/a b/state");
-        let copy = "calculator.3".parse().unwrap();
+        let instance = "calculator.3".parse().unwrap();
         for role in [
-            Role::StartGuardian { directory: directory.clone() },
-            Role::Guardian { directory: directory.clone() },
-            Role::Supervisor { directory: directory.clone() },
-            Role::Launch { directory, copy, incarnation: 7 },
+            ProcessRole::StartGuardian { directory: directory.clone() },
+            ProcessRole::Guardian { directory: directory.clone() },
+            ProcessRole::Supervisor { directory: directory.clone() },
+            ProcessRole::Launch { directory, instance, incarnation: 7 },
         ] {
-            assert_eq!(Role::from_arguments(&role.arguments()), Some(role));
+            assert_eq!(ProcessRole::from_arguments(&role.arguments()), Some(role));
         }
         for wrong in [
             &[][..],
@@ -143,7 +144,7 @@ mod tests {
             &["other", "a"],
         ] {
             let arguments: Vec<OsString> = wrong.iter().map(Into::into).collect();
-            assert_eq!(Role::from_arguments(&arguments), None, "{wrong:?}");
+            assert_eq!(ProcessRole::from_arguments(&arguments), None, "{wrong:?}");
         }
     }
 }

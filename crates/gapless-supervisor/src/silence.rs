@@ -1,4 +1,4 @@
-//! [`Silence`]: liveness timeout of a peer, which may be alive but stopped or hung.
+//! [`SilenceTimer`]: liveness timeout of a peer, which may be alive but stopped or hung.
 
 use std::time::{Duration, Instant};
 
@@ -9,33 +9,33 @@ pub const SILENCE_MAX: Duration = Duration::from_secs(5);
 pub const START_SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Longest time between two checks that counts. A longer one means that this process was stopped itself and could
 /// receive nothing.
-const LOOK_MAX: Duration = Duration::from_millis(1500);
+const CHECK_INTERVAL_MAX: Duration = Duration::from_millis(1500);
 
 /// Time in which a peer was silent and this process could have received its messages.
 #[derive(Debug)]
-pub struct Silence {
-    looked: Instant,
+pub struct SilenceTimer {
+    checked_at: Instant,
     silent: Duration,
 }
 
-impl Silence {
+impl SilenceTimer {
     pub const fn begin(now: Instant) -> Self {
-        Self { looked: now, silent: Duration::ZERO }
+        Self { checked_at: now, silent: Duration::ZERO }
     }
 
-    pub const fn heard(&mut self) {
+    pub const fn reset(&mut self) {
         self.silent = Duration::ZERO;
     }
 
     /// Whether the peer has been silent for [`SILENCE_MAX`]. Call it at least once a second.
-    pub fn is_too_long(&mut self, now: Instant) -> bool {
-        self.is_as_long_as(SILENCE_MAX, now)
+    pub fn is_expired(&mut self, now: Instant) -> bool {
+        self.has_lasted(SILENCE_MAX, now)
     }
 
-    /// Same as [`Silence::is_too_long`], with another limit.
-    pub fn is_as_long_as(&mut self, limit: Duration, now: Instant) -> bool {
-        self.silent += now.saturating_duration_since(self.looked).min(LOOK_MAX);
-        self.looked = now;
+    /// Same as [`SilenceTimer::is_expired`], with another limit.
+    pub fn has_lasted(&mut self, limit: Duration, now: Instant) -> bool {
+        self.silent += now.saturating_duration_since(self.checked_at).min(CHECK_INTERVAL_MAX);
+        self.checked_at = now;
         self.silent >= limit
     }
 }
@@ -47,18 +47,18 @@ mod tests {
     #[test]
     fn own_standstill_is_excluded() {
         let mut now = Instant::now();
-        let mut silence = Silence::begin(now);
-        let mut look_after = |silence: &mut Silence, seconds: u64| {
+        let mut silence = SilenceTimer::begin(now);
+        let mut check_after = |silence: &mut SilenceTimer, seconds: u64| {
             now += Duration::from_secs(seconds);
-            silence.is_too_long(now)
+            silence.is_expired(now)
         };
-        assert!((0..4).all(|_| !look_after(&mut silence, 1)));
-        silence.heard();
-        assert!((0..4).all(|_| !look_after(&mut silence, 1)));
-        assert!(look_after(&mut silence, 1));
-        silence.heard();
+        assert!((0..4).all(|_| !check_after(&mut silence, 1)));
+        silence.reset();
+        assert!((0..4).all(|_| !check_after(&mut silence, 1)));
+        assert!(check_after(&mut silence, 1));
+        silence.reset();
         // This process was stopped three times, for an hour each.
-        assert!((0..3).all(|_| !look_after(&mut silence, 3600)));
-        assert!(look_after(&mut silence, 3600));
+        assert!((0..3).all(|_| !check_after(&mut silence, 3600)));
+        assert!(check_after(&mut silence, 3600));
     }
 }

@@ -6,7 +6,7 @@ use std::cell::Cell;
 /// The system's allocator with a counter of allocations for each thread. A test program makes it its
 /// `#[global_allocator]`.
 #[derive(Debug)]
-pub struct Counting;
+pub struct CountingAllocator;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -14,7 +14,7 @@ thread_local! {
 
 // SAFETY: every call is passed to the system's allocator unchanged; counting touches a cell of the thread and allocates
 // nothing.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
         // SAFETY: the caller upholds the contract of `alloc`.
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 /// Counts the allocations of this thread during `work`.
 ///
 /// # Panics
-/// If [`Counting`] is not the program's allocator.
+/// If [`CountingAllocator`] is not the program's allocator.
 pub fn during(work: impl FnOnce()) -> u64 {
     let count = |work: &mut dyn FnMut()| {
         let before = ALLOCATIONS.with(Cell::get);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A piece of a document with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct DocumentPiece {
     /// Line of the document, from 1.
     pub line: usize,
     /// Text as written; a line break is a blank.
@@ -18,12 +18,12 @@ pub struct Piece {
 #[derive(Debug, Default)]
 pub struct Document {
     /// Code between backticks in the running text.
-    pub code: Vec<Piece>,
+    pub code: Vec<DocumentPiece>,
     /// Lines of fenced shell blocks, without comments.
-    pub commands: Vec<Piece>,
+    pub commands: Vec<DocumentPiece>,
     /// All other fenced blocks.
     pub blocks: String,
-    pub links: Vec<Piece>,
+    pub links: Vec<DocumentPiece>,
     pub anchors: BTreeSet<String>,
 }
 
@@ -67,7 +67,7 @@ impl Document {
             match fence {
                 Some("sh" | "bash" | "console") if !trimmed.is_empty() && !trimmed.starts_with('#') => {
                     let text = trimmed.split(" # ").next().unwrap_or(trimmed).trim().to_owned();
-                    document.commands.push(Piece { line: number + 1, text });
+                    document.commands.push(DocumentPiece { line: number + 1, text });
                 }
                 Some(_) => {
                     document.blocks.push_str(line);
@@ -97,13 +97,13 @@ impl Document {
                 b'`' => {
                     let Some(end) = behind.find('`') else { break };
                     let code = &behind[..end];
-                    self.code.push(Piece { line, text: code.split_whitespace().collect::<Vec<_>>().join(" ") });
+                    self.code.push(DocumentPiece { line, text: code.split_whitespace().collect::<Vec<_>>().join(" ") });
                     line += code.matches('\n').count();
                     rest = &behind[end + 1..];
                 }
                 _ => {
                     if let Some(target) = behind.strip_prefix('(').and_then(|target| target.split(')').next()) {
-                        self.links.push(Piece { line, text: target.to_owned() });
+                        self.links.push(DocumentPiece { line, text: target.to_owned() });
                     }
                 }
             }
@@ -127,7 +127,7 @@ mod tests {
     fn pieces_are_found_with_their_lines() {
         let text = "# A `b`\n\nsee [it](x.md#y) and `one\ntwo`.\n\n```sh\ngapless top # now\n# no\n```\n```rust\n`no`\n```\n`end`";
         let document = Document::parse(text);
-        let piece = |line, text: &str| Piece { line, text: text.to_owned() };
+        let piece = |line, text: &str| DocumentPiece { line, text: text.to_owned() };
         assert_eq!(document.code, [piece(1, "b"), piece(3, "one two"), piece(13, "end")]);
         assert_eq!(document.commands, [piece(7, "gapless top")]);
         assert_eq!(document.links, [piece(3, "x.md#y")]);

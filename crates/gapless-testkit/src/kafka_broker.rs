@@ -202,10 +202,10 @@ impl KafkaCluster {
 
 /// A certificate authority for brokers.
 #[cfg(feature = "certificates")]
-pub struct Authority(rcgen::Issuer<'static, rcgen::KeyPair>);
+pub struct CertificateAuthority(rcgen::Issuer<'static, rcgen::KeyPair>);
 
 #[cfg(feature = "certificates")]
-impl Authority {
+impl CertificateAuthority {
     /// Creates an authority and writes its certificate to `ca.pem` in a folder.
     ///
     /// # Panics

@@ -36,17 +36,17 @@ pub fn files_max_with(count: usize) -> u64 {
 
 /// Lets this process open at most `count` more files until the result is dropped.
 #[must_use]
-pub fn leave_files(count: usize) -> FewFiles {
+pub fn leave_files(count: usize) -> DescriptorLimit {
     let before = getrlimit(Resource::Nofile);
     let lowered = Rlimit { current: Some(files_max_with(count)), ..before };
     setrlimit(Resource::Nofile, lowered).expect("a limit may be lowered");
-    FewFiles(before)
+    DescriptorLimit(before)
 }
 
 /// Guard of [`leave_files`].
-pub struct FewFiles(Rlimit);
+pub struct DescriptorLimit(Rlimit);
 
-impl Drop for FewFiles {
+impl Drop for DescriptorLimit {
     fn drop(&mut self) {
         setrlimit(Resource::Nofile, self.0).expect("the former limit may be restored");
     }

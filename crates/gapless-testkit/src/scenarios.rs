@@ -10,14 +10,14 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 /// A scenario, called with its random numbers.
-type Run = Box<dyn FnOnce(&mut Random) + Send>;
+type ScenarioFn = Box<dyn FnOnce(&mut Random) + Send>;
 
 /// The scenarios of one module.
 pub struct Module {
     path: &'static str,
     at_a_time: usize,
     has_choices: bool,
-    scenarios: Vec<(String, Run)>,
+    scenarios: Vec<(String, ScenarioFn)>,
 }
 
 impl Module {

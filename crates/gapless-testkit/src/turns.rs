@@ -1,14 +1,14 @@
-//! [`Turns`]: tests of one program that are too large to run all at once.
+//! [`TestSemaphore`]: tests of one program that are too large to run all at once.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// A semaphore for tests of one program.
-pub struct Turns {
+pub struct TestSemaphore {
     free: Mutex<usize>,
     freed: Condvar,
 }
 
-impl Turns {
+impl TestSemaphore {
     /// Lets `count` tests run at one time.
     #[must_use]
     pub const fn new(count: usize) -> Self {
@@ -17,17 +17,17 @@ impl Turns {
 
     /// Waits for a turn, which ends when the result is dropped, also by a failure.
     #[must_use]
-    pub fn take(&'static self) -> Turn {
+    pub fn take(&'static self) -> TestPermit {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.freed.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
         *free -= 1;
-        Turn(self)
+        TestPermit(self)
     }
 }
 
-pub struct Turn(&'static Turns);
+pub struct TestPermit(&'static TestSemaphore);
 
-impl Drop for Turn {
+impl Drop for TestPermit {
     fn drop(&mut self) {
         *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.0.freed.notify_one();
@@ -36,12 +36,12 @@ impl Drop for Turn {
 
 #[cfg(test)]
 mod tests {
-    use super::Turns;
+    use super::TestSemaphore;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn at_most_count_run_at_once() {
-        static TURNS: Turns = Turns::new(2);
+        static TURNS: TestSemaphore = TestSemaphore::new(2);
         static RUNNING: AtomicUsize = AtomicUsize::new(0);
         let run = || {
             for _ in 0..100 {

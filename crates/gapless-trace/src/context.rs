@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// let trace: TraceContext = traceparent.parse()?;
 /// assert!(trace.is_sampled());
 /// assert_eq!(trace.to_string(), traceparent);
-/// # Ok::<(), gapless_trace::NoTraceParent>(())
+/// # Ok::<(), gapless_trace::TraceParentError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceContext {
@@ -36,7 +36,7 @@ pub struct TraceContext {
 #[error(
     "{found:?} is no traceparent: expected is 00-TRACE-SPAN-FLAGS with 32, 16 and 2 lower-case hexadecimal digits, of which TRACE and SPAN are not zero"
 )]
-pub struct NoTraceParent {
+pub struct TraceParentError {
     /// First characters of the text.
     pub found: String,
 }
@@ -71,9 +71,9 @@ impl TraceContext {
     ///
     /// # Errors
     /// The text is no `traceparent`.
-    pub fn parse(traceparent: &str) -> Result<Self, NoTraceParent> {
+    pub fn parse(traceparent: &str) -> Result<Self, TraceParentError> {
         Self::read(traceparent.as_bytes())
-            .ok_or_else(|| NoTraceParent { found: traceparent.chars().take(PARENT_LENGTH + 9).collect() })
+            .ok_or_else(|| TraceParentError { found: traceparent.chars().take(PARENT_LENGTH + 9).collect() })
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
@@ -133,9 +133,9 @@ impl TraceContext {
 }
 
 impl FromStr for TraceContext {
-    type Err = NoTraceParent;
+    type Err = TraceParentError;
 
-    fn from_str(traceparent: &str) -> Result<Self, NoTraceParent> {
+    fn from_str(traceparent: &str) -> Result<Self, TraceParentError> {
         Self::parse(traceparent)
     }
 }

@@ -17,6 +17,6 @@ mod scope;
 mod spans;
 
 pub use bridge::{TraceBridge, set_trace_bridge};
-pub use context::{NoTraceParent, TraceContext};
-pub use scope::{CallScope, Current};
+pub use context::{TraceContext, TraceParentError};
+pub use scope::{CallScope, InheritedContext};
 pub use spans::{CallSpan, PANICKED, ServedCall, ServedSpan, are_recorded};

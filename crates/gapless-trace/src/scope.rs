@@ -7,20 +7,20 @@ use std::mem::ManuallyDrop;
 use std::pin::pin;
 
 thread_local! {
-    /// Needs no destructor: [`Current::enter`] restores the previous value, so nothing is lost with a thread.
-    static CURRENT: RefCell<ManuallyDrop<Current>> = const { RefCell::new(ManuallyDrop::new(Current::NONE)) };
+    /// Needs no destructor: [`InheritedContext::enter`] restores the previous value, so nothing is lost with a thread.
+    static CURRENT: RefCell<ManuallyDrop<InheritedContext>> = const { RefCell::new(ManuallyDrop::new(InheritedContext::NONE)) };
 }
 
 /// Context that the calls of a handler inherit.
 #[derive(Clone, Debug)]
-pub struct Current {
+pub struct InheritedContext {
     /// Deadline, ns of the monotonic clock; 0 without one.
     pub deadline_ns: u64,
     /// Trace, with the parent span of the calls.
     pub trace: TraceContext,
 }
 
-impl Current {
+impl InheritedContext {
     const NONE: Self = Self { deadline_ns: 0, trace: TraceContext::NONE };
 
     /// Reads the context of the handler on this thread; empty outside of a handler.
@@ -36,10 +36,10 @@ impl Current {
 
     /// Runs `handle` as a handler with this context: its calls have no more time than this one.
     pub fn enter<T>(self, handle: impl FnOnce() -> T) -> T {
-        struct Restore(ManuallyDrop<Current>);
+        struct Restore(ManuallyDrop<InheritedContext>);
         impl Drop for Restore {
             fn drop(&mut self) {
-                let before = std::mem::replace(&mut self.0, ManuallyDrop::new(Current::NONE));
+                let before = std::mem::replace(&mut self.0, ManuallyDrop::new(InheritedContext::NONE));
                 drop(ManuallyDrop::into_inner(CURRENT.replace(before)));
             }
         }
@@ -60,11 +60,11 @@ impl Current {
 /// // Calls that are made in it belong to the trace, as those in a handler belong to that of its own call.
 /// let seen = std::thread::spawn(move || scope.run(TraceContext::current)).join().unwrap();
 /// assert_eq!(seen, trace);
-/// # Ok::<(), gapless_trace::NoTraceParent>(())
+/// # Ok::<(), gapless_trace::TraceParentError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct CallScope {
-    current: Current,
+    current: InheritedContext,
     span: tracing::Span,
 }
 
@@ -72,7 +72,7 @@ impl CallScope {
     /// Scope of the handler on this thread, or of an entered scope; otherwise empty.
     #[must_use]
     pub fn current() -> Self {
-        Self { current: Current::get(), span: tracing::Span::current() }
+        Self { current: InheritedContext::get(), span: tracing::Span::current() }
     }
 
     /// Replaces the trace, by an external one or a new one.
@@ -99,6 +99,6 @@ impl TraceContext {
     /// Trace to pass on: the parent of calls made here, from the handler or the entered scope of this thread.
     #[must_use]
     pub fn current() -> Self {
-        Current::with(|current| current.trace.clone())
+        InheritedContext::with(|current| current.trace.clone())
     }
 }

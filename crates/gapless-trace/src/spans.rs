@@ -5,7 +5,7 @@
 
 use crate::bridge::BRIDGE;
 use crate::context::TraceContext;
-use crate::scope::Current;
+use crate::scope::InheritedContext;
 use std::fmt;
 use tracing::field::{Empty, display};
 use tracing::{Dispatch, Id, Level, Span, dispatcher};
@@ -56,7 +56,7 @@ macro_rules! call_span {
 }
 
 /// Ids of a new span: `own`, unless the bridge has others.
-fn agree(span: &Span, own: TraceContext) -> TraceContext {
+fn exported_context(span: &Span, own: TraceContext) -> TraceContext {
     let Some(bridge) = BRIDGE.get() else { return own };
     let own = bridge.context_of(span).filter(|told| !told.is_none()).unwrap_or(own);
     span.record("trace_id", display(Hex::<32>(own.trace_id)));
@@ -93,7 +93,7 @@ impl CallSpan {
         if !are_recorded() {
             return None;
         }
-        let (above, is_below_current) = above(trace);
+        let (above, is_below_current) = parent_context(trace);
         let own = above.child();
         let span = call_span!("call", "client", [], route, &own, &above, attempts = Empty);
         if span.is_disabled() {
@@ -102,7 +102,7 @@ impl CallSpan {
         if let (Some(bridge), false) = (BRIDGE.get(), is_below_current || above.is_none()) {
             bridge.set_parent(&span, &above);
         }
-        *trace = agree(&span, own);
+        *trace = exported_context(&span, own);
         Some(Self { span, has_ended: false })
     }
 
@@ -114,15 +114,15 @@ impl CallSpan {
     /// Records the outcome: a reply, or an error of that kind, after so many attempts.
     pub fn end(&mut self, error: Option<&'static str>, attempts: u32) {
         self.span.record("attempts", attempts);
-        self.end_as(error.unwrap_or("replied"), error.is_some());
+        self.record_and_end(error.unwrap_or("replied"), error.is_some());
     }
 
     /// Records that a one-way request was offered, or the kind of the error that prevented it.
     pub fn sent(&mut self, error: Option<&'static str>) {
-        self.end_as(error.unwrap_or("sent"), error.is_some());
+        self.record_and_end(error.unwrap_or("sent"), error.is_some());
     }
 
-    fn end_as(&mut self, outcome: &'static str, is_error: bool) {
+    fn record_and_end(&mut self, outcome: &'static str, is_error: bool) {
         self.has_ended = true;
         record_end(&self.span, outcome, is_error);
     }
@@ -130,7 +130,7 @@ impl CallSpan {
 
 /// Parent of a new call, and whether the bridge derives it from the current span. The call's options come first; else
 /// the current span, if it belongs to the trace of the handler that makes the call.
-fn above(of_options: &TraceContext) -> (TraceContext, bool) {
+fn parent_context(of_options: &TraceContext) -> (TraceContext, bool) {
     if !of_options.is_none() {
         return (of_options.clone(), false);
     }
@@ -145,7 +145,7 @@ fn above(of_options: &TraceContext) -> (TraceContext, bool) {
 impl Drop for CallSpan {
     fn drop(&mut self) {
         if !self.has_ended {
-            self.end_as("cancelled", false);
+            self.record_and_end("cancelled", false);
         }
     }
 }
@@ -170,7 +170,7 @@ pub struct ServedCall<'call> {
 #[derive(Debug)]
 pub struct ServedSpan {
     span: Span,
-    current: Current,
+    current: InheritedContext,
 }
 
 impl ServedSpan {
@@ -178,12 +178,12 @@ impl ServedSpan {
     #[inline]
     #[must_use]
     pub fn begin(call: ServedCall<'_>, caller: Option<&Span>) -> Self {
-        let current = Current { deadline_ns: call.deadline_ns, trace: call.trace.clone() };
+        let current = InheritedContext { deadline_ns: call.deadline_ns, trace: call.trace.clone() };
         if are_recorded() { Self::begin_recorded(call, caller, current) } else { Self { span: Span::none(), current } }
     }
 
     #[cold]
-    fn begin_recorded(call: ServedCall<'_>, caller: Option<&Span>, mut current: Current) -> Self {
+    fn begin_recorded(call: ServedCall<'_>, caller: Option<&Span>, mut current: InheritedContext) -> Self {
         let above = call.trace;
         let own = above.child();
         let make = |parent: Option<Id>| {
@@ -209,7 +209,7 @@ impl ServedSpan {
             if let (Some(bridge), None, false) = (BRIDGE.get(), caller, above.is_none()) {
                 bridge.set_parent(&span, above);
             }
-            current.trace = agree(&span, own);
+            current.trace = exported_context(&span, own);
         }
         Self { span, current }
     }

@@ -46,7 +46,7 @@ impl<A: Display> Addresses<A> {
 
     /// Notes that the member does not lead and moves to the address in `leaders`, one a line, if it is one of these;
     /// otherwise to the next. Returns the wait before the next attempt.
-    pub fn turned_away(&mut self, leaders: &str, now: Instant) -> Duration {
+    pub fn on_not_leader(&mut self, leaders: &str, now: Instant) -> Duration {
         let is_named = |address: &A| {
             let address = address.to_string();
             leaders.lines().any(|leader| leader == address)
@@ -89,14 +89,14 @@ mod tests {
     #[test]
     fn named_leader_is_tried_next() {
         let mut addresses = Addresses::new(vec!["a", "b", "c"]);
-        assert_eq!(addresses.turned_away("10.0.0.1:9\nc", Instant::now()), Duration::ZERO);
+        assert_eq!(addresses.on_not_leader("10.0.0.1:9\nc", Instant::now()), Duration::ZERO);
         assert_eq!(*addresses.current(), "c");
-        addresses.turned_away("c", Instant::now());
+        addresses.on_not_leader("c", Instant::now());
         assert_eq!(*addresses.current(), "a", "it does not lead by its own answer");
-        assert!(addresses.turned_away("z", Instant::now()) > Duration::ZERO, "counts as a round without failures");
+        assert!(addresses.on_not_leader("z", Instant::now()) > Duration::ZERO, "counts as a round without failures");
         assert_eq!(*addresses.current(), "b");
         let mut alone = Addresses::new(vec!["a"]);
-        assert!(alone.turned_away("", Instant::now()) > Duration::ZERO);
+        assert!(alone.on_not_leader("", Instant::now()) > Duration::ZERO);
         assert_eq!((*alone.current(), alone.count()), ("a", 1));
     }
 }

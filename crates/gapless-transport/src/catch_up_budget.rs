@@ -22,7 +22,7 @@ pub struct CatchUpBudget {
     /// Remaining budget; negative if the last piece was longer.
     left_bytes: i64,
     filled_ns: u64,
-    looked_ns: u64,
+    checked_ns: u64,
     /// Bytes published since the last refill.
     live_bytes: u64,
     live_ns: Option<u64>,
@@ -36,8 +36,8 @@ impl CatchUpBudget {
     }
 
     /// Whether a piece may be sent.
-    pub fn has_some(&mut self, now_ns: u64) -> bool {
-        let pause_ns = now_ns.saturating_sub(std::mem::replace(&mut self.looked_ns, now_ns));
+    pub fn has_budget(&mut self, now_ns: u64) -> bool {
+        let pause_ns = now_ns.saturating_sub(std::mem::replace(&mut self.checked_ns, now_ns));
         if pause_ns >= PAUSE_NS_MIN {
             self.live_ns = self.live_ns.map(|at_ns| (at_ns + pause_ns).min(now_ns));
         }
@@ -76,7 +76,7 @@ mod tests {
             if live_bytes > 0 {
                 budget.note_live(live_bytes, now_ns);
             }
-            if budget.has_some(now_ns) {
+            if budget.has_budget(now_ns) {
                 budget.spend(PIECE);
                 sent += PIECE as u64;
             }
@@ -101,18 +101,18 @@ mod tests {
         let mut budget = CatchUpBudget::default();
         budget.note_live(1, TURN_NS);
         budget.spend(1 << 30);
-        let quiet_ns = (1..).map(|turn| turn * TURN_NS).find(|now_ns| budget.has_some(*now_ns));
+        let quiet_ns = (1..).map(|turn| turn * TURN_NS).find(|now_ns| budget.has_budget(*now_ns));
         assert_eq!(quiet_ns, Some(TURN_NS + QUIET_NS));
     }
 
     #[test]
     fn own_pause_is_not_quiet_traffic() {
         let mut budget = CatchUpBudget::default();
-        assert!(budget.has_some(TURN_NS));
+        assert!(budget.has_budget(TURN_NS));
         budget.note_live(1, TURN_NS);
         budget.spend(1 << 30);
-        assert!(!budget.has_some(TURN_NS + 10 * QUIET_NS));
+        assert!(!budget.has_budget(TURN_NS + 10 * QUIET_NS));
         budget.note_live(0, TURN_NS + 10 * QUIET_NS);
-        assert!(!budget.has_some(2 * TURN_NS + 10 * QUIET_NS));
+        assert!(!budget.has_budget(2 * TURN_NS + 10 * QUIET_NS));
     }
 }

@@ -1,7 +1,7 @@
 //! Errors of connecting two processes, and of the connection.
 
-use crate::handshake::Status;
-use crate::seen::Seen;
+use crate::handshake::HandshakeStatus;
+use crate::seen_frame::SeenFrame;
 use gapless_log::LogError;
 
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum TransportError {
     Handshake {
         /// Path of the socket, or the address.
         peer: String,
-        status: Option<Status>,
+        status: Option<HandshakeStatus>,
         reason: String,
     },
     #[error("no answer from {peer} to {request} within {timeout_ms} ms")]
@@ -26,11 +26,11 @@ pub enum TransportError {
         timeout_ms: u64,
     },
     /// The peer's stream does not contain the history that was seen.
-    #[error("{}", seen.is_missing_at(peer, *released_sequence))]
+    #[error("{}", seen.missing_reason(peer, *released_sequence))]
     OtherHistory {
         /// The service, the sequencer or the relay.
         peer: String,
-        seen: Seen,
+        seen: SeenFrame,
         /// Last released sequence of the peer's stream; 0 if that is not known.
         released_sequence: u64,
     },

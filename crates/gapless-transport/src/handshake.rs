@@ -28,7 +28,7 @@
 //! of a version without reasons reads 80 bytes of it, and takes any message on its connection for the end.
 
 use crate::link::RingSizes;
-use crate::seen::Seen;
+use crate::seen_frame::SeenFrame;
 use gapless_log::StreamIdentity;
 use gapless_wire::fields::{u16_at, u32_at, u64_at};
 use gapless_wire::mtu::Mtu;
@@ -49,7 +49,7 @@ const READS_FLAG: u32 = 1;
 /// Answer of the acceptor: welcome, or the reason of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Status {
+pub enum HandshakeStatus {
     Welcome = 0,
     OtherStream = 1,
     /// The hello asked for another incarnation: earlier sessions and sequences are invalid here.
@@ -65,7 +65,7 @@ pub enum Status {
     OtherMtu = 7,
 }
 
-impl Status {
+impl HandshakeStatus {
     const fn from_value(value: u32) -> Option<Self> {
         Some(match value {
             0 => Self::Welcome,
@@ -88,14 +88,14 @@ pub struct Hello {
     pub identity: StreamIdentity,
     pub reads: bool,
     /// Part of the stream that it has seen.
-    pub seen: Seen,
+    pub seen: SeenFrame,
     /// MTU that it states; without one it takes the stream's.
     pub mtu: Option<Mtu>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    pub status: Status,
+    pub status: HandshakeStatus,
     pub connection: u32,
     pub identity: StreamIdentity,
     /// Longest frame, bytes.
@@ -145,7 +145,7 @@ impl Hello {
             },
             identity: StreamIdentity::at(bytes, 16),
             reads: u32_at(bytes, 40) & READS_FLAG != 0,
-            seen: Seen {
+            seen: SeenFrame {
                 identity: StreamIdentity::at(bytes, 64),
                 sequence: u64_at(bytes, 48),
                 timestamp_ns: u64_at(bytes, 56),
@@ -188,7 +188,7 @@ impl Welcome {
         if reason.is_empty() {
             return Some((welcome, None));
         }
-        if welcome.status != Status::Unavailable || reason.len() > REASON_BYTES_MAX {
+        if welcome.status != HandshakeStatus::Unavailable || reason.len() > REASON_BYTES_MAX {
             return None;
         }
         Some((welcome, Some(std::str::from_utf8(reason).ok()?)))
@@ -202,7 +202,7 @@ impl Welcome {
             return None;
         }
         Some(Self {
-            status: Status::from_value(u32_at(bytes, 8))?,
+            status: HandshakeStatus::from_value(u32_at(bytes, 8))?,
             connection: u32_at(bytes, 12),
             identity: StreamIdentity::at(bytes, 16),
             frame_length_max: u32_at(bytes, 40),
@@ -220,7 +220,7 @@ impl Welcome {
 mod tests {
     use super::*;
 
-    fn welcome(status: Status) -> Welcome {
+    fn welcome(status: HandshakeStatus) -> Welcome {
         Welcome {
             status,
             connection: 0,
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_refusal_states_its_reason() {
-        let refusal = welcome(Status::Unavailable);
+        let refusal = welcome(HandshakeStatus::Unavailable);
         let bytes = refusal.to_bytes_with_reason("the disk is gone");
         assert_eq!(Welcome::with_reason(&bytes), Some((refusal, Some("the disk is gone"))));
         assert_eq!(Welcome::with_reason(&refusal.to_bytes_with_reason("")), Some((refusal, None)));
@@ -251,10 +251,10 @@ mod tests {
 
     #[test]
     fn other_answers_have_no_reason() {
-        let refusal = welcome(Status::Unavailable);
+        let refusal = welcome(HandshakeStatus::Unavailable);
         let too_long = [&refusal.to_bytes()[..], &[b'x'; REASON_BYTES_MAX + 1]].concat();
         let no_text = [&refusal.to_bytes()[..], &[0xff]].concat();
-        let of_welcome = welcome(Status::Welcome).to_bytes_with_reason("none");
+        let of_welcome = welcome(HandshakeStatus::Welcome).to_bytes_with_reason("none");
         let too_short = refusal.to_bytes()[..WELCOME_LENGTH - 1].to_vec();
         for bytes in [too_long, no_text, of_welcome, too_short] {
             assert_eq!(Welcome::with_reason(&bytes), None, "{} bytes", bytes.len());

@@ -21,7 +21,7 @@
 //! | `descriptors` | error text for a lack of descriptors |
 //! | [`error`] | [`TransportError`] |
 //! | [`handshake`] | handshake messages over the Unix socket |
-//! | [`seen`] | [`Seen`](seen::Seen): the last frame of a stream that a peer has seen |
+//! | [`seen_frame`] | [`SeenFrame`](seen_frame::SeenFrame): the last frame of a stream that a peer has seen |
 //! | [`link`] | connection numbers, ring sizes, limits of frames and messages |
 //! | [`credentials`], [`token`] | user name and password, and random tokens |
 //! | [`transport`] | [`Transport`]: the transport of a stream to its nodes |
@@ -45,7 +45,7 @@ pub mod publisher_link;
 pub mod publisher_rings;
 pub mod pump;
 mod readiness;
-pub mod seen;
+pub mod seen_frame;
 pub mod socket_path;
 pub mod sockets;
 pub mod tier;

@@ -36,7 +36,7 @@ pub struct Listener<A> {
     path: PathBuf,
     waker: Waker,
     message_bytes_max: usize,
-    connections: Vec<Connection<A>>,
+    connections: Vec<ListenerConnection<A>>,
     /// Whether a process has connected since the last check of the listening socket.
     has_newcomers: bool,
     accepts_again: Option<Instant>,
@@ -44,24 +44,24 @@ pub struct Listener<A> {
     warnings: Warnings,
 }
 
-struct Connection<A> {
-    peer: PendingConnection,
-    progress: Progress<A>,
+struct ListenerConnection<A> {
+    peer: PendingPeer,
+    state: ConnectionState<A>,
 }
 
-enum Progress<A> {
+enum ConnectionState<A> {
     Pending { since: Instant },
     Accepted(A),
 }
 
 /// A connection whose first message is not answered yet. Dropping it closes the connection.
-pub struct PendingConnection {
+pub struct PendingPeer {
     socket: OwnedFd,
     process_id: Option<u32>,
 }
 
 pub enum ListenerEvent<A> {
-    Message(PendingConnection, Vec<u8>),
+    Message(PendingPeer, Vec<u8>),
     /// An accepted connection is over: its process has died, closed it, or sent another message.
     Closed(A),
 }
@@ -103,23 +103,23 @@ impl<A> Listener<A> {
     /// The operating system cannot wait.
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Vec<ListenerEvent<A>>, TransportError> {
         if std::mem::take(&mut self.has_newcomers) {
-            self.take_newcomers();
+            self.accept_new();
         }
-        self.mend();
+        self.rebind_if_removed();
         let readable = self.poll(timeout).map_err(TransportError::system("waiting for publishers"))?;
         let mut events = Vec::new();
         let connections = std::mem::take(&mut self.connections);
         self.connections.reserve(connections.len());
         for (connection, is_readable) in connections.into_iter().zip(readable) {
-            let Connection { peer, progress } = connection;
-            match progress {
-                Progress::Pending { since } if !is_readable && since.elapsed() >= FIRST_MESSAGE_TIMEOUT => {}
-                progress if !is_readable => self.connections.push(Connection { peer, progress }),
-                Progress::Pending { .. } => {
+            let ListenerConnection { peer, state } = connection;
+            match state {
+                ConnectionState::Pending { since } if !is_readable && since.elapsed() >= FIRST_MESSAGE_TIMEOUT => {}
+                state if !is_readable => self.connections.push(ListenerConnection { peer, state }),
+                ConnectionState::Pending { .. } => {
                     let message = peer.receive(self.message_bytes_max);
                     events.extend(message.map(|message| ListenerEvent::Message(peer, message)));
                 }
-                Progress::Accepted(accepted) => events.push(ListenerEvent::Closed(accepted)),
+                ConnectionState::Accepted(accepted) => events.push(ListenerEvent::Closed(accepted)),
             }
         }
         Ok(events)
@@ -133,7 +133,7 @@ impl<A> Listener<A> {
         let wake = self.waker.wake_fd();
         let mut fds = vec![PollFd::new(&wake, PollFlags::IN), PollFd::new(&self.socket, newcomers)];
         fds.extend(self.connections.iter().map(|connection| PollFd::new(&connection.peer.socket, PollFlags::IN)));
-        let has_pending = self.connections.iter().any(|each| matches!(each.progress, Progress::Pending { .. }));
+        let has_pending = self.connections.iter().any(|each| matches!(each.state, ConnectionState::Pending { .. }));
         let check = has_pending.then_some(PENDING_CHECK_INTERVAL);
         let pause = self.accepts_again.map(|at| at - now);
         let until = timeout.into_iter().chain(check).chain(pause).min().map(|within| now + within);
@@ -154,27 +154,27 @@ impl<A> Listener<A> {
     }
 
     /// Keeps a connection whose first message was accepted: [`ListenerEvent::Closed`] reports its end.
-    pub fn accept(&mut self, peer: PendingConnection, accepted: A) {
-        self.connections.push(Connection { peer, progress: Progress::Accepted(accepted) });
+    pub fn accept(&mut self, peer: PendingPeer, accepted: A) {
+        self.connections.push(ListenerConnection { peer, state: ConnectionState::Accepted(accepted) });
     }
 
     /// Keeps a connection whose message was answered, and waits for another first message.
-    pub fn keep_pending(&mut self, peer: PendingConnection) {
-        self.connections.push(Connection { peer, progress: Progress::Pending { since: Instant::now() } });
+    pub fn keep_pending(&mut self, peer: PendingPeer) {
+        self.connections.push(ListenerConnection { peer, state: ConnectionState::Pending { since: Instant::now() } });
     }
 
     /// Accepted connections that have not ended.
     pub fn accepted(&self) -> impl Iterator<Item = &A> {
-        self.connections.iter().filter_map(|connection| match &connection.progress {
-            Progress::Accepted(accepted) => Some(accepted),
-            Progress::Pending { .. } => None,
+        self.connections.iter().filter_map(|connection| match &connection.state {
+            ConnectionState::Accepted(accepted) => Some(accepted),
+            ConnectionState::Pending { .. } => None,
         })
     }
 
     /// Closes the accepted connections for which `answer` returns a last message, after sending it.
     pub fn close_with(&mut self, mut answer: impl FnMut(&A) -> Option<Vec<u8>>) {
         self.connections.retain(|connection| {
-            let Progress::Accepted(accepted) = &connection.progress else { return true };
+            let ConnectionState::Accepted(accepted) = &connection.state else { return true };
             let message = answer(accepted);
             if let Some(message) = &message {
                 // A peer that does not take its answer is gone.
@@ -190,7 +190,7 @@ impl<A> Listener<A> {
     }
 
     /// Binds the socket again if its file was removed, as long as its directory exists.
-    fn mend(&mut self) {
+    fn rebind_if_removed(&mut self) {
         if self.file_checked.elapsed() < FILE_CHECK_INTERVAL {
             return;
         }
@@ -199,7 +199,7 @@ impl<A> Listener<A> {
             return;
         }
         // No other process can find the old one.
-        self.take_newcomers();
+        self.accept_new();
         let path = self.path.display();
         match listen(&self.path) {
             Ok(socket) => {
@@ -217,7 +217,7 @@ impl<A> Listener<A> {
         is_missing(&self.path) && has_directory()
     }
 
-    fn take_newcomers(&mut self) {
+    fn accept_new(&mut self) {
         loop {
             let socket = match rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => socket,
@@ -242,7 +242,7 @@ impl<A> Listener<A> {
                     continue;
                 }
             };
-            self.keep_pending(PendingConnection { socket, process_id: peer.process.map(PeerProcess::id) });
+            self.keep_pending(PendingPeer { socket, process_id: peer.process.map(PeerProcess::id) });
         }
     }
 }
@@ -254,7 +254,7 @@ impl<A> Drop for Listener<A> {
     }
 }
 
-impl PendingConnection {
+impl PendingPeer {
     /// Process at the other end, unless it is in another namespace.
     #[must_use]
     pub const fn process_id(&self) -> Option<u32> {
@@ -280,7 +280,7 @@ impl PendingConnection {
     }
 
     /// Answers a hello with a refusal that has the reason of the service's failure.
-    pub fn refuse_because(self, refusal: &Welcome, reason: &str) {
+    pub fn refuse_with_reason(self, refusal: &Welcome, reason: &str) {
         // A publisher that does not read it is gone anyway.
         self.send(&refusal.to_bytes_with_reason(reason));
     }
@@ -288,7 +288,7 @@ impl PendingConnection {
     /// Answers a hello with a welcome and the publisher's ends of `rings`, with the descriptor that wakes the service
     /// and, for a reader, that of the `window`. Returns the service's ends; `None` if the publisher is gone.
     #[must_use]
-    pub fn hand_over(
+    pub fn send_rings(
         &self,
         rings: PublisherRings,
         welcome: &Welcome,
@@ -347,10 +347,10 @@ fn listen(path: &Path) -> Result<OwnedFd, TransportError> {
 mod tests {
     use super::*;
     use crate::connect::{ConnectOptions, shared_memory};
-    use crate::handshake::{HELLO_LENGTH, Hello, Status};
+    use crate::handshake::{HELLO_LENGTH, HandshakeStatus, Hello};
     use crate::link::{ConnectionId, RingSizes};
     use crate::publisher_link::new_eventfd;
-    use crate::seen::Seen;
+    use crate::seen_frame::SeenFrame;
     use crate::socket_path::connect_packets;
     use gapless_log::{MemoryKind, StreamIdentity};
     use gapless_testkit::wait::until;
@@ -377,7 +377,7 @@ mod tests {
             link: RingSizes { command_ring_bytes: 4096, reply_ring_bytes: 4096 },
             identity: IDENTITY,
             reads: false,
-            seen: Seen::nothing_of(IDENTITY),
+            seen: SeenFrame::none_seen(IDENTITY),
             mtu: None,
             timeout: Duration::from_secs(5),
         };
@@ -390,7 +390,7 @@ mod tests {
         let hello = Hello::from_bytes(&message).unwrap();
         let rings = PublisherRings::create(ConnectionId(3), hello.link, &MemoryKind::Shared, hello.identity).unwrap();
         let welcome = Welcome {
-            status: Status::Welcome,
+            status: HandshakeStatus::Welcome,
             connection: 3,
             identity: IDENTITY,
             frame_length_max: 1024,
@@ -401,7 +401,7 @@ mod tests {
             mtu: None,
         };
         let wake_service = new_eventfd().unwrap();
-        let ends = peer.hand_over(rings, &welcome, wake_service.as_fd(), None).unwrap();
+        let ends = peer.send_rings(rings, &welcome, wake_service.as_fd(), None).unwrap();
         listener.accept(peer, 3);
         let link = publisher.join().unwrap();
         assert_eq!((link.welcome, ends.connection), (welcome, ConnectionId(3)));

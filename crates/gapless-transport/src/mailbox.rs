@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-struct Queue<T> {
+struct MailboxQueue<T> {
     pending: AtomicBool,
     messages: Mutex<VecDeque<T>>,
     capacity: usize,
@@ -13,7 +13,7 @@ struct Queue<T> {
 
 /// A bounded queue between agents; both ends are clones of one value.
 pub struct Mailbox<T> {
-    queue: Arc<Queue<T>>,
+    queue: Arc<MailboxQueue<T>>,
 }
 
 impl<T> Clone for Mailbox<T> {
@@ -27,7 +27,7 @@ impl<T> Mailbox<T> {
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let messages = Mutex::new(VecDeque::with_capacity(capacity));
-        Self { queue: Arc::new(Queue { pending: AtomicBool::new(false), messages, capacity }) }
+        Self { queue: Arc::new(MailboxQueue { pending: AtomicBool::new(false), messages, capacity }) }
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {

@@ -8,7 +8,7 @@ use crate::network::TcpConnection;
 use crate::network::tcp::Received;
 use crate::readiness;
 use gapless_log::{LogError, RingReader, RingWriter};
-use gapless_wire::upstream::{self, Body, HEADER_LENGTH, Report, UpstreamPacket, finish_frames};
+use gapless_wire::upstream::{self, HEADER_LENGTH, NodeReport, UpstreamBody, UpstreamPacket, finish_frames};
 use gapless_wire::{Frame, aligned_length};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::AsFd;
@@ -28,12 +28,12 @@ pub struct Pump {
     taken: usize,
     packet: Vec<u8>,
     heartbeat_interval: Duration,
-    spoke: Instant,
+    last_sent: Instant,
     is_over: bool,
 }
 
 /// The connection cannot be used any more.
-struct Over;
+struct ConnectionLost;
 
 /// Waits until bytes have arrived, or can be sent if `sends`, or for `timeout`.
 pub(crate) fn wait(connection: &TcpConnection, sends: bool, timeout: Duration) -> io::Result<()> {
@@ -49,8 +49,8 @@ impl Pump {
         (commands, replies): (RingReader, RingWriter),
         heartbeat_interval: Duration,
     ) -> Self {
-        let (taken, packet, spoke, is_over) = (0, Vec::new(), Instant::now(), false);
-        Self { connection, key, commands, replies, taken, packet, heartbeat_interval, spoke, is_over }
+        let (taken, packet, last_sent, is_over) = (0, Vec::new(), Instant::now(), false);
+        Self { connection, key, commands, replies, taken, packet, heartbeat_interval, last_sent, is_over }
     }
 
     /// Sends published frames and receives answers, as far as there is room.
@@ -73,7 +73,7 @@ impl Pump {
         if self.is_over || self.replies.backlog_bytes() > 0 {
             return Ok(());
         }
-        let until_report = self.heartbeat_interval.saturating_sub(self.spoke.elapsed());
+        let until_report = self.heartbeat_interval.saturating_sub(self.last_sent.elapsed());
         let sends = self.connection.unsent() > 0;
         wait(&self.connection, sends, timeout.min(until_report))
             .map_err(|source| TransportError::System { action: "waiting for a service".to_owned(), source })?;
@@ -81,16 +81,16 @@ impl Pump {
         Ok(())
     }
 
-    fn try_turn(&mut self) -> Result<(), Over> {
+    fn try_turn(&mut self) -> Result<(), ConnectionLost> {
         self.send()?;
-        let received = self.connection.receive().map_err(|_| Over)?;
+        let received = self.connection.receive().map_err(|_| ConnectionLost)?;
         // Frames that arrived before the end are still taken.
         self.receive()?;
-        if received == Received::End { Err(Over) } else { Ok(()) }
+        if received == Received::End { Err(ConnectionLost) } else { Ok(()) }
     }
 
-    fn send(&mut self) -> Result<(), Over> {
-        while let Some(length) = self.commands.next_length().map_err(|_| Over)? {
+    fn send(&mut self) -> Result<(), ConnectionLost> {
+        while let Some(length) = self.commands.next_length().map_err(|_| ConnectionLost)? {
             let padded = aligned_length(length);
             let start = self.packet.len().max(HEADER_LENGTH);
             if self.connection.room().len() < start + padded {
@@ -105,10 +105,10 @@ impl Pump {
         }
         self.queue_packet();
         self.commands.release();
-        if self.spoke.elapsed() >= self.heartbeat_interval {
+        if self.last_sent.elapsed() >= self.heartbeat_interval {
             self.report();
         }
-        self.connection.send().map(|_| ()).map_err(|_| Over)
+        self.connection.send().map(|_| ()).map_err(|_| ConnectionLost)
     }
 
     fn queue_packet(&mut self) {
@@ -118,25 +118,26 @@ impl Pump {
         finish_frames(&mut self.packet, self.key);
         assert!(self.connection.queue(&self.packet), "its room was looked at");
         self.packet.clear();
-        self.spoke = Instant::now();
+        self.last_sent = Instant::now();
     }
 
     /// Sends a heartbeat. Without room other bytes are waiting to be sent, which serve as well.
     #[cold]
     fn report(&mut self) {
-        self.spoke = Instant::now();
+        self.last_sent = Instant::now();
         let (position, frames_requested, packets_refused, frames_resent) = (0, 0, 0, 0);
-        let report = Report { position, frames_requested, packets_refused, frames_resent, is_live: true, in_flight: 0 };
-        let packet = UpstreamPacket { key: self.key, body: Body::Report(report) };
+        let report =
+            NodeReport { position, frames_requested, packets_refused, frames_resent, is_live: true, in_flight: 0 };
+        let packet = UpstreamPacket { key: self.key, body: UpstreamBody::Report(report) };
         if let Some(length) = packet.write_to(self.connection.room()) {
             self.connection.commit(length);
         }
     }
 
     /// Takes complete packets.
-    fn receive(&mut self) -> Result<(), Over> {
+    fn receive(&mut self) -> Result<(), ConnectionLost> {
         let mut outcome = Ok(());
-        while let Some(length) = self.hear_packet().unwrap_or_else(|over| {
+        while let Some(length) = self.receive_packet().unwrap_or_else(|over| {
             outcome = Err(over);
             None
         }) {
@@ -148,25 +149,27 @@ impl Pump {
     }
 
     /// Length of the first packet, if it is complete and was handled entirely. An invalid packet ends the connection.
-    fn hear_packet(&mut self) -> Result<Option<usize>, Over> {
-        let Some(length) = upstream::peek(self.connection.incoming()).map_err(|_| Over)? else { return Ok(None) };
+    fn receive_packet(&mut self) -> Result<Option<usize>, ConnectionLost> {
+        let Some(length) = upstream::peek(self.connection.incoming()).map_err(|_| ConnectionLost)? else {
+            return Ok(None);
+        };
         let Some(packet) = self.connection.incoming().get(..length) else { return Ok(None) };
-        match UpstreamPacket::parse(packet).map_err(|_| Over)?.body {
-            Body::Answers(frames) => {
+        match UpstreamPacket::parse(packet).map_err(|_| ConnectionLost)?.body {
+            UpstreamBody::Answers(frames) => {
                 while self.taken < frames.len() {
-                    let frame = Frame::parse(&frames[self.taken..]).map_err(|_| Over)?;
+                    let frame = Frame::parse(&frames[self.taken..]).map_err(|_| ConnectionLost)?;
                     let end = self.taken + aligned_length(frame.length());
-                    match self.replies.append(frames.get(self.taken..end).ok_or(Over)?) {
+                    match self.replies.append(frames.get(self.taken..end).ok_or(ConnectionLost)?) {
                         Ok(()) => self.taken = end,
                         Err(LogError::Full { .. }) => return Ok(None),
-                        Err(_) => return Err(Over),
+                        Err(_) => return Err(ConnectionLost),
                     }
                 }
                 Ok(Some(length))
             }
-            Body::Welcome(_) => Ok(Some(length)),
+            UpstreamBody::Welcome(_) => Ok(Some(length)),
             // The service does not know this connection, or closes it.
-            _ => Err(Over),
+            _ => Err(ConnectionLost),
         }
     }
 }

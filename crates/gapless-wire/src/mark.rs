@@ -90,10 +90,6 @@ const SKIPPED: u32 = 6;
 const FAULT_RULES: u32 = 7;
 
 impl<'a> Mark<'a> {
-    /// Bytes before the name or text.
-    pub const FIXED_LENGTH: usize = 8;
-    /// Longest reason of a halt in bytes; a longer one is cut at a character boundary.
-    pub const REASON_LENGTH_MAX: usize = 200;
     /// Writes the payload and returns its length in bytes.
     #[must_use]
     pub fn write_to(&self, buffer: &mut [u8; LENGTH_MAX]) -> usize {

@@ -112,41 +112,41 @@ pub enum MoldError {
 ///
 /// ```
 /// use gapless_wire::FeedSession;
-/// use gapless_wire::mold::{Content, PACKET_LENGTH_UDP, Packet, PacketWriter};
+/// use gapless_wire::mold::{PacketContent, PACKET_LENGTH_UDP, MoldPacket, PacketWriter};
 /// let feed_session = FeedSession::new("ORDERS")?;
 /// let mut buffer = [0; PACKET_LENGTH_UDP];
 /// let mut writer = PacketWriter::new(&mut buffer, feed_session, 7);
 /// assert!(writer.push(b"seven") && writer.push(b"eight"));
 /// let length = writer.finish();
 ///
-/// let packet = Packet::parse(&buffer[..length])?;
+/// let packet = MoldPacket::parse(&buffer[..length])?;
 /// assert_eq!((packet.feed_session, packet.sequence, packet.next_sequence()), (feed_session, 7, 9));
-/// let Content::Messages(messages) = packet.content else { panic!("there are two") };
+/// let PacketContent::Messages(messages) = packet.content else { panic!("there are two") };
 /// assert_eq!(messages.collect::<Vec<_>>(), [b"seven", b"eight"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet<'a> {
+pub struct MoldPacket<'a> {
     /// Feed of the packet.
     pub feed_session: FeedSession,
     /// Sequence of the first message; without one, the next to be sent.
     pub sequence: u64,
     /// Content of the packet.
-    pub content: Content<'a>,
+    pub content: PacketContent<'a>,
 }
 
 /// Content of a downstream packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content<'a> {
+pub enum PacketContent<'a> {
     /// No new message; the sender is alive.
     Heartbeat,
     /// No message will follow; lost ones can still be requested for a short while.
     EndOfSession,
     /// One or more messages.
-    Messages(Messages<'a>),
+    Messages(PacketMessages<'a>),
 }
 
-impl<'a> Packet<'a> {
+impl<'a> MoldPacket<'a> {
     /// Views a packet, which spans all of `bytes`: the payload of one datagram.
     ///
     /// # Errors
@@ -156,14 +156,14 @@ impl<'a> Packet<'a> {
         let Some((header, blocks)) = bytes.split_first_chunk() else {
             return Err(MoldError::Header { found_bytes: bytes.len() });
         };
-        let Header { feed_session, sequence, count } = Header::read(header)?;
-        let messages = Messages { blocks, count: if count == MESSAGE_COUNT_END_OF_SESSION { 0 } else { count } };
+        let MoldHeader { feed_session, sequence, count } = MoldHeader::read(header)?;
+        let messages = PacketMessages { blocks, count: if count == MESSAGE_COUNT_END_OF_SESSION { 0 } else { count } };
         check_sequences(sequence, messages.count)?;
         check_blocks(messages.clone())?;
         let content = match count {
-            MESSAGE_COUNT_HEARTBEAT => Content::Heartbeat,
-            MESSAGE_COUNT_END_OF_SESSION => Content::EndOfSession,
-            _ => Content::Messages(messages),
+            MESSAGE_COUNT_HEARTBEAT => PacketContent::Heartbeat,
+            MESSAGE_COUNT_END_OF_SESSION => PacketContent::EndOfSession,
+            _ => PacketContent::Messages(messages),
         };
         Ok(Self { feed_session, sequence, content })
     }
@@ -173,21 +173,21 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         match &self.content {
-            Content::Messages(messages) => self.sequence.saturating_add(messages.count as u64),
-            Content::Heartbeat | Content::EndOfSession => self.sequence,
+            PacketContent::Messages(messages) => self.sequence.saturating_add(messages.count as u64),
+            PacketContent::Heartbeat | PacketContent::EndOfSession => self.sequence,
         }
     }
 }
 
 /// The messages of a packet in order; the first has the packet's sequence, each other the next.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Messages<'a> {
-    /// Remaining blocks and nothing else: [`Packet::parse`] has checked them.
+pub struct PacketMessages<'a> {
+    /// Remaining blocks and nothing else: [`MoldPacket::parse`] has checked them.
     blocks: &'a [u8],
     count: u16,
 }
 
-impl<'a> Iterator for Messages<'a> {
+impl<'a> Iterator for PacketMessages<'a> {
     type Item = &'a [u8];
 
     #[inline]
@@ -205,16 +205,16 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-impl ExactSizeIterator for Messages<'_> {
+impl ExactSizeIterator for PacketMessages<'_> {
     #[inline]
     fn len(&self) -> usize {
         usize::from(self.count)
     }
 }
 
-impl std::iter::FusedIterator for Messages<'_> {}
+impl std::iter::FusedIterator for PacketMessages<'_> {}
 
-impl std::fmt::Debug for Messages<'_> {
+impl std::fmt::Debug for PacketMessages<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Messages").field("count", &self.count).field("length", &self.blocks.len()).finish()
     }
@@ -222,7 +222,7 @@ impl std::fmt::Debug for Messages<'_> {
 
 /// Walks over the blocks once, so that later code need not check where they end.
 #[inline]
-fn check_blocks(mut messages: Messages<'_>) -> Result<(), MoldError> {
+fn check_blocks(mut messages: PacketMessages<'_>) -> Result<(), MoldError> {
     let (count, length) = (messages.count, messages.blocks.len());
     while messages.count > 0 {
         if messages.next().is_none() {
@@ -238,7 +238,7 @@ fn check_blocks(mut messages: Messages<'_>) -> Result<(), MoldError> {
 
 /// Builds the error for the first of the `left` blocks, out of `count` in `length` bytes.
 #[cold]
-fn block_beyond_packet(left: &Messages<'_>, count: u16, length: usize) -> MoldError {
+fn block_beyond_packet(left: &PacketMessages<'_>, count: u16, length: usize) -> MoldError {
     let message_length = left.blocks.first_chunk().map_or(0, |field| usize::from(u16::from_be_bytes(*field)));
     MoldError::Block {
         index: count - left.count,
@@ -258,13 +258,13 @@ const fn check_sequences(sequence: u64, count: u16) -> Result<(), MoldError> {
 }
 
 /// Fields that packets and requests share.
-struct Header {
+struct MoldHeader {
     feed_session: FeedSession,
     sequence: u64,
     count: u16,
 }
 
-impl Header {
+impl MoldHeader {
     #[inline]
     fn read(bytes: &[u8; HEADER_LENGTH]) -> Result<Self, MoldError> {
         let field = field_at(bytes, 0);
@@ -296,7 +296,7 @@ pub struct PacketWriter<'a> {
     free: &'a mut [u8],
     length: usize,
     /// Header fields; the count is that of the messages so far.
-    fields: Header,
+    fields: MoldHeader,
 }
 
 impl<'a> PacketWriter<'a> {
@@ -307,7 +307,7 @@ impl<'a> PacketWriter<'a> {
     #[inline]
     pub fn new(buffer: &'a mut [u8], feed_session: FeedSession, sequence: u64) -> Self {
         let (header, free) = buffer.split_first_chunk_mut().expect("a packet needs room for its header");
-        Self { header, free, length: HEADER_LENGTH, fields: Header { feed_session, sequence, count: 0 } }
+        Self { header, free, length: HEADER_LENGTH, fields: MoldHeader { feed_session, sequence, count: 0 } }
     }
 
     /// Returns whether a message of `length` bytes can be pushed.
@@ -382,7 +382,7 @@ pub fn end_of_session(buffer: &mut [u8], feed_session: FeedSession, next_sequenc
 
 /// A request for lost messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct MoldRequest {
     /// Feed of the messages.
     pub feed_session: FeedSession,
     /// Sequence of the first message.
@@ -391,13 +391,13 @@ pub struct Request {
     pub count: u16,
 }
 
-impl Request {
+impl MoldRequest {
     /// Encodes the request, the payload of one datagram.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; REQUEST_LENGTH] {
         let mut bytes = [0; REQUEST_LENGTH];
         let Self { feed_session, sequence, count } = *self;
-        Header { feed_session, sequence, count }.write(&mut bytes);
+        MoldHeader { feed_session, sequence, count }.write(&mut bytes);
         bytes
     }
 
@@ -410,7 +410,7 @@ impl Request {
         let Ok(header) = bytes.try_into() else {
             return Err(MoldError::Request { found_bytes: bytes.len() });
         };
-        let Header { feed_session, sequence, count } = Header::read(header)?;
+        let MoldHeader { feed_session, sequence, count } = MoldHeader::read(header)?;
         check_sequences(sequence, count)?;
         Ok(Self { feed_session, sequence, count })
     }

@@ -42,7 +42,7 @@ use crate::feed_session::FeedSession;
 pub use client::{
     ClientPacket, Login, unsequenced_header, write_client_heartbeat, write_login, write_logout, write_unsequenced,
 };
-pub use field::{Field, FieldError};
+pub use field::{Field, SoupFieldError};
 pub use server::{
     RejectReason, ServerPacket, sequenced_header, write_end_of_session, write_login_accepted, write_login_rejected,
     write_sequenced, write_server_heartbeat,

@@ -141,7 +141,7 @@ impl RefusalReason {
 
 /// First packet of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hello {
+pub struct NodeHello {
     /// Chosen by the node; the answer carries it.
     pub nonce: u64,
     /// Requested stream, 0 for any.
@@ -167,7 +167,7 @@ pub struct Hello {
 
 /// Acceptance of a hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Welcome {
+pub struct NodeWelcome {
     /// Nonce of the hello.
     pub nonce: u64,
     pub stream_id: u128,
@@ -195,7 +195,7 @@ pub struct Welcome {
 
 /// Periodic status of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct NodeReport {
     /// Next sequence to read.
     pub position: u64,
     /// Frames that the node requested again.
@@ -212,11 +212,11 @@ pub struct Report {
 
 /// Body of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Body<'a> {
+pub enum UpstreamBody<'a> {
     /// First packet of a node.
-    Hello(Hello),
+    Hello(NodeHello),
     /// Acceptance of a hello.
-    Welcome(Welcome),
+    Welcome(NodeWelcome),
     /// Rejection of a hello.
     Refusal {
         /// Nonce of the hello.
@@ -230,7 +230,7 @@ pub enum Body<'a> {
     /// Answers of the sequencer, as frames.
     Answers(&'a [u8]),
     /// Status of a node.
-    Report(Report),
+    Report(NodeReport),
     /// The sequencer does not know the key: the node must say hello again.
     Unknown,
     /// The node leaves, or the sequencer does.
@@ -242,7 +242,7 @@ pub enum Body<'a> {
 pub struct UpstreamPacket<'a> {
     /// Key of the connection; 0 in a hello and a refusal.
     pub key: u64,
-    pub body: Body<'a>,
+    pub body: UpstreamBody<'a>,
 }
 
 /// Returns the length of the packet at the start of `bytes`, `None` while there are fewer than 12 bytes.
@@ -290,19 +290,19 @@ impl<'a> UpstreamPacket<'a> {
     pub fn write_to(&self, buffer: &mut [u8]) -> Option<usize> {
         let text_length = |text: &str| text.len().min(TEXT_LENGTH_MAX);
         let (kind, length) = match &self.body {
-            Body::Hello(_) => (HELLO, HELLO_LENGTH),
-            Body::Welcome(_) => (WELCOME, WELCOME_LENGTH),
-            Body::Refusal { text, .. } => (REFUSAL, REFUSAL_LENGTH + text_length(text)),
-            Body::Frames(frames) => (FRAMES, HEADER_LENGTH + frames.len()),
-            Body::Answers(frames) => (ANSWERS, HEADER_LENGTH + frames.len()),
-            Body::Report(_) => (REPORT, REPORT_LENGTH),
-            Body::Unknown => (UNKNOWN, HEADER_LENGTH),
-            Body::Farewell => (FAREWELL, HEADER_LENGTH),
+            UpstreamBody::Hello(_) => (HELLO, HELLO_LENGTH),
+            UpstreamBody::Welcome(_) => (WELCOME, WELCOME_LENGTH),
+            UpstreamBody::Refusal { text, .. } => (REFUSAL, REFUSAL_LENGTH + text_length(text)),
+            UpstreamBody::Frames(frames) => (FRAMES, HEADER_LENGTH + frames.len()),
+            UpstreamBody::Answers(frames) => (ANSWERS, HEADER_LENGTH + frames.len()),
+            UpstreamBody::Report(_) => (REPORT, REPORT_LENGTH),
+            UpstreamBody::Unknown => (UNKNOWN, HEADER_LENGTH),
+            UpstreamBody::Farewell => (FAREWELL, HEADER_LENGTH),
         };
         let packet = buffer.get_mut(..length)?;
         packet[HEADER_LENGTH..].fill(0);
         match self.body {
-            Body::Hello(hello) => {
+            UpstreamBody::Hello(hello) => {
                 put_at(packet, 24, &hello.nonce.to_le_bytes());
                 put_at(packet, 32, &hello.stream_id.to_le_bytes());
                 put_at(packet, 48, &hello.incarnation.to_le_bytes());
@@ -315,7 +315,7 @@ impl<'a> UpstreamPacket<'a> {
                 put_at(packet, 112, &hello.seen_incarnation.to_le_bytes());
                 put_at(packet, 120, &Mtu::to_field(hello.mtu).to_le_bytes());
             }
-            Body::Welcome(welcome) => {
+            UpstreamBody::Welcome(welcome) => {
                 put_at(packet, 24, &welcome.nonce.to_le_bytes());
                 put_at(packet, 32, &welcome.stream_id.to_le_bytes());
                 put_at(packet, 48, &welcome.incarnation.to_le_bytes());
@@ -329,7 +329,7 @@ impl<'a> UpstreamPacket<'a> {
                 put_at(packet, 112, &welcome.feed_last_sequence.unwrap_or(0).to_le_bytes());
                 put_at(packet, 120, &welcome.heartbeat_interval_ns.to_le_bytes());
             }
-            Body::Refusal { nonce, reason, text } => {
+            UpstreamBody::Refusal { nonce, reason, text } => {
                 put_at(packet, 24, &nonce.to_le_bytes());
                 put_at(packet, 32, &(reason as u32).to_le_bytes());
                 let mut end = text_length(text);
@@ -338,8 +338,8 @@ impl<'a> UpstreamPacket<'a> {
                 }
                 put_at(packet, REFUSAL_LENGTH, &text.as_bytes()[..end]);
             }
-            Body::Frames(frames) | Body::Answers(frames) => put_at(packet, HEADER_LENGTH, frames),
-            Body::Report(report) => {
+            UpstreamBody::Frames(frames) | UpstreamBody::Answers(frames) => put_at(packet, HEADER_LENGTH, frames),
+            UpstreamBody::Report(report) => {
                 put_at(packet, 24, &report.position.to_le_bytes());
                 put_at(packet, 32, &report.frames_requested.to_le_bytes());
                 put_at(packet, 40, &report.packets_refused.to_le_bytes());
@@ -347,7 +347,7 @@ impl<'a> UpstreamPacket<'a> {
                 put_at(packet, 56, &u32::from(report.is_live).to_le_bytes());
                 put_at(packet, 60, &report.in_flight.to_le_bytes());
             }
-            Body::Unknown | Body::Farewell => {}
+            UpstreamBody::Unknown | UpstreamBody::Farewell => {}
         }
         finish(packet, kind, self.key);
         Some(length)
@@ -400,11 +400,11 @@ fn checksum(packet: &[u8]) -> u32 {
     crc32c(&copy[..length])
 }
 
-fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
+fn body(kind: u8, bytes: &[u8]) -> Option<UpstreamBody<'_>> {
     let field = |offset| u64_at(bytes, offset);
     Some(match kind {
         HELLO if bytes.len() == HELLO_LENGTH && field(24) != 0 && bytes[122..].iter().all(|byte| *byte == 0) => {
-            Body::Hello(Hello {
+            UpstreamBody::Hello(NodeHello {
                 nonce: field(24),
                 stream_id: u128_at(bytes, 32),
                 incarnation: field(48),
@@ -419,7 +419,7 @@ fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
             })
         }
         WELCOME if bytes.len() == WELCOME_LENGTH && bytes[98..104] == [0; 6] && field(128) == 0 => {
-            Body::Welcome(Welcome {
+            UpstreamBody::Welcome(NodeWelcome {
                 nonce: field(24),
                 stream_id: u128_at(bytes, 32),
                 incarnation: field(48),
@@ -434,14 +434,14 @@ fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
                 heartbeat_interval_ns: field(120),
             })
         }
-        REFUSAL if (REFUSAL_LENGTH..=CONTROL_LENGTH_MAX).contains(&bytes.len()) => Body::Refusal {
+        REFUSAL if (REFUSAL_LENGTH..=CONTROL_LENGTH_MAX).contains(&bytes.len()) => UpstreamBody::Refusal {
             nonce: field(24),
             reason: RefusalReason::from_value(u32_at(bytes, 32))?,
             text: std::str::from_utf8(&bytes[REFUSAL_LENGTH..]).ok()?.trim_end_matches('\0'),
         },
-        FRAMES => Body::Frames(&bytes[HEADER_LENGTH..]),
-        ANSWERS => Body::Answers(&bytes[HEADER_LENGTH..]),
-        REPORT if bytes.len() == REPORT_LENGTH => Body::Report(Report {
+        FRAMES => UpstreamBody::Frames(&bytes[HEADER_LENGTH..]),
+        ANSWERS => UpstreamBody::Answers(&bytes[HEADER_LENGTH..]),
+        REPORT if bytes.len() == REPORT_LENGTH => UpstreamBody::Report(NodeReport {
             position: field(24),
             frames_requested: field(32),
             packets_refused: field(40),
@@ -453,8 +453,8 @@ fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
             },
             in_flight: u32_at(bytes, 60),
         }),
-        UNKNOWN if bytes.len() == HEADER_LENGTH => Body::Unknown,
-        FAREWELL if bytes.len() == HEADER_LENGTH => Body::Farewell,
+        UNKNOWN if bytes.len() == HEADER_LENGTH => UpstreamBody::Unknown,
+        FAREWELL if bytes.len() == HEADER_LENGTH => UpstreamBody::Farewell,
         _ => return None,
     })
 }

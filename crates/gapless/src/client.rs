@@ -55,7 +55,7 @@ pub use gapless_client::{Client, ClientError, ClientOptions, CommandNumber, Inco
 pub use gapless_log::LogError;
 pub use gapless_transport::credentials::Credentials;
 pub use gapless_transport::handshake::Welcome;
-pub use gapless_transport::seen::Seen;
+pub use gapless_transport::seen_frame::SeenFrame;
 pub use gapless_transport::token::random_token;
 pub use gapless_transport::{RingSizes, TransportError};
 pub use gapless_wire::control::{Refusal, RefusalCode};

@@ -23,7 +23,7 @@
 //! The example `clustered` is a whole program, `docs/guides/running-a-cluster.md` the guide.
 
 pub use gapless_cluster::config::{ClusterConfig, MemberConfig, MemberKind, OnFault, ServiceConfig};
-pub use gapless_cluster::consensus::{MemberId, Role};
+pub use gapless_cluster::consensus::{MemberId, MemberRole};
 pub use gapless_cluster::member::{MemberStatus, control};
 pub use gapless_cluster::{ClusterError, ClusterMember};
 pub use gapless_engine::snapshot_schedule::SnapshotRequests;

@@ -73,14 +73,15 @@ pub use gapless_cqrs::member::CommandMember;
 pub use gapless_cqrs::message;
 pub use gapless_cqrs::message::{Message, MessageError};
 pub use gapless_cqrs::{
-    Accepted, Aggregate, AggregateId, BaseFileError, BusError, BusOptions, CAUSATION, CORRELATION, Cause,
-    Circumstances, CommandBus, CommandCounters, CommandError, CommandHandler, CommandHost, CommandHostOptions,
-    CommandIdentity, CommandModel, Creation, Decision, DecisionModel, DeletionError, DeletionReport, DirectBus,
-    DispatchInterceptor, Dispatched, Draft, Ending, Entity, EventDirectory, EventFilter, EventReader, EventTags,
-    Fixture, FoundEvents, HandlerInterceptor, Happened, Headers, HostError, IdentifierLimits, IndexFileError,
-    Intercepted, Interruption, Invariants, ModelError, ModelFixture, ModelInvariants, OldEvent, Pending, Position,
-    Random, ReadError, RecordedEvent, RecordedTransaction, RetryPolicy, SnapshotPolicy, Stop, Tags, Ticket, TypeKey,
-    Undone, When, WhenSent, Work, time_ordered_identifier,
+    AcceptedCommand, Aggregate, AggregateId, BaseFileError, BusError, BusOptions, CAUSATION, CORRELATION, Cause,
+    CommandBus, CommandCounters, CommandError, CommandHandler, CommandHost, CommandHostOptions, CommandIdentity,
+    CommandModel, CommandOutcome, Creation, Decision, DecisionContext, DecisionModel, DeletionError, DeletionReport,
+    DirectBus, DispatchInterceptor, DispatchedCommand, Draft, Entity, EventDirectory, EventFilter, EventReader,
+    EventTags, ExecuteError, Fixture, FoundEvents, HandlerContext, HandlerError, HandlerInterceptor, Headers,
+    HostError, IdentifierLimits, IndexFileError, InterceptedCommand, Interruption, Invariants, ModelError,
+    ModelFixture, ModelInvariants, OldEvent, PendingOutcome, Position, Random, ReadError, RecordedEvent,
+    RecordedTransaction, RetryPolicy, SnapshotPolicy, Tags, TestEvent, Ticket, TypeKey, When, WhenSent,
+    time_ordered_identifier,
 };
 /// Derives a message from a struct or an enum: a command, an event, a reply or a refusal.
 ///

@@ -48,16 +48,17 @@
 //! `gapless routes`, `gapless call`, `gapless serve` and `gapless broadcast` do the same from a shell. The guide
 //! `docs/guides/calling.md` has the rest: options, outcomes of calls, retries, and the effects of each death.
 
-pub use gapless_rpc::caller::{CopyAddress, together};
-pub use gapless_rpc::domain::{CallReading, CopyReading, KnownRoute, KnownRouteState, ServeReach};
+pub use gapless_rpc::caller::{InstanceAddress, together};
+pub use gapless_rpc::domain::{CallReading, InstanceReading, KnownRoute, KnownRouteState, ServeReach};
 pub use gapless_rpc::interceptors;
 pub use gapless_rpc::message;
 pub use gapless_rpc::message::{Encoding, Json, Message, MessageError};
 pub use gapless_rpc::overflow::ElasticQueueOptions;
 pub use gapless_rpc::{
     Call, CallContext, CallError, CallOptions, CallScope, CallStatistics, Caller, CallerAddress, CallerIdentity,
-    CallerOptions, CopyQuery, CopyStatistics, Domain, DomainOptions, Headers, NoTraceParent, Priority, Reach, Refusal,
-    Rejection, Retry, RouteBuilder, RpcError, ServedRoute, TraceBridge, TraceContext, Waiting, set_trace_bridge,
+    CallerOptions, Domain, DomainOptions, Headers, InstanceQuery, InstanceStatistics, Priority, Reach, Refusal,
+    Rejection, Retry, RouteBuilder, RpcError, ServedRoute, TraceBridge, TraceContext, TraceParentError, Waiting,
+    set_trace_bridge,
 };
 /// Derives a message from a struct or an enum, for the calls of this module.
 ///

@@ -45,9 +45,9 @@
 //! The crate's first example is an event-sourced service. `docs/guides/writing-a-service.md` has the rules for both.
 
 pub use gapless_engine::fold::{CheckRefusals, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
-pub use gapless_engine::interruption::{interrupted_ahead_at, interrupted_at};
-pub use gapless_engine::recovery::Recovered;
-pub use gapless_engine::skips::{Skip, skip};
+pub use gapless_engine::interruption::{interrupted_at, interrupted_speculation_at};
+pub use gapless_engine::recovery::RecoverySummary;
+pub use gapless_engine::skips::{SkippedCommand, skip};
 pub use gapless_engine::{
     Context, EngineError, Handlers, Persistence, Reject, Service, ServiceHost, ServiceHostOptions, StateHandlers,
     StateService, StreamService, StreamServiceOptions, Threads,

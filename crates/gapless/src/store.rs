@@ -1,7 +1,7 @@
 //! The state of a [`StateService`](crate::service::StateService): typed objects in collections, changed by transactions.
 //!
 //! ```
-//! use gapless::store::{Limits, Store};
+//! use gapless::store::{StoreLimits, Store};
 //!
 //! gapless::store_object! {
 //!     pub struct Account = 1, version 1 {
@@ -9,7 +9,7 @@
 //!     }
 //! }
 //!
-//! let mut store = Store::new(Limits::default());
+//! let mut store = Store::new(StoreLimits::default());
 //! let accounts = store.map::<u64, Account>(1, "accounts");
 //!
 //! let mut changes = Vec::new();
@@ -22,7 +22,7 @@
 //! assert_eq!(store.get(accounts, &7).expect("it is there").balance, 100);
 //!
 //! // The bytes of a transaction make the same state elsewhere.
-//! let mut copy = Store::new(Limits::default());
+//! let mut copy = Store::new(StoreLimits::default());
 //! copy.map::<u64, Account>(1, "accounts");
 //! copy.apply(&changes)?;
 //! assert_eq!(copy.state_hash(), store.state_hash());
@@ -30,6 +30,6 @@
 //! ```
 
 pub use gapless_engine::store::{
-    ByteKey, Counter, Key, Limits, Map, ObjectError, OrderedMap, Queue, Record, Singleton, Store, StoreError,
-    StoreObject, Transaction, Usage,
+    ByteKey, Counter, InlineMessage, Map, ObjectError, OrderedMap, Queue, Singleton, Store, StoreError, StoreKey,
+    StoreLimits, StoreObject, StoreUsage, Transaction,
 };

@@ -9,7 +9,7 @@ use super::virtual_time::VirtualTime;
 
 /// A counter, the monotonic clock and the wall clock.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum ClockSource {
     System,
     Tsc,
     Virtual(VirtualTime),
@@ -17,7 +17,7 @@ pub(crate) enum Source {
 
 /// Readings of all three, as if at the same moment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct ClockSample {
     pub raw: u64,
     pub monotonic_ns: u64,
     pub wall_ns: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Sample {
 /// Number of attempts at a sample; the one with the shortest span between its readings is kept.
 const SAMPLE_TRIES: usize = 4;
 
-impl Source {
+impl ClockSource {
     /// Reads the counter: nanoseconds, except for the time stamp counter.
     #[inline]
     pub(crate) fn raw(&self) -> u64 {
@@ -42,12 +42,12 @@ impl Source {
         !matches!(self, Self::Tsc)
     }
 
-    pub(crate) fn sample(&self) -> Sample {
+    pub(crate) fn sample(&self) -> ClockSample {
         if let Self::Virtual(time) = self {
             let monotonic_ns = time.monotonic_ns();
-            return Sample { raw: monotonic_ns, monotonic_ns, wall_ns: time.wall_ns() };
+            return ClockSample { raw: monotonic_ns, monotonic_ns, wall_ns: time.wall_ns() };
         }
-        let mut best: Option<(u64, Sample)> = None;
+        let mut best: Option<(u64, ClockSample)> = None;
         for _ in 0..SAMPLE_TRIES {
             let before = self.raw();
             let (monotonic_ns, wall_ns) = (monotonic_ns(), wall_ns());
@@ -56,7 +56,7 @@ impl Source {
             // The system reads its own counter in the middle of the first half.
             let raw = if self.counts_nanoseconds() { monotonic_ns } else { before + span / 4 };
             if best.as_ref().is_none_or(|(shortest, _)| span < *shortest) {
-                best = Some((span, Sample { raw, monotonic_ns, wall_ns }));
+                best = Some((span, ClockSample { raw, monotonic_ns, wall_ns }));
             }
         }
         best.expect("there is at least one try").1

@@ -1,6 +1,7 @@
 //! The timeline: linear pieces that map a counter to monotonic and epoch time, and the calculation of the next piece.
 //!
-//! Pure, except for [`begin`]: [`Renewal::next`] takes the current piece and a [`Sample`] and returns the next piece.
+//! Pure, except for [`begin`]: [`Renewal::next`] takes the current piece and a [`ClockSample`] and returns the next
+//! piece.
 //!
 //! Two corrections, both at most [`SLEW_PPM_MAX`] (0.5 ms a second):
 //! - epoch time is slewed towards the wall clock by a tenth of the offset per second; a wall clock that jumped by an
@@ -8,7 +9,7 @@
 //! - monotonic time from the time stamp counter is led back to the system's within a piece. The counter's rate is
 //!   measured again over each piece.
 
-use super::source::{Sample, Source};
+use super::source::{ClockSample, ClockSource};
 use crate::agent::Now;
 
 pub const SLEW_PPM_MAX: i64 = 500;
@@ -31,7 +32,7 @@ const SLEW_Q32_MAX: i64 = SLEW_PPM_MAX * Q32 / 1_000_000;
 pub(crate) const PIECE_WORDS: usize = 7;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct TimelinePiece {
     /// Beginning: counter, monotonic time, epoch time.
     raw: u64,
     monotonic_ns: u64,
@@ -46,7 +47,7 @@ pub(crate) struct Piece {
     pub renew_at_ns: u64,
 }
 
-impl Piece {
+impl TimelinePiece {
     pub(crate) fn to_words(self) -> [u64; PIECE_WORDS] {
         [
             self.raw,
@@ -98,13 +99,13 @@ pub(crate) struct Renewal {
     piece_ns: u64,
     /// Measured rate of the counter, and the start of the next measurement.
     rate_q32: u64,
-    measured_from: Sample,
+    measured_from: ClockSample,
     /// Whether the last renewal found that the counter had jumped.
     out_of_step: bool,
 }
 
 /// First piece, anchored to the wall clock.
-pub(crate) fn begin(source: &Source) -> (Piece, Renewal) {
+pub(crate) fn begin(source: &ClockSource) -> (TimelinePiece, Renewal) {
     if source.counts_nanoseconds() {
         first_piece(source.sample(), Q32 as u64, true)
     } else {
@@ -113,8 +114,8 @@ pub(crate) fn begin(source: &Source) -> (Piece, Renewal) {
     }
 }
 
-fn first_piece(first: Sample, rate_q32: u64, counts_nanoseconds: bool) -> (Piece, Renewal) {
-    let piece = Piece {
+fn first_piece(first: ClockSample, rate_q32: u64, counts_nanoseconds: bool) -> (TimelinePiece, Renewal) {
+    let piece = TimelinePiece {
         raw: first.raw,
         monotonic_ns: first.monotonic_ns,
         epoch_ns: first.wall_ns,
@@ -127,7 +128,7 @@ fn first_piece(first: Sample, rate_q32: u64, counts_nanoseconds: bool) -> (Piece
     (piece, Renewal { counts_nanoseconds, piece_ns: FIRST_PIECE_NS, rate_q32, measured_from, out_of_step: false })
 }
 
-fn calibrate(source: &Source) -> (Sample, u64) {
+fn calibrate(source: &ClockSource) -> (ClockSample, u64) {
     let begun = source.sample();
     loop {
         std::thread::sleep(std::time::Duration::from_nanos(CALIBRATION_NS));
@@ -139,7 +140,7 @@ fn calibrate(source: &Source) -> (Sample, u64) {
 }
 
 /// `None` over too short an interval, or if the counter went back.
-fn measured_rate_q32(from: &Sample, to: &Sample) -> Option<u64> {
+fn measured_rate_q32(from: &ClockSample, to: &ClockSample) -> Option<u64> {
     let passed_ns = to.monotonic_ns.checked_sub(from.monotonic_ns)?;
     let ticks = to.raw.checked_sub(from.raw).filter(|&ticks| ticks > 0)?;
     if passed_ns < FIRST_PIECE_NS / 2 {
@@ -149,7 +150,7 @@ fn measured_rate_q32(from: &Sample, to: &Sample) -> Option<u64> {
 }
 
 impl Renewal {
-    pub(crate) fn next(&mut self, current: &Piece, sample: &Sample) -> Piece {
+    pub(crate) fn next(&mut self, current: &TimelinePiece, sample: &ClockSample) -> TimelinePiece {
         self.piece_ns = (self.piece_ns * 2).min(PIECE_NS_MAX);
         // End of the current piece: the next one begins there, so neither time jumps.
         let mut end = current.at(sample.raw);
@@ -179,7 +180,7 @@ impl Renewal {
         let ahead_ns = difference_ns(sample.wall_ns, end.epoch_ns);
         let slew_q32 = (i128::from(ahead_ns) * i128::from(Q32) / i128::from(SLEW_TIME_NS))
             .clamp(i128::from(-SLEW_Q32_MAX), i128::from(SLEW_Q32_MAX)) as i64;
-        Piece {
+        TimelinePiece {
             raw: sample.raw,
             monotonic_ns: end.monotonic_ns,
             epoch_ns: end.epoch_ns,
@@ -205,13 +206,13 @@ mod tests {
     struct Machine {
         ticks: f64,
         monotonic_ns: u64,
-        piece: Piece,
+        piece: TimelinePiece,
         renewal: Renewal,
     }
 
     impl Machine {
         fn new(ticks_per_ns: f64) -> Self {
-            let first = Sample { raw: 1 << 40, monotonic_ns: 77, wall_ns: START + 77 };
+            let first = ClockSample { raw: 1 << 40, monotonic_ns: 77, wall_ns: START + 77 };
             let rate_q32 = (Q32 as f64 / ticks_per_ns * 1.000_005) as u64;
             let (piece, renewal) = first_piece(first, rate_q32, false);
             Self { ticks: first.raw as f64, monotonic_ns: 77, piece, renewal }
@@ -243,8 +244,8 @@ mod tests {
             }
         }
 
-        fn sample(&self) -> Sample {
-            Sample { raw: self.ticks as u64, monotonic_ns: self.monotonic_ns, wall_ns: START + self.monotonic_ns }
+        fn sample(&self) -> ClockSample {
+            ClockSample { raw: self.ticks as u64, monotonic_ns: self.monotonic_ns, wall_ns: START + self.monotonic_ns }
         }
 
         fn renew(&mut self) {
@@ -288,11 +289,11 @@ mod tests {
 
     #[test]
     fn no_counter_makes_a_piece_panic() {
-        let (piece, mut renewal) = first_piece(Sample { raw: 5, monotonic_ns: 5, wall_ns: 5 }, u64::MAX, false);
+        let (piece, mut renewal) = first_piece(ClockSample { raw: 5, monotonic_ns: 5, wall_ns: 5 }, u64::MAX, false);
         for raw in [0, 1, u64::MAX / 2, u64::MAX] {
             let _ = piece.at(raw);
             for monotonic_ns in [0, u64::MAX / 2, u64::MAX] {
-                let next = renewal.next(&piece, &Sample { raw, monotonic_ns, wall_ns: raw });
+                let next = renewal.next(&piece, &ClockSample { raw, monotonic_ns, wall_ns: raw });
                 let _ = next.at(raw.wrapping_mul(3));
             }
         }

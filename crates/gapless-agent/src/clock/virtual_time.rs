@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 /// Controls of a virtual clock. Clones control the same clock, from any thread.
 #[derive(Clone, Debug)]
 pub struct VirtualTime {
-    inner: Arc<Inner>,
+    inner: Arc<SharedTime>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SharedTime {
     monotonic_ns: AtomicU64,
     /// Wall clock minus monotonic time, ns.
     wall_offset_ns: AtomicI64,
@@ -23,7 +23,7 @@ impl VirtualTime {
     #[must_use]
     pub fn new(monotonic_ns: u64, wall_ns: u64) -> Self {
         let wall_offset_ns = AtomicI64::new(wall_ns.wrapping_sub(monotonic_ns) as i64);
-        Self { inner: Arc::new(Inner { monotonic_ns: AtomicU64::new(monotonic_ns), wall_offset_ns }) }
+        Self { inner: Arc::new(SharedTime { monotonic_ns: AtomicU64::new(monotonic_ns), wall_offset_ns }) }
     }
 
     /// Advances both clocks by `ns`.

@@ -31,19 +31,19 @@ pub(crate) struct OwnedFile {
 
 /// Current state of a file at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FilePresence {
     /// In place, with this length in bytes.
-    There {
+    Present {
         length: u64,
     },
-    Gone,
+    Missing,
 }
 
 impl OwnedFile {
     pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<Self, Error> {
         let folder = folder_of(path).map_err(|source| io_error(path, "create it", source))?;
         let name = path.file_name().unwrap_or_default();
-        let draft = Draft::write(&folder, path, contents)?;
+        let draft = DraftFile::write(&folder, path, contents)?;
         for _ in 0..TRIES_MAX {
             match place_if_free(&folder, &draft.name, name) {
                 Ok(()) => return Ok(draft.placed(path)),
@@ -76,14 +76,14 @@ impl OwnedFile {
     ///
     /// # Errors
     /// Another file is there, or the path cannot be examined.
-    pub(crate) fn place(&self) -> Result<Place, Error> {
+    pub(crate) fn presence(&self) -> Result<FilePresence, Error> {
         let ours = self.file.metadata().map_err(|source| self.error("look at it", source))?;
         match std::fs::symlink_metadata(&self.path) {
             Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => {
-                Ok(Place::There { length: ours.len() })
+                Ok(FilePresence::Present { length: ours.len() })
             }
             Ok(_) => Err(self.error("write it", io::Error::other("something else is in its place"))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::Gone),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(FilePresence::Missing),
             Err(source) => Err(self.error("look at it", source)),
         }
     }
@@ -124,13 +124,13 @@ fn check_length(path: &Path, length: u64) -> Result<(), Error> {
 const MODE: u32 = 0o600;
 
 /// Complete file under its temporary name, locked; removed if it is not put in place.
-struct Draft<'a> {
+struct DraftFile<'a> {
     folder: &'a Folder,
     name: OsString,
     file: Option<File>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> DraftFile<'a> {
     fn write(folder: &'a Folder, target: &Path, contents: &[u8]) -> Result<Self, Error> {
         check_length(target, contents.len() as u64)?;
         static DRAFTS: AtomicU64 = AtomicU64::new(0);
@@ -158,7 +158,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-impl Drop for Draft<'_> {
+impl Drop for DraftFile<'_> {
     fn drop(&mut self) {
         if !self.name.is_empty() {
             let _ = self.folder.remove(&self.name);

@@ -20,11 +20,11 @@ use crate::file_lock;
 pub struct CountersReader {
     path: PathBuf,
     file: File,
-    header: Header,
+    header: CountersHeader,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Header {
+struct CountersHeader {
     capacity: usize,
     used: usize,
     pid: u32,
@@ -40,7 +40,7 @@ impl CountersReader {
         let path = path.as_ref().to_owned();
         let file = checked_file::open(&path);
         let file = file.map_err(|source| Error::CountersIo { path: path.clone(), action: "open it", source })?;
-        let mut reader = Self { path, file, header: Header { capacity: 0, used: 0, pid: 0, namespace: 0 } };
+        let mut reader = Self { path, file, header: CountersHeader { capacity: 0, used: 0, pid: 0, namespace: 0 } };
         reader.header = reader.read_header()?;
         Ok(reader)
     }
@@ -51,7 +51,7 @@ impl CountersReader {
     /// # Errors
     /// As for [`CountersReader::open`], if the file has been damaged since.
     pub fn read(&self) -> Result<Vec<(String, u64)>, Error> {
-        let Header { capacity, used, .. } = self.read_header()?;
+        let CountersHeader { capacity, used, .. } = self.read_header()?;
         // Both lengths are below that of the file, which has been compared with the capacity.
         let labels = self.read_at(label_offset(0), used * RECORD_LENGTH)?;
         let values = self.read_at(value_offset(capacity, 0), used * RECORD_LENGTH)?;
@@ -96,7 +96,7 @@ impl CountersReader {
         [0, process_namespace()].contains(&self.header.namespace)
     }
 
-    fn read_header(&self) -> Result<Header, Error> {
+    fn read_header(&self) -> Result<CountersHeader, Error> {
         let length = self.file.metadata().map_err(|source| self.io("look at it", source))?.len();
         if length < HEADER_LENGTH as u64 {
             return Err(self.damaged(0, format!("a header of {HEADER_LENGTH} bytes"), format!("{length} bytes")));
@@ -124,7 +124,7 @@ impl CountersReader {
             return Err(self.damaged(USED_OFFSET, format!("at most {capacity} counters"), used.to_string()));
         }
         let (pid, namespace) = (u32_at(&bytes, PID_OFFSET), u64_at(&bytes, NAMESPACE_OFFSET));
-        Ok(Header { capacity, used, pid, namespace })
+        Ok(CountersHeader { capacity, used, pid, namespace })
     }
 
     fn read_at(&self, position: usize, length: usize) -> Result<Vec<u8>, Error> {

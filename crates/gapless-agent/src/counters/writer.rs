@@ -42,19 +42,19 @@ pub struct CountersWriter {
     has_changes: AtomicBool,
     /// Time of the thread's next call, or [`NEVER`]. Written by that thread.
     next_ns: AtomicU64,
-    files: Mutex<Vec<Weak<Written>>>,
+    files: Mutex<Vec<Weak<SharedWriter>>>,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
 /// A file written by a [`CountersWriter`]; dropping this removes it.
 #[derive(Debug)]
-pub struct WrittenCounters(Arc<Written>);
+pub struct WrittenCounters(Arc<SharedWriter>);
 
 #[derive(Debug)]
-struct Written {
+struct SharedWriter {
     file: WrittenFile,
     /// Whether the failure to write has been logged.
-    is_told: AtomicBool,
+    is_reported: AtomicBool,
 }
 
 impl CountersWriter {
@@ -75,7 +75,7 @@ impl CountersWriter {
 
     /// Creates a writer without files, which wakes no thread: for counters that no other process sees.
     #[must_use]
-    pub fn of_nothing() -> Arc<Self> {
+    pub fn without_files() -> Arc<Self> {
         let writer = Self::new(|| {});
         writer.has_changes.store(true, Ordering::SeqCst);
         writer
@@ -89,7 +89,7 @@ impl CountersWriter {
     /// [`Error::CountersIo`].
     pub fn write_to(&self, counters: &Counters, path: impl AsRef<Path>) -> Result<WrittenCounters, Error> {
         let file = WrittenFile::create(Arc::clone(&counters.region), counters.capacity, path.as_ref())?;
-        let written = Arc::new(Written { file, is_told: AtomicBool::new(false) });
+        let written = Arc::new(SharedWriter { file, is_reported: AtomicBool::new(false) });
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|file| file.strong_count() > 0);
         files.push(Arc::downgrade(&written));
@@ -102,12 +102,12 @@ impl CountersWriter {
         // Relaxed: a thread that finds the flag set has counted before it was cleared, or shortly after, before the
         // store became visible. The writing thread checks once more a period after clearing it.
         if !self.has_changes.load(Ordering::Relaxed) {
-            self.changed_after_a_pause();
+            self.wake_after_pause();
         }
     }
 
     #[cold]
-    fn changed_after_a_pause(&self) {
+    fn wake_after_pause(&self) {
         // SeqCst: pairs with `next_ns`, so that at least one of the two sees the other's store.
         let is_first = !self.has_changes.swap(true, Ordering::SeqCst);
         if is_first && self.next_ns.load(Ordering::SeqCst) == NEVER {
@@ -123,7 +123,7 @@ impl CountersWriter {
         if next_ns != NEVER {
             return Some(next_ns);
         }
-        // SeqCst: pairs with `changed_after_a_pause`.
+        // SeqCst: pairs with `wake_after_pause`.
         let next_ns = self.has_changes.load(Ordering::SeqCst).then_some(now_ns + Self::PERIOD_NS)?;
         self.next_ns.store(next_ns, Ordering::SeqCst);
         Some(next_ns)
@@ -157,11 +157,11 @@ impl std::fmt::Debug for CountersWriter {
     }
 }
 
-impl Written {
+impl SharedWriter {
     fn write(&self) -> bool {
         self.file.write().unwrap_or_else(|error| {
             // Relaxed: it guards no data.
-            if !self.is_told.swap(true, Ordering::Relaxed) {
+            if !self.is_reported.swap(true, Ordering::Relaxed) {
                 tracing::warn!(%error, "other processes do not see what is counted; everything else goes on");
             }
             true
@@ -220,7 +220,7 @@ mod tests {
                 writer.tick(now_ns);
             }
         }
-        let of_nothing = CountersWriter::of_nothing();
-        of_nothing.changed();
+        let without_files = CountersWriter::without_files();
+        without_files.changed();
     }
 }

@@ -3,8 +3,8 @@
 //! Used only by [`super::CountersWriter`]. The file is not mapped for counting, so truncating, removing or replacing it
 //! does not harm the counting process.
 
-use super::file::{OwnedFile, Place};
-use super::{Region, descriptor};
+use super::file::{FilePresence, OwnedFile};
+use super::{CounterRegion, descriptor};
 use crate::error::Error;
 use std::ops::Range;
 use std::path::Path;
@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// File of a set of counters in memory.
 #[derive(Debug)]
 pub(super) struct WrittenFile {
-    region: Arc<Region>,
+    region: Arc<CounterRegion>,
     capacity: usize,
-    state: Mutex<State>,
+    state: Mutex<WriteState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct WriteState {
     /// `None` once nothing more is to be written.
     file: Option<OwnedFile>,
     /// Values of the last write, successful or not.
@@ -31,10 +31,10 @@ struct State {
 
 impl WrittenFile {
     /// Creates a file at `path` with the counts so far.
-    pub(super) fn create(region: Arc<Region>, capacity: usize, path: &Path) -> Result<Self, Error> {
+    pub(super) fn create(region: Arc<CounterRegion>, capacity: usize, path: &Path) -> Result<Self, Error> {
         let values = region.values(capacity, region.used());
         let file = Some(OwnedFile::create(path, &image(&region, capacity, &values))?);
-        let state = Mutex::new(State { file, values, is_in_doubt: false });
+        let state = Mutex::new(WriteState { file, values, is_in_doubt: false });
         Ok(Self { region, capacity, state })
     }
 
@@ -42,7 +42,7 @@ impl WrittenFile {
     /// Returns whether there was a change.
     pub(super) fn write(&self) -> Result<bool, Error> {
         let mut state = self.lock();
-        let State { file: Some(file), values: before, is_in_doubt } = &mut *state else { return Ok(false) };
+        let WriteState { file: Some(file), values: before, is_in_doubt } = &mut *state else { return Ok(false) };
         let values = self.region.values(self.capacity, self.region.used());
         let Some(changed) = changed(before, &values) else { return Ok(false) };
         let has_new = values.len() > before.len();
@@ -50,16 +50,18 @@ impl WrittenFile {
         // If it fails, the next change writes everything.
         let is_whole = std::mem::replace(is_in_doubt, true) || has_new;
         let length = descriptor::file_length(self.capacity) as u64;
-        match file.place()? {
-            Place::There { length: found } if found == length && !is_whole => {
+        match file.presence()? {
+            FilePresence::Present { length: found } if found == length && !is_whole => {
                 let bytes: Vec<u8> = values[changed.clone()].iter().flat_map(|value| record(*value)).collect();
                 file.write_at(&bytes, descriptor::value_offset(self.capacity, changed.start))?;
             }
-            Place::There { .. } => {
+            FilePresence::Present { .. } => {
                 file.write_at(&image(&self.region, self.capacity, &values), 0)?;
                 file.set_length(length)?;
             }
-            Place::Gone => *file = OwnedFile::create(file.path(), &image(&self.region, self.capacity, &values))?,
+            FilePresence::Missing => {
+                *file = OwnedFile::create(file.path(), &image(&self.region, self.capacity, &values))?
+            }
         }
         *is_in_doubt = false;
         Ok(true)
@@ -68,14 +70,15 @@ impl WrittenFile {
     /// Writes for the last time, for processes that have the file open, and removes it.
     pub(super) fn end(&self) {
         // A missing file would be created only to be removed.
-        let is_there = self.lock().file.as_ref().is_some_and(|file| matches!(file.place(), Ok(Place::There { .. })));
+        let is_there =
+            self.lock().file.as_ref().is_some_and(|file| matches!(file.presence(), Ok(FilePresence::Present { .. })));
         if is_there && let Err(error) = self.write() {
             tracing::debug!(%error, "the last counters are not written");
         }
         self.lock().file = None;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WriteState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -95,7 +98,7 @@ fn record(value: u64) -> [u8; descriptor::RECORD_LENGTH] {
 }
 
 /// The whole file with these values; labels added since are left out.
-fn image(region: &Region, capacity: usize, values: &[u64]) -> Vec<u8> {
+fn image(region: &CounterRegion, capacity: usize, values: &[u64]) -> Vec<u8> {
     let mut bytes = descriptor::blank(capacity);
     let used = (values.len() as u32).to_le_bytes();
     bytes[descriptor::USED_OFFSET..descriptor::USED_OFFSET + used.len()].copy_from_slice(&used);

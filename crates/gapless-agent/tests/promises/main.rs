@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod a_failing_agent_is_named;
-mod a_jump_of_the_wall_clock_expires_nothing;
-mod a_parked_thread_never_misses_a_wake_up;
-mod counters_outlive_nobody_and_lie_to_nobody;
-mod damage_to_a_counters_file_harms_nobody_who_counts;
-mod the_plan_counts_spinning_threads_against_the_cores;
+mod counters_file_damage;
+mod counters_files;
+mod failing_agent_is_named;
+mod parked_threads_wake_up;
+mod thread_plans;
+mod wall_clock_jumps;

@@ -1,11 +1,11 @@
 //! The backup of a clustered run: it waits for a primary, runs the member and the service that the primary's requests
-//! describe, and reports the state of its copy of the service. On one machine it is a child process, on two hosts one
+//! describe, and reports the state of its instance of the service. On one machine it is a child process, on two hosts one
 //! command. The primary speaks with both in the same way: by lines of JSON as with every child process, but over TCP.
 
 use super::hot_threads::{NamedThread, of_this_process};
 use super::{NAME, failed};
-use crate::child_process::{Parent, WhenGone, write_line};
-use crate::options::{MessageEncoding, Program};
+use crate::child_process::{OrphanPolicy, Parent, write_line};
+use crate::options::{MessageEncoding, ServiceKind};
 use crate::own_directory::OwnDirectory;
 use crate::ports::free_ports;
 use crate::resources::process_cpu_ns;
@@ -14,7 +14,7 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::requests::AdminCommand;
 use gapless_engine::Replica;
-use gapless_load::canonical::form::Form;
+use gapless_load::canonical::form::CarFunctions;
 use gapless_wire::checksum::crc32c;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read as _};
@@ -34,16 +34,16 @@ pub(super) const BACKUP: u64 = 2;
 /// A request of the primary to the backup.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Request {
+pub(super) enum BackupRequest {
     /// The time of its clock.
     Clock,
     /// A free port for the link.
     Port,
     /// Run a member and the service.
-    Start(Box<Assignment>),
+    Start(Box<BackupAssignment>),
     /// Let the other lead.
     HandOver,
-    /// Asks for the state of the copy of the service.
+    /// Asks for the state of the instance of the service.
     State,
     /// Stop the member.
     Stop,
@@ -51,7 +51,7 @@ pub(super) enum Request {
 
 /// The run that the backup is to take part in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Assignment {
+pub(super) struct BackupAssignment {
     /// The member's file, but for its directory.
     pub config: String,
     /// Of the Car.
@@ -66,7 +66,7 @@ pub(super) struct Assignment {
 
 /// Options of a backup that is a command of its own.
 #[derive(Default)]
-pub(super) struct OwnSettings {
+pub(super) struct BackupSettings {
     /// Parent of its directory, which stays.
     pub log_location: Option<PathBuf>,
     /// CPUs of the member, in the place of those that its primary says.
@@ -76,7 +76,7 @@ pub(super) struct OwnSettings {
 /// An answer of the backup to the primary.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
+pub(super) enum BackupAnswer {
     /// ns since the epoch.
     Clock(u64),
     Port(u16),
@@ -86,7 +86,7 @@ pub(super) enum Answer {
         cpus: Option<String>,
         plan: Vec<String>,
     },
-    /// The copy.
+    /// The instance.
     State(CopySnapshot),
     /// The member has stopped; CPU time of this process since it was started, ns, and the threads that it had.
     Stopped {
@@ -97,7 +97,7 @@ pub(super) enum Answer {
     Failed(String),
 }
 
-/// The state of one copy of the service: two copies that have handled the same messages are equal.
+/// The state of one instance of the service: two instances that have handled the same messages are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CopySnapshot {
     /// The last sequence handled.
@@ -118,22 +118,22 @@ impl CopySnapshot {
 }
 
 /// A connection to the other side: a line there, and one back.
-pub(super) struct Connection {
+pub(super) struct BackupConnection {
     reader: BufReader<TcpStream>,
-    actions: Actions,
+    actions: ActionTexts,
 }
 
 /// Uses of a connection, for errors: they say which side has gone.
 #[derive(Clone, Copy)]
-struct Actions {
+struct ActionTexts {
     send: &'static str,
     receive: &'static str,
 }
 
-const WITH_BACKUP: Actions = Actions { send: "send to the backup", receive: "receive from the backup" };
-const WITH_PRIMARY: Actions = Actions { send: "send to the primary", receive: "receive from the primary" };
+const WITH_BACKUP: ActionTexts = ActionTexts { send: "send to the backup", receive: "receive from the backup" };
+const WITH_PRIMARY: ActionTexts = ActionTexts { send: "send to the primary", receive: "receive from the primary" };
 
-impl Connection {
+impl BackupConnection {
     pub(super) fn to(address: &str) -> Result<Self> {
         let cannot = |source| BenchError::System { action: "reach the backup", source };
         let mut last = std::io::Error::other(format!("{address} is no address"));
@@ -146,7 +146,7 @@ impl Connection {
         Err(cannot(last))
     }
 
-    fn over(stream: TcpStream, actions: Actions) -> Result<Self> {
+    fn over(stream: TcpStream, actions: ActionTexts) -> Result<Self> {
         let prepared = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(TIMEOUT)));
         prepared.map_err(|source| BenchError::system("prepare the connection to the other side", source))?;
         Ok(Self { reader: BufReader::new(stream), actions })
@@ -180,15 +180,19 @@ impl Connection {
     }
 
     /// Asks, and waits for the answer.
-    pub(super) fn ask(&mut self, request: &Request) -> Result<Answer> {
+    pub(super) fn ask(&mut self, request: &BackupRequest) -> Result<BackupAnswer> {
         self.send(request)?;
         let line = self.receive()?;
         Self::parse_answer(line.as_deref())
     }
 
-    /// Asks like [`Connection::ask`]; meanwhile `turn` is called again and again, and ends the waiting if it fails. For a primary whose
+    /// Asks like [`BackupConnection::ask`]; meanwhile `turn` is called again and again, and ends the waiting if it fails. For a primary whose
     /// agents take turns on this thread: the backup may need them for its answer.
-    pub(super) fn ask_while(&mut self, request: &Request, mut turn: impl FnMut() -> Result<usize>) -> Result<Answer> {
+    pub(super) fn ask_while(
+        &mut self,
+        request: &BackupRequest,
+        mut turn: impl FnMut() -> Result<usize>,
+    ) -> Result<BackupAnswer> {
         self.send(request)?;
         let receive = self.actions.receive;
         let cannot = |source| BenchError::system(receive, source);
@@ -213,10 +217,10 @@ impl Connection {
         Self::parse_answer(received?.then_some(&*line))
     }
 
-    fn parse_answer(line: Option<&str>) -> Result<Answer> {
+    fn parse_answer(line: Option<&str>) -> Result<BackupAnswer> {
         let line = line.ok_or_else(|| failed("the backup has gone"))?;
         match serde_json::from_str(line)? {
-            Answer::Failed(reason) => Err(failed(format!("the backup: {reason}"))),
+            BackupAnswer::Failed(reason) => Err(failed(format!("the backup: {reason}"))),
             answer => Ok(answer),
         }
     }
@@ -226,7 +230,9 @@ impl Connection {
         let mut best = (0, u64::MAX);
         for _ in 0..200 {
             let before = epoch_ns();
-            let Answer::Clock(there) = self.ask(&Request::Clock)? else { return Err(not_answered("the time")) };
+            let BackupAnswer::Clock(there) = self.ask(&BackupRequest::Clock)? else {
+                return Err(not_answered("the time"));
+            };
             let after = epoch_ns();
             let uncertainty = after.saturating_sub(before) / 2;
             if uncertainty < best.1 {
@@ -251,18 +257,18 @@ fn epoch_ns() -> u64 {
 /// # Errors
 /// No port is free; any error of the run.
 pub(crate) fn main() -> Result<()> {
-    let parent = Parent::listen(NAME, WhenGone::Notice)?;
+    let parent = Parent::listen(NAME, OrphanPolicy::Notice)?;
     let listener = listen("127.0.0.1:0")?;
     let address = listener.local_addr().map_err(|source| BenchError::system("look at the port", source))?;
     parent.send(&address)?;
-    serve(&listener, &OwnSettings::default(), &|| parent.look().is_err())
+    serve(&listener, &BackupSettings::default(), &|| parent.check_running().is_err())
 }
 
 /// A backup as a command of its own: serves one primary after another until it is interrupted.
 ///
 /// # Errors
 /// The address is taken, or none.
-pub(super) fn run(address: &str, own: &OwnSettings, interrupted: &AtomicBool) -> Result<()> {
+pub(super) fn run(address: &str, own: &BackupSettings, interrupted: &AtomicBool) -> Result<()> {
     let listener = listen(address)?;
     eprintln!("backup: waits at {address} for its primary; Ctrl-C ends it");
     let is_over = || interrupted.load(Ordering::Relaxed);
@@ -284,7 +290,7 @@ fn listen(address: &str) -> Result<TcpListener> {
 }
 
 /// Serves one primary, unless `is_over` says so before it comes.
-fn serve(listener: &TcpListener, own: &OwnSettings, is_over: &dyn Fn() -> bool) -> Result<()> {
+fn serve(listener: &TcpListener, own: &BackupSettings, is_over: &dyn Fn() -> bool) -> Result<()> {
     let cannot = |source| BenchError::system("listen for a primary", source);
     listener.set_nonblocking(true).map_err(cannot)?;
     let stream = loop {
@@ -300,20 +306,21 @@ fn serve(listener: &TcpListener, own: &OwnSettings, is_over: &dyn Fn() -> bool) 
         }
     };
     stream.set_nonblocking(false).map_err(cannot)?;
-    let mut connection = Connection::over(stream, WITH_PRIMARY)?;
-    let mut running: Option<Running> = None;
+    let mut connection = BackupConnection::over(stream, WITH_PRIMARY)?;
+    let mut running: Option<RunningBackup> = None;
     // A row of a long run is longer than a question may take to be answered.
     let no_limit = connection.reader.get_ref().set_read_timeout(None);
     no_limit.map_err(cannot)?;
     while let Some(text) = connection.receive()? {
         let request = serde_json::from_str(&text)?;
-        let answer = carry_out(request, &mut running, own).unwrap_or_else(|error| Answer::Failed(error.to_string()));
+        let answer =
+            carry_out(request, &mut running, own).unwrap_or_else(|error| BackupAnswer::Failed(error.to_string()));
         connection.send(&answer)?;
     }
     Ok(())
 }
 
-struct Running {
+struct RunningBackup {
     /// Before its directory: it writes there until it has stopped.
     replica: Replica,
     directory: OwnDirectory,
@@ -321,41 +328,45 @@ struct Running {
     cpus: Option<String>,
 }
 
-fn carry_out(request: Request, running: &mut Option<Running>, own: &OwnSettings) -> Result<Answer> {
+fn carry_out(
+    request: BackupRequest,
+    running: &mut Option<RunningBackup>,
+    own: &BackupSettings,
+) -> Result<BackupAnswer> {
     let none = || failed("no member runs here");
     match request {
-        Request::Clock => Ok(Answer::Clock(epoch_ns())),
-        Request::Port => Ok(Answer::Port(free_ports(Ipv4Addr::UNSPECIFIED.into(), 1)?[0])),
-        Request::Start(assignment) => {
+        BackupRequest::Clock => Ok(BackupAnswer::Clock(epoch_ns())),
+        BackupRequest::Port => Ok(BackupAnswer::Port(free_ports(Ipv4Addr::UNSPECIFIED.into(), 1)?[0])),
+        BackupRequest::Start(assignment) => {
             *running = None;
             let started = running.insert(start(&assignment, own)?);
             let plan = started.replica.plan().to_string().lines().map(|line| line.trim().to_owned()).collect();
-            Ok(Answer::Started { cpus: started.cpus.clone(), plan })
+            Ok(BackupAnswer::Started { cpus: started.cpus.clone(), plan })
         }
-        Request::HandOver => {
+        BackupRequest::HandOver => {
             let running = running.as_ref().ok_or_else(none)?;
             let to = MemberId::new(PRIMARY).expect("it is not 0");
             // Refused where this one does not lead, which is as good.
             let _ = running.replica.member().ask(AdminCommand::Transfer(to), TIMEOUT);
-            Ok(Answer::Done)
+            Ok(BackupAnswer::Done)
         }
-        Request::State => {
-            let Running { replica, directory, .. } = running.as_ref().ok_or_else(none)?;
+        BackupRequest::State => {
+            let RunningBackup { replica, directory, .. } = running.as_ref().ok_or_else(none)?;
             let sequence = replica.snapshot().map_err(failed)?;
-            Ok(Answer::State(CopySnapshot::of(directory.path(), sequence)?))
+            Ok(BackupAnswer::State(CopySnapshot::of(directory.path(), sequence)?))
         }
-        Request::Stop => {
+        BackupRequest::Stop => {
             let stopped = running.take().ok_or_else(none)?;
             let (cpu_ns, threads) = (process_cpu_ns() - stopped.cpu_before_ns, of_this_process());
             if let Some(failure) = stopped.replica.failure() {
                 return Err(failed(failure));
             }
-            Ok(Answer::Stopped { cpu_ns, threads })
+            Ok(BackupAnswer::Stopped { cpu_ns, threads })
         }
     }
 }
 
-fn start(assignment: &Assignment, own: &OwnSettings) -> Result<Running> {
+fn start(assignment: &BackupAssignment, own: &BackupSettings) -> Result<RunningBackup> {
     let encoding: MessageEncoding = assignment.encoding.parse().map_err(BenchError::Option)?;
     let directory = match (&assignment.parent, &own.log_location) {
         (Some(parent), _) => OwnDirectory::create(parent, "backup")?.kept(assignment.is_kept),
@@ -369,11 +380,11 @@ fn start(assignment: &Assignment, own: &OwnSettings) -> Result<Running> {
     }
     let config = parse(&text, directory.path())?;
     let cpu_before_ns = process_cpu_ns();
-    let program = if assignment.program == Program::Sr.name() { Program::Sr } else { Program::Es };
-    let started = Form::of(encoding).start_replica(program, false, &config);
+    let program = if assignment.program == ServiceKind::Sr.name() { ServiceKind::Sr } else { ServiceKind::Es };
+    let started = CarFunctions::of(encoding).start_replica(program, false, &config);
     let replica = started.map_err(failed)?;
     let cpus = config.event_stream_options().sequencer_cpus.map(|cpus| cpus.to_string());
-    Ok(Running { replica, directory, cpu_before_ns, cpus })
+    Ok(RunningBackup { replica, directory, cpu_before_ns, cpus })
 }
 
 /// The key of the member's CPUs in its file, in the last table.

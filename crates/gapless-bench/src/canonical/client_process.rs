@@ -2,43 +2,43 @@
 
 use super::load::{client_options, load_of};
 use super::{NAME, failed, finish};
-use crate::child_process::{Child, Parent, Role, WhenGone, receive_all};
+use crate::child_process::{Child, ChildRole, OrphanPolicy, Parent, receive_all};
 use crate::histogram::RecordedRun;
 use crate::options::{MessageEncoding, RunSettings};
 use crate::{BenchError, Result};
 use gapless::prelude::*;
 use gapless_agent::{Clock, Pauses};
-use gapless_load::canonical::driver::{Load, Outcome, Signals, drive};
-use gapless_load::canonical::form::Form;
+use gapless_load::canonical::driver::{CanonicalLoad, DriverSignals, LoadOutcome, drive};
+use gapless_load::canonical::form::CarFunctions;
 use gapless_measure::affinity::pin_current_thread;
-use gapless_measure::progress::Progress;
+use gapless_measure::progress::BenchProgress;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The assignment of a client process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Assignment {
+struct ClientAssignment {
     socket: PathBuf,
     encoding: String,
-    load: Load,
+    load: CanonicalLoad,
     cpus: Option<Vec<usize>>,
 }
 
-/// A client process: does the work of `assignment` and answers its [`Outcome`].
+/// A client process: does the work of `assignment` and answers its [`LoadOutcome`].
 ///
 /// # Errors
 /// A malformed assignment, a service that cannot be reached or goes away.
 pub(crate) fn main(assignment: &str) -> Result<()> {
-    let assignment: Assignment = serde_json::from_str(assignment)?;
+    let assignment: ClientAssignment = serde_json::from_str(assignment)?;
     let encoding: MessageEncoding = assignment.encoding.parse().map_err(BenchError::Option)?;
-    let parent = Parent::listen(NAME, WhenGone::Exit)?;
+    let parent = Parent::listen(NAME, OrphanPolicy::Exit)?;
     if let Some(cpus) = &assignment.cpus {
         pin_current_thread(cpus)?;
     }
     let mut client = Client::connect(&assignment.socket, client_options()).map_err(failed)?;
     let (clock, _) = Clock::fastest();
-    let (form, signals) = (Form::of(encoding), Signals::default());
+    let (form, signals) = (CarFunctions::of(encoding), DriverSignals::default());
     let pauses = &Pauses::default;
     let mut outcome = drive(&form, &mut client, &assignment.load, &clock, &signals, &mut |_| (), pauses)?;
     // Each client's begin at a time of its own.
@@ -47,7 +47,7 @@ pub(crate) fn main(assignment: &str) -> Result<()> {
 }
 
 /// Adds one process's outcome to that of all.
-fn add(all: &mut Outcome, one: Outcome) {
+fn add(all: &mut LoadOutcome, one: LoadOutcome) {
     all.sent += one.sent;
     all.replied += one.replied;
     all.repeats += one.repeats;
@@ -75,9 +75,9 @@ pub(super) fn drive_outside(
     settings: &RunSettings,
     host: &ServiceHost,
     driver_cpus: Option<&[usize]>,
-    progress: &Progress,
+    progress: &BenchProgress,
     interrupted: &AtomicBool,
-) -> Result<(Outcome, u64)> {
+) -> Result<(LoadOutcome, u64)> {
     let socket = host.socket_path().ok_or_else(|| failed("the node has no socket"))?.to_owned();
     let processes = u64::from(settings.client_processes);
     let whole = load_of(settings);
@@ -85,16 +85,17 @@ pub(super) fn drive_outside(
     let mut clients = Vec::new();
     for number in 0..processes {
         let share = |total: u64| total / processes + u64::from(number < total % processes);
-        let load = Load {
+        let load = CanonicalLoad {
             count: share(whole.count),
             rate_per_s: whole.rate_per_s.map(|rate| share(rate).max(1)),
             sessions: share(whole.sessions).max(1),
             ..whole.clone()
         };
         let cpus = driver_cpus.map(<[usize]>::to_vec);
-        let assignment = Assignment { socket: socket.clone(), encoding: settings.encoding.to_string(), load, cpus };
+        let assignment =
+            ClientAssignment { socket: socket.clone(), encoding: settings.encoding.to_string(), load, cpus };
         let name = format!("client process {}", number + 1);
-        clients.push(Child::start(NAME, &name, (Role::CanonicalClient, &assignment), interrupted)?);
+        clients.push(Child::start(NAME, &name, (ChildRole::CanonicalClient, &assignment), interrupted)?);
     }
     let mut look = || {
         progress.set_position(progress.position());
@@ -105,7 +106,7 @@ pub(super) fn drive_outside(
         false => error,
     })?;
     clients.into_iter().try_for_each(finish)?;
-    let mut all = Outcome::default();
+    let mut all = LoadOutcome::default();
     outcomes.into_iter().for_each(|outcome| add(&mut all, outcome));
     all.latencies = RecordedRun::of_one_interval(all.latencies.total, all.elapsed_ns);
     // The service does not know which messages the clients count: its time is shared out over all of them.

@@ -6,25 +6,28 @@
 //! threads, and the driver its own.
 
 use super::backup::{
-    Answer, Assignment, BACKUP, Connection, CopySnapshot, PRIMARY, Request, cpus_line, not_answered, parse,
+    BACKUP, BackupAnswer, BackupAssignment, BackupConnection, BackupRequest, CopySnapshot, PRIMARY, cpus_line,
+    not_answered, parse,
 };
 use super::hot_threads::{NamedThread, of_this_process};
 use super::load::{client_options, load_of};
 use super::run_directory::RunDirectory;
-use super::shown::Shown;
+use super::run_progress::RunProgress;
 use super::{NAME, failed, finish};
-use crate::child_process::{Child, Role as ChildRole};
+use crate::child_process::{Child, ChildRole};
 use crate::histogram::IntervalRecorder;
-use crate::options::{BACKUP_ADDRESS, CpuConfiguration, CpuMask, Mode, ReplicationLink, Role, RunSettings, Tier};
+use crate::options::{
+    BACKUP_ADDRESS, CpuConfiguration, CpuMask, HostRole, ReplicationLink, RunMode, RunSettings, RunTier,
+};
 use crate::ports::free_ports;
-use crate::resources::{Memory, memory, process_cpu_ns};
+use crate::resources::{MemoryUsage, memory, process_cpu_ns};
 use crate::{BenchError, Result};
 use gapless::prelude::*;
 use gapless_agent::{Clock, ThreadPlan};
-use gapless_cluster::consensus::Role as MemberRole;
+use gapless_cluster::consensus::MemberRole;
 use gapless_engine::Replica;
-use gapless_load::canonical::driver::{Outcome, Signals, drive, drive_by_hand, query};
-use gapless_load::canonical::form::Form;
+use gapless_load::canonical::driver::{DriverSignals, LoadOutcome, drive, drive_by_hand, query};
+use gapless_load::canonical::form::CarFunctions;
 use gapless_load::canonical::processor::ProcessorState;
 use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use gapless_stream::AgentRole;
@@ -33,21 +36,21 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// A cluster is ready, or the copies are equal, within this.
+/// A cluster is ready, or the instances are equal, within this.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Messages sent in one turn, where driver, member and service take turns.
 const BURST_MESSAGES_ONE_THREAD: u64 = 256;
 
 /// Further results of a clustered run.
-pub(super) struct Clustered {
-    pub outcome: Outcome,
+pub(super) struct ClusteredResult {
+    pub outcome: LoadOutcome,
     pub before: ProcessorState,
     pub after: ProcessorState,
     /// CPU time of the member and the service here, and of the backup's process, in ns.
     pub service_cpu_ns: u64,
     pub backup_cpu_ns: u64,
-    pub peak: Option<Memory>,
+    pub peak: Option<MemoryUsage>,
     pub plan: ThreadPlan<AgentRole>,
     /// Of the backup, a line for each thread and note.
     pub backup_plan: Vec<String>,
@@ -56,7 +59,7 @@ pub(super) struct Clustered {
     /// Failures to pin the primary's threads.
     pub pin_warnings: Vec<String>,
     pub clock_offset_ns: (i64, u64),
-    /// The difference between the copies, if there is one.
+    /// The difference between the instances, if there is one.
     pub difference: Option<String>,
     pub is_one_thread: bool,
     pub cpus: PinnedCpus,
@@ -70,9 +73,9 @@ pub(super) struct PinnedCpus {
 }
 
 /// This thread has its processors back when it is dropped, or the next row's backup would have to share them.
-struct Pinned(Vec<usize>);
+struct PinGuard(Vec<usize>);
 
-impl Pinned {
+impl PinGuard {
     fn to(cpus: &[usize]) -> Self {
         let before = available_cpus().into_iter().collect();
         // Unpinned it is slower, not wrong.
@@ -81,7 +84,7 @@ impl Pinned {
     }
 }
 
-impl Drop for Pinned {
+impl Drop for PinGuard {
     fn drop(&mut self) {
         // Unpinned the next row is slower, not wrong.
         let _ = pin_current_thread(&self.0);
@@ -89,7 +92,7 @@ impl Drop for Pinned {
 }
 
 /// The backup, on this machine or where the settings say.
-fn backup<'a>(settings: &RunSettings, interrupted: &'a AtomicBool) -> Result<(Option<Child<'a>>, Connection)> {
+fn backup<'a>(settings: &RunSettings, interrupted: &'a AtomicBool) -> Result<(Option<Child<'a>>, BackupConnection)> {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     if cluster.role.is_some() {
         let address = match &cluster.backup_address {
@@ -99,11 +102,11 @@ fn backup<'a>(settings: &RunSettings, interrupted: &'a AtomicBool) -> Result<(Op
             Some(host) => format!("{host}:{}", BACKUP_ADDRESS.rsplit_once(':').expect("it has a port").1),
             None => super::discovery::find(cluster.discovery_interface)?.to_string(),
         };
-        return Ok((None, Connection::to(&address)?));
+        return Ok((None, BackupConnection::to(&address)?));
     }
     let mut child = Child::start(NAME, "the backup", (ChildRole::CanonicalBackup, &()), interrupted)?;
     let address: SocketAddr = child.receive()?;
-    Ok((Some(child), Connection::to(&address.to_string())?))
+    Ok((Some(child), BackupConnection::to(&address.to_string())?))
 }
 
 /// The members' file, but for number and directory.
@@ -113,7 +116,7 @@ fn config(settings: &RunSettings, member: u64, addresses: [&str; 2], cpus: Optio
         CpuConfiguration::Default => "default",
         CpuConfiguration::Max => "max",
     };
-    let optimize_for = if settings.mode == Mode::Throughput { "throughput" } else { "latency" };
+    let optimize_for = if settings.mode == RunMode::Throughput { "throughput" } else { "latency" };
     let journal = settings.journal.as_ref().expect("a replicated tier has a journal");
     let flush = match journal.mapped {
         Some(true) => "flush = \"mapped\"\n",
@@ -162,7 +165,7 @@ fn replication(settings: &RunSettings, member: u64) -> String {
     let anywhere = (threads.detached_send && member == PRIMARY).then(|| available_cpus().into_iter().collect());
     put_cpus("send_cpus", cpus(&threads.sender).or(anywhere));
     put_cpus("dispatch_cpus", cpus(&threads.dispatcher));
-    if settings.tier == Tier::QuorumSync {
+    if settings.tier == RunTier::QuorumSync {
         put_cpus("sync_cpus", cpus(&settings.affinity.persister));
     }
     if let Some(depth) = settings.detached_send_queue_depth.filter(|_| member == PRIMARY) {
@@ -201,17 +204,17 @@ fn cpus_of(settings: &RunSettings) -> PlannedCpus {
 
 /// Runs `settings` on a primary here and its backup.
 pub(super) fn run(
-    form: &Form,
+    form: &CarFunctions,
     settings: &RunSettings,
     run_directory: &RunDirectory,
-    shown: Shown<'_>,
-) -> Result<Clustered> {
+    shown: RunProgress<'_>,
+) -> Result<ClusteredResult> {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
-    debug_assert_ne!(cluster.role, Some(Role::Backup), "that one has no runs of its own");
+    debug_assert_ne!(cluster.role, Some(HostRole::Backup), "that one has no runs of its own");
     let (mut child, mut connection) = backup(settings, shown.interrupted)?;
-    let run = run_beside(form, settings, run_directory, (child.is_some(), &mut connection), shown);
+    let run = run_with_backup(form, settings, run_directory, (child.is_some(), &mut connection), shown);
     drop(connection);
-    match (child.as_mut().map_or(Ok(()), Child::look), run) {
+    match (child.as_mut().map_or(Ok(()), Child::check_running), run) {
         (_, Ok(run)) => child.map_or(Ok(()), finish).map(|()| run),
         // The end of the backup is the cause.
         (looked, Err(error)) => Err(looked.err().unwrap_or(error)),
@@ -219,33 +222,34 @@ pub(super) fn run(
 }
 
 /// The run with a backup, which may be this process's own child.
-fn run_beside(
-    form: &Form,
+fn run_with_backup(
+    form: &CarFunctions,
     settings: &RunSettings,
     run_directory: &RunDirectory,
-    (is_child, backup): (bool, &mut Connection),
-    shown: Shown<'_>,
-) -> Result<Clustered> {
+    (is_child, backup): (bool, &mut BackupConnection),
+    shown: RunProgress<'_>,
+) -> Result<ClusteredResult> {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     let (cpus_of, is_one_thread) = (cpus_of(settings), cluster.is_one_thread);
     let clock_offset_ns = backup.clock_offset_ns()?;
     let here = cluster.interface.filter(|address| !address.is_unspecified()).map(std::net::IpAddr::V4);
     let here = here.map_or_else(|| backup.own_ip(), Ok)?;
     let own_port = free_ports(here, 1)?[0];
-    let Answer::Port(port) = backup.ask(&Request::Port)? else { return Err(not_answered("a port")) };
+    let BackupAnswer::Port(port) = backup.ask(&BackupRequest::Port)? else { return Err(not_answered("a port")) };
     let addresses = match cluster.link {
         ReplicationLink::Tcp => [format!("{here}:{own_port}"), format!("{}:{port}", backup.other_ip()?)],
         ReplicationLink::SharedMemory => [PRIMARY, BACKUP].map(|member| socket_of(run_directory.path(), member)),
     };
     let addresses = [&*addresses[0], &*addresses[1]];
-    let assignment = Assignment {
+    let assignment = BackupAssignment {
         config: config(settings, BACKUP, addresses, cpus_of.backup.as_deref()),
         encoding: settings.encoding.to_string(),
         program: settings.program.to_string(),
         parent: is_child.then(|| run_directory.path().to_owned()),
         is_kept: settings.journal.as_ref().is_some_and(|journal| journal.directory.is_some()),
     };
-    let Answer::Started { cpus: backup_cpus, plan: backup_plan } = backup.ask(&Request::Start(Box::new(assignment)))?
+    let BackupAnswer::Started { cpus: backup_cpus, plan: backup_plan } =
+        backup.ask(&BackupRequest::Start(Box::new(assignment)))?
     else {
         return Err(not_answered("that its member runs"));
     };
@@ -261,7 +265,7 @@ fn run_beside(
     };
     // After its start, so that the helpers' threads run where there is room.
     let pinned = cpus_of.primary.as_ref().filter(|_| is_one_thread).or(cpus_of.driver.as_ref());
-    let pinned = pinned.map(|cpus| Pinned::to(cpus));
+    let pinned = pinned.map(|cpus| PinGuard::to(cpus));
     primary.lead(backup)?;
     let mut observer = primary.replica.connect(ClientOptions::default()).map_err(failed)?;
     let before = query(&mut observer, &mut || primary.turn())?;
@@ -273,14 +277,15 @@ fn run_beside(
     let plan = primary.replica.plan().clone();
     let pin_warnings = primary.replica.member().stream().pin_warnings();
     let own_threads = of_this_process();
-    let Answer::Stopped { cpu_ns, threads: backup_threads } = backup.ask_while(&Request::Stop, || primary.turn())?
+    let BackupAnswer::Stopped { cpu_ns, threads: backup_threads } =
+        backup.ask_while(&BackupRequest::Stop, || primary.turn())?
     else {
         return Err(not_answered("that its member has stopped"));
     };
     drop((client, observer));
     drop(pinned);
     primary.replica.stop().map_err(failed)?;
-    Ok(Clustered {
+    Ok(ClusteredResult {
         outcome,
         before,
         after,
@@ -302,7 +307,7 @@ struct Primary<'a> {
     replica: Replica,
     is_one_thread: bool,
     clock: Clock,
-    shown: Shown<'a>,
+    shown: RunProgress<'a>,
 }
 
 impl Primary<'_> {
@@ -331,7 +336,7 @@ impl Primary<'_> {
     }
 
     /// Until this member leads, with its backup.
-    fn lead(&mut self, backup: &mut Connection) -> Result<()> {
+    fn lead(&mut self, backup: &mut BackupConnection) -> Result<()> {
         let mut asked = Instant::now();
         self.until("an election", |primary| {
             // Later an interrupt cuts the run short, and what was measured is put together.
@@ -344,20 +349,25 @@ impl Primary<'_> {
                 return Ok(is_beside);
             }
             if status.consensus.leader.is_some() && asked.elapsed() > Duration::from_millis(200) {
-                backup.ask_while(&Request::HandOver, || primary.turn())?;
+                backup.ask_while(&BackupRequest::HandOver, || primary.turn())?;
                 asked = Instant::now();
             }
             Ok(false)
         })
     }
 
-    fn drive(&mut self, form: &Form, client: &mut Client, settings: &RunSettings) -> Result<(Outcome, u64)> {
+    fn drive(
+        &mut self,
+        form: &CarFunctions,
+        client: &mut Client,
+        settings: &RunSettings,
+    ) -> Result<(LoadOutcome, u64)> {
         let mut load = load_of(settings);
         if self.is_one_thread {
             // All that is sent in one turn goes to the backup at once.
             load.burst_messages = BURST_MESSAGES_ONE_THREAD;
         }
-        let (shown, signals) = (self.shown, Signals::default());
+        let (shown, signals) = (self.shown, DriverSignals::default());
         let mut hook = |recorder: &mut IntervalRecorder| shown.print_intervals(recorder);
         let (clock, done) = (Clock::fastest().0, AtomicBool::new(false));
         let cpu_before_ns = process_cpu_ns();
@@ -399,8 +409,8 @@ impl Primary<'_> {
         }
     }
 
-    /// The difference between the copy of the service here and the backup's, if there is one.
-    fn compare(&mut self, directory: &Path, backup: &mut Connection) -> Result<Option<String>> {
+    /// The difference between the instance of the service here and the backup's, if there is one.
+    fn compare(&mut self, directory: &Path, backup: &mut BackupConnection) -> Result<Option<String>> {
         let own = CopySnapshot::of(directory, self.snapshot()?)?;
         let mut there = None;
         let mut asked = Instant::now();
@@ -408,8 +418,8 @@ impl Primary<'_> {
             if asked.elapsed() < Duration::from_millis(20) {
                 return Ok(false);
             }
-            let answer = backup.ask_while(&Request::State, || primary.turn())?;
-            let Answer::State(copy) = answer else { return Err(not_answered("its copy's state")) };
+            let answer = backup.ask_while(&BackupRequest::State, || primary.turn())?;
+            let BackupAnswer::State(copy) = answer else { return Err(not_answered("its copy's state")) };
             asked = Instant::now();
             let is_there = copy.sequence >= own.sequence;
             there = Some(copy);

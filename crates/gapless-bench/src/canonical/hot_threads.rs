@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_of_this_process_have_names_and_cpus() {
+    fn process_threads_are_listed() {
         let (begin, begun) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let body = move || {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_on_too_few_cpus_are_named_and_others_are_not() {
+    fn threads_that_share_cpus_are_named() {
         let threads = [
             BusyThread::new("driver", Some(&[0])),
             BusyThread::new("thread service", Some(&[1, 2, 3])),

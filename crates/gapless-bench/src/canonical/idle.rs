@@ -3,25 +3,25 @@
 use super::failed;
 use super::run_directory::RunDirectory;
 use crate::Result;
-use crate::options::{CpuConfiguration, MessageEncoding, Mode, Program, RunSettings};
+use crate::options::{CpuConfiguration, MessageEncoding, RunMode, RunSettings, ServiceKind};
 use crate::resources::process_cpu_ns;
 use crate::time_sources::elapsed_ns;
 use gapless::prelude::*;
-use gapless_load::canonical::form::Form;
+use gapless_load::canonical::form::CarFunctions;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// CPU time of an idle host.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Idle {
+pub struct IdleCost {
     /// Watched for so long, ns.
     pub elapsed_ns: u64,
     /// CPU time of all its threads, ns.
     pub cpu_ns: u64,
 }
 
-impl Idle {
+impl IdleCost {
     /// Part of one core, percent.
     pub fn cpu_percent(&self) -> f64 {
         self.cpu_ns as f64 * 100.0 / self.elapsed_ns.max(1) as f64
@@ -38,18 +38,18 @@ const WATCHED: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// The host cannot be run.
-pub fn measure(settings: &RunSettings, parent: &Path, number: usize) -> Result<Idle> {
-    let settings = RunSettings { cpu: CpuConfiguration::Default, mode: Mode::Latency, ..settings.clone() };
+pub fn measure(settings: &RunSettings, parent: &Path, number: usize) -> Result<IdleCost> {
+    let settings = RunSettings { cpu: CpuConfiguration::Default, mode: RunMode::Latency, ..settings.clone() };
     let run_directory = RunDirectory::new(&settings, parent, number)?;
     let options = run_directory.host_options(&settings, 0, None);
-    let host = Form::of(MessageEncoding::SbeSerial).start_host(Program::Es, options).map_err(failed)?;
+    let host = CarFunctions::of(MessageEncoding::SbeSerial).start_host(ServiceKind::Es, options).map_err(failed)?;
     let mut client = host.connect(ClientOptions::default()).map_err(failed)?;
     client.open_session(random_token(), 1).map_err(failed)?;
     std::thread::sleep(SETTLES_WITHIN);
     let (begin, cpu_ns) = (Instant::now(), process_cpu_ns());
     std::thread::sleep(WATCHED);
     let elapsed_ns = elapsed_ns(begin);
-    let idle = Idle { elapsed_ns, cpu_ns: process_cpu_ns() - cpu_ns };
+    let idle = IdleCost { elapsed_ns, cpu_ns: process_cpu_ns() - cpu_ns };
     host.stop().map_err(failed)?;
     Ok(idle)
 }

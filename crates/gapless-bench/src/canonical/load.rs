@@ -1,8 +1,8 @@
 //! Load of a run: its messages in flight, and the client that sends them.
 
-use crate::options::{RunSettings, Tier};
+use crate::options::{RunSettings, RunTier};
 use gapless::prelude::*;
-use gapless_load::canonical::driver::Load;
+use gapless_load::canonical::driver::CanonicalLoad;
 use gapless_transport::link::RingSizes;
 
 /// Messages without a reply at one time, in a run without a rate.
@@ -14,8 +14,8 @@ const BURST_MESSAGES: u64 = 16;
 /// The same at tier `sync`, where a group waits for the device.
 const IN_FLIGHT_MAX_SYNC: u64 = 12_000;
 
-pub(super) fn load_of(settings: &RunSettings) -> Load {
-    Load {
+pub(super) fn load_of(settings: &RunSettings) -> CanonicalLoad {
+    CanonicalLoad {
         count: settings.count,
         rate_per_s: settings.rate_per_s,
         warm_up_ns: settings.warm_up_ns,
@@ -23,7 +23,7 @@ pub(super) fn load_of(settings: &RunSettings) -> Load {
         sessions: settings.sessions.min(settings.count),
         repeats_per_million: settings.repeats_per_million,
         burst_messages: BURST_MESSAGES,
-        in_flight_max: if matches!(settings.tier, Tier::Sync | Tier::QuorumSync) {
+        in_flight_max: if matches!(settings.tier, RunTier::Sync | RunTier::QuorumSync) {
             IN_FLIGHT_MAX_SYNC
         } else {
             IN_FLIGHT_MAX

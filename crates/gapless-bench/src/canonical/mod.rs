@@ -10,7 +10,7 @@
 //! | `idle` | the cost of an idle node |
 //! | `prepared` | how fast a run is while what was prepared before it lasts, and after |
 //! | `slices` | the slices of a row, and the bare round trip between them |
-//! | `shown` | the display of a run while it is driven |
+//! | `run_progress` | the display of a run while it is driven |
 //! | `clustered`, `backup` | a run on primary and backup |
 //! | `discovery` | how they find each other |
 //! | `client_process` | the driver in a process of its own |
@@ -30,7 +30,7 @@ mod load;
 mod prepared;
 mod run;
 mod run_directory;
-mod shown;
+mod run_progress;
 mod slices;
 
 use crate::child_process::Child;
@@ -42,13 +42,13 @@ use crate::options::{
 };
 use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
-use backup::OwnSettings;
+use backup::BackupSettings;
 use gapless_load::canonical::{NAME, failed};
-use gapless_measure::progress::Progress;
+use gapless_measure::progress::BenchProgress;
 use gapless_measure::reporting::is_set;
 use gapless_measure::table::{TableStyle, canonical, measured};
 use gapless_measure::{Report, Row, workbook};
-use run::{Finished, run_one};
+use run::{FinishedRun, run_one};
 use run_directory::PREFIXES;
 use std::io::Write;
 use std::path::Path;
@@ -101,9 +101,9 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     report.notes = warnings;
     let parent = Path::new(".");
     let runs = plan.runs();
-    let progress = Progress::new(runs.len() as u64 * 100, "floor", quiet);
+    let progress = BenchProgress::new(runs.len() as u64 * 100, "floor", quiet);
     measure_floors(&runs[0], parent, &mut report)?;
-    let mut finished: Vec<Finished> = Vec::new();
+    let mut finished: Vec<FinishedRun> = Vec::new();
     let mut is_dropped = false;
     for (number, settings) in runs.iter().enumerate() {
         if is_set(interrupted) {
@@ -116,8 +116,8 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
                 is_dropped = true;
                 break;
             }
-            Err(BenchError::Measurement { reason, .. }) => Finished::failed(settings, &reason),
-            Err(error) => Finished::failed(settings, &error.to_string()),
+            Err(BenchError::Measurement { reason, .. }) => FinishedRun::failed(settings, &reason),
+            Err(error) => FinishedRun::failed(settings, &error.to_string()),
             Ok(one) => one,
         };
         compare_with_floor(&mut one.row, &report);
@@ -210,7 +210,7 @@ pub(crate) fn one_row(
         }
         settings.count = count;
     }
-    let progress = Progress::new(100, NAME, true);
+    let progress = BenchProgress::new(100, NAME, true);
     let finished = run_one(&settings, parent, 0, &OutputSettings::default(), &progress, interrupted)?;
     Ok(finished.row)
 }
@@ -227,13 +227,13 @@ fn run_backup(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> 
     OwnDirectory::remove_abandoned(Path::new("."), PREFIXES);
     let cluster = options.plan.runs().first().and_then(|settings| settings.cluster.as_ref());
     let cpus = cluster.and_then(|cluster| cluster.backup_cpus.as_ref()).map(CpuMask::cpus);
-    let own = OwnSettings { log_location: arguments.log_location.clone(), cpus };
+    let own = BackupSettings { log_location: arguments.log_location.clone(), cpus };
     discovery::answer(arguments.discovery_interface, port, Arc::clone(interrupted));
     backup::run(address, &own, interrupted)
 }
 
 /// The costs of an idle node and of the runs' memory, in words.
-fn costs(idle: Option<idle::Idle>, finished: &[Finished]) -> Vec<String> {
+fn costs(idle: Option<idle::IdleCost>, finished: &[FinishedRun]) -> Vec<String> {
     let most = |key| finished.iter().filter_map(|one| one.row.extra.get(key)?.as_u64()).max();
     let mut lines = Vec::new();
     if let (Some(anonymous), Some(mapped)) = (most("anonymous_memory_bytes"), most("mapped_memory_bytes")) {
@@ -285,7 +285,7 @@ fn write_results(
     report: &Report,
     output: &OutputSettings,
     plan: &RunPlan,
-    finished: &[Finished],
+    finished: &[FinishedRun],
     started: SystemTime,
 ) -> Result<()> {
     if let Some(target) = &output.json {

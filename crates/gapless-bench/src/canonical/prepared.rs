@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_prepared_and_what_comes_after_have_a_rate_each() {
+    fn prepared_and_steady_rates_differ() {
         let rates = Rates::of(&slower_after_500(), 500);
         assert_eq!((rates.prepared_per_s, rates.steady_per_s), (Some(1e6), Some(250_000.0)));
         // All but a few fit.
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_fits_has_no_steady_rate_and_one_without_notes_has_none() {
+    fn short_run_has_no_steady_rate() {
         let rates = Rates::of(&slower_after_500()[..=50], 501);
         assert_eq!((rates.prepared_per_s, rates.steady_per_s), (Some(1e6), None));
         for progress in [vec![], vec![(0, 7)], vec![(0, 7), (0, 7)]] {

@@ -1,26 +1,26 @@
 //! One run: a host, a driver next to it, the checks, and the row of the report.
 
-use super::clustered::{Clustered, PinnedCpus};
+use super::clustered::{ClusteredResult, PinnedCpus};
 use super::hot_threads::{BusyThread, described, shared_cpus};
 use super::load::{client_options, load_of};
 use super::prepared::PreparedJournal;
 use super::run_directory::RunDirectory;
-use super::shown::Shown;
+use super::run_progress::RunProgress;
 use super::slices::BareRoundTrip;
 use super::{client_process, clustered, failed, slices};
 use crate::Result;
 use crate::histogram::{IntervalRecorder, RecordedRun};
-use crate::options::{CpuConfiguration, CpuMask, Mode, OutputSettings, ReplicationLink, RunSettings};
-use crate::own_directory::settle;
+use crate::options::{CpuConfiguration, CpuMask, OutputSettings, ReplicationLink, RunMode, RunSettings};
+use crate::own_directory::sync_file_system;
 use crate::resources::{memory, stolen_ns};
 use gapless::prelude::*;
 use gapless_agent::{Clock, ThreadPlan};
 use gapless_load::canonical::car::SERIAL_NUMBER;
-use gapless_load::canonical::driver::{Outcome, Signals, drive, query};
-use gapless_load::canonical::form::Form;
+use gapless_load::canonical::driver::{DriverSignals, LoadOutcome, drive, query};
+use gapless_load::canonical::form::CarFunctions;
 use gapless_load::canonical::processor::ProcessorState;
 use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
-use gapless_measure::progress::Progress;
+use gapless_measure::progress::BenchProgress;
 use gapless_measure::{CpuPerMessage, FAILED, Row, RowConfig};
 use gapless_stream::AgentRole;
 use serde_json::json;
@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 /// A finished run.
-pub struct Finished {
+pub struct FinishedRun {
     /// For the report.
     pub row: Row,
     /// For the `.hlog` file.
@@ -43,7 +43,7 @@ pub struct Finished {
     pub notes: Vec<String>,
 }
 
-impl Finished {
+impl FinishedRun {
     /// A run that gave no figures, and why.
     pub fn failed(settings: &RunSettings, reason: &str) -> Self {
         let payload = payload_bytes(settings).unwrap_or(0);
@@ -59,7 +59,7 @@ impl Finished {
 /// The message cannot be encoded.
 pub fn payload_bytes(settings: &RunSettings) -> Result<u64> {
     let serial_number = (!settings.empty_message).then_some(SERIAL_NUMBER);
-    Form::of(settings.encoding).length(serial_number)
+    CarFunctions::of(settings.encoding).length(serial_number)
 }
 
 /// Runs one configuration.
@@ -71,13 +71,13 @@ pub fn run_one(
     parent: &Path,
     number: usize,
     output: &OutputSettings,
-    progress: &Progress,
+    progress: &BenchProgress,
     interrupted: &Arc<AtomicBool>,
-) -> Result<Finished> {
-    let form = Form::of(settings.encoding);
+) -> Result<FinishedRun> {
+    let form = CarFunctions::of(settings.encoding);
     let slices = slices::of(settings);
-    let mut bare = BareRoundTrip::beside(&slices[0], payload_bytes(settings)?);
-    let mut all: Option<Finished> = None;
+    let mut bare = BareRoundTrip::for_slice(&slices[0], payload_bytes(settings)?);
+    let mut all: Option<FinishedRun> = None;
     let (mut run_slices, mut count) = (0, 0);
     for slice in &slices {
         // Relaxed: the flag guards no data.
@@ -85,7 +85,7 @@ pub fn run_one(
             break;
         }
         bare.iter_mut().for_each(BareRoundTrip::measure);
-        let one = match (Run { form, settings: slice, parent, number, output, progress, interrupted }).run() {
+        let one = match (CanonicalRun { form, settings: slice, parent, number, output, progress, interrupted }).run() {
             Err(_) if interrupted.load(Ordering::Relaxed) && all.is_some() => break,
             one => one?,
         };
@@ -106,42 +106,42 @@ pub fn run_one(
     all.row.config.extra.insert("slices".to_owned(), json!(run_slices));
     if let Some(bare) = &mut bare {
         bare.measure();
-        bare.put_beside(&mut all.row);
+        bare.add_to_row(&mut all.row);
     }
     Ok(all)
 }
 
-struct Run<'a> {
-    form: Form,
+struct CanonicalRun<'a> {
+    form: CarFunctions,
     settings: &'a RunSettings,
     parent: &'a Path,
     number: usize,
     output: &'a OutputSettings,
-    progress: &'a Progress,
+    progress: &'a BenchProgress,
     interrupted: &'a Arc<AtomicBool>,
 }
 
-impl Run<'_> {
-    fn run(&self) -> Result<Finished> {
+impl CanonicalRun<'_> {
+    fn run(&self) -> Result<FinishedRun> {
         let settings = self.settings;
         let run_directory = RunDirectory::new(settings, self.parent, self.number)?;
         let masked = settings.affinity.injector.as_ref().map(CpuMask::cpus);
         let driver_cpus = masked.or_else(|| pair_of_cores().map(|(first, _)| vec![first]));
         let driver_cpu = driver_cpus.as_ref().and_then(|cpus| cpus.first().copied());
         if settings.cluster.is_some() {
-            settle(run_directory.path())?;
+            sync_file_system(run_directory.path())?;
             return self.clustered(&run_directory);
         }
         let is_inside = settings.client_processes == 0;
         let options = run_directory.host_options(settings, usize::from(is_inside), driver_cpu);
         if settings.journal.is_some() {
-            settle(run_directory.path())?;
+            sync_file_system(run_directory.path())?;
         }
         let prepared = settings.journal.as_ref().and_then(|_| PreparedJournal::of(run_directory.path()));
         let host = self.form.start_host(settings.program, options).map_err(failed)?;
         let mut observer = host.connect(ClientOptions::default()).map_err(failed)?;
         let before = query(&mut observer, &mut || Ok(0))?;
-        let signals = Arc::new(Signals::default());
+        let signals = Arc::new(DriverSignals::default());
         let began = SystemTime::now();
         let stolen_before_ns = stolen_ns();
         let (mut outcome, service_cpu_ns) = if is_inside {
@@ -169,12 +169,12 @@ impl Run<'_> {
             0 => BusyThread::new("driver", driver_cpus.as_deref()),
             _ => BusyThread::new(&format!("client process {}", number + 1), driver_cpus.as_deref()),
         });
-        finished.tell_threads(&clients.chain(BusyThread::all_of(&plan)).collect::<Vec<_>>(), &plan);
+        finished.note_threads(&clients.chain(BusyThread::all_of(&plan)).collect::<Vec<_>>(), &plan);
         Ok(finished)
     }
 
-    fn shown(&self) -> Shown<'_> {
-        Shown {
+    fn shown(&self) -> RunProgress<'_> {
+        RunProgress {
             progress: self.progress,
             base: self.number as u64 * 100,
             has_lines: self.output.print_interval_stats,
@@ -182,14 +182,14 @@ impl Run<'_> {
         }
     }
 
-    fn clustered(&self, run_directory: &RunDirectory) -> Result<Finished> {
+    fn clustered(&self, run_directory: &RunDirectory) -> Result<FinishedRun> {
         let (began, stolen_before_ns) = (SystemTime::now(), stolen_ns());
         let prepared = PreparedJournal::of(&run_directory.path().join("primary"));
         let mut run = clustered::run(&self.form, self.settings, run_directory, self.shown())?;
         let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
         let counted = run.outcome.sent.max(1) as f64;
         let (paused, progress) = (paused(&run.outcome), std::mem::take(&mut run.outcome.progress));
-        let Clustered { before, after, service_cpu_ns, peak, .. } = run;
+        let ClusteredResult { before, after, service_cpu_ns, peak, .. } = run;
         let mut finished =
             self.finish(run.outcome, before, after, service_cpu_ns, peak, began, &run.plan, run.pin_warnings);
         if let Some(prepared) = prepared {
@@ -242,7 +242,7 @@ impl Run<'_> {
                 }));
             }
         }
-        finished.tell_threads(&threads, &run.plan);
+        finished.note_threads(&threads, &run.plan);
         if !is_here {
             finished.notes.push(format!(
                 "the backup's clock is {:.1} us ahead of the primary's, give or take {:.1} us; latencies are of the primary's",
@@ -257,9 +257,9 @@ impl Run<'_> {
     fn drive_inside(
         &self,
         host: &ServiceHost,
-        signals: &Arc<Signals>,
+        signals: &Arc<DriverSignals>,
         cpus: Option<&[usize]>,
-    ) -> Result<(Outcome, u64)> {
+    ) -> Result<(LoadOutcome, u64)> {
         let load = load_of(self.settings);
         let mut client = host.connect(client_options()).map_err(failed)?;
         let shown = self.shown();
@@ -288,26 +288,26 @@ impl Run<'_> {
     #[allow(clippy::too_many_arguments, reason = "one call, in this file")]
     fn finish(
         &self,
-        outcome: Outcome,
+        outcome: LoadOutcome,
         before: ProcessorState,
         after: ProcessorState,
         service_cpu_ns: u64,
-        peak: Option<crate::resources::Memory>,
+        peak: Option<crate::resources::MemoryUsage>,
         began: SystemTime,
         plan: &ThreadPlan<AgentRole>,
         pin_warnings: Vec<String>,
-    ) -> Finished {
+    ) -> FinishedRun {
         let settings = self.settings;
         let gained =
             ProcessorState { cars: after.cars.wrapping_sub(before.cars), sum: after.sum.wrapping_sub(before.sum) };
         let mut row = Row { config: config(settings, outcome.payload_bytes), ..Row::default() };
         let per_message = |ns: u64| (ns as f64 / outcome.counted.max(1) as f64).round();
-        if settings.mode == Mode::Latency || settings.rate_per_s.is_some() {
+        if settings.mode == RunMode::Latency || settings.rate_per_s.is_some() {
             row.latency_ns = outcome.latencies.total.latency_ns();
             row.rate_reached = outcome.rate_reached;
             row.intervals = outcome.latencies.interval_rows();
         }
-        if settings.mode == Mode::Throughput || settings.rate_per_s.is_none() {
+        if settings.mode == RunMode::Throughput || settings.rate_per_s.is_none() {
             row.throughput_per_s = Some((outcome.counted as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64).round());
         }
         row.sent = Some(outcome.counted);
@@ -335,13 +335,13 @@ impl Run<'_> {
             .map(str::trim)
             .filter(|line| !line.is_empty())
             .map(|line| format!("{} plan, optimized for {}: {line}", settings.cpu, settings.mode));
-        Finished { latencies: outcome.latencies, began, tag: tag(settings), notes: notes.collect(), row }
+        FinishedRun { latencies: outcome.latencies, began, tag: tag(settings), notes: notes.collect(), row }
     }
 }
 
-impl Finished {
+impl FinishedRun {
     /// Names the threads, and those of them that were in each other's way.
-    fn tell_threads(&mut self, threads: &[BusyThread], plan: &ThreadPlan<AgentRole>) {
+    fn note_threads(&mut self, threads: &[BusyThread], plan: &ThreadPlan<AgentRole>) {
         self.row.config.extra.insert("threads".to_owned(), described(threads, plan));
         self.row.notes.extend(shared_cpus(threads, &available_cpus()));
     }
@@ -417,7 +417,7 @@ fn put_cpus(config: &mut RowConfig, cpus: &PinnedCpus) {
 
 /// Share of the time in which driver and service were kept from running while they spun, of a run at a rate: the part of a tail
 /// that the machine, and not the path, adds.
-fn paused(outcome: &Outcome) -> Option<(String, serde_json::Value)> {
+fn paused(outcome: &LoadOutcome) -> Option<(String, serde_json::Value)> {
     let (driver, service) = (outcome.pauses?, outcome.service_pauses);
     // Of both threads together.
     let share = (driver.total_ns + service.total_ns) as f64 / (2 * outcome.driven_ns).max(1) as f64;
@@ -430,7 +430,7 @@ fn paused(outcome: &Outcome) -> Option<(String, serde_json::Value)> {
 }
 
 /// The faults of a run; empty if every message is accounted for and every content is right.
-fn complaints(outcome: &Outcome, gained: ProcessorState) -> Vec<String> {
+fn complaints(outcome: &LoadOutcome, gained: ProcessorState) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut unless = |good: bool, text: String| {
         if !good {

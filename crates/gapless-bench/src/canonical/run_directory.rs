@@ -1,6 +1,6 @@
 //! The directory of a run, and the host as the settings describe it, and its directory.
 
-use crate::options::{CpuConfiguration, CpuMask, JournalSettings, Mode, RunSettings, Tier};
+use crate::options::{CpuConfiguration, CpuMask, JournalSettings, RunMode, RunSettings, RunTier};
 use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
 use gapless::prelude::{Persistence, ServiceHostOptions, Threads};
@@ -53,16 +53,16 @@ impl RunDirectory {
     ) -> ServiceHostOptions {
         let mut options = ServiceHostOptions::in_directory(&self.directory);
         options.tier = match settings.tier {
-            Tier::Memory => gapless::prelude::Tier::Memory,
-            Tier::Journal | Tier::Quorum => gapless::prelude::Tier::Journal,
-            Tier::Sync | Tier::QuorumSync => gapless::prelude::Tier::Sync,
+            RunTier::Memory => gapless::prelude::Tier::Memory,
+            RunTier::Journal | RunTier::Quorum => gapless::prelude::Tier::Journal,
+            RunTier::Sync | RunTier::QuorumSync => gapless::prelude::Tier::Sync,
         };
         if let Some(journal) = &settings.journal {
             options.persistence = persistence(journal);
         }
         // Figures end with the run; a snapshot would be part of the next one's start.
         options.snapshot_on_stop = false;
-        let throughput = settings.mode == Mode::Throughput;
+        let throughput = settings.mode == RunMode::Throughput;
         options.threads = Threads {
             plan: match settings.cpu {
                 CpuConfiguration::Min => PlanKind::Min,
@@ -74,7 +74,7 @@ impl RunDirectory {
             detach_persister: settings.journal.as_ref().and_then(|journal| journal.detached).unwrap_or(false),
             detach_sender: settings.detached_send_queue_depth.is_some(),
             send_queue_depth: settings.detached_send_queue_depth.unwrap_or(1024),
-            service_cpus: mask(&settings.affinity.service).or_else(|| beside(driver_cpu)),
+            service_cpus: mask(&settings.affinity.service).or_else(|| cpus_without(driver_cpu)),
             persister_cpus: mask(&settings.affinity.persister),
             sender_cpus: mask(&settings.affinity.sender),
         };
@@ -99,7 +99,7 @@ fn mask(mask: &Option<CpuMask>) -> Option<gapless_agent::CpuMask> {
 }
 
 /// Every CPU but the driver's.
-fn beside(driver_cpu: Option<usize>) -> Option<gapless_agent::CpuMask> {
+fn cpus_without(driver_cpu: Option<usize>) -> Option<gapless_agent::CpuMask> {
     let driver_cpu = driver_cpu?;
     let others: Vec<usize> =
         gapless_measure::affinity::available_cpus().into_iter().filter(|cpu| *cpu != driver_cpu).collect();

@@ -38,8 +38,8 @@ pub(super) struct BareRoundTrip {
 }
 
 impl BareRoundTrip {
-    /// Beside slices of `settings`, whose messages have `payload_bytes`.
-    pub(super) fn beside(slice: &RunSettings, payload_bytes: u64) -> Option<Self> {
+    /// Round trip next to slices of `settings`, whose messages have `payload_bytes`.
+    pub(super) fn for_slice(slice: &RunSettings, payload_bytes: u64) -> Option<Self> {
         let rate_per_s = slice.rate_per_s?;
         let seconds = slice.count as f64 / rate_per_s as f64 / 2.0;
         Some(Self {
@@ -61,7 +61,7 @@ impl BareRoundTrip {
     }
 
     /// Puts it into the row, and whose the row's tails are.
-    pub(super) fn put_beside(&self, row: &mut Row) {
+    pub(super) fn add_to_row(&self, row: &mut Row) {
         let (Some(bare), Some(latency)) = (self.latencies.latency_ns(), row.latency_ns) else { return };
         row.extra.insert(
             "bare".to_owned(),
@@ -75,13 +75,13 @@ impl BareRoundTrip {
         );
         row.extra.insert(
             "tail".to_owned(),
-            json!({"p99": whose_tail(latency.p99, bare.p99), "p99_9": whose_tail(latency.p99_9, bare.p99_9)}),
+            json!({"p99": tail_origin(latency.p99, bare.p99), "p99_9": tail_origin(latency.p99_9, bare.p99_9)}),
         );
     }
 }
 
 /// A tail is the machine's where the bare round trip has at least half of it: then most of it would be there with nothing done.
-fn whose_tail(row_ns: u64, bare_ns: u64) -> &'static str {
+fn tail_origin(row_ns: u64, bare_ns: u64) -> &'static str {
     if bare_ns.saturating_mul(2) >= row_ns { "machine" } else { "path" }
 }
 
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_is_the_machines_where_the_bare_one_has_half_of_it() {
-        assert_eq!((whose_tail(100, 50), whose_tail(100, 49)), ("machine", "path"));
+    fn tail_is_attributed_to_the_machine() {
+        assert_eq!((tail_origin(100, 50), tail_origin(100, 49)), ("machine", "path"));
     }
 }

@@ -1,13 +1,13 @@
 //! The options of `gapless bench commands`.
 
-use crate::commands::axon_case::{AxonCase, Bus};
+use crate::commands::axon_case::{AxonBus, AxonCase};
 use crate::commands::ladder;
 use clap::{Args, ValueEnum};
 use gapless_agent::OptimizeFor;
-use gapless_load::commands::case::{Case, Drive, Identifiers, Tier};
-use gapless_load::commands::stand::Place;
+use gapless_load::commands::bus_under_test::BusPlace;
+use gapless_load::commands::case::{BusCase, BusDrive, BusTier, Identifiers};
 use gapless_measure::reporting::OutputArguments;
-use gapless_measure::{BenchError, Extent, Result};
+use gapless_measure::{BenchError, Result, RunExtent};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ const AGGREGATES_QUICK: u64 = 100;
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Part {
+pub enum CommandsPart {
     /// The published ladder: the simple bus and the disruptor, by identifiers; ours and Axon's next to each published figure
     Ladder,
     /// Commands a second: aggregates, tiers, encodings, identifiers, sizes
@@ -61,7 +61,7 @@ pub struct CommandsArguments {
 
     /// Measure only these parts [default: all but axon, with --full all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
-    pub only: Vec<Part>,
+    pub only: Vec<CommandsPart>,
 
     /// The full run: five turns of two seconds, 50 million events over 5 million aggregates; about 25 minutes
     #[arg(long, conflicts_with = "quick")]
@@ -69,7 +69,7 @@ pub struct CommandsArguments {
 
     /// Of the ladder's and Axon's rows only those of these buses [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "BUSES")]
-    pub buses: Vec<Bus>,
+    pub buses: Vec<AxonBus>,
 
     /// Of the rows of ladder, throughput and Axon only those with these identifiers [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "IDENTIFIERS")]
@@ -77,11 +77,11 @@ pub struct CommandsArguments {
 
     /// Of the throughput's rows only those of these drives [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "DRIVES")]
-    pub drives: Vec<Drive>,
+    pub drives: Vec<BusDrive>,
 
     /// Of the throughput's rows only those of these tiers [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "TIERS")]
-    pub tiers: Vec<Tier>,
+    pub tiers: Vec<BusTier>,
 
     /// Turns over all rows; the one in the middle stands for all [default: 1, with --full 5]
     #[arg(long, value_name = "TURNS", value_parser = clap::value_parser!(u16).range(1..=99))]
@@ -118,10 +118,10 @@ pub struct CommandsArguments {
 
 /// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Plan {
-    pub(crate) parts: Vec<Part>,
+pub(crate) struct CommandsPlan {
+    pub(crate) parts: Vec<CommandsPart>,
     /// The rows of throughput and ladder.
-    pub(crate) cases: Vec<Case>,
+    pub(crate) cases: Vec<BusCase>,
     /// The rows of Axon.
     pub(crate) axon_cases: Vec<AxonCase>,
     pub(crate) turns: usize,
@@ -136,14 +136,14 @@ pub(crate) struct Plan {
     /// Aggregates for which most commands are.
     pub(crate) scale_hot: u64,
     pub(crate) directory: PathBuf,
-    pub(crate) extent: Extent,
+    pub(crate) extent: RunExtent,
 }
 
-impl Plan {
+impl CommandsPlan {
     /// Place of the bus of a row, with segments of so many bytes; a quick run has short ones.
-    pub(crate) fn place(&self, optimize_for: OptimizeFor, segment_bytes: u64) -> Place<'_> {
+    pub(crate) fn place(&self, optimize_for: OptimizeFor, segment_bytes: u64) -> BusPlace<'_> {
         let segment_bytes = self.extent.pick(SEGMENT_BYTES_QUICK, segment_bytes, segment_bytes);
-        Place { parent: &self.directory, optimize_for, segment_bytes }
+        BusPlace { parent: &self.directory, optimize_for, segment_bytes }
     }
 
     /// Bytes of a segment that a row of this length needs.
@@ -158,9 +158,9 @@ impl CommandsArguments {
     ///
     /// # Errors
     /// A time out of its range, a missing directory, a place for the picture that is no file, a build without pictures.
-    pub(crate) fn plan(&self) -> Result<Plan> {
+    pub(crate) fn plan(&self) -> Result<CommandsPlan> {
         self.output.check()?;
-        let extent = Extent::of(self.output.quick, self.full);
+        let extent = RunExtent::of(self.output.quick, self.full);
         let seconds = self.seconds.unwrap_or(extent.pick(SECONDS_QUICK, SECONDS, SECONDS_FULL));
         if !(0.01..=600.0).contains(&seconds) {
             return Err(BenchError::Option(format!("--seconds {seconds}: 0.01 to 600 are possible")));
@@ -180,20 +180,21 @@ impl CommandsArguments {
         }
         let mut parts = self.only.clone();
         if parts.is_empty() {
-            parts = Part::value_variants().to_vec();
+            parts = CommandsPart::value_variants().to_vec();
             // The ladder has Axon's rows of one aggregate; the others take too long for a run that is not full.
-            parts.retain(|part| extent == Extent::Full || *part != Part::Axon);
+            parts.retain(|part| extent == RunExtent::Full || *part != CommandsPart::Axon);
         }
         parts.dedup();
         let aggregates = self.aggregates.unwrap_or(extent.pick(AGGREGATES_QUICK, AGGREGATES, AGGREGATES));
-        if !self.buses.is_empty() && !parts.iter().any(|part| matches!(part, Part::Ladder | Part::Axon)) {
+        if !self.buses.is_empty() && !parts.iter().any(|part| matches!(part, CommandsPart::Ladder | CommandsPart::Axon))
+        {
             return Err(BenchError::Option(
                 "--buses: they are those of the ladder and of Axon, and --only has neither".to_owned(),
             ));
         }
         let (cases, axon_cases) = self.cases(&parts, aggregates)?;
         let replayed_events = extent.pick(REPLAYED_EVENTS_QUICK, REPLAYED_EVENTS, REPLAYED_EVENTS_FULL);
-        Ok(Plan {
+        Ok(CommandsPlan {
             parts,
             cases,
             axon_cases,
@@ -212,24 +213,24 @@ impl CommandsArguments {
     }
 
     /// The rows of ours and of Axon that these parts have.
-    fn cases(&self, parts: &[Part], aggregates: u64) -> Result<(Vec<Case>, Vec<AxonCase>)> {
+    fn cases(&self, parts: &[CommandsPart], aggregates: u64) -> Result<(Vec<BusCase>, Vec<AxonCase>)> {
         let has_bus = |bus| self.buses.is_empty() || self.buses.contains(&bus);
         let has_identifiers = |identifiers| self.identifiers.is_empty() || self.identifiers.contains(&identifiers);
         let (mut cases, mut axon_cases) = (Vec::new(), Vec::new());
-        if parts.contains(&Part::Ladder) {
+        if parts.contains(&CommandsPart::Ladder) {
             (cases, axon_cases) = ladder::cases(|bus, identifiers| has_bus(bus) && has_identifiers(identifiers));
             // Each of Axon's rows takes six seconds, most of which warm up; those that are asked for are all measured.
             if !self.full && self.buses.is_empty() && self.identifiers.is_empty() {
                 axon_cases.retain(ladder::is_in_short_run);
             }
         }
-        if parts.contains(&Part::Throughput) {
-            let is_chosen = |case: &Case| {
+        if parts.contains(&CommandsPart::Throughput) {
+            let is_chosen = |case: &BusCase| {
                 (self.drives.is_empty() || self.drives.contains(&case.drive))
                     && (self.tiers.is_empty() || self.tiers.contains(&case.tier))
                     && has_identifiers(case.identifiers)
             };
-            let chosen: Vec<Case> = Case::all(aggregates).into_iter().filter(is_chosen).collect();
+            let chosen: Vec<BusCase> = BusCase::all(aggregates).into_iter().filter(is_chosen).collect();
             if chosen.is_empty() {
                 return Err(BenchError::Option(
                     "--drives, --tiers, --identifiers: no row has all of these; a member of a cluster has handles alone, and identifiers of \
@@ -239,7 +240,7 @@ impl CommandsArguments {
             }
             add(&mut cases, chosen);
         }
-        if parts.contains(&Part::Axon) {
+        if parts.contains(&CommandsPart::Axon) {
             let is_chosen = |case: &AxonCase| has_bus(case.bus) && has_identifiers(case.identifiers);
             add(&mut axon_cases, AxonCase::all(aggregates).into_iter().filter(is_chosen).collect());
         }
@@ -264,15 +265,15 @@ mod tests {
     fn each_option_has_its_effect() {
         let plan = CommandsArguments::default().plan().unwrap();
         assert_eq!((plan.turns, plan.in_flight, plan.aggregates), (TURNS, IN_FLIGHT, AGGREGATES));
-        assert!(plan.parts.len() == 5 && !plan.parts.contains(&Part::Axon));
+        assert!(plan.parts.len() == 5 && !plan.parts.contains(&CommandsPart::Axon));
         assert_eq!((plan.time, plan.warm_up), (Duration::from_millis(500), Duration::from_millis(125)));
         assert_eq!((plan.scale_events, plan.scale_aggregates), (SCALE.0, SCALE.1));
         let full = CommandsArguments { full: true, ..CommandsArguments::default() }.plan().unwrap();
-        assert_eq!(full.parts, Part::value_variants());
-        assert_eq!((full.turns, full.time, full.extent), (TURNS_FULL, Duration::from_secs(2), Extent::Full));
+        assert_eq!(full.parts, CommandsPart::value_variants());
+        assert_eq!((full.turns, full.time, full.extent), (TURNS_FULL, Duration::from_secs(2), RunExtent::Full));
         assert_eq!((full.scale_events, full.scale_aggregates), (SCALE_FULL.0, SCALE_FULL.1));
         let arguments = CommandsArguments {
-            only: vec![Part::Replay],
+            only: vec![CommandsPart::Replay],
             turns: Some(3),
             seconds: Some(0.5),
             in_flight: Some(7),
@@ -282,22 +283,22 @@ mod tests {
             ..CommandsArguments::default()
         };
         let plan = arguments.plan().unwrap();
-        assert_eq!((plan.parts, plan.turns, plan.in_flight), (vec![Part::Replay], 3, 7));
+        assert_eq!((plan.parts, plan.turns, plan.in_flight), (vec![CommandsPart::Replay], 3, 7));
         assert_eq!((plan.aggregates, plan.replayed_events, plan.time), (9, 11, Duration::from_millis(500)));
         assert_eq!((plan.scale_events, plan.scale_aggregates, plan.scale_hot), (300, 30, 30));
-        let only = vec![Part::Throughput];
+        let only = vec![CommandsPart::Throughput];
         let chosen = |drives, tiers| {
             CommandsArguments { only: only.clone(), drives, tiers, ..CommandsArguments::default() }.plan()
         };
-        let plan = chosen(vec![Drive::Direct], vec![Tier::Sync, Tier::Quorum]).unwrap();
+        let plan = chosen(vec![BusDrive::Direct], vec![BusTier::Sync, BusTier::Quorum]).unwrap();
         assert!(
             plan.cases.len() == 2
-                && plan.cases.iter().all(|case| (case.drive, case.tier) == (Drive::Direct, Tier::Sync))
+                && plan.cases.iter().all(|case| (case.drive, case.tier) == (BusDrive::Direct, BusTier::Sync))
         );
-        assert!(chosen(vec![Drive::Direct], vec![Tier::Quorum]).unwrap_err().is_about_options());
+        assert!(chosen(vec![BusDrive::Direct], vec![BusTier::Quorum]).unwrap_err().is_about_options());
         let quick = OutputArguments { quick: true, ..OutputArguments::default() };
         let plan = CommandsArguments { output: quick, ..CommandsArguments::default() }.plan().unwrap();
-        assert!(plan.extent == Extent::Quick && plan.turns == 1 && plan.replayed_events == REPLAYED_EVENTS_QUICK);
+        assert!(plan.extent == RunExtent::Quick && plan.turns == 1 && plan.replayed_events == REPLAYED_EVENTS_QUICK);
     }
 
     #[test]
@@ -311,28 +312,30 @@ mod tests {
 
     #[test]
     fn buses_and_identifiers_choose_rows() {
-        let of = |only: &[Part], buses: &[Bus], identifiers: &[Identifiers]| {
+        let of = |only: &[CommandsPart], buses: &[AxonBus], identifiers: &[Identifiers]| {
             let (only, buses, identifiers) = (only.to_vec(), buses.to_vec(), identifiers.to_vec());
             CommandsArguments { only, buses, identifiers, ..CommandsArguments::default() }.plan()
         };
-        let rows = |plan: Plan| (plan.cases.len(), plan.axon_cases.len());
-        assert_eq!(rows(of(&[Part::Ladder], &[], &[]).unwrap()), (6, 7));
-        let full = CommandsArguments { full: true, only: vec![Part::Ladder], ..CommandsArguments::default() };
+        let rows = |plan: CommandsPlan| (plan.cases.len(), plan.axon_cases.len());
+        assert_eq!(rows(of(&[CommandsPart::Ladder], &[], &[]).unwrap()), (6, 7));
+        let full = CommandsArguments { full: true, only: vec![CommandsPart::Ladder], ..CommandsArguments::default() };
         assert_eq!(rows(full.plan().unwrap()), (6, 12));
-        let of_both = [Bus::Simple, Bus::Disruptor];
-        assert_eq!(rows(of(&[Part::Ladder], &of_both, &[]).unwrap()), (6, 12), "asked for");
-        assert_eq!(rows(of(&[Part::Ladder], &[Bus::Simple], &[]).unwrap()), (3, 6));
-        let plan = of(&[Part::Ladder], &[Bus::Simple], &[Identifiers::Random]).unwrap();
+        let of_both = [AxonBus::Simple, AxonBus::Disruptor];
+        assert_eq!(rows(of(&[CommandsPart::Ladder], &of_both, &[]).unwrap()), (6, 12), "asked for");
+        assert_eq!(rows(of(&[CommandsPart::Ladder], &[AxonBus::Simple], &[]).unwrap()), (3, 6));
+        let plan = of(&[CommandsPart::Ladder], &[AxonBus::Simple], &[Identifiers::Random]).unwrap();
         assert!(plan.cases[0].is_one_by_one && plan.cases[0].identifiers == Identifiers::Random);
         assert_eq!(rows(plan), (1, 2));
-        let plan = of(&[Part::Throughput], &[], &[Identifiers::TimeOrdered]).unwrap();
+        let plan = of(&[CommandsPart::Throughput], &[], &[Identifiers::TimeOrdered]).unwrap();
         assert!(plan.cases.len() == 2 && plan.cases.iter().all(|case| case.identifiers == Identifiers::TimeOrdered));
-        assert_eq!(rows(of(&[Part::Axon], &[Bus::Disruptor], &[Identifiers::Random]).unwrap()), (0, 3));
+        assert_eq!(rows(of(&[CommandsPart::Axon], &[AxonBus::Disruptor], &[Identifiers::Random]).unwrap()), (0, 3));
         // The disruptor's rows of the ladder are rows of the throughput, too.
-        let (all, ladder) =
-            (of(&[Part::Throughput], &[], &[]).unwrap(), of(&[Part::Throughput, Part::Ladder], &[], &[]));
+        let (all, ladder) = (
+            of(&[CommandsPart::Throughput], &[], &[]).unwrap(),
+            of(&[CommandsPart::Throughput, CommandsPart::Ladder], &[], &[]),
+        );
         assert_eq!(ladder.unwrap().cases.len(), all.cases.len() + 3);
-        let error = of(&[Part::Replay], &[Bus::Simple], &[]).unwrap_err();
+        let error = of(&[CommandsPart::Replay], &[AxonBus::Simple], &[]).unwrap_err();
         assert!(error.is_about_options() && error.to_string().contains("--buses"), "{error}");
     }
 

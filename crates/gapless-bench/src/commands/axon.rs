@@ -1,7 +1,7 @@
 //! Axon Framework 4, whose rows alternate with ours: a small program of ours, `benchmarks/peers/axon`, is built by Maven and run by Java
 //! where both are found.
 
-use crate::commands::arguments::Plan;
+use crate::commands::arguments::CommandsPlan;
 use crate::commands::axon_case::{AXON, AxonCase};
 use crate::commands::{NAME, check_interrupted};
 use gapless_load::peers::broker;
@@ -59,7 +59,7 @@ pub(crate) const BUILDS: &str = "mvn -q -B -f benchmarks/peers/axon process-clas
 
 /// Line that the program prints.
 #[derive(Debug, Deserialize)]
-struct Printed {
+struct AxonOutput {
     counted: u64,
     elapsed_ns: u64,
     cpu_ns: u64,
@@ -98,7 +98,7 @@ impl Axon {
     ///
     /// # Errors
     /// A directory that cannot be made, an interrupt.
-    pub(crate) fn build(plan: &Plan, interrupted: &AtomicBool) -> Result<std::result::Result<Self, String>> {
+    pub(crate) fn build(plan: &CommandsPlan, interrupted: &AtomicBool) -> Result<std::result::Result<Self, String>> {
         let (java, maven) = match find_programs() {
             Ok(found) => found,
             Err(missing) => return Ok(Err(missing.to_string())),
@@ -124,7 +124,7 @@ impl Axon {
     }
 
     /// Runs one row.
-    pub(crate) fn measure(&self, case: &AxonCase, plan: &Plan, interrupted: &AtomicBool) -> Result<Row> {
+    pub(crate) fn measure(&self, case: &AxonCase, plan: &CommandsPlan, interrupted: &AtomicBool) -> Result<Row> {
         let long = plan.warm_up.max(WARM_UP_MIN);
         let warm_up = plan.extent.pick(plan.warm_up, long, long);
         let mut command = Command::new(&self.java);
@@ -138,7 +138,7 @@ impl Axon {
             .args([warm_up, plan.time].map(|time| time.as_secs_f64().to_string()))
             .arg(plan.in_flight.to_string());
         let mut child = Child::spawn(NAME, "Axon", command, interrupted)?;
-        let printed: Printed = child.receive()?;
+        let printed: AxonOutput = child.receive()?;
         child.finish()?;
         Ok(row(case, plan, &printed))
     }
@@ -149,7 +149,7 @@ fn is_built(directory: &Path) -> bool {
     directory.join(BUILT).is_file() && directory.join("target/lib").is_dir()
 }
 
-fn row(case: &AxonCase, plan: &Plan, printed: &Printed) -> Row {
+fn row(case: &AxonCase, plan: &CommandsPlan, printed: &AxonOutput) -> Row {
     let counted = printed.counted.max(1) as f64;
     let extra = json!({
         "aggregates": case.aggregates, "identifiers": word(case.identifiers), "in_flight": plan.in_flight,
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn built_program_has_class_and_libraries() {
+    fn build_has_class_and_libraries() {
         let directory = tempfile::tempdir().unwrap();
         assert!(!is_built(directory.path()));
         let class = directory.path().join(BUILT);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn command_builds_where_the_program_is_looked_for() {
+    fn build_command_uses_search_folder() {
         assert!(BUILDS.contains(BESIDE));
         let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         assert!(project.join(BESIDE).join("pom.xml").is_file());

@@ -10,7 +10,7 @@ pub(crate) const AXON: &str = "axon";
 
 /// One of Axon's buses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Bus {
+pub enum AxonBus {
     /// Decides on the thread of its caller, one command after the other; ours: direct, one by one
     Simple,
     /// Hands commands to threads that decide and store; ours: pipelined
@@ -19,7 +19,7 @@ pub enum Bus {
 
 /// Load and store of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Setup {
+pub(crate) enum AxonSetup {
     /// Answers are awaited and checked, each command has two headers, as ours
     Ours,
     /// No answer is awaited, no command has metadata, as in Axon's own benchmark
@@ -28,7 +28,7 @@ pub(crate) enum Setup {
     AllEvents,
 }
 
-impl Setup {
+impl AxonSetup {
     /// System properties of the program. A store that keeps the last event of each aggregate is that of Axon's own benchmark; at tier
     /// `memory` ours keeps a window of a few MiB.
     pub(crate) const fn properties(self) -> &'static [&'static str] {
@@ -43,26 +43,26 @@ impl Setup {
 /// Parameters of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AxonCase {
-    pub(crate) bus: Bus,
+    pub(crate) bus: AxonBus,
     pub(crate) aggregates: u64,
     pub(crate) identifiers: Identifiers,
-    pub(crate) setup: Setup,
+    pub(crate) setup: AxonSetup,
 }
 
 impl AxonCase {
     /// Rows with our load: all identifiers, `many` aggregates where there is more than one; and one whose store keeps all events.
     pub(crate) fn all(many: u64) -> Vec<Self> {
         let of = |bus| {
-            let one = Identifiers::value_variants().iter().map(move |kind| Self::of_one(bus, *kind, Setup::Ours));
+            let one = Identifiers::value_variants().iter().map(move |kind| Self::of_one(bus, *kind, AxonSetup::Ours));
             let many = [Identifiers::Random, Identifiers::Position]
-                .map(|kind| Self { aggregates: many, ..Self::of_one(bus, kind, Setup::Ours) });
-            one.chain(many).chain([Self::of_one(bus, Identifiers::Random, Setup::AllEvents)])
+                .map(|kind| Self { aggregates: many, ..Self::of_one(bus, kind, AxonSetup::Ours) });
+            one.chain(many).chain([Self::of_one(bus, Identifiers::Random, AxonSetup::AllEvents)])
         };
-        Bus::value_variants().iter().flat_map(|bus| of(*bus)).collect()
+        AxonBus::value_variants().iter().flat_map(|bus| of(*bus)).collect()
     }
 
     /// A row of one aggregate.
-    pub(crate) const fn of_one(bus: Bus, identifiers: Identifiers, setup: Setup) -> Self {
+    pub(crate) const fn of_one(bus: AxonBus, identifiers: Identifiers, setup: AxonSetup) -> Self {
         Self { bus, aggregates: 1, identifiers, setup }
     }
 
@@ -75,12 +75,12 @@ impl AxonCase {
 
 /// Most commands a second of the rows with our load and so many aggregates, whichever bus and identifiers they have.
 pub(crate) fn fastest(rows: &[Row], aggregates: u64) -> Option<f64> {
-    let is_of_it = |row: &&Row| is_of(row, Setup::Ours) && config_number(row, "aggregates") == Some(aggregates);
+    let is_of_it = |row: &&Row| is_of(row, AxonSetup::Ours) && config_number(row, "aggregates") == Some(aggregates);
     rows.iter().filter(is_of_it).filter_map(|row| row.throughput_per_s).reduce(f64::max)
 }
 
 /// The row of one aggregate with this bus, these identifiers and this setup.
-pub(crate) fn row_of(rows: &[Row], bus: Bus, identifiers: Identifiers, setup: Setup) -> Option<&Row> {
+pub(crate) fn row_of(rows: &[Row], bus: AxonBus, identifiers: Identifiers, setup: AxonSetup) -> Option<&Row> {
     let name = format!("{AXON} {}", word(bus));
     rows.iter().find(|row| {
         is_of(row, setup)
@@ -90,6 +90,6 @@ pub(crate) fn row_of(rows: &[Row], bus: Bus, identifiers: Identifiers, setup: Se
     })
 }
 
-fn is_of(row: &Row, setup: Setup) -> bool {
+fn is_of(row: &Row, setup: AxonSetup) -> bool {
     row.config.name.as_deref().is_some_and(|name| name.starts_with(AXON)) && of_config(row, "setup") == word(setup)
 }

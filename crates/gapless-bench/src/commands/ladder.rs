@@ -3,12 +3,12 @@
 //! The simple bus decides on the thread of its caller, one command after the other: our counterpart is the direct drive, one command at a
 //! time. The disruptor hands commands over to another thread: our counterpart is the pipelined drive.
 
-use crate::commands::axon_case::{self, AxonCase, Bus, Setup};
-use gapless_load::commands::case::{Case, Drive, Identifiers};
+use crate::commands::axon_case::{self, AxonBus, AxonCase, AxonSetup};
+use gapless_load::commands::case::{BusCase, BusDrive, Identifiers};
 use gapless_measure::published::ANSWERS;
 use gapless_measure::published::axon::{BUSES, PublishedBus};
 use gapless_measure::reporting::{config_number, of_config, put, word};
-use gapless_measure::table::{ABSENT, Table, TableStyle, grouped, rate};
+use gapless_measure::table::{ABSENT, TableStyle, TextTable, grouped, rate};
 use gapless_measure::{Report, Row};
 
 /// Machine and workload of the published rates.
@@ -16,20 +16,21 @@ pub(crate) const SOURCE: &str = "published: Axon Framework on a laptop, i7 640M 
                                  aggregate, no metadata, no answer awaited";
 
 /// Buses and identifiers of the ladder; no figure was published of the simple bus without identifiers.
-const STEPS: [(Bus, Identifiers); 6] = [
-    (Bus::Simple, Identifiers::Random),
-    (Bus::Simple, Identifiers::TimeOrdered),
-    (Bus::Simple, Identifiers::Position),
-    (Bus::Disruptor, Identifiers::Random),
-    (Bus::Disruptor, Identifiers::TimeOrdered),
-    (Bus::Disruptor, Identifiers::Position),
+const STEPS: [(AxonBus, Identifiers); 6] = [
+    (AxonBus::Simple, Identifiers::Random),
+    (AxonBus::Simple, Identifiers::TimeOrdered),
+    (AxonBus::Simple, Identifiers::Position),
+    (AxonBus::Disruptor, Identifiers::Random),
+    (AxonBus::Disruptor, Identifiers::TimeOrdered),
+    (AxonBus::Disruptor, Identifiers::Position),
 ];
 
 /// Our rows of the ladder, and Axon's with the published load and with ours, for which `is_chosen` holds.
-pub(crate) fn cases(is_chosen: impl Fn(Bus, Identifiers) -> bool) -> (Vec<Case>, Vec<AxonCase>) {
+pub(crate) fn cases(is_chosen: impl Fn(AxonBus, Identifiers) -> bool) -> (Vec<BusCase>, Vec<AxonCase>) {
     let chosen: Vec<_> = STEPS.into_iter().filter(|(bus, identifiers)| is_chosen(*bus, *identifiers)).collect();
-    let of_axon =
-        |(bus, identifiers)| [Setup::Published, Setup::Ours].map(|setup| AxonCase::of_one(bus, identifiers, setup));
+    let of_axon = |(bus, identifiers)| {
+        [AxonSetup::Published, AxonSetup::Ours].map(|setup| AxonCase::of_one(bus, identifiers, setup))
+    };
     let of_ours = chosen.iter().map(|(bus, identifiers)| ours(*bus, *identifiers)).collect();
     (of_ours, chosen.into_iter().flat_map(of_axon).collect())
 }
@@ -38,23 +39,23 @@ pub(crate) fn cases(is_chosen: impl Fn(Bus, Identifiers) -> bool) -> (Vec<Case>,
 /// the identifiers that Axon gives by itself.
 pub(crate) fn is_in_short_run(case: &AxonCase) -> bool {
     match case.setup {
-        Setup::Published => published((case.bus, case.identifiers)).next().is_some(),
-        Setup::Ours | Setup::AllEvents => case.identifiers == Identifiers::Random,
+        AxonSetup::Published => published((case.bus, case.identifiers)).next().is_some(),
+        AxonSetup::Ours | AxonSetup::AllEvents => case.identifiers == Identifiers::Random,
     }
 }
 
 /// Our row next to a bus of Axon's.
-const fn ours(bus: Bus, identifiers: Identifiers) -> Case {
+const fn ours(bus: AxonBus, identifiers: Identifiers) -> BusCase {
     match bus {
-        Bus::Simple => Case { identifiers, is_one_by_one: true, ..Case::base(Drive::Direct) },
-        Bus::Disruptor => Case { identifiers, ..Case::base(Drive::Pipelined) },
+        AxonBus::Simple => BusCase { identifiers, is_one_by_one: true, ..BusCase::base(BusDrive::Direct) },
+        AxonBus::Disruptor => BusCase { identifiers, ..BusCase::base(BusDrive::Pipelined) },
     }
 }
 
 /// Notes at each row of ours the published figures that it answers.
 pub(crate) fn note(report: &mut Report) {
     for row in &mut report.rows {
-        let is_answered = |(bus, identifiers): &(Bus, Identifiers)| is_ours(row, *bus, *identifiers);
+        let is_answered = |(bus, identifiers): &(AxonBus, Identifiers)| is_ours(row, *bus, *identifiers);
         let published = STEPS.into_iter().filter(is_answered).flat_map(published);
         let keys: Vec<String> = published.map(|one| format!("axon/{}", one.key)).collect();
         if !keys.is_empty() {
@@ -64,11 +65,11 @@ pub(crate) fn note(report: &mut Report) {
 }
 
 /// Published rates of a step.
-fn published((bus, identifiers): (Bus, Identifiers)) -> impl Iterator<Item = &'static PublishedBus> {
+fn published((bus, identifiers): (AxonBus, Identifiers)) -> impl Iterator<Item = &'static PublishedBus> {
     BUSES.iter().filter(move |one| (one.bus, one.identifiers) == (word(bus).as_str(), word(identifiers).as_str()))
 }
 
-fn is_ours(row: &Row, bus: Bus, identifiers: Identifiers) -> bool {
+fn is_ours(row: &Row, bus: AxonBus, identifiers: Identifiers) -> bool {
     let case = ours(bus, identifiers);
     let config = &row.config;
     config.name.is_none()
@@ -98,11 +99,11 @@ pub(crate) fn table(report: &Report, style: TableStyle) -> Option<String> {
         "verified",
         "gapless bench commands --only ladder …",
     ];
-    let mut table = Table::new(style, &head, 3);
+    let mut table = TextTable::new(style, &head, 3);
     for (bus, identifiers) in STEPS {
         let Some(ours) = report.rows.iter().find(|row| is_ours(row, bus, identifiers)) else { continue };
-        let of_axon =
-            [Setup::Published, Setup::Ours].map(|setup| axon_case::row_of(&report.rows, bus, identifiers, setup));
+        let of_axon = [AxonSetup::Published, AxonSetup::Ours]
+            .map(|setup| axon_case::row_of(&report.rows, bus, identifiers, setup));
         let published: Vec<Option<&PublishedBus>> = published((bus, identifiers)).map(Some).collect();
         // A step without a published figure has a row, too.
         let published = if published.is_empty() { vec![None] } else { published };
@@ -114,7 +115,7 @@ pub(crate) fn table(report: &Report, style: TableStyle) -> Option<String> {
 }
 
 fn cells(
-    (bus, identifiers): (Bus, Identifiers),
+    (bus, identifiers): (AxonBus, Identifiers),
     published: Option<&PublishedBus>,
     ours: &Row,
     of_axon: [Option<&Row>; 2],
@@ -130,7 +131,7 @@ fn cells(
     };
     let is_verified = [Some(ours)].iter().chain(&of_axon).flatten().all(|row| row.verified == Some(true));
     let shown = |figure: Option<f64>| figure.map_or_else(absent, rate);
-    let drive = if bus == Bus::Simple { "direct, one by one" } else { "pipelined" };
+    let drive = if bus == AxonBus::Simple { "direct, one by one" } else { "pipelined" };
     [
         word(bus),
         word(identifiers),
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
     use crate::commands::rows;
 
-    fn row(case: &Case, per_s: f64) -> Row {
+    fn row(case: &BusCase, per_s: f64) -> Row {
         let config = rows::config(case, "throughput", case.in_flight(64));
         Row { config, throughput_per_s: Some(per_s), verified: Some(true), ..Row::default() }
     }
@@ -164,12 +165,12 @@ mod tests {
     }
 
     #[test]
-    fn each_published_rate_has_one_row_of_ours() {
+    fn published_rates_have_one_row_each() {
         let mut report = report();
         // Neither many in flight on the direct drive nor a larger command answers a published rate.
-        let direct = Case { identifiers: Identifiers::Random, ..Case::base(Drive::Direct) };
+        let direct = BusCase { identifiers: Identifiers::Random, ..BusCase::base(BusDrive::Direct) };
         report.rows.push(row(&direct, 9e6));
-        report.rows.push(row(&Case { size: 256, ..ours(Bus::Disruptor, Identifiers::Random) }, 9e6));
+        report.rows.push(row(&BusCase { size: 256, ..ours(AxonBus::Disruptor, Identifiers::Random) }, 9e6));
         note(&mut report);
         for published in &BUSES {
             let answers = |row: &&Row| {

@@ -1,17 +1,17 @@
 //! Latency of commands at a rate, from the time at which one is due to its answer: slices that alternate with the canonical row
 //! and with the machine's bare ping-pong at the same pace, because tails are the machine's first.
 
-use crate::commands::arguments::Plan;
+use crate::commands::arguments::CommandsPlan;
 use crate::commands::throughput::CANONICAL;
-use crate::commands::{Canonical, MeasureCanonical, check_interrupted, rows, table};
+use crate::commands::{CanonicalRow, MeasureCanonical, check_interrupted, rows, table};
 use gapless_agent::OptimizeFor;
-use gapless_load::commands::case::{Case, Drive, Tier};
-use gapless_load::commands::latency::{PER_S, SLEEPS, SPINS, Slices, one_slice};
+use gapless_load::commands::case::{BusCase, BusDrive, BusTier};
+use gapless_load::commands::latency::{PER_S, SLEEPS, SPINS, SliceResults, one_slice};
 use gapless_measure::Result;
 use gapless_measure::Row;
 use gapless_measure::floor::{FloorKind, FloorPlan, HEADER_BYTES};
 use gapless_measure::histogram::LatencyHistogram;
-use gapless_measure::reporting::Run;
+use gapless_measure::reporting::BenchRun;
 use gapless_measure::turns;
 use std::time::Duration;
 
@@ -25,17 +25,17 @@ const CANONICAL_USUAL: u64 = 30_000;
 
 /// The rows: how commands reach the writer, and whether the thread that awaits an outcome sleeps, as it does by default, or spins, as the driver of
 /// the canonical row does. The one that owns a direct bus has nobody to wait for.
-const ROWS: [(Drive, Option<&str>); 3] =
-    [(Drive::Pipelined, Some(SLEEPS)), (Drive::Pipelined, Some(SPINS)), (Drive::Direct, None)];
+const ROWS: [(BusDrive, Option<&str>); 3] =
+    [(BusDrive::Pipelined, Some(SLEEPS)), (BusDrive::Pipelined, Some(SPINS)), (BusDrive::Direct, None)];
 
-pub(crate) fn steps(plan: &Plan) -> usize {
+pub(crate) fn steps(plan: &CommandsPlan) -> usize {
     plan.turns * (1 + ROWS.len())
 }
 
 /// Measures, and adds the rows.
-pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
-    let mut slices = ROWS.map(|(drive, caller)| Slices {
-        case: Case { tier: Tier::Journal, ..Case::base(drive) },
+pub(crate) fn measure(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run: &mut BenchRun<'_>) -> Result<()> {
+    let mut slices = ROWS.map(|(drive, caller)| SliceResults {
+        case: BusCase { tier: BusTier::Journal, ..BusCase::base(drive) },
         caller,
         histogram: LatencyHistogram::new(),
         wrong: 0,
@@ -50,7 +50,7 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
         run.report.notes.extend(floor.skipped);
         floors.push(floor.rows);
         let count = plan.extent.pick(Some(CANONICAL_QUICK), Some(CANONICAL_USUAL), None);
-        let mut row = canonical(Canonical::Latency, count, &plan.directory)?;
+        let mut row = canonical(CanonicalRow::Latency, count, &plan.directory)?;
         // An interrupted row is dropped.
         check_interrupted(run.interrupted)?;
         row.config.name = Some(CANONICAL.to_owned());
@@ -80,7 +80,7 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
     measured
 }
 
-fn row_of(slices: &Slices) -> Row {
+fn row_of(slices: &SliceResults) -> Row {
     let mut config = rows::config(&slices.case, "latency", 1);
     config.rate_per_s = Some(PER_S);
     config.count = Some(slices.histogram.count());

@@ -32,12 +32,12 @@ pub use arguments::CommandsArguments;
 pub(crate) use axon::{Axon, BUILDS as AXON_BUILDS, find_programs as axon_programs};
 
 use crate::canonical;
-use crate::options::{CanonicalArguments, Mode, Program, Tier};
-use arguments::{Part, Plan};
-use axon_case::{AxonCase, Bus, Setup};
-use gapless_load::commands::case::{Case, Drive, Identifiers};
+use crate::options::{CanonicalArguments, RunMode, RunTier, ServiceKind};
+use arguments::{CommandsPart, CommandsPlan};
+use axon_case::{AxonBus, AxonCase, AxonSetup};
+use gapless_load::commands::case::{BusCase, BusDrive, Identifiers};
 use gapless_load::commands::{NAME, check_interrupted, failed};
-use gapless_measure::reporting::{Run, Shown};
+use gapless_measure::reporting::{BenchRun, ReportLayout};
 use gapless_measure::{Result, Row};
 use std::path::Path;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ use std::sync::atomic::AtomicBool;
 
 /// A row of the canonical benchmark, SBE, at tier `journal` where nothing else is said.
 #[derive(Clone, Copy)]
-enum Canonical {
+enum CanonicalRow {
     /// Event sourcing, as fast as possible.
     Throughput,
     /// Event sourcing, 10,000 a second.
@@ -54,18 +54,18 @@ enum Canonical {
     Replicated,
 }
 
-impl Canonical {
+impl CanonicalRow {
     fn arguments(self) -> CanonicalArguments {
         let (mode, tier) = match self {
-            Self::Throughput => (Mode::Throughput, Tier::Journal),
-            Self::Latency => (Mode::Latency, Tier::Journal),
-            Self::Replicated => (Mode::Throughput, Tier::Quorum),
+            Self::Throughput => (RunMode::Throughput, RunTier::Journal),
+            Self::Latency => (RunMode::Latency, RunTier::Journal),
+            Self::Replicated => (RunMode::Throughput, RunTier::Quorum),
         };
-        let is_replicated = tier == Tier::Quorum;
+        let is_replicated = tier == RunTier::Quorum;
         CanonicalArguments {
             mode: Some(mode),
             tier: Some(tier),
-            program: is_replicated.then_some(Program::Sr),
+            program: is_replicated.then_some(ServiceKind::Sr),
             enable_clustering: is_replicated,
             ..CanonicalArguments::default()
         }
@@ -73,7 +73,7 @@ impl Canonical {
 }
 
 /// Measures a row of the canonical benchmark, its files below that directory, with so many messages if it is not to have its own number.
-type MeasureCanonical<'a> = dyn Fn(Canonical, Option<u64>, &Path) -> Result<Row> + 'a;
+type MeasureCanonical<'a> = dyn Fn(CanonicalRow, Option<u64>, &Path) -> Result<Row> + 'a;
 
 /// Measures; returns the text to print.
 ///
@@ -81,27 +81,27 @@ type MeasureCanonical<'a> = dyn Fn(Canonical, Option<u64>, &Path) -> Result<Row>
 /// Options that make no sense, a bus that does not start, a report or a picture that cannot be written.
 pub fn run(arguments: &CommandsArguments, interrupted: &Arc<AtomicBool>) -> Result<String> {
     let plan = arguments.plan()?;
-    let shown = Shown {
+    let shown = ReportLayout {
         benchmark: NAME,
         steps: steps(&plan),
         notes: table::notes(&plan),
         text: table::text,
         draw: table::draw,
     };
-    let canonical = |row: Canonical, count: Option<u64>, parent: &Path| {
+    let canonical = |row: CanonicalRow, count: Option<u64>, parent: &Path| {
         canonical::one_row(&row.arguments(), count, parent, interrupted)
     };
-    Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, &canonical, run))?.1)
+    Ok(BenchRun::of(shown, &arguments.output, interrupted, |run| measure(&plan, &canonical, run))?.1)
 }
 
 /// Measures the pipelined and the direct drive in memory for another benchmark, with one aggregate and with many.
 ///
 /// # Errors
 /// As of [`run`].
-pub(crate) fn in_memory(arguments: &CommandsArguments, run: &mut Run<'_>) -> Result<()> {
-    let mut plan = CommandsArguments { only: vec![Part::Throughput], ..arguments.clone() }.plan()?;
-    let bases = [Drive::Pipelined, Drive::Direct].map(Case::base);
-    plan.cases.retain(|case| bases.contains(&Case { aggregates: 1, ..*case }));
+pub(crate) fn in_memory(arguments: &CommandsArguments, run: &mut BenchRun<'_>) -> Result<()> {
+    let mut plan = CommandsArguments { only: vec![CommandsPart::Throughput], ..arguments.clone() }.plan()?;
+    let bases = [BusDrive::Pipelined, BusDrive::Direct].map(BusCase::base);
+    plan.cases.retain(|case| bases.contains(&BusCase { aggregates: 1, ..*case }));
     throughput::measure(&plan, &|_, _, _| Err(failed("no canonical row stands beside these")), run)
 }
 
@@ -110,21 +110,21 @@ pub(crate) fn in_memory(arguments: &CommandsArguments, run: &mut Run<'_>) -> Res
 /// # Errors
 /// Options that make no sense, a program that ends too early, an interrupt.
 pub(crate) fn one_of_axon(axon: &Axon, arguments: &CommandsArguments, interrupted: &AtomicBool) -> Result<Row> {
-    let case = AxonCase::of_one(Bus::Disruptor, Identifiers::Position, Setup::Ours);
+    let case = AxonCase::of_one(AxonBus::Disruptor, Identifiers::Position, AxonSetup::Ours);
     axon.measure(&case, &arguments.plan()?, interrupted)
 }
 
-fn steps(plan: &Plan) -> usize {
-    let of = |part: Part| match part {
-        Part::Latency => latency::steps(plan),
-        Part::Replay => replay::steps(plan),
-        Part::Scale => scale::steps(plan),
-        Part::Ladder | Part::Throughput | Part::Axon => 0,
+fn steps(plan: &CommandsPlan) -> usize {
+    let of = |part: CommandsPart| match part {
+        CommandsPart::Latency => latency::steps(plan),
+        CommandsPart::Replay => replay::steps(plan),
+        CommandsPart::Scale => scale::steps(plan),
+        CommandsPart::Ladder | CommandsPart::Throughput | CommandsPart::Axon => 0,
     };
     throughput::steps(plan) + plan.parts.iter().map(|part| of(*part)).sum::<usize>()
 }
 
-fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
+fn measure(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run: &mut BenchRun<'_>) -> Result<()> {
     let measured = measure_parts(plan, canonical, run);
     // Also of what was measured before an interrupt.
     targets::note(&mut run.report);
@@ -132,18 +132,19 @@ fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> 
     measured
 }
 
-fn measure_parts(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
-    let is_of_rates = |part: &Part| matches!(part, Part::Ladder | Part::Throughput | Part::Axon);
+fn measure_parts(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run: &mut BenchRun<'_>) -> Result<()> {
+    let is_of_rates =
+        |part: &CommandsPart| matches!(part, CommandsPart::Ladder | CommandsPart::Throughput | CommandsPart::Axon);
     // Their rows alternate, and those that they share are measured once.
     if plan.parts.iter().any(is_of_rates) {
         throughput::measure(plan, canonical, run)?;
     }
     for part in &plan.parts {
         match part {
-            Part::Ladder | Part::Throughput | Part::Axon => Ok(()),
-            Part::Latency => latency::measure(plan, canonical, run),
-            Part::Replay => replay::measure(plan, run),
-            Part::Scale => scale::measure(plan, run),
+            CommandsPart::Ladder | CommandsPart::Throughput | CommandsPart::Axon => Ok(()),
+            CommandsPart::Latency => latency::measure(plan, canonical, run),
+            CommandsPart::Replay => replay::measure(plan, run),
+            CommandsPart::Scale => scale::measure(plan, run),
         }?;
     }
     Ok(())

@@ -1,18 +1,18 @@
 //! Commands on a cluster of two members, each with a core of this machine: the one that leads and what sends to it take turns on one thread, as in
 //! the canonical row; the follower is a process of its own.
 
-use crate::commands::arguments::Plan;
+use crate::commands::arguments::CommandsPlan;
 use crate::commands::{NAME, rows};
 use crate::ports::free_ports;
-use gapless_load::commands::case::Case;
-use gapless_load::commands::load::{Load, Until};
-use gapless_load::commands::quorum::follower_process::{Assignment, Ready};
+use gapless_load::commands::case::BusCase;
+use gapless_load::commands::load::{CommandLoad, LoadLimit};
+use gapless_load::commands::quorum::follower_process::{FollowerAssignment, FollowerReady};
 use gapless_load::commands::quorum::{FOLLOWER, LEADER, drive};
 use gapless_measure::Result;
 use gapless_measure::Row;
 use gapless_measure::affinity::pair_of_cores;
-use gapless_measure::child_process::{Child, Role};
-use gapless_measure::own_directory::{OwnDirectory, settle};
+use gapless_measure::child_process::{Child, ChildRole};
+use gapless_measure::own_directory::{OwnDirectory, sync_file_system};
 use gapless_measure::reporting::{put, word};
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -22,13 +22,13 @@ use std::sync::atomic::AtomicBool;
 const IN_FLIGHT_MAX: usize = 1024;
 
 /// Measures a row.
-pub(crate) fn measure(plan: &Plan, interrupted: &AtomicBool, case: Case) -> Result<Row> {
+pub(crate) fn measure(plan: &CommandsPlan, interrupted: &AtomicBool, case: BusCase) -> Result<Row> {
     let directory = OwnDirectory::create(&plan.directory, &format!(".gapless-commands-{}", std::process::id()))?;
-    settle(directory.path())?;
+    sync_file_system(directory.path())?;
     let addresses = free_addresses()?;
     // Twice what a row needs, as elsewhere.
     let segment = plan.extent.pick("1 GiB", "1 GiB", "2 GiB");
-    let assignment = Assignment {
+    let assignment = FollowerAssignment {
         config: config(
             FOLLOWER,
             &directory.path().join("follower"),
@@ -37,12 +37,15 @@ pub(crate) fn measure(plan: &Plan, interrupted: &AtomicBool, case: Case) -> Resu
         ),
         encoding: word(case.encoding),
     };
-    let mut follower = Child::start(NAME, "the follower", (Role::CommandsFollower, &assignment), interrupted)?;
-    let _: Ready = follower.receive()?;
+    let mut follower = Child::start(NAME, "the follower", (ChildRole::CommandsFollower, &assignment), interrupted)?;
+    let _: FollowerReady = follower.receive()?;
     let first = pair_of_cores().map(|(first, _)| first);
     let text = config(LEADER, &directory.path().join("leader"), (&addresses, segment), first);
     let in_flight = plan.in_flight.min(IN_FLIGHT_MAX);
-    let load = Load { until: Until::Time(plan.warm_up, plan.time), ..Load::of(case, in_flight, interrupted) };
+    let load = CommandLoad {
+        until: LoadLimit::Time(plan.warm_up, plan.time),
+        ..CommandLoad::of(case, in_flight, interrupted)
+    };
     let (loaded, cpu_ns) = drive(&text, load, &mut follower)?;
     follower.finish()?;
     let mut row = rows::throughput(&case, in_flight, &loaded);

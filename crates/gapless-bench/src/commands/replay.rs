@@ -1,26 +1,26 @@
 //! Events a second of a fold of the whole stream, from the journal into states in memory.
 
-use crate::commands::arguments::{Plan, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
+use crate::commands::arguments::{CommandsPlan, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use crate::commands::{rows, table};
 use gapless_agent::OptimizeFor;
-use gapless_load::commands::case::{Case, Drive, Tier};
-use gapless_load::commands::load::{Load, Until, drive};
+use gapless_load::commands::bus_under_test::BusUnderTest;
+use gapless_load::commands::case::{BusCase, BusDrive, BusTier};
+use gapless_load::commands::load::{CommandLoad, LoadLimit, drive};
 use gapless_load::commands::replay::folded;
-use gapless_load::commands::stand::Stand;
 use gapless_measure::Result;
 use gapless_measure::Row;
-use gapless_measure::reporting::Run;
+use gapless_measure::reporting::BenchRun;
 use gapless_measure::turns;
 
 /// Twice the frame of an event, bytes: the next segment is prepared from the half on.
 const SEGMENT_BYTES_PER_EVENT: u64 = 512;
 
-pub(crate) fn steps(plan: &Plan) -> usize {
+pub(crate) fn steps(plan: &CommandsPlan) -> usize {
     1 + plan.turns
 }
 
 /// Measures, and adds the row.
-pub(crate) fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+pub(crate) fn measure(plan: &CommandsPlan, run: &mut BenchRun<'_>) -> Result<()> {
     let mut turns = Vec::new();
     let measured = replayed(plan, run, &mut turns);
     // Whole turns count, also when a later one was interrupted.
@@ -30,14 +30,14 @@ pub(crate) fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     measured
 }
 
-fn replayed(plan: &Plan, run: &mut Run<'_>, turns: &mut Vec<Vec<Row>>) -> Result<()> {
+fn replayed(plan: &CommandsPlan, run: &mut BenchRun<'_>, turns: &mut Vec<Vec<Row>>) -> Result<()> {
     run.next(&format!("{} events that are to be replayed", plan.replayed_events))?;
-    let case = Case { tier: Tier::Journal, aggregates: plan.aggregates, ..Case::base(Drive::Pipelined) };
+    let case = BusCase { tier: BusTier::Journal, aggregates: plan.aggregates, ..BusCase::base(BusDrive::Pipelined) };
     let segment_bytes = plan.replayed_events.saturating_mul(SEGMENT_BYTES_PER_EVENT).min(SEGMENT_BYTES_MAX);
     let place = plan.place(OptimizeFor::Throughput, segment_bytes.max(SEGMENT_BYTES_MIN));
-    let stand = Stand::start(&case, place)?;
-    let until = Until::Count(plan.replayed_events);
-    let load = Load { until, ..Load::of(case, plan.in_flight, run.interrupted) };
+    let stand = BusUnderTest::start(&case, place)?;
+    let until = LoadLimit::Count(plan.replayed_events);
+    let load = CommandLoad { until, ..CommandLoad::of(case, plan.in_flight, run.interrupted) };
     let loaded = drive(&stand.bus(plan.in_flight)?, load)?;
     for _ in 0..plan.turns {
         let label = format!("replay of {} events", plan.replayed_events);

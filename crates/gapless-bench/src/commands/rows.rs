@@ -1,14 +1,14 @@
 //! From figures to a row of the report.
 
-use gapless_load::commands::case::Case;
-use gapless_load::commands::load::Loaded;
+use gapless_load::commands::case::BusCase;
+use gapless_load::commands::load::LoadResult;
 use gapless_measure::reporting::{keys, put, word};
 use gapless_measure::resources::memory;
 use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde_json::json;
 
 /// The configuration of a case, in a mode.
-pub(crate) fn config(case: &Case, mode: &str, in_flight: usize) -> RowConfig {
+pub(crate) fn config(case: &BusCase, mode: &str, in_flight: usize) -> RowConfig {
     let extra = json!({
         "drive": word(case.drive), "aggregates": case.aggregates, "identifiers": word(case.identifiers), "in_flight": in_flight,
     });
@@ -23,7 +23,7 @@ pub(crate) fn config(case: &Case, mode: &str, in_flight: usize) -> RowConfig {
 }
 
 /// A row of commands a second.
-pub(crate) fn throughput(case: &Case, in_flight: usize, loaded: &Loaded) -> Row {
+pub(crate) fn throughput(case: &BusCase, in_flight: usize, loaded: &LoadResult) -> Row {
     let counted = loaded.counted.max(1) as f64;
     let others_ns = loaded.process_cpu_ns.saturating_sub(loaded.driver_cpu_ns);
     let cpu = CpuPerMessage { driver: loaded.driver_cpu_ns as f64 / counted, service: others_ns as f64 / counted };
@@ -41,7 +41,7 @@ pub(crate) fn throughput(case: &Case, in_flight: usize, loaded: &Loaded) -> Row 
 }
 
 /// Adds the check of the outcomes.
-pub(crate) fn check(row: &mut Row, loaded: &Loaded) {
+pub(crate) fn check(row: &mut Row, loaded: &LoadResult) {
     row.verified = Some(loaded.wrong == 0);
     row.notes.extend(loaded.first_wrong.clone());
     put(row, "wrong", loaded.wrong);

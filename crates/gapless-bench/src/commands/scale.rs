@@ -1,14 +1,14 @@
 //! Many aggregates: a stream is filled and its process killed; another one starts on it, and says how long that took, what it takes in
 //! memory, and what commands cost whose aggregates were idle for long.
 
-use crate::commands::arguments::Plan;
+use crate::commands::arguments::CommandsPlan;
 use crate::commands::{NAME, rows, table};
-use gapless_load::commands::case::{Case, Drive, Tier};
-use gapless_load::commands::scale::bus_process::{Assignment, Order, Rate, Started};
+use gapless_load::commands::case::{BusCase, BusDrive, BusTier};
+use gapless_load::commands::scale::bus_process::{BusAssignment, BusRequest, RateReport, StartReport};
 use gapless_measure::Result;
-use gapless_measure::child_process::{Child, Role};
+use gapless_measure::child_process::{Child, ChildRole};
 use gapless_measure::own_directory::OwnDirectory;
-use gapless_measure::reporting::{Run, of_config, put};
+use gapless_measure::reporting::{BenchRun, of_config, put};
 use gapless_measure::{CpuPerMessage, LatencyNs, Row};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -24,14 +24,14 @@ const AGGREGATES_MAX: usize = 10_000;
 /// Part of them, of a quick run.
 const QUICK_PART: u64 = 100;
 
-pub(crate) fn steps(_: &Plan) -> usize {
+pub(crate) fn steps(_: &CommandsPlan) -> usize {
     4 + SPREAD_PERCENT.len()
 }
 
 /// Measures, and adds the rows.
-pub(crate) fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+pub(crate) fn measure(plan: &CommandsPlan, run: &mut BenchRun<'_>) -> Result<()> {
     let directory = OwnDirectory::create(&plan.directory, &format!(".gapless-commands-{}", std::process::id()))?;
-    let assignment = Assignment {
+    let assignment = BusAssignment {
         directory: directory.path().join("stream"),
         events_each: plan.scale_events / plan.scale_aggregates,
         aggregates: plan.scale_aggregates,
@@ -41,67 +41,67 @@ pub(crate) fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
         time: (plan.warm_up, plan.time),
     };
     let part = plan.extent.pick(QUICK_PART, 1, 1);
-    let mut scale = Scale { plan, rows: Vec::new() };
+    let mut scale = ScaleMeasurement { plan, rows: Vec::new() };
     let measured = scale.run(run, &assignment, part);
     run.report.rows.extend(scale.rows);
     measured
 }
 
 /// Measurement, and its rows.
-struct Scale<'a> {
-    plan: &'a Plan,
+struct ScaleMeasurement<'a> {
+    plan: &'a CommandsPlan,
     rows: Vec<Row>,
 }
 
-impl Scale<'_> {
-    fn run(&mut self, run: &mut Run<'_>, assignment: &Assignment, part: u64) -> Result<()> {
+impl ScaleMeasurement<'_> {
+    fn run(&mut self, run: &mut BenchRun<'_>, assignment: &BusAssignment, part: u64) -> Result<()> {
         let events = assignment.events_each * assignment.aggregates;
         run.next(&format!("{events} events over {} aggregates", assignment.aggregates))?;
-        let (mut bus, _) = start(assignment, Order::Begin, run)?;
-        let filled: Rate = bus.ask(&Order::Fill)?;
+        let (mut bus, _) = start(assignment, BusRequest::Begin, run)?;
+        let filled: RateReport = bus.ask(&BusRequest::Fill)?;
         self.add_rate("commands until the stream is full", &filled);
         self.show(run);
         // In the middle of its life: what was answered is in the journal.
         bus.kill();
         drop(bus);
         run.next("restart")?;
-        let (mut bus, since) = start(assignment, Order::GoOn, run)?;
-        let started: Started = bus.receive()?;
+        let (mut bus, since) = start(assignment, BusRequest::GoOn, run)?;
+        let started: StartReport = bus.receive()?;
         self.add_restart(&started, since.elapsed(), &assignment.directory, events);
         self.show(run);
         run.next("commands of which each has an aggregate of its own")?;
-        let (latency, rate): (Option<LatencyNs>, Rate) = bus.ask(&Order::Lone(LONE / part))?;
+        let (latency, rate): (Option<LatencyNs>, RateReport) = bus.ask(&BusRequest::Lone(LONE / part))?;
         let mut row = self.row("one after the other, each for any aggregate", &rate);
         (row.latency_ns, row.throughput_per_s) = (latency, None);
         self.rows.push(row);
         self.show(run);
         for percent in SPREAD_PERCENT {
             run.next(&format!("{percent} % of the commands for any aggregate"))?;
-            let rate = bus.ask(&Order::Spread(percent))?;
+            let rate = bus.ask(&BusRequest::Spread(percent))?;
             self.add_rate(&format!("{percent} % for any aggregate"), &rate);
             self.show(run);
         }
         run.next("creations")?;
-        let rate = bus.ask(&Order::Create(CREATIONS / part))?;
+        let rate = bus.ask(&BusRequest::Create(CREATIONS / part))?;
         self.add_rate("creations beside all others", &rate);
         self.show(run);
-        bus.send(&Order::Stop)?;
+        bus.send(&BusRequest::Stop)?;
         bus.finish().map(drop)
     }
 
     /// Prints the last row.
-    fn show(&self, run: &Run<'_>) {
+    fn show(&self, run: &BenchRun<'_>) {
         if let Some(row) = self.rows.last() {
             run.line(&table::line(of_config(row, "what"), row));
         }
     }
 
-    fn add_rate(&mut self, what: &str, rate: &Rate) {
+    fn add_rate(&mut self, what: &str, rate: &RateReport) {
         let row = self.row(what, rate);
         self.rows.push(row);
     }
 
-    fn row(&self, what: &str, rate: &Rate) -> Row {
+    fn row(&self, what: &str, rate: &RateReport) -> Row {
         let counted = rate.counted.max(1) as f64;
         let cpu = CpuPerMessage {
             driver: rate.driver_cpu_ns as f64 / counted,
@@ -123,7 +123,8 @@ impl Scale<'_> {
 
     fn bare_row(&self, what: &str) -> Row {
         let plan = self.plan;
-        let case = Case { tier: Tier::Journal, aggregates: plan.scale_aggregates, ..Case::base(Drive::Pipelined) };
+        let case =
+            BusCase { tier: BusTier::Journal, aggregates: plan.scale_aggregates, ..BusCase::base(BusDrive::Pipelined) };
         let mut config = rows::config(&case, "scale", plan.in_flight);
         config.count = Some(plan.scale_events);
         config.extra.insert("what".to_owned(), what.into());
@@ -133,7 +134,7 @@ impl Scale<'_> {
     }
 
     /// From the start of the process to its first answer, which says that the last event is there.
-    fn add_restart(&mut self, started: &Started, elapsed: Duration, stream: &Path, events: u64) {
+    fn add_restart(&mut self, started: &StartReport, elapsed: Duration, stream: &Path, events: u64) {
         let mut row = Row {
             elapsed_ns: Some(elapsed.as_nanos() as u64),
             peak_memory_bytes: started.peak_memory_bytes,
@@ -154,9 +155,9 @@ impl Scale<'_> {
 pub(crate) const RESTART: &str = "restart behind kill -9, to the first answer";
 
 /// Starts the process; when that began.
-fn start<'a>(assignment: &Assignment, first: Order, run: &Run<'a>) -> Result<(Child<'a>, Instant)> {
+fn start<'a>(assignment: &BusAssignment, first: BusRequest, run: &BenchRun<'a>) -> Result<(Child<'a>, Instant)> {
     let since = Instant::now();
-    let mut bus = Child::start(NAME, "the bus", (Role::CommandsBus, assignment), run.interrupted)?;
+    let mut bus = Child::start(NAME, "the bus", (ChildRole::CommandsBus, assignment), run.interrupted)?;
     bus.send(&first)?;
     Ok((bus, since))
 }

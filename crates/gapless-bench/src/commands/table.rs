@@ -1,12 +1,13 @@
 //! The printed table and the picture.
 
-use crate::commands::arguments::{Part, Plan};
+use crate::commands::arguments::{CommandsPart, CommandsPlan};
 use crate::commands::ladder;
 use gapless_load::commands::latency::PER_S;
 use gapless_measure::Result;
 use gapless_measure::reporting::{self, config_number, of_config};
 use gapless_measure::table::{
-    Column, Table, TableStyle, absent, column, driver_cpu, grouped, microseconds, rate, service_cpu, throughput, whole,
+    RowColumn, TableStyle, TextTable, absent, column, driver_cpu, grouped, microseconds, rate, service_cpu, throughput,
+    whole,
 };
 use gapless_measure::{Report, Row, plot};
 use serde_json::Value;
@@ -27,7 +28,7 @@ pub(crate) fn line(label: &str, row: &Row) -> String {
 /// The whole text: the ladder, commands a second, latencies, the replay.
 pub(crate) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
-    let rates: [Column; 15] = [
+    let rates: [RowColumn; 15] = [
         ("drive", |row| drive(row)),
         column::TIER,
         column::ENCODING,
@@ -44,7 +45,7 @@ pub(crate) fn text(report: &Report) -> String {
         ("target", target),
         column::VERIFIED,
     ];
-    let latencies: [Column; 10] = [
+    let latencies: [RowColumn; 10] = [
         ("drive", |row| drive(row)),
         column::TIER,
         ("the caller", |row| of_config(row, "caller").to_owned()),
@@ -56,7 +57,7 @@ pub(crate) fn text(report: &Report) -> String {
         ("target", target),
         column::VERIFIED,
     ];
-    let replays: [Column; 7] = [
+    let replays: [RowColumn; 7] = [
         ("replay of", |row| row.config.count.map_or_else(absent, grouped)),
         column::ENCODING,
         ("aggregates", aggregates),
@@ -65,7 +66,7 @@ pub(crate) fn text(report: &Report) -> String {
         ("target", target),
         column::VERIFIED,
     ];
-    let scales: [Column; 9] = [
+    let scales: [RowColumn; 9] = [
         ("very many aggregates", |row| of_config(row, "what").to_owned()),
         ("commands/s", throughput),
         column::P50,
@@ -86,7 +87,7 @@ pub(crate) fn text(report: &Report) -> String {
     for (mode, columns, left) in tables {
         let rows: Vec<&Row> = report.rows.iter().filter(|row| row.config.mode.as_deref() == Some(mode)).collect();
         if !rows.is_empty() {
-            figures.push(Table::of_rows(style, &rows, left, columns).to_string());
+            figures.push(TextTable::of_rows(style, &rows, left, columns).to_string());
         }
     }
     whole(report, &figures.join("\n\n"), &report.floor)
@@ -138,8 +139,8 @@ pub(crate) fn draw(report: &Report, path: &Path) -> Result<()> {
     reporting::draw(report, labels, curves, path)
 }
 
-pub(crate) fn notes(plan: &Plan) -> Vec<String> {
-    let has = |part: Part| plan.parts.contains(&part);
+pub(crate) fn notes(plan: &CommandsPlan) -> Vec<String> {
+    let has = |part: CommandsPart| plan.parts.contains(&part);
     let mut notes = Vec::new();
     if !(plan.cases.is_empty() && plan.axon_cases.is_empty()) {
         notes.push(format!(
@@ -161,22 +162,22 @@ pub(crate) fn notes(plan: &Plan) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if has(Part::Ladder) {
+    if has(CommandsPart::Ladder) {
         notes.push(format!("the ladder: {}", ladder::SOURCE));
     }
-    if has(Part::Latency) {
+    if has(CommandsPart::Latency) {
         notes.push(format!(
             "latency: {PER_S} commands a second, one after the other, from the time at which each is due; the floor is the shared memory \
              ping-pong at the same pace"
         ));
     }
-    if has(Part::Replay) {
+    if has(CommandsPart::Replay) {
         notes.push(
             "replay: a reader of the whole stream that decodes each event and adds it to its aggregate's sum"
                 .to_owned(),
         );
     }
-    if has(Part::Scale) {
+    if has(CommandsPart::Scale) {
         notes.push(format!(
             "very many: {} events over {} aggregates at tier journal, one after the other and again; then the process is killed. The next \
              one: from the start of the program to the answer of a command that expects the last event. Any: at random; others are for {}",
@@ -192,13 +193,13 @@ pub(crate) fn notes(plan: &Plan) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::commands::rows;
-    use gapless_load::commands::case::{Case, Drive};
+    use gapless_load::commands::case::{BusCase, BusDrive};
     use gapless_measure::LatencyNs;
     use serde_json::json;
 
     #[test]
-    fn each_kind_of_row_has_its_table_and_a_wrong_outcome_is_not_hidden() {
-        let case = Case::base(Drive::Pipelined);
+    fn rows_have_tables_and_show_failures() {
+        let case = BusCase::base(BusDrive::Pipelined);
         let of = |mode| Row { config: rows::config(&case, mode, 64), verified: Some(true), ..Row::default() };
         let mut rate = Row { throughput_per_s: Some(1_234_567.0), ..of("throughput") };
         rate.extra =

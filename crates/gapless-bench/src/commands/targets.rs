@@ -28,7 +28,7 @@ const P99_BY_CANONICAL: f64 = 2.0;
 
 /// Notes at each row that has a target what it is, and whether it is reached.
 pub(crate) fn note(report: &mut Report) {
-    let verdicts: Vec<_> = report.rows.iter().map(|row| (verdict(report, row), beside_axon(report, row))).collect();
+    let verdicts: Vec<_> = report.rows.iter().map(|row| (verdict(report, row), ratio_to_axon(report, row))).collect();
     for (row, (verdict, axon_ratio)) in report.rows.iter_mut().zip(verdicts) {
         if let Some(ratio) = axon_ratio {
             put(row, "axon_ratio", ratio);
@@ -41,7 +41,7 @@ pub(crate) fn note(report: &mut Report) {
 }
 
 /// With `axon_ratio`, where both were measured: how many times the faster of Axon's buses with as many aggregates.
-fn beside_axon(report: &Report, row: &Row) -> Option<f64> {
+fn ratio_to_axon(report: &Report, row: &Row) -> Option<f64> {
     let aggregates = config_number(row, "aggregates")?;
     let is_of_it = row.config.name.is_none()
         && (row.config.mode.as_deref(), row.config.tier.as_deref()) == (Some("throughput"), Some("memory"))
@@ -83,7 +83,7 @@ fn of_throughput(report: &Report, row: &Row) -> Option<(String, bool)> {
             if is_one {
                 target += &format!(", {PART_OF_FLOOR} of the floor");
             }
-            let by_axon = beside_axon(report, row);
+            let by_axon = ratio_to_axon(report, row);
             if by_axon.is_some() {
                 target += &format!(", {BY_AXON} × Axon");
             }
@@ -121,10 +121,10 @@ fn of_latency(report: &Report, row: &Row) -> Option<(String, bool)> {
 mod tests {
     use super::*;
     use crate::commands::rows;
-    use gapless_load::commands::case::{Case, Drive, Encoding, Tier};
+    use gapless_load::commands::case::{BusCase, BusDrive, BusTier, CommandEncoding};
     use gapless_measure::LatencyNs;
 
-    fn row(case: &Case, per_s: f64, floor_ratio: Option<f64>) -> Row {
+    fn row(case: &BusCase, per_s: f64, floor_ratio: Option<f64>) -> Row {
         let config = rows::config(case, "throughput", 9);
         Row { config, throughput_per_s: Some(per_s), floor_ratio, ..Row::default() }
     }
@@ -137,16 +137,16 @@ mod tests {
 
     #[test]
     fn rates_are_held_to_their_targets() {
-        let base = Case::base(Drive::Pipelined);
-        let (many, journal) = (Case { aggregates: 7, ..base }, Case { tier: Tier::Journal, ..base });
-        let serde = Case { encoding: Encoding::Serde, ..base };
+        let base = BusCase::base(BusDrive::Pipelined);
+        let (many, journal) = (BusCase { aggregates: 7, ..base }, BusCase { tier: BusTier::Journal, ..base });
+        let serde = BusCase { encoding: CommandEncoding::Serde, ..base };
         let rows = |sbe: f64, of_serde: f64, ratio: f64| {
             vec![
                 row(&base, sbe, Some(ratio)),
                 row(&many, sbe - 1e6, None),
                 row(&serde, of_serde, None),
                 row(&journal, 1.0, Some(ratio - 1.5)),
-                row(&Case { size: 256, ..base }, 1.0, Some(9.0)),
+                row(&BusCase { size: 256, ..base }, 1.0, Some(9.0)),
                 {
                     let mut one_by_one = row(&base, 1.0, Some(9.0));
                     one_by_one.config.extra.insert("in_flight".to_owned(), 1.into());
@@ -160,9 +160,9 @@ mod tests {
     }
 
     #[test]
-    fn latencies_are_held_to_the_canonical_row() {
+    fn latency_target_is_canonical_row() {
         let of = |p50, p99, name: Option<&str>| {
-            let mut config = rows::config(&Case::base(Drive::Pipelined), "latency", 1);
+            let mut config = rows::config(&BusCase::base(BusDrive::Pipelined), "latency", 1);
             config.name = name.map(str::to_owned);
             Row { config, latency_ns: Some(LatencyNs { p50, p99, ..LatencyNs::default() }), ..Row::default() }
         };

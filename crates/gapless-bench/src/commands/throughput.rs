@@ -1,16 +1,16 @@
 //! Commands a second: every row in each turn, next to encoding and appending alone, and the canonical row.
 
-use crate::commands::arguments::Plan;
+use crate::commands::arguments::CommandsPlan;
 use crate::commands::axon::{self, Axon};
-use crate::commands::{Canonical, MeasureCanonical, check_interrupted, quorum, rows, table};
+use crate::commands::{CanonicalRow, MeasureCanonical, check_interrupted, quorum, rows, table};
 use gapless_agent::OptimizeFor;
 use gapless_load::commands::bare;
-use gapless_load::commands::case::{Case, Drive, Tier};
-use gapless_load::commands::load::{Load, Until, drive, drive_direct};
-use gapless_load::commands::stand::Stand;
+use gapless_load::commands::bus_under_test::BusUnderTest;
+use gapless_load::commands::case::{BusCase, BusDrive, BusTier};
+use gapless_load::commands::load::{CommandLoad, LoadLimit, drive, drive_direct};
 use gapless_measure::Result;
-use gapless_measure::reporting::Run;
-use gapless_measure::turns::{self, Turn};
+use gapless_measure::reporting::BenchRun;
+use gapless_measure::turns::{self, MeasuredTurn};
 use gapless_measure::{FloorRow, Row};
 use std::time::Duration;
 
@@ -21,17 +21,17 @@ const CANONICAL_USUAL: u64 = 2_000_000;
 const FLOOR_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// Steps of the measurement, for its progress.
-pub(crate) fn steps(plan: &Plan) -> usize {
+pub(crate) fn steps(plan: &CommandsPlan) -> usize {
     let of_ours = if plan.cases.is_empty() { 0 } else { plan.cases.len() + 1 + canonical_rows(plan).count() };
     plan.turns * (of_ours + plan.axon_cases.len())
 }
 
 /// Measures, and adds the rows and floors in the middle.
-pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
+pub(crate) fn measure(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run: &mut BenchRun<'_>) -> Result<()> {
     let mut axon = None;
     let measured = turns::measure(plan.turns, run, |run, turn| {
         one_turn(plan, canonical, run, turn)?;
-        beside(plan, &mut axon, run, turn)
+        measure_axon(plan, &mut axon, run, turn)
     });
     if let Some(Err(reason)) = &axon {
         run.report.rows.push(axon::missing(reason));
@@ -40,11 +40,11 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
 }
 
 /// The rows of Axon, which is built when the first of ours are measured.
-fn beside(
-    plan: &Plan,
+fn measure_axon(
+    plan: &CommandsPlan,
     axon: &mut Option<std::result::Result<Axon, String>>,
-    run: &mut Run<'_>,
-    turn: &mut Turn,
+    run: &mut BenchRun<'_>,
+    turn: &mut MeasuredTurn,
 ) -> Result<()> {
     if plan.axon_cases.is_empty() {
         return Ok(());
@@ -62,13 +62,18 @@ fn beside(
     Ok(())
 }
 
-fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, turn: &mut Turn) -> Result<()> {
+fn one_turn(
+    plan: &CommandsPlan,
+    canonical: &MeasureCanonical<'_>,
+    run: &mut BenchRun<'_>,
+    turn: &mut MeasuredTurn,
+) -> Result<()> {
     if plan.cases.is_empty() {
         return Ok(());
     }
     run.next("encoding and appending alone")?;
     for case in &plan.cases {
-        if floor_of(&turn.floors, case).is_none() && case.tier == Tier::Memory {
+        if floor_of(&turn.floors, case).is_none() && case.tier == BusTier::Memory {
             turn.floors.push(bare::measure(case.encoding, case.size, (plan.time / 4).min(FLOOR_TIME_MAX))?);
         }
     }
@@ -101,10 +106,10 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
 }
 
 /// Canonical rows that are the floor of another row.
-fn canonical_rows(plan: &Plan) -> impl Iterator<Item = (Tier, Canonical, &'static str)> {
+fn canonical_rows(plan: &CommandsPlan) -> impl Iterator<Item = (BusTier, CanonicalRow, &'static str)> {
     let rows = [
-        (Tier::Journal, Canonical::Throughput, CANONICAL),
-        (Tier::Quorum, Canonical::Replicated, CANONICAL_REPLICATED),
+        (BusTier::Journal, CanonicalRow::Throughput, CANONICAL),
+        (BusTier::Quorum, CanonicalRow::Replicated, CANONICAL_REPLICATED),
     ];
     rows.into_iter().filter(|(tier, ..)| plan.cases.iter().any(|case| case.tier == *tier))
 }
@@ -114,27 +119,27 @@ pub(crate) const CANONICAL: &str = "canonical";
 pub(crate) const CANONICAL_REPLICATED: &str = "canonical_replicated";
 
 /// Floor of a row: in memory the work of encoding and appending alone, at `journal` and `quorum` the canonical row.
-fn floor_of<'a>(floors: &'a [FloorRow], case: &Case) -> Option<&'a FloorRow> {
+fn floor_of<'a>(floors: &'a [FloorRow], case: &BusCase) -> Option<&'a FloorRow> {
     floors.iter().find(|floor| match case.tier {
-        Tier::Memory => floor.name == bare::name(case.encoding) && floor.payload_bytes == case.size as u64,
-        Tier::Journal => floor.name == CANONICAL,
-        Tier::Quorum => floor.name == CANONICAL_REPLICATED,
-        Tier::Sync => false,
+        BusTier::Memory => floor.name == bare::name(case.encoding) && floor.payload_bytes == case.size as u64,
+        BusTier::Journal => floor.name == CANONICAL,
+        BusTier::Quorum => floor.name == CANONICAL_REPLICATED,
+        BusTier::Sync => false,
     })
 }
 
-fn one_row(plan: &Plan, run: &Run<'_>, case: Case) -> Result<Row> {
-    if case.tier == Tier::Quorum {
+fn one_row(plan: &CommandsPlan, run: &BenchRun<'_>, case: BusCase) -> Result<Row> {
+    if case.tier == BusTier::Quorum {
         return quorum::measure(plan, run.interrupted, case);
     }
     let place = plan.place(OptimizeFor::Throughput, plan.segment_bytes());
-    let until = Until::Time(plan.warm_up, plan.time);
+    let until = LoadLimit::Time(plan.warm_up, plan.time);
     let in_flight = case.in_flight(plan.in_flight);
-    let load = Load { until, ..Load::of(case, in_flight, run.interrupted) };
+    let load = CommandLoad { until, ..CommandLoad::of(case, in_flight, run.interrupted) };
     let loaded = match case.drive {
-        Drive::Direct => drive_direct(place, load)?,
-        Drive::Pipelined => {
-            let stand = Stand::start(&case, place)?;
+        BusDrive::Direct => drive_direct(place, load)?,
+        BusDrive::Pipelined => {
+            let stand = BusUnderTest::start(&case, place)?;
             let loaded = drive(&stand.bus(in_flight.max(2))?, load)?;
             stand.stop()?;
             loaded

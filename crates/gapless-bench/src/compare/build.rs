@@ -22,12 +22,12 @@ const BUILDS: &str = "target/compare";
 
 /// A build as a command line names it, before it is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum BuildSource {
     Program(Build),
     Revision { given: String, commit: String, root: PathBuf },
 }
 
-impl Source {
+impl BuildSource {
     /// Resolves `given`: a file, or else a revision of the repository that holds the current directory.
     pub(super) fn find(given: &str) -> Result<Self> {
         let path = Path::new(given);
@@ -145,13 +145,13 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let given = file.path().to_str().unwrap();
         let program = Build { name: given.to_owned(), program: file.path().to_owned() };
-        assert_eq!(Source::find(given).unwrap(), Source::Program(program));
+        assert_eq!(BuildSource::find(given).unwrap(), BuildSource::Program(program));
     }
 
     #[test]
-    fn what_is_neither_is_refused_by_its_name() {
+    fn unknown_build_is_refused_by_name() {
         for given in ["no-such-revision-or-file", "/", "--help", ""] {
-            let error = Source::find(given).unwrap_err().to_string();
+            let error = BuildSource::find(given).unwrap_err().to_string();
             assert!(error.contains(&format!("{given:?} is neither")), "{error}");
         }
     }

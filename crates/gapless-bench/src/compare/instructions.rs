@@ -46,7 +46,7 @@ fn count(
     messages: u64,
     scratch: &Path,
     interrupted: &AtomicBool,
-) -> Result<BTreeMap<u32, Thread>> {
+) -> Result<BTreeMap<u32, ThreadInstructions>> {
     let io = |action, source| BenchError::io(action, scratch, source);
     let directory = scratch.join("counted");
     std::fs::create_dir(&directory).map_err(|source| io("create a directory in", source))?;
@@ -73,22 +73,22 @@ fn count(
 
 /// The instructions that one thread has executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Thread {
+struct ThreadInstructions {
     instructions: u64,
     /// The driver's, or the one that starts it.
     is_of_driver: bool,
 }
 
 /// A thread's file, if it is one: callgrind writes one more, without a thread.
-fn thread(text: &str) -> Option<(u32, Thread)> {
+fn thread(text: &str) -> Option<(u32, ThreadInstructions)> {
     let value = |key| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     let (number, instructions) = (value("thread:")?.parse().ok()?, value("totals:")?.parse().ok()?);
     let is_of_driver = text.contains(concat!(env!("CARGO_CRATE_NAME"), "::canonical::driver::"));
-    Some((number, Thread { instructions, is_of_driver }))
+    Some((number, ThreadInstructions { instructions, is_of_driver }))
 }
 
 /// The cost of the additional messages of `many` over `few` in the thread that they cost most, the driver's excepted.
-fn of_service(few: &BTreeMap<u32, Thread>, many: &BTreeMap<u32, Thread>) -> Option<u64> {
+fn of_service(few: &BTreeMap<u32, ThreadInstructions>, many: &BTreeMap<u32, ThreadInstructions>) -> Option<u64> {
     // Without names every thread would look like the service's.
     if !many.values().any(|thread| thread.is_of_driver) {
         return None;
@@ -107,9 +107,9 @@ mod tests {
     #[test]
     fn a_thread_says_what_it_has_executed() {
         let text = "thread: 7\n\nsummary: 12\n\nfn=(9) gapless_bench::canonical::driver::drive\n22 12\n\ntotals: 12\n";
-        assert_eq!(thread(text), Some((7, Thread { instructions: 12, is_of_driver: true })));
+        assert_eq!(thread(text), Some((7, ThreadInstructions { instructions: 12, is_of_driver: true })));
         let text = "thread: 5\nfn=(1) gapless_engine::fold::Fold::command\ntotals: 479572476\n";
-        assert_eq!(thread(text), Some((5, Thread { instructions: 479_572_476, is_of_driver: false })));
+        assert_eq!(thread(text), Some((5, ThreadInstructions { instructions: 479_572_476, is_of_driver: false })));
         assert_eq!(thread("totals: 3\n"), None);
         assert_eq!(thread("thread: many\ntotals: 3\n"), None);
         assert_eq!(thread("thread: 5\n"), None);
@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn messages_cost_the_service_s_thread() {
-        let of = |threads: [(u64, bool); 4]| -> BTreeMap<u32, Thread> {
-            let threads = threads.map(|(instructions, is_of_driver)| Thread { instructions, is_of_driver });
+        let of = |threads: [(u64, bool); 4]| -> BTreeMap<u32, ThreadInstructions> {
+            let threads = threads.map(|(instructions, is_of_driver)| ThreadInstructions { instructions, is_of_driver });
             (1..).zip(threads).collect()
         };
         let few = of([(50, true), (900, false), (300, false), (5_000, true)]);
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(of_service(&few, &many.iter().map(nameless).collect()), None);
     }
 
-    fn nameless((&number, thread): (&u32, &Thread)) -> (u32, Thread) {
-        (number, Thread { is_of_driver: false, ..*thread })
+    fn nameless((&number, thread): (&u32, &ThreadInstructions)) -> (u32, ThreadInstructions) {
+        (number, ThreadInstructions { is_of_driver: false, ..*thread })
     }
 }

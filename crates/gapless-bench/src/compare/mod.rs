@@ -21,18 +21,18 @@ mod verdict;
 mod workload;
 
 use crate::own_directory::OwnDirectory;
-use crate::statistics::{Interval, interval, pairs_min};
+use crate::statistics::{RatioInterval, interval, pairs_min};
 use crate::{BenchError, Result};
-use build::{Build, Source};
+use build::{Build, BuildSource};
 use clap::{Args, ValueEnum};
-use gapless_measure::progress::Progress;
+use gapless_measure::progress::BenchProgress;
 use gapless_measure::reporting::JsonArguments;
 use gapless_measure::{Report, Row};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 pub use table::help;
-use verdict::{Series, Verdict};
-use workload::{DEFAULT, Figure, Workload, row_name};
+use verdict::{BuildVerdict, Series};
+use workload::{ComparedFigure, DEFAULT, Workload, row_name};
 
 /// The benchmark's name.
 const NAME: &str = "compare";
@@ -73,7 +73,7 @@ pub struct CompareArguments {
     /// always, or never
     #[arg(long, value_name = "WHEN", default_value = "undecided", default_missing_value = "always", num_args = 0..=1,
         require_equals = true)]
-    pub instructions: WhenCounted,
+    pub instructions: CountingMode,
 
     #[command(flatten)]
     pub json: JsonArguments,
@@ -81,7 +81,7 @@ pub struct CompareArguments {
 
 /// The runs that callgrind counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WhenCounted {
+pub enum CountingMode {
     /// Runs with a figure that the clock cannot decide.
     Undecided,
     /// All.
@@ -96,7 +96,7 @@ fn percent(text: &str) -> std::result::Result<f64, String> {
 }
 
 /// Instructions of one workload, of both builds, a value for each pair.
-struct Counted {
+struct InstructionCounts {
     workload: String,
     a: Vec<f64>,
     b: Vec<f64>,
@@ -121,16 +121,16 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
     };
     let workloads = given.into_iter().map(Workload::find).collect::<Result<Vec<_>>>()?;
     // Both are found before minutes are spent on building one.
-    let (a, b) = (Source::find(&arguments.a)?, Source::find(&arguments.b)?);
+    let (a, b) = (BuildSource::find(&arguments.a)?, BuildSource::find(&arguments.b)?);
     let (a, b) = (a.build(interrupted)?, b.build(interrupted)?);
     let quiet = arguments.json.is_on_stdout();
-    let progress = Progress::new(workloads.len() as u64 * u64::from(arguments.pairs_max), NAME, quiet);
+    let progress = BenchProgress::new(workloads.len() as u64 * u64::from(arguments.pairs_max), NAME, quiet);
     let mut report = Report::new(NAME);
     report.extra.insert("a".to_owned(), json!(a.name));
     report.extra.insert("b".to_owned(), json!(b.name));
     // Relaxed: the flag guards no data.
     let is_interrupted = || interrupted.load(Ordering::Relaxed);
-    let mut comparison = Comparison { arguments, a: &a, b: &b, error: ERROR / workloads.len() as f64, report };
+    let mut comparison = BuildComparison { arguments, a: &a, b: &b, error: ERROR / workloads.len() as f64, report };
     let (mut all, mut counted) = (Vec::new(), Vec::new());
     let mut outcome = Ok(());
     for (index, workload) in workloads.iter().enumerate() {
@@ -140,15 +140,15 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
         outcome = comparison.pairs(workload, &mut found, &progress, interrupted);
         // A later failure does not lose the results so far.
         found.iter().for_each(|series| progress.line(&series.summary()));
-        let is_open = found.iter().any(|series| series.verdict() == Verdict::Undecided);
+        let is_open = found.iter().any(|series| series.verdict() == BuildVerdict::Undecided);
         all.extend(found);
         if outcome.is_err() || is_interrupted() {
             break;
         }
         let is_counted = match arguments.instructions {
-            WhenCounted::Undecided => is_open,
-            WhenCounted::Always => true,
-            WhenCounted::Never => false,
+            CountingMode::Undecided => is_open,
+            CountingMode::Always => true,
+            CountingMode::Never => false,
         };
         if is_counted && workload.can_be_counted() {
             progress.set_label(&format!("{}, instructions", workload.name));
@@ -167,7 +167,7 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
     report.rows = all.iter().map(table::json_row).chain(counted.iter().map(table::json_counted)).collect();
     let has_nothing_to_say = quiet || all.is_empty();
     let text = if has_nothing_to_say { String::new() } else { table::text(&report, &a, &b, &all, &counted) };
-    if outcome.is_ok() && all.iter().any(|series| series.verdict() == Verdict::Slower) {
+    if outcome.is_ok() && all.iter().any(|series| series.verdict() == BuildVerdict::Slower) {
         outcome = Err(BenchError::Slower(arguments.b.clone(), arguments.a.clone()));
     }
     // The results are printed even if they cannot be saved.
@@ -178,7 +178,7 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
 }
 
 /// The settings that all workloads share.
-struct Comparison<'a> {
+struct BuildComparison<'a> {
     arguments: &'a CompareArguments,
     a: &'a Build,
     b: &'a Build,
@@ -187,13 +187,13 @@ struct Comparison<'a> {
     report: Report,
 }
 
-impl Comparison<'_> {
+impl BuildComparison<'_> {
     /// Runs pairs of a workload until each interval is narrow, there are enough, or it is interrupted.
     fn pairs(
         &mut self,
         workload: &Workload,
         all: &mut Vec<Series>,
-        progress: &Progress,
+        progress: &BenchProgress,
         interrupted: &AtomicBool,
     ) -> Result<()> {
         // Relaxed: the flag guards no data (pairs with the store of the signal handler).
@@ -264,8 +264,8 @@ impl Comparison<'_> {
         }
         let rows = of_a.rows.iter().zip(&of_b.rows);
         let figures = rows.flat_map(|(row_a, row_b)| {
-            let values = move |figure: Figure| Some((row_a, figure, figure.of(row_a)?, figure.of(row_b)?));
-            Figure::ALL.into_iter().filter_map(values)
+            let values = move |figure: ComparedFigure| Some((row_a, figure, figure.of(row_a)?, figure.of(row_b)?));
+            ComparedFigure::ALL.into_iter().filter_map(values)
         });
         let figures: Vec<_> = figures.collect();
         if figures.is_empty() {
@@ -304,13 +304,13 @@ impl Comparison<'_> {
     }
 
     /// Instructions, where they can be counted; a note says why not.
-    fn count(&mut self, workload: &Workload, interrupted: &AtomicBool) -> Option<Counted> {
+    fn count(&mut self, workload: &Workload, interrupted: &AtomicBool) -> Option<InstructionCounts> {
         let count = || {
             if !instructions::can_be_counted() {
                 return Err(failed("valgrind is not installed"));
             }
             let scratch = scratch()?;
-            let mut counted = Counted { workload: workload.name.clone(), a: Vec::new(), b: Vec::new() };
+            let mut counted = InstructionCounts { workload: workload.name.clone(), a: Vec::new(), b: Vec::new() };
             for _ in 0..PAIRS_COUNTED {
                 for (build, counts) in [(self.a, &mut counted.a), (self.b, &mut counted.b)] {
                     // Relaxed: as above.
@@ -339,7 +339,7 @@ fn note_machine(all: &[Series], report: &mut Report) {
     for series in all {
         let ratios: Vec<f64> = series.floor_a.iter().zip(&series.floor_b).map(|(a, b)| b / a).collect();
         let differs = interval(&ratios, ERROR).filter(|interval| interval.low > 1.0 || interval.high < 1.0);
-        if let Some(Interval { ratio, .. }) = differs
+        if let Some(RatioInterval { ratio, .. }) = differs
             && !noted.contains(&&*series.workload)
         {
             noted.push(&series.workload);
@@ -377,11 +377,11 @@ mod tests {
             pairs_max: 20,
             width: 3.0,
             tolerance: 0.0,
-            instructions: WhenCounted::Never,
+            instructions: CountingMode::Never,
             json: JsonArguments::default(),
         };
         let comparison =
-            Comparison { arguments: &arguments, a: &build, b: &build, error: ERROR, report: Report::default() };
+            BuildComparison { arguments: &arguments, a: &build, b: &build, error: ERROR, report: Report::default() };
         let workload = Workload::find("direct").expect("it has a name");
         let mut all = Vec::new();
         let some = report("x", Some(1.0));

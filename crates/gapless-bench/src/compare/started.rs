@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Interval of the looks for an interrupt.
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A program that was asked to end has this long, and is then killed.
 const ENDING_TIME: Duration = Duration::from_secs(10);
 
@@ -27,7 +27,7 @@ fn output_within(ending_time: Duration, command: &mut Command, interrupted: &Ato
         scope.spawn(move || sender.send(child.wait_with_output()));
         let mut asked: Option<Instant> = None;
         loop {
-            match ended.recv_timeout(LOOK_INTERVAL) {
+            match ended.recv_timeout(POLL_INTERVAL) {
                 Ok(output) => return output,
                 Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("who waited for it has gone")),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_it_and_what_it_has_started() {
+    fn interrupt_ends_process_and_children() {
         let interrupted = AtomicBool::new(true);
         // The process started with `&` ignores interrupts, as a shell starts it, and is killed.
         let mut command = Command::new("sh");

@@ -1,11 +1,11 @@
 //! The output of a comparison: the table, the JSON and the help.
 
-use super::Counted;
+use super::InstructionCounts;
 use super::build::Build;
 use super::verdict::Series;
 use super::workload::{NAMED, row_name};
-use crate::statistics::{Interval, median};
-use gapless_measure::table::{Table, TableStyle, notes, rate};
+use crate::statistics::{RatioInterval, median};
+use gapless_measure::table::{TableStyle, TextTable, notes, rate};
 use gapless_measure::{Report, Row, RowConfig};
 use serde_json::json;
 
@@ -21,7 +21,7 @@ pub(super) fn json_row(series: &Series) -> Row {
     put("b", json!(series.b));
     put("floor_a_ns", json!(series.floor_a));
     put("floor_b_ns", json!(series.floor_b));
-    if let Some(Interval { low, ratio, high }) = series.interval() {
+    if let Some(RatioInterval { low, ratio, high }) = series.interval() {
         put("ratio", json!(ratio));
         put("ratio_low", json!(low));
         put("ratio_high", json!(high));
@@ -30,7 +30,7 @@ pub(super) fn json_row(series: &Series) -> Row {
     row
 }
 
-pub(super) fn json_counted(counted: &Counted) -> Row {
+pub(super) fn json_counted(counted: &InstructionCounts) -> Row {
     let mut row = Row { config: RowConfig::default(), ..Row::default() };
     row.config.extra.insert("run".to_owned(), json!(counted.workload));
     row.config.extra.insert("figure".to_owned(), json!("instructions"));
@@ -42,9 +42,9 @@ pub(super) fn json_counted(counted: &Counted) -> Row {
     row
 }
 
-pub(super) fn text(report: &Report, a: &Build, b: &Build, all: &[Series], counted: &[Counted]) -> String {
+pub(super) fn text(report: &Report, a: &Build, b: &Build, all: &[Series], counted: &[InstructionCounts]) -> String {
     let head = ["run", "row", "figure", "A", "B", "B / A", "interval", "pairs", "floor B / A", "B is"];
-    let mut table = Table::new(TableStyle::for_stdout(), &head, 3);
+    let mut table = TextTable::new(TableStyle::for_stdout(), &head, 3);
     for series in all {
         let found = series.interval();
         let floor = median(&series.floor_b) / median(&series.floor_a);

@@ -1,12 +1,12 @@
 //! The pairs of one figure, and the verdict on them.
 
-use super::workload::Figure;
-use crate::statistics::{Interval, interval};
+use super::workload::ComparedFigure;
+use crate::statistics::{RatioInterval, interval};
 use gapless_measure::Row;
 
 /// The verdict on B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum BuildVerdict {
     Faster,
     Slower,
     /// For certain, and not for certain by more than is tolerated.
@@ -17,7 +17,7 @@ pub(super) enum Verdict {
     Undecided,
 }
 
-impl Verdict {
+impl BuildVerdict {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Faster => "faster",
@@ -33,7 +33,7 @@ impl Verdict {
 pub(super) struct Series {
     pub workload: String,
     pub row: Row,
-    pub figure: Figure,
+    pub figure: ComparedFigure,
     /// An interval is narrow that is no wider on each side of its middle.
     pub width: f64,
     /// B may be slower by so much.
@@ -48,7 +48,7 @@ pub(super) struct Series {
 
 impl Series {
     /// The interval of B / A; `None` as long as the pairs are too few for one.
-    pub(super) fn interval(&self) -> Option<Interval> {
+    pub(super) fn interval(&self) -> Option<RatioInterval> {
         let ratios: Vec<f64> = self.a.iter().zip(&self.b).map(|(a, b)| b / a).collect();
         interval(&ratios, self.error)
     }
@@ -57,21 +57,21 @@ impl Series {
         self.interval().is_some_and(|interval| interval.half_width() <= self.width)
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
-        let Some(Interval { low, high, .. }) = self.interval() else { return Verdict::Undecided };
+    pub(super) fn verdict(&self) -> BuildVerdict {
+        let Some(RatioInterval { low, high, .. }) = self.interval() else { return BuildVerdict::Undecided };
         // The interval of times, for which more is worse.
         let (low, high) = if self.figure.more_is_better() { (1.0 / high, 1.0 / low) } else { (low, high) };
         let limit = if self.figure.more_is_better() { 1.0 / (1.0 - self.tolerance) } else { 1.0 + self.tolerance };
         if high < 1.0 {
-            Verdict::Faster
+            BuildVerdict::Faster
         } else if low > limit {
-            Verdict::Slower
+            BuildVerdict::Slower
         } else if low > 1.0 {
-            Verdict::Tolerated
+            BuildVerdict::Tolerated
         } else if self.is_narrow() {
-            Verdict::Same
+            BuildVerdict::Same
         } else {
-            Verdict::Undecided
+            BuildVerdict::Undecided
         }
     }
 
@@ -79,7 +79,7 @@ impl Series {
     pub(super) fn summary(&self) -> String {
         let (run, figure, pairs, verdict) = (&self.workload, self.figure.name(), self.a.len(), self.verdict().name());
         match self.interval() {
-            Some(Interval { low, ratio, high }) => {
+            Some(RatioInterval { low, ratio, high }) => {
                 format!("{run}, {figure}: B / A {ratio:.3}, {low:.3}–{high:.3}, {pairs} pairs: {verdict}")
             }
             None => format!("{run}, {figure}: {pairs} pairs are too few"),
@@ -93,7 +93,7 @@ mod tests {
 
     const A: [f64; 10] = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 101.0, 99.0, 100.0, 100.0];
 
-    fn verdict(figure: Figure, b: &[f64], tolerance: f64) -> Verdict {
+    fn verdict(figure: ComparedFigure, b: &[f64], tolerance: f64) -> BuildVerdict {
         let (workload, row, a) = ("direct".to_owned(), Row::default(), A[..b.len()].to_vec());
         let (floor_a, floor_b) = (Vec::new(), Vec::new());
         let b = b.to_vec();
@@ -105,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn more_messages_are_faster_and_more_nanoseconds_slower() {
+    fn direction_depends_on_the_unit() {
         for (figure, factor, expected) in [
-            (Figure::Throughput, 1.05, Verdict::Faster),
-            (Figure::Throughput, 0.95, Verdict::Slower),
-            (Figure::P50, 1.05, Verdict::Slower),
-            (Figure::P50, 0.95, Verdict::Faster),
-            (Figure::Cpu, 1.05, Verdict::Slower),
+            (ComparedFigure::Throughput, 1.05, BuildVerdict::Faster),
+            (ComparedFigure::Throughput, 0.95, BuildVerdict::Slower),
+            (ComparedFigure::P50, 1.05, BuildVerdict::Slower),
+            (ComparedFigure::P50, 0.95, BuildVerdict::Faster),
+            (ComparedFigure::Cpu, 1.05, BuildVerdict::Slower),
         ] {
             assert_eq!(verdict(figure, &times(factor), 0.0), expected, "{figure:?} × {factor}");
         }
@@ -119,17 +119,17 @@ mod tests {
 
     #[test]
     fn what_is_tolerated_is_called_so() {
-        assert_eq!(verdict(Figure::Throughput, &times(0.985), 0.02), Verdict::Tolerated);
-        assert_eq!(verdict(Figure::Throughput, &times(0.97), 0.02), Verdict::Slower);
-        assert_eq!(verdict(Figure::P50, &times(1.015), 0.02), Verdict::Tolerated);
-        assert_eq!(verdict(Figure::P50, &times(1.03), 0.02), Verdict::Slower);
-        assert_eq!(verdict(Figure::P50, &times(1.0), 0.02), Verdict::Same);
+        assert_eq!(verdict(ComparedFigure::Throughput, &times(0.985), 0.02), BuildVerdict::Tolerated);
+        assert_eq!(verdict(ComparedFigure::Throughput, &times(0.97), 0.02), BuildVerdict::Slower);
+        assert_eq!(verdict(ComparedFigure::P50, &times(1.015), 0.02), BuildVerdict::Tolerated);
+        assert_eq!(verdict(ComparedFigure::P50, &times(1.03), 0.02), BuildVerdict::Slower);
+        assert_eq!(verdict(ComparedFigure::P50, &times(1.0), 0.02), BuildVerdict::Same);
     }
 
     #[test]
     fn what_varies_too_much_is_not_decided() {
         let wild: Vec<f64> = A.iter().enumerate().map(|(index, a)| a * [0.6, 1.5, 1.1, 0.8][index % 4]).collect();
-        assert_eq!(verdict(Figure::P50, &wild, 0.0), Verdict::Undecided);
-        assert_eq!(verdict(Figure::P50, &A[..3], 0.0), Verdict::Undecided, "too few");
+        assert_eq!(verdict(ComparedFigure::P50, &wild, 0.0), BuildVerdict::Undecided);
+        assert_eq!(verdict(ComparedFigure::P50, &A[..3], 0.0), BuildVerdict::Undecided, "too few");
     }
 }

@@ -164,13 +164,13 @@ pub(super) fn last_words(stderr: &[u8]) -> String {
 
 /// One figure of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Figure {
+pub(super) enum ComparedFigure {
     Throughput,
     P50,
     Cpu,
 }
 
-impl Figure {
+impl ComparedFigure {
     pub(super) const ALL: [Self; 3] = [Self::Throughput, Self::P50, Self::Cpu];
 
     pub(super) const fn name(self) -> &'static str {

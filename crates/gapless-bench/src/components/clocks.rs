@@ -1,6 +1,6 @@
 //! `gapless bench time`: the cost of reading each clock, the system's and the agents' own.
 
-use super::{ComponentArguments, Unit, compare, is_interrupted, measure_floors, print_measured};
+use super::{ComponentArguments, TimeUnit, compare, is_interrupted, measure_floors, print_measured};
 use crate::Result;
 use crate::floor::FloorKind;
 use crate::time_sources::{measure, sources};
@@ -38,5 +38,5 @@ pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<S
         }
     }
     report.notes.push("each value is the mean of 100 readings; the steps and resolutions are in the JSON".to_owned());
-    arguments.finish(&report, Unit::Nanoseconds)
+    arguments.finish(&report, TimeUnit::Nanoseconds)
 }

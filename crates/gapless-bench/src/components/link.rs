@@ -3,13 +3,13 @@
 //! Over TCP, and through shared memory. This process sends. A message is a consensus part of `CONSENSUS_BYTES` and one frame, which is the payload and a
 //! header of 64 bytes; every message's number is compared on its way.
 
-use super::{ComponentArguments, Unit, failed, measure_beside_floors, named};
+use super::{ComponentArguments, TimeUnit, failed, measure_with_floors, named};
 use crate::Result;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use clap::Args;
 use gapless_cluster::link::MemberLinkOptions;
-use gapless_load::components::link::protocol::{PARTS, Transport};
-use gapless_load::components::link::sending::{Figure, Measured, UNACKNOWLEDGED, UNACKNOWLEDGED_BYTES, measure};
+use gapless_load::components::link::protocol::{LinkTransport, PARTS};
+use gapless_load::components::link::sending::{LinkFigure, LinkResult, UNACKNOWLEDGED, UNACKNOWLEDGED_BYTES, measure};
 use gapless_load::components::link::{CONSENSUS_BYTES, LONG_BYTES, LONG_RING_BYTES};
 use gapless_measure::affinity::{pair_of_cores, pin_current_thread};
 use gapless_measure::{Report, Row};
@@ -42,9 +42,9 @@ pub struct LinkArguments {
 pub fn run(arguments: &LinkArguments, interrupted: &AtomicBool) -> Result<String> {
     let messages = arguments.part.count.unwrap_or(if arguments.quick { MESSAGES_QUICK } else { MESSAGES });
     let mut report = Report::new("link");
-    let floor = |measurement: &Measurement| (measurement.floor(), measurement.payload as u64 + HEADER_BYTES);
-    let row = |measurement: &Measurement| measurement.row(messages, interrupted);
-    measure_beside_floors(&mut report, interrupted, measurements(), floor, row)?;
+    let floor = |measurement: &LinkMeasurement| (measurement.floor(), measurement.payload as u64 + HEADER_BYTES);
+    let row = |measurement: &LinkMeasurement| measurement.row(messages, interrupted);
+    measure_with_floors(&mut report, interrupted, measurements(), floor, row)?;
     report.notes.extend([
         "each row stands beside the floor of the same place in the list, which was measured right before it".to_owned(),
         format!(
@@ -63,42 +63,42 @@ pub fn run(arguments: &LinkArguments, interrupted: &AtomicBool) -> Result<String
             UNACKNOWLEDGED_BYTES >> 20
         ),
     ]);
-    arguments.part.finish(&report, Unit::Microseconds)
+    arguments.part.finish(&report, TimeUnit::Microseconds)
 }
 
 /// Everything that is measured, in the order of the table.
-fn measurements() -> impl Iterator<Item = Measurement> {
-    use Transport::{SharedMemory, Tcp};
+fn measurements() -> impl Iterator<Item = LinkMeasurement> {
+    use LinkTransport::{SharedMemory, Tcp};
     [
-        ("TCP, there and back", Tcp, Figure::ThereAndBack),
-        ("TCP, there and back, 64 in flight", Tcp, Figure::InFlight),
-        ("TCP, one way", Tcp, Figure::OneWay),
-        ("TCP, one way, acknowledged", Tcp, Figure::Acknowledged),
-        ("shared memory, there and back", SharedMemory, Figure::ThereAndBack),
-        ("shared memory, there and back, 64 in flight", SharedMemory, Figure::InFlight),
-        ("shared memory, one way", SharedMemory, Figure::OneWay),
-        ("shared memory, one way, acknowledged", SharedMemory, Figure::Acknowledged),
+        ("TCP, there and back", Tcp, LinkFigure::RoundTrips),
+        ("TCP, there and back, 64 in flight", Tcp, LinkFigure::InFlight),
+        ("TCP, one way", Tcp, LinkFigure::OneWay),
+        ("TCP, one way, acknowledged", Tcp, LinkFigure::Acknowledged),
+        ("shared memory, there and back", SharedMemory, LinkFigure::RoundTrips),
+        ("shared memory, there and back, 64 in flight", SharedMemory, LinkFigure::InFlight),
+        ("shared memory, one way", SharedMemory, LinkFigure::OneWay),
+        ("shared memory, one way, acknowledged", SharedMemory, LinkFigure::Acknowledged),
     ]
     .into_iter()
-    .flat_map(|(name, transport, figure)| PAYLOADS.map(|payload| Measurement { name, transport, payload, figure }))
+    .flat_map(|(name, transport, figure)| PAYLOADS.map(|payload| LinkMeasurement { name, transport, payload, figure }))
 }
 
 /// One row.
 #[derive(Clone, Copy)]
-struct Measurement {
+struct LinkMeasurement {
     name: &'static str,
-    transport: Transport,
+    transport: LinkTransport,
     payload: usize,
-    figure: Figure,
+    figure: LinkFigure,
 }
 
-impl Measurement {
+impl LinkMeasurement {
     const fn floor(&self) -> FloorKind {
         match (self.transport, self.figure) {
-            (Transport::Tcp, Figure::ThereAndBack) => FloorKind::TcpRoundTrip,
-            (Transport::Tcp, _) => FloorKind::TcpStream,
-            (Transport::SharedMemory, Figure::ThereAndBack) => FloorKind::ShmPingPong,
-            (Transport::SharedMemory, _) => FloorKind::ShmStream,
+            (LinkTransport::Tcp, LinkFigure::RoundTrips) => FloorKind::TcpRoundTrip,
+            (LinkTransport::Tcp, _) => FloorKind::TcpStream,
+            (LinkTransport::SharedMemory, LinkFigure::RoundTrips) => FloorKind::ShmPingPong,
+            (LinkTransport::SharedMemory, _) => FloorKind::ShmStream,
         }
     }
 
@@ -107,7 +107,7 @@ impl Measurement {
         if self.payload >= LONG_BYTES {
             messages = (messages / MESSAGES_PER_ROUND_TRIP).max(1);
         }
-        if matches!(self.figure, Figure::ThereAndBack) {
+        if matches!(self.figure, LinkFigure::RoundTrips) {
             messages = (messages / MESSAGES_PER_ROUND_TRIP).max(1);
         }
         let messages = messages.div_ceil(PARTS) * PARTS;
@@ -122,11 +122,11 @@ impl Measurement {
             worker.join().unwrap_or_else(|_| Err(failed("link", "the sender panicked")))
         })?;
         let rate = match measured {
-            Measured::Latencies(histogram) => {
+            LinkResult::Latencies(histogram) => {
                 row.latency_ns = histogram.latency_ns();
                 None
             }
-            Measured::Rate(rate) => Some(rate),
+            LinkResult::Rate(rate) => Some(rate),
         };
         if let Some(rate) = rate {
             row.throughput_per_s = Some(rate.round());

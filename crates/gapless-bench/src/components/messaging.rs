@@ -1,7 +1,7 @@
 //! `gapless bench messaging`: from a client to a service at tier `memory` and back, with everything that
 //! is on the way: rings, sequencer, window, handler, exactly-once, both checksums, fragments.
 
-use super::{ComponentArguments, Unit, compare, failed, is_interrupted, measure_floors, named, print_measured};
+use super::{ComponentArguments, TimeUnit, compare, failed, is_interrupted, measure_floors, named, print_measured};
 use crate::Result;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use gapless::prelude::*;
@@ -68,5 +68,5 @@ pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<S
     drop(client);
     host.stop().map_err(|error| failed("messaging", error))?;
     measured?;
-    arguments.finish(&report, Unit::Microseconds)
+    arguments.finish(&report, TimeUnit::Microseconds)
 }

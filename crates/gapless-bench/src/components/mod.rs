@@ -46,15 +46,15 @@ pub struct ComponentArguments {
 
 impl ComponentArguments {
     /// Writes the JSON, and returns the text that belongs on stdout: nothing if the JSON is there.
-    fn finish(&self, report: &Report, unit: Unit) -> Result<String> {
+    fn finish(&self, report: &Report, unit: TimeUnit) -> Result<String> {
         self.json.write(report)?;
         if self.json.is_on_stdout() {
             return Ok(String::new());
         }
         let style = TableStyle::for_stdout();
         let figures = match unit {
-            Unit::Microseconds => components(&report.rows, style),
-            Unit::Nanoseconds => components_in_nanoseconds(&report.rows, style),
+            TimeUnit::Microseconds => components(&report.rows, style),
+            TimeUnit::Nanoseconds => components_in_nanoseconds(&report.rows, style),
         };
         Ok(whole(report, &figures, &report.floor))
     }
@@ -62,7 +62,7 @@ impl ComponentArguments {
 
 /// The unit of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum TimeUnit {
     Microseconds,
     Nanoseconds,
 }
@@ -74,7 +74,7 @@ fn measure_floors(report: &mut Report, directory: &Path, items: Vec<(FloorKind, 
 
 /// Adds a row for each of `all`, and right before it its floor: the cost of cores and kernel changes with where a
 /// hypervisor puts them. Ends with the rows so far when interrupted.
-fn measure_beside_floors<M>(
+fn measure_with_floors<M>(
     report: &mut Report,
     interrupted: &AtomicBool,
     all: impl Iterator<Item = M>,

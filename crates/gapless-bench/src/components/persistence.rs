@@ -1,13 +1,13 @@
 //! `gapless bench persistence`: appending Car frames to a journal (mapped, written, synced) and
 //! replaying them with both checksums.
 
-use super::{ComponentArguments, Unit, compare, is_interrupted, measure_floors, named, print_measured};
+use super::{ComponentArguments, TimeUnit, compare, is_interrupted, measure_floors, named, print_measured};
 use crate::Result;
 use crate::floor::FloorKind;
 use crate::own_directory::OwnDirectory;
 use clap::Args;
 use gapless_journal::Flush;
-use gapless_load::components::persistence::{Frame, appends, batches_and_replay};
+use gapless_load::components::persistence::{CarFrame, appends, batches_and_replay};
 use gapless_measure::Report;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -40,7 +40,7 @@ pub fn run(arguments: &PersistenceArguments, interrupted: &AtomicBool) -> Result
     let mut report = Report::new("persistence");
     let name = format!(".gapless-persistence-{}", std::process::id());
     let directory = OwnDirectory::create(&arguments.log_location, &name)?;
-    let mut frame = Frame::new()?;
+    let mut frame = CarFrame::new()?;
     let frame_bytes = frame.bytes.len() as u64;
     let items = vec![
         (FloorKind::Pwrite, frame_bytes),
@@ -73,5 +73,5 @@ pub fn run(arguments: &PersistenceArguments, interrupted: &AtomicBool) -> Result
         report.rows.extend(rows);
     }
     report.notes.push("one Car (sbe.serial) a frame, both checksums written, and checked in the replay".to_owned());
-    arguments.part.finish(&report, Unit::Microseconds)
+    arguments.part.finish(&report, TimeUnit::Microseconds)
 }

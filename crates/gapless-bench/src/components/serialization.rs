@@ -3,7 +3,7 @@
 //! A value is the mean of 100 messages, because one is too short to be timed by the same clock. The
 //! floor next to it copies the same bytes.
 
-use super::{ComponentArguments, Unit, is_interrupted, print_measured};
+use super::{ComponentArguments, TimeUnit, is_interrupted, print_measured};
 use crate::Result;
 use crate::options::MessageEncoding;
 use gapless_load::components::serialization::{TOGETHER, rows_of};
@@ -32,5 +32,5 @@ pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<S
     report.notes.push(format!(
         "each value is the mean of {TOGETHER} messages; published for another wire on another machine ({SOURCE}): encode {encode_min} to {encode_max} ns, decode {decode_min} to {decode_max} ns"
     ));
-    arguments.finish(&report, Unit::Nanoseconds)
+    arguments.finish(&report, TimeUnit::Nanoseconds)
 }

@@ -5,10 +5,10 @@
 //! insert the same bytes into the standard library's maps, and copy them. At the end of each size both stores must have
 //! the same hash, and the same as is recomputed from every object.
 
-use super::{ComponentArguments, Unit, is_interrupted, print_measured};
+use super::{ComponentArguments, TimeUnit, is_interrupted, print_measured};
 use crate::Result;
 use clap::Args;
-use gapless_load::components::storage::{Plan, TOGETHER, rows_of_cars, rows_of_pages};
+use gapless_load::components::storage::{StoragePlan, TOGETHER, rows_of_cars, rows_of_pages};
 use gapless_measure::Report;
 use std::sync::atomic::AtomicBool;
 
@@ -44,7 +44,7 @@ pub fn run(arguments: &StorageArguments, interrupted: &AtomicBool) -> Result<Str
     let objects = objects / TOGETHER * TOGETHER;
     let operations = arguments.part.count.unwrap_or(ROUNDS * objects).next_multiple_of(TOGETHER);
     let mut report = Report::new("storage");
-    let plan = Plan { objects, operations };
+    let plan = StoragePlan { objects, operations };
     if !is_interrupted(&mut report, interrupted) {
         rows_of_cars(plan, &mut report)?;
         print_measured(&report.rows);
@@ -57,5 +57,5 @@ pub fn run(arguments: &StorageArguments, interrupted: &AtomicBool) -> Result<Str
     report.notes.push(format!(
         "{objects} objects of each size, in random order; each value is the mean of {TOGETHER}; every transaction writes its changes"
     ));
-    arguments.part.finish(&report, Unit::Nanoseconds)
+    arguments.part.finish(&report, TimeUnit::Nanoseconds)
 }

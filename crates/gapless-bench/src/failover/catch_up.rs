@@ -1,11 +1,11 @@
 //! Catching up of a follower that was away while others went on: on an idle cluster, under live messages at a rate, and
 //! while clients send as much as they can. It is killed, misses frames, is started again, and is looked at until it is level.
 
-use super::cluster::Cluster;
+use super::cluster::BenchCluster;
 use super::{CLIENTS, FILLERS, failed, share};
 use crate::Result;
 use gapless::prelude::Duration;
-use gapless_load::failover::load::{Seen, Sender, elapsed_ns};
+use gapless_load::failover::load::{ClientRecords, FailoverClient, elapsed_ns};
 use gapless_measure::reporting::check_interrupted;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,19 +14,19 @@ use std::time::Instant;
 /// Owners of the numbers of these clients, from this on; each case has some of its own.
 const OWNERS: u64 = FILLERS + 100;
 /// Between two looks at leader and follower.
-const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// A follower has to be level within this, but for one under saturation.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The load on the cluster meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Case {
+pub(super) enum CatchUpLoad {
     Idle,
     Live,
     Saturated,
 }
 
-impl Case {
+impl CatchUpLoad {
     pub const ALL: [Self; 3] = [Self::Idle, Self::Live, Self::Saturated];
 
     pub const fn name(self) -> &'static str {
@@ -55,7 +55,7 @@ pub(super) const KEPT_TARGET: f64 = 0.7;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CatchUpPlan {
     /// Frames that the follower misses.
-    pub behind_frames: u64,
+    pub lag_frames: u64,
     /// Live messages a second.
     pub live_per_s: u64,
     /// For how long the rate of a cluster without the follower is measured.
@@ -66,8 +66,8 @@ pub(super) struct CatchUpPlan {
 
 /// Course of one follower's catching up.
 #[derive(Clone, Debug)]
-pub(super) struct CaughtUp {
-    pub case: Case,
+pub(super) struct CatchUpResult {
+    pub case: CatchUpLoad,
     /// Frames by which it lagged when it had started; the time begins there.
     pub gap_begin: u64,
     /// Frames by which it lagged at the end; 0 for one that was level.
@@ -82,7 +82,7 @@ pub(super) struct CaughtUp {
     pub after_per_s: f64,
 }
 
-impl CaughtUp {
+impl CatchUpResult {
     pub fn moved_per_s(&self) -> f64 {
         per_s(self.moved, self.elapsed_ns)
     }
@@ -95,7 +95,7 @@ impl CaughtUp {
     /// counts as left behind.
     pub fn kept(&self) -> Option<f64> {
         let rate_per_s = if self.is_level() { self.after_per_s } else { self.before_per_s };
-        (self.case == Case::Saturated && rate_per_s > 0.0).then(|| self.meanwhile_per_s / rate_per_s)
+        (self.case == CatchUpLoad::Saturated && rate_per_s > 0.0).then(|| self.meanwhile_per_s / rate_per_s)
     }
 
     /// Whether it kept to its targets: the rate, and under saturation a gap that shrinks and a cluster that goes on.
@@ -109,16 +109,16 @@ impl CaughtUp {
 
 /// The results of all cases.
 #[derive(Default)]
-pub(super) struct CatchUps {
-    pub all: Vec<CaughtUp>,
+pub(super) struct CatchUpResults {
+    pub all: Vec<CatchUpResult>,
     /// Commands that each owner has sent.
     pub sent: Vec<(u64, u64)>,
     pub lost: u64,
     pub doubled: u64,
 }
 
-impl CatchUps {
-    fn take(&mut self, owner: u64, seen: &Seen) {
+impl CatchUpResults {
+    fn take(&mut self, owner: u64, seen: &ClientRecords) {
         self.sent.push((owner, seen.records.len() as u64));
         self.lost += seen.unanswered();
         self.doubled += seen.doubled;
@@ -131,13 +131,13 @@ fn per_s(count: u64, elapsed_ns: u64) -> f64 {
 
 /// Runs every case once; each that is over is in `found`.
 pub(super) fn run(
-    cluster: &mut Cluster<'_>,
+    cluster: &mut BenchCluster<'_>,
     plan: CatchUpPlan,
     interrupted: &AtomicBool,
     look: &mut dyn FnMut(&str) -> Result<()>,
-    found: &mut CatchUps,
+    found: &mut CatchUpResults,
 ) -> Result<()> {
-    for (number, case) in (0..).zip(Case::ALL) {
+    for (number, case) in (0..).zip(CatchUpLoad::ALL) {
         look(&format!("a follower catches up, {}", case.name()))?;
         let owners = OWNERS + number * 2 * CLIENTS;
         one(cluster, case, plan, (owners, interrupted), found)?;
@@ -146,11 +146,11 @@ pub(super) fn run(
 }
 
 fn one(
-    cluster: &mut Cluster<'_>,
-    case: Case,
+    cluster: &mut BenchCluster<'_>,
+    case: CatchUpLoad,
     plan: CatchUpPlan,
     (owners, interrupted): (u64, &AtomicBool),
-    found: &mut CatchUps,
+    found: &mut CatchUpResults,
 ) -> Result<()> {
     let leader = cluster.leader()?;
     let follower = cluster.follower(leader)?;
@@ -159,21 +159,21 @@ fn one(
     let had = cluster.status(follower)?.handled;
     cluster.kill(follower);
     cluster.reap(follower);
-    let fill = |owner, count| Sender::new(&sockets, owner, interrupted)?.fill(count);
-    clients(owners, |owner, number| fill(owner, share(plan.behind_frames, number)), found)?;
+    let fill = |owner, count| FailoverClient::new(&sockets, owner, interrupted)?.fill(count);
+    clients(owners, |owner, number| fill(owner, share(plan.lag_frames, number)), found)?;
     let stop = AtomicBool::new(false);
     let load = |owner, number| live(&sockets, (owner, number), (case, plan.live_per_s), &stop, interrupted);
     let (seen, caught_up) = std::thread::scope(|scope| {
         let load = &load;
         let threads: Vec<_> = (0..CLIENTS)
-            .filter(|_| case != Case::Idle)
+            .filter(|_| case != CatchUpLoad::Idle)
             .map(|number| (owners + CLIENTS + number, number))
             .map(|(owner, number)| (owner, scope.spawn(move || load(owner, number))))
             .collect();
         let caught_up = watch(cluster, case, plan, (leader, follower, had), interrupted);
         // Relaxed: the flag guards no data.
         stop.store(true, Ordering::Relaxed);
-        let join = |(owner, thread): (u64, std::thread::ScopedJoinHandle<'_, Result<Seen>>)| {
+        let join = |(owner, thread): (u64, std::thread::ScopedJoinHandle<'_, Result<ClientRecords>>)| {
             Ok((owner, thread.join().unwrap_or_else(|_| Err(failed("a client panicked")))?))
         };
         (threads.into_iter().map(join).collect::<Result<Vec<_>>>(), caught_up)
@@ -187,7 +187,11 @@ fn one(
 }
 
 /// Runs a client on a thread for each.
-fn clients(owners: u64, run: impl Fn(u64, u64) -> Result<Seen> + Sync, found: &mut CatchUps) -> Result<()> {
+fn clients(
+    owners: u64,
+    run: impl Fn(u64, u64) -> Result<ClientRecords> + Sync,
+    found: &mut CatchUpResults,
+) -> Result<()> {
     std::thread::scope(|scope| {
         let run = &run;
         let threads: Vec<_> = (0..CLIENTS).map(|number| scope.spawn(move || run(owners + number, number))).collect();
@@ -201,12 +205,12 @@ fn clients(owners: u64, run: impl Fn(u64, u64) -> Result<Seen> + Sync, found: &m
 fn live(
     sockets: &[PathBuf],
     (owner, number): (u64, u64),
-    (case, live_per_s): (Case, u64),
+    (case, live_per_s): (CatchUpLoad, u64),
     stop: &AtomicBool,
     interrupted: &AtomicBool,
-) -> Result<Seen> {
-    let sender = Sender::new(sockets, owner, interrupted)?;
-    if case == Case::Saturated {
+) -> Result<ClientRecords> {
+    let sender = FailoverClient::new(sockets, owner, interrupted)?;
+    if case == CatchUpLoad::Saturated {
         return sender.flood(stop);
     }
     let interval_ns = 1_000_000_000 * CLIENTS / live_per_s;
@@ -215,15 +219,15 @@ fn live(
 
 /// Starts the follower again, and looks at it until it is level.
 fn watch(
-    cluster: &mut Cluster<'_>,
-    case: Case,
+    cluster: &mut BenchCluster<'_>,
+    case: CatchUpLoad,
     plan: CatchUpPlan,
     (leader, follower, had): (usize, usize, u64),
     interrupted: &AtomicBool,
-) -> Result<CaughtUp> {
-    let handled = |cluster: &mut Cluster<'_>, member| -> Result<u64> { Ok(cluster.status(member)?.handled) };
+) -> Result<CatchUpResult> {
+    let handled = |cluster: &mut BenchCluster<'_>, member| -> Result<u64> { Ok(cluster.status(member)?.handled) };
     // The rate of the cluster without the follower; clients have begun by then.
-    if case != Case::Idle {
+    if case != CatchUpLoad::Idle {
         std::thread::sleep(plan.window / 2);
     }
     let (begin, first) = (Instant::now(), handled(cluster, leader)?);
@@ -242,22 +246,22 @@ fn watch(
         }
     };
     let (begin, released) = (Instant::now(), handled(cluster, leader)?);
-    let time_max = if case == Case::Saturated { plan.saturated_max } else { TIMEOUT };
+    let time_max = if case == CatchUpLoad::Saturated { plan.saturated_max } else { TIMEOUT };
     loop {
         // The leader is asked first: the follower is level if it has what the leader had.
         let goal = handled(cluster, leader)?;
         let reached = handled(cluster, follower)?;
         let elapsed_ns = elapsed_ns(begin);
         let is_late = begin.elapsed() > time_max;
-        if is_late && case != Case::Saturated {
+        if is_late && case != CatchUpLoad::Saturated {
             let (gap, seconds) = (goal.saturating_sub(reached), time_max.as_secs());
             return Err(failed(format!("member {follower} is {gap} frames behind {seconds} s after its start")));
         }
         if reached >= goal || is_late {
             let begin = Instant::now();
-            std::thread::sleep(if case == Case::Idle { Duration::ZERO } else { plan.window });
+            std::thread::sleep(if case == CatchUpLoad::Idle { Duration::ZERO } else { plan.window });
             let after_per_s = per_s(handled(cluster, leader)?.saturating_sub(goal), self::elapsed_ns(begin));
-            return Ok(CaughtUp {
+            return Ok(CatchUpResult {
                 case,
                 gap_begin: released.saturating_sub(has),
                 gap_end: goal.saturating_sub(reached),
@@ -269,7 +273,7 @@ fn watch(
             });
         }
         check_interrupted(super::NAME, interrupted)?;
-        std::thread::sleep(LOOK_INTERVAL);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -277,9 +281,9 @@ fn watch(
 mod tests {
     use super::*;
 
-    fn caught_up(case: Case, gap_end: u64, moved: u64, meanwhile_per_s: f64) -> CaughtUp {
+    fn caught_up(case: CatchUpLoad, gap_end: u64, moved: u64, meanwhile_per_s: f64) -> CatchUpResult {
         let (gap_begin, elapsed_ns) = (1_000, 1_000_000_000);
-        CaughtUp {
+        CatchUpResult {
             case,
             gap_begin,
             gap_end,
@@ -293,15 +297,18 @@ mod tests {
 
     #[test]
     fn a_target_is_met_by_rate_and_by_gap() {
-        assert!(caught_up(Case::Idle, 0, 1_000_000, 0.0).is_met());
-        assert!(!caught_up(Case::Idle, 0, 999_999, 0.0).is_met());
-        assert!(!caught_up(Case::Idle, 1, 2_000_000, 0.0).is_met(), "it is not level");
-        assert!(caught_up(Case::Live, 0, 500_000, 0.0).is_met());
-        assert!(caught_up(Case::Saturated, 0, 1, 70.0).is_met());
-        assert!(caught_up(Case::Saturated, 999, 1, 140.0).is_met());
-        assert!(!caught_up(Case::Saturated, 999, 1, 139.0).is_met(), "of the rate without it, as it is not level");
-        assert!(!caught_up(Case::Saturated, 1_000, 1, 200.0).is_met(), "the gap does not shrink");
-        assert!(!caught_up(Case::Saturated, 0, 1, 69.0).is_met(), "the cluster does not go on");
-        assert_eq!(caught_up(Case::Live, 0, 1, 50.0).kept(), None);
+        assert!(caught_up(CatchUpLoad::Idle, 0, 1_000_000, 0.0).is_met());
+        assert!(!caught_up(CatchUpLoad::Idle, 0, 999_999, 0.0).is_met());
+        assert!(!caught_up(CatchUpLoad::Idle, 1, 2_000_000, 0.0).is_met(), "it is not level");
+        assert!(caught_up(CatchUpLoad::Live, 0, 500_000, 0.0).is_met());
+        assert!(caught_up(CatchUpLoad::Saturated, 0, 1, 70.0).is_met());
+        assert!(caught_up(CatchUpLoad::Saturated, 999, 1, 140.0).is_met());
+        assert!(
+            !caught_up(CatchUpLoad::Saturated, 999, 1, 139.0).is_met(),
+            "of the rate without it, as it is not level"
+        );
+        assert!(!caught_up(CatchUpLoad::Saturated, 1_000, 1, 200.0).is_met(), "the gap does not shrink");
+        assert!(!caught_up(CatchUpLoad::Saturated, 0, 1, 69.0).is_met(), "the cluster does not go on");
+        assert_eq!(caught_up(CatchUpLoad::Live, 0, 1, 50.0).kept(), None);
     }
 }

@@ -1,13 +1,13 @@
-//! [`Cluster`]: members, each a process of this program, with the settings of `gapless cluster new`.
+//! [`BenchCluster`]: members, each a process of this program, with the settings of `gapless cluster new`.
 
 use super::failed;
-use crate::child_process::{Child, Role};
+use crate::child_process::{Child, ChildRole};
 use crate::own_directory::OwnDirectory;
 use crate::ports::free_ports;
 use crate::{BenchError, Result};
 use gapless::prelude::Duration;
 use gapless_client::stream_layout::StreamLayout;
-use gapless_load::failover::member::{Answer, Assignment, Request};
+use gapless_load::failover::member::{MemberProcessAnswer, MemberProcessAssignment, MemberProcessRequest};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -18,7 +18,7 @@ pub(super) const MEMBERS: usize = 3;
 /// Every awaited event comes within this.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Between two looks at a member: each costs it a wake-up.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The kinds of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -54,14 +54,14 @@ impl Membership {
 
 /// Status of a member.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Status {
+pub(super) struct BenchMemberStatus {
     pub leads: bool,
     pub connected: u64,
     pub handled: u64,
 }
 
 /// Members, from 1 on; killed with this value, and their directory removed.
-pub(super) struct Cluster<'a> {
+pub(super) struct BenchCluster<'a> {
     // Dropped before their directory, which they would go on filling while that is removed.
     members: Vec<Option<Child<'a>>>,
     root: OwnDirectory,
@@ -71,7 +71,7 @@ pub(super) struct Cluster<'a> {
     pub plan: String,
 }
 
-impl<'a> Cluster<'a> {
+impl<'a> BenchCluster<'a> {
     /// Starts the members, with their directories below a new one in `parent`.
     pub fn start(parent: &Path, membership: Membership, interrupted: &'a AtomicBool) -> Result<Self> {
         let name = format!(".gapless-failover-{}-{}", std::process::id(), membership.key());
@@ -109,9 +109,9 @@ impl<'a> Cluster<'a> {
         // Lives as long as the process does, independently of this one's directory.
         let file = std::fs::canonicalize(self.file(member));
         let file = file.map_err(|source| BenchError::io("find", &self.file(member), source))?;
-        let (name, assignment) = (format!("member {member}"), Assignment { file });
-        let mut process = Child::start(super::NAME, &name, (Role::FailoverMember, &assignment), self.interrupted)?;
-        let Answer::Running(plan) = process.receive()? else {
+        let (name, assignment) = (format!("member {member}"), MemberProcessAssignment { file });
+        let mut process = Child::start(super::NAME, &name, (ChildRole::FailoverMember, &assignment), self.interrupted)?;
+        let MemberProcessAnswer::Running(plan) = process.receive()? else {
             return Err(failed(format!("{name} did not answer that it runs")));
         };
         self.plan = plan;
@@ -135,17 +135,19 @@ impl<'a> Cluster<'a> {
     }
 
     /// Asks a member, and waits for the answer.
-    pub fn ask(&mut self, member: usize, request: Request) -> Result<Answer> {
+    pub fn ask(&mut self, member: usize, request: MemberProcessRequest) -> Result<MemberProcessAnswer> {
         let process = self.members[member - 1].as_mut().expect("only who runs is asked");
         match process.ask(&request)? {
-            Answer::Refused(reason) => Err(failed(format!("member {member}: {reason}"))),
+            MemberProcessAnswer::Refused(reason) => Err(failed(format!("member {member}: {reason}"))),
             answer => Ok(answer),
         }
     }
 
-    pub fn status(&mut self, member: usize) -> Result<Status> {
-        match self.ask(member, Request::Status)? {
-            Answer::Status { leads, connected, handled } => Ok(Status { leads, connected, handled }),
+    pub fn status(&mut self, member: usize) -> Result<BenchMemberStatus> {
+        match self.ask(member, MemberProcessRequest::Status)? {
+            MemberProcessAnswer::Status { leads, connected, handled } => {
+                Ok(BenchMemberStatus { leads, connected, handled })
+            }
             other => Err(failed(format!("member {member} was asked for its status and answered {other:?}"))),
         }
     }
@@ -171,7 +173,7 @@ impl<'a> Cluster<'a> {
             if since.elapsed() > TIMEOUT {
                 return Err(failed(format!("{what}: not within {} s", TIMEOUT.as_secs())));
             }
-            std::thread::sleep(LOOK_INTERVAL);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -195,7 +197,8 @@ impl<'a> Cluster<'a> {
         self.until("a member that catches up", |cluster| {
             // All of them are asked, so that one that has failed says so.
             let statuses = (1..=MEMBERS).map(|member| cluster.status(member)).collect::<Result<Vec<_>>>()?;
-            let is_level = |status: &Status| status.handled >= goal && status.connected + 1 >= MEMBERS as u64;
+            let is_level =
+                |status: &BenchMemberStatus| status.handled >= goal && status.connected + 1 >= MEMBERS as u64;
             Ok(statuses.iter().all(is_level).then_some(()))
         })
     }
@@ -207,7 +210,7 @@ impl<'a> Cluster<'a> {
             if self.members[member - 1].is_none() {
                 continue;
             }
-            self.ask(member, Request::Stop)?;
+            self.ask(member, MemberProcessRequest::Stop)?;
             if let Some(process) = self.members[member - 1].take() {
                 process.finish()?;
             }

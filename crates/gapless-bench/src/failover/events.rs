@@ -1,10 +1,10 @@
 //! The events that a cluster meets under load, and their times.
 
-use super::cluster::Cluster;
+use super::cluster::BenchCluster;
 use crate::Result;
 use gapless::prelude::Duration;
 use gapless_load::failover::load::elapsed_ns;
-use gapless_load::failover::member::Request;
+use gapless_load::failover::member::MemberProcessRequest;
 use std::time::Instant;
 
 /// An event in a cluster.
@@ -52,7 +52,7 @@ impl EventKind {
 
 /// Something that happened; times are ns since the begin of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct FailoverEvent {
     pub what: EventKind,
     pub at_ns: u64,
     /// When all was as it should be again: a leader there, a snapshot on the device, a member up to date.
@@ -60,26 +60,26 @@ pub(super) struct Event {
 }
 
 /// A moment between two events.
-pub(super) enum Look<'a> {
+pub(super) enum EventMoment<'a> {
     /// Next event.
     Before(&'a str),
     /// Finished event.
-    After(&'a Event),
+    After(&'a FailoverEvent),
 }
 
 /// Runs each of these events `repeats` times, each with a quiet `window` before and after it, and puts each that is over into
 /// `events`; `look` is called before and after each event.
 pub(super) fn run(
-    cluster: &mut Cluster<'_>,
+    cluster: &mut BenchCluster<'_>,
     (kinds, repeats, window): (&[EventKind], u32, Duration),
     begin: Instant,
-    look: &mut dyn FnMut(Look<'_>) -> Result<()>,
-    events: &mut Vec<Event>,
+    look: &mut dyn FnMut(EventMoment<'_>) -> Result<()>,
+    events: &mut Vec<FailoverEvent>,
 ) -> Result<()> {
     for _ in 0..repeats {
         let mut victim = 0;
         for &what in kinds {
-            look(Look::Before(what.name()))?;
+            look(EventMoment::Before(what.name()))?;
             std::thread::sleep(window);
             let leader = cluster.leader()?;
             let follower = match what {
@@ -97,8 +97,8 @@ pub(super) fn run(
                     victim = follower;
                 }
                 EventKind::LeaderReturns | EventKind::FollowerReturns => cluster.start_one(victim)?,
-                EventKind::Transferred => drop(cluster.ask(leader, Request::Transfer(follower as u64))?),
-                EventKind::Snapshot => drop(cluster.ask(leader, Request::Snapshot)?),
+                EventKind::Transferred => drop(cluster.ask(leader, MemberProcessRequest::Transfer(follower as u64))?),
+                EventKind::Snapshot => drop(cluster.ask(leader, MemberProcessRequest::Snapshot)?),
             }
             // Asking members for more would disturb what is measured.
             std::thread::sleep(window.saturating_sub(Duration::from_nanos(elapsed_ns(begin) - at_ns)));
@@ -109,9 +109,9 @@ pub(super) fn run(
                 }
                 _ => cluster.wait_until_level()?,
             }
-            let event = Event { what, at_ns, end_ns: elapsed_ns(begin) };
+            let event = FailoverEvent { what, at_ns, end_ns: elapsed_ns(begin) };
             events.push(event);
-            look(Look::After(&event))?;
+            look(EventMoment::After(&event))?;
             std::thread::sleep(window);
         }
     }

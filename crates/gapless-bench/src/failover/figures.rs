@@ -1,16 +1,16 @@
 //! From the observations of clients and the events to figures: the time without any reply, and how long replies took
 //! before, during and after.
 
-use super::events::{Event, EventKind};
+use super::events::{EventKind, FailoverEvent};
 use crate::histogram::LatencyHistogram;
-use gapless_load::failover::load::{Record, Seen};
+use gapless_load::failover::load::{ClientRecords, CommandRecord};
 
 /// Width of a point in a plot over time, ns.
 pub(super) const POINT_NS: u64 = 10_000_000;
 
 /// The parts of an event's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum EventPhase {
     /// Commands that were answered in the window before it.
     Before,
     /// Commands of which some of the way fell in the event's time.
@@ -19,7 +19,7 @@ pub(super) enum Phase {
     After,
 }
 
-impl Phase {
+impl EventPhase {
     pub const ALL: [Self; 3] = [Self::Before, Self::During, Self::After];
 
     pub const fn name(self) -> &'static str {
@@ -33,14 +33,14 @@ impl Phase {
 
 /// A moment of a plot: relative to the event, the longest latency of commands due in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct PlotPoint {
     pub at_ms: f64,
     pub latency_max_ns: u64,
 }
 
 /// The effects of one occurrence of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Occurrence {
+pub(super) struct EventOccurrence {
     /// From the event to the first reply to a command that was sent after it.
     pub first_new_reply_ns: Option<u64>,
     /// The same for the client that waited longest.
@@ -49,20 +49,20 @@ pub(super) struct Occurrence {
     pub longest_silence_ns: u64,
     /// Time until the cluster was whole again.
     pub duration_ns: u64,
-    pub points: Vec<Point>,
+    pub points: Vec<PlotPoint>,
 }
 
 /// All happenings of one kind of event.
-pub(super) struct Figures {
+pub(super) struct EventFigures {
     pub what: EventKind,
-    pub happenings: Vec<Occurrence>,
-    /// By [`Phase`].
+    pub occurrences: Vec<EventOccurrence>,
+    /// By [`EventPhase`].
     pub latencies: [LatencyHistogram; 3],
 }
 
-impl Figures {
+impl EventFigures {
     pub fn first_new_replies_ns(&self) -> impl Iterator<Item = Option<u64>> {
-        self.happenings.iter().map(|occurrence| occurrence.first_new_reply_ns)
+        self.occurrences.iter().map(|occurrence| occurrence.first_new_reply_ns)
     }
 
     /// The worst of all happenings; `None` if a reply never came.
@@ -71,11 +71,11 @@ impl Figures {
     }
 
     pub fn last_client_max_ns(&self) -> Option<u64> {
-        self.happenings.iter().map(|each| each.last_client_ns).collect::<Option<Vec<_>>>()?.into_iter().max()
+        self.occurrences.iter().map(|each| each.last_client_ns).collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
     pub fn longest_silence_ns(&self) -> u64 {
-        self.happenings.iter().map(|each| each.longest_silence_ns).max().unwrap_or(0)
+        self.occurrences.iter().map(|each| each.longest_silence_ns).max().unwrap_or(0)
     }
 
     /// Whether every happening kept to the target, where there is one: a dead leader by the first new reply of each
@@ -91,12 +91,12 @@ impl Figures {
 }
 
 /// The figures of each kind of event.
-pub(super) fn figures(clients: &[Seen], events: &[Event], window_ns: u64) -> Vec<Figures> {
+pub(super) fn figures(clients: &[ClientRecords], events: &[FailoverEvent], window_ns: u64) -> Vec<EventFigures> {
     let of_kind = |what: EventKind| {
         let mut figures =
-            Figures { what, happenings: Vec::new(), latencies: [(); 3].map(|()| LatencyHistogram::new()) };
+            EventFigures { what, occurrences: Vec::new(), latencies: [(); 3].map(|()| LatencyHistogram::new()) };
         for event in events.iter().filter(|event| event.what == what) {
-            figures.happenings.push(occurrence(clients, event, window_ns));
+            figures.occurrences.push(occurrence(clients, event, window_ns));
             for record in clients.iter().flat_map(|client| &client.records) {
                 if let Some(phase) = phase(record, event, window_ns) {
                     figures.latencies[phase as usize].record(record.replied_ns - record.due_ns);
@@ -105,30 +105,30 @@ pub(super) fn figures(clients: &[Seen], events: &[Event], window_ns: u64) -> Vec
         }
         figures
     };
-    EventKind::ALL.into_iter().map(of_kind).filter(|figures| !figures.happenings.is_empty()).collect()
+    EventKind::ALL.into_iter().map(of_kind).filter(|figures| !figures.occurrences.is_empty()).collect()
 }
 
 /// Part of the event's time with a command, if any. One without a reply is lost, and has no latency.
-fn phase(record: &Record, event: &Event, window_ns: u64) -> Option<Phase> {
-    let Record { due_ns, replied_ns, .. } = *record;
+fn phase(record: &CommandRecord, event: &FailoverEvent, window_ns: u64) -> Option<EventPhase> {
+    let CommandRecord { due_ns, replied_ns, .. } = *record;
     if replied_ns == 0 {
         None
     } else if replied_ns < event.at_ns {
-        (replied_ns + window_ns >= event.at_ns).then_some(Phase::Before)
+        (replied_ns + window_ns >= event.at_ns).then_some(EventPhase::Before)
     } else if due_ns < event.end_ns {
-        Some(Phase::During)
+        Some(EventPhase::During)
     } else {
-        (due_ns < event.end_ns + window_ns).then_some(Phase::After)
+        (due_ns < event.end_ns + window_ns).then_some(EventPhase::After)
     }
 }
 
-fn occurrence(clients: &[Seen], event: &Event, window_ns: u64) -> Occurrence {
-    let first_of = |client: &Seen| {
+fn occurrence(clients: &[ClientRecords], event: &FailoverEvent, window_ns: u64) -> EventOccurrence {
+    let first_of = |client: &ClientRecords| {
         let new = client.records.iter().filter(|record| record.sent_ns > event.at_ns && record.replied_ns > 0);
         new.map(|record| record.replied_ns - event.at_ns).min()
     };
     let firsts: Vec<Option<u64>> = clients.iter().map(first_of).collect();
-    Occurrence {
+    EventOccurrence {
         first_new_reply_ns: firsts.iter().flatten().min().copied(),
         last_client_ns: firsts.iter().copied().collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max()),
         longest_silence_ns: clients.iter().map(|client| longest_silence_ns(client, event)).max().unwrap_or(0),
@@ -138,7 +138,7 @@ fn occurrence(clients: &[Seen], event: &Event, window_ns: u64) -> Occurrence {
 }
 
 /// The longest time without a reply of which some is in the event's time.
-fn longest_silence_ns(client: &Seen, event: &Event) -> u64 {
+fn longest_silence_ns(client: &ClientRecords, event: &FailoverEvent) -> u64 {
     let mut replies: Vec<u64> = client.records.iter().map(|record| record.replied_ns).filter(|at| *at > 0).collect();
     replies.sort_unstable();
     let begins = replies.partition_point(|at| *at < event.at_ns).saturating_sub(1);
@@ -153,7 +153,7 @@ fn longest_silence_ns(client: &Seen, event: &Event) -> u64 {
     }
 }
 
-fn points(clients: &[Seen], event: &Event, window_ns: u64) -> Vec<Point> {
+fn points(clients: &[ClientRecords], event: &FailoverEvent, window_ns: u64) -> Vec<PlotPoint> {
     let from_ns = event.at_ns.saturating_sub(window_ns);
     let count = (event.end_ns + window_ns - from_ns) / POINT_NS;
     let mut longest = vec![0; count as usize];
@@ -166,7 +166,7 @@ fn points(clients: &[Seen], event: &Event, window_ns: u64) -> Vec<Point> {
     }
     let moment = |at: usize| (from_ns + at as u64 * POINT_NS) as f64 / 1e6 - event.at_ns as f64 / 1e6;
     let all = longest.into_iter().enumerate().filter(|(_, latency_max_ns)| *latency_max_ns > 0);
-    all.map(|(at, latency_max_ns)| Point { at_ms: moment(at), latency_max_ns }).collect()
+    all.map(|(at, latency_max_ns)| PlotPoint { at_ms: moment(at), latency_max_ns }).collect()
 }
 
 #[cfg(test)]
@@ -175,26 +175,26 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn client(records: &[(u64, u64, u64)]) -> Seen {
-        let record = |(due_ms, sent_ms, replied_ms): &(u64, u64, u64)| Record {
+    fn client(records: &[(u64, u64, u64)]) -> ClientRecords {
+        let record = |(due_ms, sent_ms, replied_ms): &(u64, u64, u64)| CommandRecord {
             due_ns: due_ms * MS,
             sent_ns: sent_ms * MS,
             replied_ns: replied_ms * MS,
-            ..Record::default()
+            ..CommandRecord::default()
         };
-        Seen { records: records.iter().map(record).collect(), ..Seen::default() }
+        ClientRecords { records: records.iter().map(record).collect(), ..ClientRecords::default() }
     }
 
     #[test]
     fn a_silence_is_seen_from_every_side() {
-        let event = Event { what: EventKind::LeaderKilled, at_ns: 1_000 * MS, end_ns: 1_200 * MS };
+        let event = FailoverEvent { what: EventKind::LeaderKilled, at_ns: 1_000 * MS, end_ns: 1_200 * MS };
         // One command waits at the event, one is sent before its end and one after; the other client waits longer.
         let first = client(&[(980, 980, 981), (999, 999, 1_050), (1_010, 1_010, 1_051), (1_300, 1_300, 1_302)]);
         let second = client(&[(990, 990, 995), (1_005, 1_090, 1_091), (1_350, 1_350, 1_351), (1_360, 1_360, 0)]);
         assert_eq!((first.unanswered(), second.unanswered()), (0, 1));
         let found = figures(&[first, second], &[event], 500 * MS);
         assert_eq!(found.len(), 1, "of what did not happen there are no figures");
-        let [occurrence] = &found[0].happenings[..] else { panic!("{:?}", found[0].happenings) };
+        let [occurrence] = &found[0].occurrences[..] else { panic!("{:?}", found[0].occurrences) };
         assert_eq!(occurrence.first_new_reply_ns, Some(51 * MS), "not that to a command from before");
         assert_eq!(occurrence.last_client_ns, Some(91 * MS));
         assert_eq!(occurrence.longest_silence_ns, 1_351 * MS - 1_091 * MS);
@@ -206,8 +206,8 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_is_no_figure_and_not_met() {
-        let event = Event { what: EventKind::Transferred, at_ns: 1_000 * MS, end_ns: 1_200 * MS };
+    fn missing_reply_is_not_met() {
+        let event = FailoverEvent { what: EventKind::Transferred, at_ns: 1_000 * MS, end_ns: 1_200 * MS };
         let found = figures(&[client(&[(900, 900, 901), (1_100, 1_100, 0)])], &[event], 500 * MS);
         assert_eq!((found[0].first_new_reply_max_ns(), found[0].is_met()), (None, Some(false)));
         assert_eq!(found[0].longest_silence_ns(), 1_200 * MS - 901 * MS);

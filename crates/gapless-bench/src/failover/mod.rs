@@ -25,20 +25,20 @@ pub use cluster::Membership;
 
 use crate::Result;
 use crate::floor::FloorKind;
-use catch_up::{CatchUpPlan, CatchUps};
+use catch_up::{CatchUpPlan, CatchUpResults};
 use clap::Args;
-use cluster::Cluster;
-use events::{EventKind, Look};
-use figures::{Figures, Phase, figures};
+use cluster::BenchCluster;
+use events::{EventKind, EventMoment};
+use figures::{EventFigures, EventPhase, figures};
 use gapless::prelude::*;
 use gapless_client::ClientError;
 use gapless_load::failover::ledger::{COUNT, NOTE_LENGTH, words};
-use gapless_load::failover::load::{SESSIONS, Seen, Sender, elapsed_ns};
+use gapless_load::failover::load::{ClientRecords, FailoverClient, SESSIONS, elapsed_ns};
 use gapless_load::failover::{NAME, failed};
-use gapless_measure::progress::Progress;
+use gapless_measure::progress::BenchProgress;
 use gapless_measure::reporting::{self, INTERRUPTED, OutputArguments, check_interrupted, is_set, keys, measure_floors};
 use gapless_measure::table::{self as tables, TableStyle, floor_section};
-use gapless_measure::{Extent, Report, Row, RowConfig};
+use gapless_measure::{Report, Row, RowConfig, RunExtent};
 use gapless_wire::HEADER_LENGTH;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -63,8 +63,8 @@ const FRAMES_QUICK: u64 = 20_000;
 const LOG_FRAMES: u64 = 400_000;
 const LOG_FRAMES_FULL: u64 = 1_000_000;
 /// Frames that a follower misses, by default and in the run of committed tables.
-const BEHIND: u64 = 400_000;
-const BEHIND_FULL: u64 = 1_000_000;
+const LAG_FRAMES: u64 = 400_000;
+const LAG_FRAMES_FULL: u64 = 1_000_000;
 /// Longest watch of a follower under saturation, by default and in the run of committed tables.
 const SATURATED_MAX: Duration = Duration::from_secs(12);
 const SATURATED_MAX_FULL: Duration = Duration::from_secs(30);
@@ -75,7 +75,7 @@ pub(crate) const RATE_PER_S: u64 = 2_000;
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Part {
+pub enum FailoverPart {
     /// Outages that clients see while members are killed, hand over and come back
     Events,
     /// Catching up of a follower that has missed frames
@@ -112,7 +112,7 @@ pub struct FailoverArguments {
 
     /// Only this part [default: both]
     #[arg(long, value_name = "PART")]
-    pub only: Option<Part>,
+    pub only: Option<FailoverPart>,
 
     /// Frames that a follower misses before it catches up, on an idle cluster, under live messages, under saturation
     /// [default: 400,000; with --full 1,000,000]
@@ -129,10 +129,10 @@ pub struct FailoverArguments {
 }
 
 /// The results of one cluster.
-pub(crate) struct Scenario {
+pub(crate) struct ClusterResults {
     membership: Membership,
-    figures: Vec<Figures>,
-    catch_ups: CatchUps,
+    figures: Vec<EventFigures>,
+    catch_ups: CatchUpResults,
     sent: u64,
     elapsed_ns: u64,
     lost: u64,
@@ -147,20 +147,20 @@ pub(crate) struct Scenario {
 
 /// Size of the measurement.
 #[derive(Clone, Copy)]
-struct Plan {
+struct FailoverPlan {
     rate_per_s: u64,
     log_frames: u64,
     repeats: u32,
     window: Duration,
-    behind_frames: u64,
+    lag_frames: u64,
     live_per_s: u64,
     saturated_max: Duration,
-    only: Option<Part>,
+    only: Option<FailoverPart>,
     events: &'static [EventKind],
 }
 
-impl Plan {
-    fn has(self, part: Part) -> bool {
+impl FailoverPlan {
+    fn has(self, part: FailoverPart) -> bool {
         self.only.is_none_or(|only| only == part)
     }
 }
@@ -171,19 +171,19 @@ impl Plan {
 /// Members that cannot be started, or do not come back; commands that are refused; a report that cannot be written.
 pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<String> {
     arguments.output.check()?;
-    let extent = Extent::of(arguments.output.quick, arguments.full);
+    let extent = RunExtent::of(arguments.output.quick, arguments.full);
     // A quick run has no more, whatever the options ask for.
     let frames_max = extent.pick(FRAMES_QUICK, u64::MAX, u64::MAX);
     let repeats_max = extent.pick(REPEATS_QUICK, u32::MAX, u32::MAX);
     let frames =
         |asked: Option<u64>, usual, full| asked.unwrap_or(extent.pick(FRAMES_QUICK, usual, full)).min(frames_max);
     let repeats = extent.pick(REPEATS_QUICK, REPEATS, REPEATS_FULL);
-    let plan = Plan {
+    let plan = FailoverPlan {
         rate_per_s: arguments.rate,
         log_frames: frames(arguments.log_frames, LOG_FRAMES, LOG_FRAMES_FULL),
         repeats: arguments.repeat.unwrap_or(repeats).min(repeats_max),
         window: extent.pick(WINDOW_QUICK, WINDOW, WINDOW_FULL),
-        behind_frames: frames(arguments.behind_frames, BEHIND, BEHIND_FULL),
+        lag_frames: frames(arguments.behind_frames, LAG_FRAMES, LAG_FRAMES_FULL),
         saturated_max: extent.pick(SATURATED_MAX, SATURATED_MAX, SATURATED_MAX_FULL),
         live_per_s: arguments.live_rate,
         only: arguments.only,
@@ -197,10 +197,10 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     let all = [Membership::Full, Membership::Witness];
     let chosen: Vec<Membership> =
         all.into_iter().filter(|each| arguments.members.is_none_or(|only| only == *each)).collect();
-    let steps = u64::from(plan.has(Part::Events)) * plan.events.len() as u64 * u64::from(plan.repeats)
-        + u64::from(plan.has(Part::CatchUp)) * catch_up::Case::ALL.len() as u64
+    let steps = u64::from(plan.has(FailoverPart::Events)) * plan.events.len() as u64 * u64::from(plan.repeats)
+        + u64::from(plan.has(FailoverPart::CatchUp)) * catch_up::CatchUpLoad::ALL.len() as u64
         + 1;
-    let progress = Progress::new(steps * chosen.len() as u64, NAME, is_quiet);
+    let progress = BenchProgress::new(steps * chosen.len() as u64, NAME, is_quiet);
     let mut scenarios = Vec::new();
     for membership in chosen {
         let scenario = match measure(membership, plan, &arguments.log_location, &progress, interrupted) {
@@ -240,7 +240,7 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     }
     let style = TableStyle::for_stdout();
     let mut text = format!("{}\n\n", report.environment.summary());
-    if plan.has(Part::Events) {
+    if plan.has(FailoverPart::Events) {
         text += &format!("{}\n", table::text(&scenarios, style));
     }
     if let Some(catch_ups) = table::catch_ups(&scenarios, style) {
@@ -258,18 +258,18 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
 pub(crate) fn leader_killed(
     repeats: u32,
     parent: &Path,
-    progress: &Progress,
+    progress: &BenchProgress,
     interrupted: &AtomicBool,
 ) -> Result<Vec<Row>> {
-    let plan = Plan {
+    let plan = FailoverPlan {
         rate_per_s: RATE_PER_S,
         log_frames: FRAMES_QUICK,
         repeats,
         window: WINDOW_QUICK,
-        behind_frames: 0,
+        lag_frames: 0,
         live_per_s: 0,
         saturated_max: Duration::ZERO,
-        only: Some(Part::Events),
+        only: Some(FailoverPart::Events),
         events: if repeats == 1 {
             &[EventKind::LeaderKilled]
         } else {
@@ -284,14 +284,14 @@ pub(crate) fn leader_killed(
 /// One cluster, from its first start to its end.
 fn measure(
     membership: Membership,
-    plan: Plan,
+    plan: FailoverPlan,
     parent: &Path,
-    progress: &Progress,
+    progress: &BenchProgress,
     interrupted: &AtomicBool,
-) -> Result<Scenario> {
+) -> Result<ClusterResults> {
     let label = |what: &str| progress.set_label(&format!("{}: {what}", membership.key()));
     label("start");
-    let mut cluster = Cluster::start(parent, membership, interrupted)?;
+    let mut cluster = BenchCluster::start(parent, membership, interrupted)?;
     cluster.leader()?;
     let sockets = cluster.sockets();
     label("fill the log");
@@ -299,7 +299,8 @@ fn measure(
     cluster.wait_until_level()?;
     progress.set_position(progress.position() + 1);
 
-    let senders = (1..=CLIENTS).map(|owner| Sender::new(&sockets, owner, interrupted)).collect::<Result<Vec<_>>>()?;
+    let senders =
+        (1..=CLIENTS).map(|owner| FailoverClient::new(&sockets, owner, interrupted)).collect::<Result<Vec<_>>>()?;
     let (begin, stop) = (Instant::now(), AtomicBool::new(false));
     let interval_ns = 1_000_000_000 * CLIENTS / plan.rate_per_s;
     let mut events = Vec::new();
@@ -309,13 +310,13 @@ fn measure(
             scope.spawn(move || sender.run(begin, (interval_ns, offset_ns), stop))
         });
         let threads: Vec<_> = begun.collect();
-        let mut look = |what: Look<'_>| {
+        let mut look = |what: EventMoment<'_>| {
             match what {
-                Look::Before(what) => {
+                EventMoment::Before(what) => {
                     label(what);
                     progress.set_position(progress.position() + 1);
                 }
-                Look::After(event) => progress.line(&format!(
+                EventMoment::After(event) => progress.line(&format!(
                     "failover {}: {}: all is well after {:.1} ms",
                     membership.key(),
                     event.what.name(),
@@ -327,7 +328,7 @@ fn measure(
             }
             check_interrupted(NAME, interrupted)
         };
-        let happened = if plan.has(Part::Events) {
+        let happened = if plan.has(FailoverPart::Events) {
             events::run(&mut cluster, (plan.events, plan.repeats, plan.window), begin, &mut look, &mut events)
         } else {
             Ok(())
@@ -335,28 +336,28 @@ fn measure(
         // Relaxed: as above.
         stop.store(true, Ordering::Relaxed);
         let elapsed = elapsed_ns(begin);
-        let seen: Vec<Result<Seen>> = threads
+        let seen: Vec<Result<ClientRecords>> = threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|_| Err(failed("a client panicked"))))
             .collect();
         (happened, seen, elapsed)
     });
     // An error of a client is the cause of the effects of its absence.
-    let clients: Vec<Seen> = if is_set(interrupted) {
+    let clients: Vec<ClientRecords> = if is_set(interrupted) {
         clients.into_iter().flatten().collect()
     } else {
         let clients = clients.into_iter().collect::<Result<Vec<_>>>()?;
         happened.map(|()| clients)?
     };
-    let mut catch_ups = CatchUps::default();
-    if plan.has(Part::CatchUp) && !is_set(interrupted) {
+    let mut catch_ups = CatchUpResults::default();
+    if plan.has(FailoverPart::CatchUp) && !is_set(interrupted) {
         let mut look = |what: &str| {
             label(what);
             progress.set_position(progress.position() + 1);
             Ok(())
         };
-        let Plan { behind_frames, live_per_s, window, saturated_max, .. } = plan;
-        let plan = CatchUpPlan { behind_frames, live_per_s, window, saturated_max };
+        let FailoverPlan { lag_frames, live_per_s, window, saturated_max, .. } = plan;
+        let plan = CatchUpPlan { lag_frames, live_per_s, window, saturated_max };
         let caught_up = catch_up::run(&mut cluster, plan, interrupted, &mut look, &mut catch_ups);
         caught_up.or_else(|error| if is_set(interrupted) { Ok(()) } else { Err(error) })?;
     }
@@ -371,13 +372,13 @@ fn measure(
 
     let sent: u64 = clients.iter().map(|client| client.records.len() as u64).sum();
     let due = elapsed / interval_ns * CLIENTS;
-    let sum = |of: fn(&Seen) -> u64| clients.iter().map(of).sum::<u64>();
-    Ok(Scenario {
+    let sum = |of: fn(&ClientRecords) -> u64| clients.iter().map(of).sum::<u64>();
+    Ok(ClusterResults {
         membership,
         figures: figures(&clients, &events, plan.window.as_nanos() as u64),
         sent,
         elapsed_ns: elapsed,
-        lost: sum(Seen::unanswered) + unseen + catch_ups.lost,
+        lost: sum(ClientRecords::unanswered) + unseen + catch_ups.lost,
         doubled: sum(|client| client.doubled) + twice + catch_ups.doubled,
         catch_ups,
         repeated: sum(|client| client.repeated),
@@ -392,7 +393,8 @@ fn measure(
 fn fill(sockets: &[PathBuf], frames: u64, interrupted: &AtomicBool) -> Result<()> {
     std::thread::scope(|scope| {
         let run = |client: u64| {
-            scope.spawn(move || Sender::new(sockets, FILLERS + client, interrupted)?.fill(share(frames, client)))
+            scope
+                .spawn(move || FailoverClient::new(sockets, FILLERS + client, interrupted)?.fill(share(frames, client)))
         };
         let threads: Vec<_> = (0..CLIENTS).map(run).collect();
         for thread in threads {
@@ -411,7 +413,11 @@ const fn share(frames: u64, client: u64) -> u64 {
 }
 
 /// Commands that the service has not received, and those that it has received twice.
-fn compare(sockets: &[PathBuf], clients: &[Seen], (log_frames, catch_ups): (u64, &CatchUps)) -> Result<(u64, u64)> {
+fn compare(
+    sockets: &[PathBuf],
+    clients: &[ClientRecords],
+    (log_frames, catch_ups): (u64, &CatchUpResults),
+) -> Result<(u64, u64)> {
     let stream_failed = |error: ClientError| failed(error.to_string());
     let options = ClientOptions { timeout: TIMEOUT, ..ClientOptions::default() };
     let mut client = Client::connect_any(sockets, options).map_err(stream_failed)?;
@@ -435,11 +441,11 @@ fn compare(sockets: &[PathBuf], clients: &[Seen], (log_frames, catch_ups): (u64,
 }
 
 /// A row for each phase of each event; the event's effects stand in that of `during`.
-fn rows(scenario: &Scenario, plan: Plan, report: &Report) -> Vec<Row> {
+fn rows(scenario: &ClusterResults, plan: FailoverPlan, report: &Report) -> Vec<Row> {
     let is_right = scenario.lost == 0 && scenario.doubled == 0;
     let mut rows = Vec::new();
     for figures in &scenario.figures {
-        for phase in Phase::ALL {
+        for phase in EventPhase::ALL {
             let mut config = config(scenario, figures.what.name(), phase.name());
             config.name = Some(format!("{}: {}, {}", scenario.membership.key(), figures.what.name(), phase.name()));
             config.rate_per_s = Some(plan.rate_per_s);
@@ -456,9 +462,10 @@ fn rows(scenario: &Scenario, plan: Plan, report: &Report) -> Vec<Row> {
                 duplicated: scenario.is_whole.then_some(scenario.doubled),
                 ..Row::default()
             };
-            if phase == Phase::During {
-                let of =
-                    |of: &dyn Fn(&figures::Occurrence) -> Value| figures.happenings.iter().map(of).collect::<Value>();
+            if phase == EventPhase::During {
+                let of = |of: &dyn Fn(&figures::EventOccurrence) -> Value| {
+                    figures.occurrences.iter().map(of).collect::<Value>()
+                };
                 let mut put = |key: &str, value: Value| row.extra.insert(key.to_owned(), value);
                 put("first_new_reply_ns", of(&|each| each.first_new_reply_ns.into()));
                 put(FIRST_NEW_REPLY, of(&|each| each.last_client_ns.into()));
@@ -477,7 +484,7 @@ fn rows(scenario: &Scenario, plan: Plan, report: &Report) -> Vec<Row> {
 }
 
 /// The parameters that all rows of a cluster share.
-fn config(scenario: &Scenario, event: &str, phase: &str) -> RowConfig {
+fn config(scenario: &ClusterResults, event: &str, phase: &str) -> RowConfig {
     RowConfig {
         program: Some("es".to_owned()),
         tier: Some("quorum".to_owned()),
@@ -491,13 +498,13 @@ fn config(scenario: &Scenario, event: &str, phase: &str) -> RowConfig {
 }
 
 /// A row for each case of a follower that catches up: its throughput is the frames a second that the follower handled.
-fn catch_up_rows(scenario: &Scenario, plan: Plan) -> Vec<Row> {
+fn catch_up_rows(scenario: &ClusterResults, plan: FailoverPlan) -> Vec<Row> {
     let is_right = scenario.lost == 0 && scenario.doubled == 0;
-    let row = |each: &catch_up::CaughtUp| {
+    let row = |each: &catch_up::CatchUpResult| {
         let mut config = config(scenario, "follower catches up", each.case.name());
         config.name = Some(format!("{}: a follower catches up, {}", scenario.membership.key(), each.case.name()));
-        config.rate_per_s = (each.case == catch_up::Case::Live).then_some(plan.live_per_s);
-        config.extra.insert("behind_frames".to_owned(), plan.behind_frames.into());
+        config.rate_per_s = (each.case == catch_up::CatchUpLoad::Live).then_some(plan.live_per_s);
+        config.extra.insert("behind_frames".to_owned(), plan.lag_frames.into());
         let mut row = Row {
             config,
             throughput_per_s: Some(each.moved_per_s()),
@@ -528,9 +535,9 @@ fn catch_up_rows(scenario: &Scenario, plan: Plan) -> Vec<Row> {
 }
 
 /// The data of the plot, as numbers.
-fn timelines(scenario: &Scenario) -> Value {
-    let of_event = |figures: &Figures| {
-        let lines = figures.happenings.iter().map(|occurrence| {
+fn timelines(scenario: &ClusterResults) -> Value {
+    let of_event = |figures: &EventFigures| {
+        let lines = figures.occurrences.iter().map(|occurrence| {
             let moments: Vec<f64> = occurrence.points.iter().map(|point| point.at_ms.round()).collect();
             let longest: Vec<u64> = occurrence.points.iter().map(|point| point.latency_max_ns / 1000).collect();
             // One text: an array of numbers would take a line for each.
@@ -546,7 +553,7 @@ fn timelines(scenario: &Scenario) -> Value {
     json!({"members": scenario.membership.key(), "point_ms": figures::POINT_NS / 1_000_000, "events": events})
 }
 
-fn notes(scenarios: &[Scenario], plan: Plan) -> Vec<String> {
+fn notes(scenarios: &[ClusterResults], plan: FailoverPlan) -> Vec<String> {
     let mut notes = Vec::new();
     for scenario in scenarios {
         notes.push(format!(

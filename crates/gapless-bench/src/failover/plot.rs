@@ -1,7 +1,7 @@
 //! The plot: for each event and each cluster, latency over time around it, every happening in a colour of its own.
 
-use super::Scenario;
-use super::figures::{Figures, Occurrence};
+use super::ClusterResults;
+use super::figures::{EventFigures, EventOccurrence};
 use crate::Result;
 use gapless_measure::plot::{self, Chart, Plot};
 use std::path::Path;
@@ -10,8 +10,8 @@ use std::path::Path;
 const LATENCY_MS: std::ops::Range<f64> = 0.05..2_000.0;
 
 /// Writes the plot to `path`.
-pub(super) fn write(scenarios: &[Scenario], title: &str, path: &Path) -> Result<()> {
-    let column = |scenario: &Scenario| scenario.figures.iter().map(|figures| chart(scenario, figures)).collect();
+pub(super) fn write(scenarios: &[ClusterResults], title: &str, path: &Path) -> Result<()> {
+    let column = |scenario: &ClusterResults| scenario.figures.iter().map(|figures| chart(scenario, figures)).collect();
     let plot = Plot {
         title: title.to_owned(),
         x_label: "ms since the event".to_owned(),
@@ -22,7 +22,7 @@ pub(super) fn write(scenarios: &[Scenario], title: &str, path: &Path) -> Result<
     plot::write(&plot, path)
 }
 
-fn chart(scenario: &Scenario, figures: &Figures) -> Chart {
+fn chart(scenario: &ClusterResults, figures: &EventFigures) -> Chart {
     let first = figures.first_new_reply_max_ns().map_or_else(|| "never".to_owned(), |ns| format!("{:.1} ms", ms(ns)));
     let silence = ms(figures.longest_silence_ns());
     let caption = format!(
@@ -30,10 +30,10 @@ fn chart(scenario: &Scenario, figures: &Figures) -> Chart {
         scenario.membership.name(),
         figures.what.name(),
     );
-    Chart { caption, series: figures.happenings.iter().map(series).collect() }
+    Chart { caption, series: figures.occurrences.iter().map(series).collect() }
 }
 
-fn series(occurrence: &Occurrence) -> Vec<(f64, f64)> {
+fn series(occurrence: &EventOccurrence) -> Vec<(f64, f64)> {
     occurrence.points.iter().map(|point| (point.at_ms, ms(point.latency_max_ns))).collect()
 }
 

@@ -1,13 +1,13 @@
 //! The tables: how long clients waited at each event, and latencies before, during and after.
 
-use super::Scenario;
+use super::ClusterResults;
 use super::catch_up::KEPT_TARGET;
-use super::figures::Phase;
+use super::figures::EventPhase;
 use crate::histogram::LatencyHistogram;
-use gapless_measure::table::{Table, TableStyle, absent, grouped};
+use gapless_measure::table::{TableStyle, TextTable, absent, grouped};
 
 /// Both tables of all clusters.
-pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
+pub(super) fn text(scenarios: &[ClusterResults], style: TableStyle) -> String {
     let ms = |ns: u64| format!("{:.1}", ns as f64 / 1e6);
     let head = [
         "members",
@@ -23,18 +23,18 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
         "lost",
         "doubled",
     ];
-    let mut table = Table::new(style, &head, 2);
+    let mut table = TextTable::new(style, &head, 2);
     for scenario in scenarios {
         for figures in &scenario.figures {
             let mut firsts: Vec<u64> = figures.first_new_replies_ns().map(|first| first.unwrap_or(u64::MAX)).collect();
             firsts.sort_unstable();
             let median = firsts.get(firsts.len() / 2).copied().filter(|ns| *ns < u64::MAX);
-            let duration = figures.happenings.iter().map(|each| each.duration_ns).max().unwrap_or(0);
+            let duration = figures.occurrences.iter().map(|each| each.duration_ns).max().unwrap_or(0);
             let met = figures.is_met().map_or_else(absent, |met| if met { "yes" } else { "NO" }.to_owned());
             table.add_row(&[
                 scenario.membership.name().to_owned(),
                 figures.what.name().to_owned(),
-                figures.happenings.len().to_string(),
+                figures.occurrences.len().to_string(),
                 median.map_or_else(absent, ms),
                 figures.first_new_reply_max_ns().map_or_else(absent, ms),
                 figures.last_client_max_ns().map_or_else(absent, ms),
@@ -48,7 +48,7 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
             ]);
         }
     }
-    let mut latencies = Table::new(
+    let mut latencies = TextTable::new(
         style,
         &[
             "members",
@@ -68,7 +68,7 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
     for scenario in scenarios {
         for figures in &scenario.figures {
             let mut cells = vec![scenario.membership.name().to_owned(), figures.what.name().to_owned()];
-            for phase in Phase::ALL {
+            for phase in EventPhase::ALL {
                 cells.extend(percentiles(&figures.latencies[phase as usize]));
             }
             latencies.add_row(&cells);
@@ -78,7 +78,7 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
 }
 
 /// Table of the followers that caught up.
-pub(super) fn catch_ups(scenarios: &[Scenario], style: TableStyle) -> Option<String> {
+pub(super) fn catch_ups(scenarios: &[ClusterResults], style: TableStyle) -> Option<String> {
     let head = [
         "members",
         "cluster meanwhile",
@@ -93,7 +93,7 @@ pub(super) fn catch_ups(scenarios: &[Scenario], style: TableStyle) -> Option<Str
         "with all level",
         "kept of that %",
     ];
-    let mut table = Table::new(style, &head, 2);
+    let mut table = TextTable::new(style, &head, 2);
     let rate = |per_s: f64| grouped(per_s.round() as u64);
     for scenario in scenarios {
         for each in &scenario.catch_ups.all {

@@ -23,7 +23,7 @@ const JAVA_WARM_UP: u64 = 40_000;
 
 /// System whose calls are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum System {
+pub enum NetworkSystem {
     /// This program: two domains with a bridge each
     Gapless,
     /// Two plain Java clients, which call as `ReplyingKafkaTemplate` does
@@ -46,12 +46,12 @@ pub struct NetworkArguments {
 
     /// Only these systems
     #[arg(long, value_name = "SYSTEM,...", value_delimiter = ',')]
-    pub systems: Vec<System>,
+    pub systems: Vec<NetworkSystem>,
 }
 
 /// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Plan {
+pub(super) struct NetworkPlan {
     pub(super) calls: Option<u64>,
     pub(super) cycle_bytes: u64,
     pub(super) calls_max: u64,
@@ -70,7 +70,7 @@ pub(super) struct Plan {
     /// Calls one at a time; 0 for none.
     pub(super) lone_calls: u64,
     pub(super) brokers: Option<String>,
-    pub(super) systems: Vec<System>,
+    pub(super) systems: Vec<NetworkSystem>,
 }
 
 impl NetworkArguments {
@@ -78,11 +78,11 @@ impl NetworkArguments {
     ///
     /// # Errors
     /// A place for the picture that is no file.
-    pub(super) fn plan(&self) -> Result<Plan> {
+    pub(super) fn plan(&self) -> Result<NetworkPlan> {
         self.output.check()?;
         let quick = self.output.quick;
-        let is_chosen = |system: &&System| self.systems.is_empty() || self.systems.contains(system);
-        Ok(Plan {
+        let is_chosen = |system: &&NetworkSystem| self.systems.is_empty() || self.systems.contains(system);
+        Ok(NetworkPlan {
             calls: self.calls,
             cycle_bytes: if quick { CYCLE_BYTES_QUICK } else { CYCLE_BYTES },
             calls_max: if quick { CALLS_MAX_QUICK } else { CALLS_MAX },
@@ -94,26 +94,26 @@ impl NetworkArguments {
             curve: CURVE.step_by(if quick { 10 } else { 1 }).map(|exponent| 1 << exponent).collect(),
             lone_calls: if quick { LONE_CALLS_QUICK } else { LONE_CALLS },
             brokers: self.brokers.clone(),
-            systems: System::value_variants().iter().filter(is_chosen).copied().collect(),
+            systems: NetworkSystem::value_variants().iter().filter(is_chosen).copied().collect(),
         })
     }
 
     /// The plan for the least published size alone, without peers and lone calls.
-    pub(super) fn least_plan(&self) -> Result<Plan> {
+    pub(super) fn least_plan(&self) -> Result<NetworkPlan> {
         let plan = self.plan()?;
         let sizes = PAYLOADS[..1].to_vec();
-        let systems = vec![System::Gapless];
-        Ok(Plan { cycles: (5, 1), sizes, curve: Vec::new(), lone_calls: 0, systems, ..plan })
+        let systems = vec![NetworkSystem::Gapless];
+        Ok(NetworkPlan { cycles: (5, 1), sizes, curve: Vec::new(), lone_calls: 0, systems, ..plan })
     }
 }
 
-impl Plan {
+impl NetworkPlan {
     /// Calls of a cycle.
     pub(super) fn calls(&self, size: usize) -> u64 {
         self.calls.unwrap_or_else(|| (self.cycle_bytes / size as u64).clamp(CALLS_MIN, self.calls_max))
     }
 
-    pub(super) fn has(&self, system: System) -> bool {
+    pub(super) fn has(&self, system: NetworkSystem) -> bool {
         self.systems.contains(&system)
     }
 
@@ -121,7 +121,7 @@ impl Plan {
     pub(super) fn each_size(&self) -> Vec<([usize; 2], Option<PublishedPayload>)> {
         let published = self.sizes.iter().map(|size| ([size.one_way, size.two_way], Some(*size)));
         // The sizes of the picture are those of our own calls.
-        let curve = self.curve.iter().filter(|_| self.has(System::Gapless)).map(|size| ([*size; 2], None));
+        let curve = self.curve.iter().filter(|_| self.has(NetworkSystem::Gapless)).map(|size| ([*size; 2], None));
         published.chain(curve).collect()
     }
 
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cycle_has_as_many_as_its_bytes_hold() {
+    fn cycle_length_follows_payload_size() {
         let plan = NetworkArguments::default().plan().unwrap();
         assert_eq!([72, 10_069, 500_071, 1 << 30].map(|size| plan.calls(size)), [10_000, 2_979, 59, 50]);
         assert_eq!((plan.cycles, plan.curve.len()), ((10, 2), 11));
@@ -145,13 +145,14 @@ mod tests {
 
     #[test]
     fn java_alone_has_the_published_sizes() {
-        let of = |systems: &[System]| NetworkArguments { systems: systems.to_vec(), ..NetworkArguments::default() };
-        let java = of(&[System::Java]).plan().unwrap();
-        assert!(java.has(System::Java) && !java.has(System::Gapless));
+        let of =
+            |systems: &[NetworkSystem]| NetworkArguments { systems: systems.to_vec(), ..NetworkArguments::default() };
+        let java = of(&[NetworkSystem::Java]).plan().unwrap();
+        assert!(java.has(NetworkSystem::Java) && !java.has(NetworkSystem::Gapless));
         assert!(java.each_size().iter().all(|(_, published)| published.is_some()));
         let both = of(&[]).plan().unwrap();
         assert_eq!((both.each_size().len(), both.steps()), (15, 34));
         let least = of(&[]).least_plan().unwrap();
-        assert_eq!((least.steps(), least.each_size().len(), least.systems), (4, 1, vec![System::Gapless]));
+        assert_eq!((least.steps(), least.each_size().len(), least.systems), (4, 1, vec![NetworkSystem::Gapless]));
     }
 }

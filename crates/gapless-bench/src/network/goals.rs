@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn lone_calls_are_judged_by_the_round_trip() {
+    fn lone_calls_need_a_round_trip_goal() {
         let bare = FloorRow { name: "bare".to_owned(), p50_ns: Some(1_000), ..FloorRow::default() };
         for (p50, words) in [(1_300, "floor met"), (1_320, "floor MISSED")] {
             let latency_ns = Some(LatencyNs { p50, ..LatencyNs::default() });

@@ -1,8 +1,8 @@
 //! [`JavaClients`]: calls by two plain Java clients over two topics of the same broker, as Spring's `ReplyingKafkaTemplate` makes them.
 
-use super::arguments::Plan;
-use super::places::Broker;
-use gapless_load::rpc::payloads::cycles::{Cycles, forked_max};
+use super::arguments::NetworkPlan;
+use super::places::KafkaBrokers;
+use gapless_load::rpc::payloads::cycles::{CycleTotals, forked_max};
 use gapless_measure::Result;
 use gapless_measure::child_process::Child;
 use gapless_measure::histogram::LatencyHistogram;
@@ -38,7 +38,7 @@ impl<'a> JavaClients<'a> {
     ///
     /// # Errors
     /// No script, no Java; a process that ends too early.
-    pub(super) fn start(broker: &Broker<'a>, plan: &Plan, interrupted: &'a AtomicBool) -> Result<Self> {
+    pub(super) fn start(broker: &KafkaBrokers<'a>, plan: &NetworkPlan, interrupted: &'a AtomicBool) -> Result<Self> {
         let mut server = broker.java("server", interrupted)?;
         // The server makes the topics.
         server.receive::<Value>()?;
@@ -72,14 +72,14 @@ impl<'a> JavaClients<'a> {
         &mut self,
         (bytes, ways): (usize, usize),
         (calls, cycles): (u64, (usize, usize)),
-    ) -> Result<(Cycles, f64)> {
+    ) -> Result<(CycleTotals, f64)> {
         let before_ns = self.server_cpu_ns(ways)?;
         let order = json!(["cycles", bytes, ways, calls, cycles.0, forked_max(bytes)]);
         let run: CyclesRun = self.client.ask(&order)?;
         let server_ns = self.server_cpu_ns(ways)?.saturating_sub(before_ns);
         let counted = &run.elapsed_ns[cycles.1.min(run.elapsed_ns.len())..];
         let elapsed = Duration::from_nanos(counted.iter().sum());
-        let measured = Cycles {
+        let measured = CycleTotals {
             rates: counted.iter().map(|ns| calls as f64 * 1e9 / (*ns).max(1) as f64).collect(),
             elapsed,
             calls: calls * counted.len() as u64,

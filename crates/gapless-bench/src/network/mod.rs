@@ -20,19 +20,19 @@ mod table;
 pub use arguments::NetworkArguments;
 pub(crate) use places::find_kafka;
 
-use arguments::{Plan, System};
+use arguments::{NetworkPlan, NetworkSystem};
 use gapless_load::network::bare::{BARE_ROUND_TRIP, BarePair};
 use gapless_load::network::{NAME, failed};
-use gapless_load::rpc::payloads::content::Payloads;
+use gapless_load::rpc::payloads::content::TaggedPayloads;
 use gapless_load::rpc::payloads::cycles::forked_max;
 use gapless_load::rpc::payloads::served::TWO_WAY;
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_measure::published::mercury::PublishedPayload;
-use gapless_measure::reporting::{Run, Shown, check_interrupted, not_measured, put};
+use gapless_measure::reporting::{BenchRun, ReportLayout, check_interrupted, not_measured, put};
 use gapless_measure::{Result, Row};
 use gapless_rpc::CallOptions;
 use java::JavaClients;
-use places::{Broker, Ends};
+use places::{CallEnds, KafkaBrokers};
 use rows::EndsCpu;
 use serde_json::json;
 use std::sync::atomic::AtomicBool;
@@ -49,39 +49,39 @@ const LONE_BYTES: usize = 256;
 /// A broker that cannot be started or fails, a process that ends too early, a call that fails, a report or a picture that cannot be written.
 pub fn run(arguments: &NetworkArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
-    let shown = Shown {
+    let shown = ReportLayout {
         benchmark: NAME,
         steps: plan.steps(),
         notes: table::notes(&plan),
         text: table::text,
         draw: table::draw,
     };
-    Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
+    Ok(BenchRun::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
 }
 
 /// Measures our calls of the least published size for another benchmark, one way and two ways.
 ///
 /// # Errors
 /// As of [`run`].
-pub(crate) fn least(arguments: &NetworkArguments, run: &mut Run<'_>) -> Result<()> {
+pub(crate) fn least(arguments: &NetworkArguments, run: &mut BenchRun<'_>) -> Result<()> {
     measure(&arguments.least_plan()?, run)
 }
 
-fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+fn measure(plan: &NetworkPlan, run: &mut BenchRun<'_>) -> Result<()> {
     let interrupted = run.interrupted;
     run.next("broker starts")?;
-    let broker = Broker::start(plan, interrupted)?;
+    let broker = KafkaBrokers::start(plan, interrupted)?;
     let bare = BarePair::open(&broker.addresses, broker.topics.bare())?;
     let (mut ends, mut java) = (None, None);
-    if plan.has(System::Gapless) {
+    if plan.has(NetworkSystem::Gapless) {
         run.next("bridges start")?;
-        ends = Some(Ends::start(&broker, interrupted)?);
+        ends = Some(CallEnds::start(&broker, interrupted)?);
     }
-    if plan.has(System::Java) {
+    if plan.has(NetworkSystem::Java) {
         run.next("Java clients start")?;
         java = peer(run, JavaClients::start(&broker, plan, interrupted))?;
     }
-    let mut measurement = Measurement { plan, ends, java, bare, _broker: broker };
+    let mut measurement = NetworkMeasurement { plan, ends, java, bare, _broker: broker };
     if plan.lone_calls > 0 {
         measurement.lone_calls(run)?;
     }
@@ -95,17 +95,17 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
 }
 
 /// Systems next to each other. Clients end before the broker and the domain that they use.
-struct Measurement<'a> {
-    plan: &'a Plan,
-    ends: Option<Ends<'a>>,
+struct NetworkMeasurement<'a> {
+    plan: &'a NetworkPlan,
+    ends: Option<CallEnds<'a>>,
     java: Option<JavaClients<'a>>,
     bare: BarePair,
-    _broker: Broker<'a>,
+    _broker: KafkaBrokers<'a>,
 }
 
-impl Measurement<'_> {
+impl NetworkMeasurement<'_> {
     /// Calls one at a time, next to bare round trips. A quarter more warms up.
-    fn lone_calls(&mut self, run: &mut Run<'_>) -> Result<()> {
+    fn lone_calls(&mut self, run: &mut BenchRun<'_>) -> Result<()> {
         run.next("lone calls")?;
         let count = self.plan.lone_calls;
         let warm_up = count / 4;
@@ -115,7 +115,7 @@ impl Measurement<'_> {
         let mut rows = Vec::new();
         if let Some(ends) = &self.ends {
             let (latencies, wrong) = lone_calls(ends, (warm_up, count), run.interrupted)?;
-            let mut row = rows::lone_calls(System::Gapless, LONE_BYTES, &latencies, wrong);
+            let mut row = rows::lone_calls(NetworkSystem::Gapless, LONE_BYTES, &latencies, wrong);
             if let Some(floor) = &floor {
                 goals::judge_latency(&mut row, floor);
             }
@@ -125,7 +125,7 @@ impl Measurement<'_> {
             let measured = java.lone_calls(LONE_BYTES, (warm_up, count));
             match peer(run, measured)? {
                 Some((latencies, wrong)) => {
-                    let mut row = rows::lone_calls(System::Java, LONE_BYTES, &latencies, wrong);
+                    let mut row = rows::lone_calls(NetworkSystem::Java, LONE_BYTES, &latencies, wrong);
                     floor.iter().for_each(|floor| row.compare_with(floor));
                     rows.push(row);
                 }
@@ -140,7 +140,7 @@ impl Measurement<'_> {
     /// Calls of one size in flight together, next to the bare pair.
     fn one_size(
         &mut self,
-        run: &mut Run<'_>,
+        run: &mut BenchRun<'_>,
         size: (usize, usize),
         published: Option<&PublishedPayload>,
     ) -> Result<()> {
@@ -166,7 +166,7 @@ impl Measurement<'_> {
             match peer(run, measured)? {
                 Some((cycles, server_ns)) => {
                     let cpu = EndsCpu { server_ns, bridges_ns: None };
-                    let mut row = rows::cycles(System::Java, size, &cycles, cpu);
+                    let mut row = rows::cycles(NetworkSystem::Java, size, &cycles, cpu);
                     floor.iter().for_each(|floor| row.compare_with(floor));
                     run.add(row, &table::COLUMNS);
                 }
@@ -179,7 +179,7 @@ impl Measurement<'_> {
 }
 
 /// Unwraps the measurement of a peer. A failure becomes a row that says so; the other systems are still measured.
-fn peer<T>(run: &mut Run<'_>, measured: Result<T>) -> Result<Option<T>> {
+fn peer<T>(run: &mut BenchRun<'_>, measured: Result<T>) -> Result<Option<T>> {
     let error = match measured {
         Ok(measured) => return Ok(Some(measured)),
         Err(error) => error,
@@ -193,12 +193,12 @@ fn peer<T>(run: &mut Run<'_>, measured: Result<T>) -> Result<Option<T>> {
 
 /// Our calls one at a time.
 fn lone_calls(
-    ends: &Ends<'_>,
+    ends: &CallEnds<'_>,
     (warm_up, count): (u64, u64),
     interrupted: &AtomicBool,
 ) -> Result<(LatencyHistogram, u64)> {
     let caller = ends.domain.caller::<Vec<u8>, Vec<u8>>(TWO_WAY).map_err(failed)?;
-    let payloads = Payloads::new(LONE_BYTES);
+    let payloads = TaggedPayloads::new(LONE_BYTES);
     let (mut latencies, mut wrong) = (LatencyHistogram::default(), 0);
     for number in 0..warm_up + count {
         check_interrupted(NAME, interrupted)?;
@@ -216,7 +216,7 @@ fn lone_calls(
 
 /// Our calls of one size in flight together.
 fn our_cycles(
-    ends: &mut Ends<'_>,
+    ends: &mut CallEnds<'_>,
     (bytes, ways): (usize, usize),
     counts: (u64, (usize, usize)),
     interrupted: &AtomicBool,
@@ -230,5 +230,5 @@ fn our_cycles(
     let (calls, (all, _)) = counts;
     let of_call = |at: usize| (after[at] - before[at]) as f64 / (calls * all as u64) as f64;
     let cpu = EndsCpu { server_ns: of_call(0), bridges_ns: Some(of_call(1)) };
-    Ok(rows::cycles(System::Gapless, (bytes, ways), &cycles, cpu))
+    Ok(rows::cycles(NetworkSystem::Gapless, (bytes, ways), &cycles, cpu))
 }

@@ -1,12 +1,12 @@
-//! [`Broker`], which all systems share, and [`Ends`]: two domains with a bridge each, and the server in one of them.
+//! [`KafkaBrokers`], which all systems share, and [`CallEnds`]: two domains with a bridge each, and the server in one of them.
 
-use super::arguments::Plan;
-use gapless_load::network::run_topics::{RemovedTopics, RunTopics};
+use super::arguments::NetworkPlan;
+use gapless_load::network::run_topics::{RunTopics, TopicRemoval};
 use gapless_load::network::{NAME, failed};
 use gapless_load::peers::broker::find;
-use gapless_load::rpc::payloads::cycles::Callers;
+use gapless_load::rpc::payloads::cycles::CycleCallers;
 use gapless_load::rpc::payloads::served;
-use gapless_measure::child_process::{Child, Role};
+use gapless_measure::child_process::{Child, ChildRole};
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::{BenchError, Result};
 use gapless_rpc::{CallOptions, Domain, Reach};
@@ -24,7 +24,7 @@ const INSTALL: &str = "apt install default-jdk-headless maven";
 /// The heap and the compiler of a Java program that is measured.
 const JAVA: &str = "-Xmx2g -XX:TieredStopAtLevel=4";
 /// Longest wait for the first call.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The caller's and the server's bridge.
 const BRIDGES: [&str; 2] = ["near", "far"];
 
@@ -56,31 +56,31 @@ fn script() -> std::result::Result<PathBuf, String> {
 }
 
 /// Brokers, one of ours or other people's. Its parts end in this order.
-pub(super) struct Broker<'a> {
+pub(super) struct KafkaBrokers<'a> {
     pub(super) addresses: String,
     pub(super) topics: RunTopics,
     /// Topics on brokers that go on.
-    _removed: Option<RemovedTopics>,
+    _removed: Option<TopicRemoval>,
     _process: Option<Child<'a>>,
     directory: OwnDirectory,
 }
 
 #[derive(Deserialize)]
-struct Listening {
+struct ListenAddress {
     address: String,
 }
 
-impl<'a> Broker<'a> {
+impl<'a> KafkaBrokers<'a> {
     /// Starts one, unless the plan names some.
     ///
     /// # Errors
     /// No script, Java or Maven for a broker, or one that ends too early.
-    pub(super) fn start(plan: &Plan, interrupted: &'a AtomicBool) -> Result<Self> {
+    pub(super) fn start(plan: &NetworkPlan, interrupted: &'a AtomicBool) -> Result<Self> {
         let name = format!("gapless-bench-network-{}", std::process::id());
         let directory = OwnDirectory::create(&std::env::temp_dir(), &name)?;
         let topics = RunTopics::default();
         if let Some(addresses) = plan.brokers.clone() {
-            let _removed = Some(RemovedTopics::new(&addresses, topics.all(&BRIDGES)));
+            let _removed = Some(TopicRemoval::new(&addresses, topics.all(&BRIDGES)));
             return Ok(Self { addresses, topics, _removed, _process: None, directory });
         }
         let script =
@@ -88,7 +88,7 @@ impl<'a> Broker<'a> {
         let mut command = Command::new(script);
         command.env("GAPLESS_KAFKA_JAVA", JAVA).arg("--data").arg(directory.path().join("kafka"));
         let mut process = Child::spawn(NAME, "the broker", command, interrupted)?;
-        let addresses = process.receive::<Listening>()?.address;
+        let addresses = process.receive::<ListenAddress>()?.address;
         Ok(Self { addresses, topics, _removed: None, _process: Some(process), directory })
     }
 
@@ -114,40 +114,40 @@ impl<'a> Broker<'a> {
             self.topics.prefix(),
         );
         std::fs::write(&file, text).map_err(|source| BenchError::io("write", &file, source))?;
-        Child::start(NAME, "a bridge", (Role::NetworkBridge, &file), interrupted)
+        Child::start(NAME, "a bridge", (ChildRole::NetworkBridge, &file), interrupted)
     }
 }
 
 /// Both ends of our calls. Its parts end in this order.
-pub(super) struct Ends<'a> {
-    pub(super) callers: Callers,
+pub(super) struct CallEnds<'a> {
+    pub(super) callers: CycleCallers,
     /// The caller's domain.
     pub(super) domain: Domain,
     server: Child<'a>,
     bridges: [Child<'a>; 2],
 }
 
-impl<'a> Ends<'a> {
+impl<'a> CallEnds<'a> {
     /// Starts server and bridges, and waits until a call comes through.
     ///
     /// # Errors
     /// A process that ends too early; no answer in a minute.
-    pub(super) fn start(broker: &Broker<'a>, interrupted: &'a AtomicBool) -> Result<Self> {
+    pub(super) fn start(broker: &KafkaBrokers<'a>, interrupted: &'a AtomicBool) -> Result<Self> {
         let directories = BRIDGES.map(|name| broker.directory.path().join(name));
         let [near, far] = &directories;
-        let mut server = Child::start(NAME, "the server", (Role::RpcPayloads, far), interrupted)?;
+        let mut server = Child::start(NAME, "the server", (ChildRole::RpcPayloads, far), interrupted)?;
         server.receive::<u64>()?;
         let domain = served::open(near)?;
         let bridges = [
             broker.bridge(BRIDGES[0], "take = [\"payloads/*\"]", near, interrupted)?,
             broker.bridge(BRIDGES[1], "offer = [\"payloads/*\"]", far, interrupted)?,
         ];
-        let patient = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() };
+        let patient = CallOptions { timeout: Some(TIMEOUT), wait_for_route: Some(TIMEOUT), ..CallOptions::default() };
         let one_way = domain.caller::<Vec<u8>, bool>(served::ONE_WAY).map_err(failed)?;
         one_way.call_with(Vec::new(), &patient).map_err(failed)?;
         let two_way = domain.caller::<Vec<u8>, Vec<u8>>(served::TWO_WAY).map_err(failed)?;
         two_way.call_with(Vec::new(), &patient).map_err(failed)?;
-        let callers = Callers::new(&domain, Reach::OtherProcesses)?;
+        let callers = CycleCallers::new(&domain, Reach::OtherProcesses)?;
         Ok(Self { callers, domain, server, bridges })
     }
 

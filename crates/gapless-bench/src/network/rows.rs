@@ -1,8 +1,8 @@
 //! Rows of a system: lone calls, and calls in flight together.
 
-use super::arguments::System;
-use gapless_load::network::bare::{BARE_PAIR, Exchange};
-use gapless_load::rpc::payloads::cycles::{Cycles, forked_max};
+use super::arguments::NetworkSystem;
+use gapless_load::network::bare::{BARE_PAIR, BareExchange};
+use gapless_load::rpc::payloads::cycles::{CycleTotals, forked_max};
 use gapless_load::rpc::payloads::served::WORKERS;
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_measure::reporting::{keys, put, put_rates, word};
@@ -23,7 +23,7 @@ pub(super) struct EndsCpu {
 }
 
 /// Calls of `bytes`, one at a time.
-pub(super) fn lone_calls(system: System, bytes: usize, latencies: &LatencyHistogram, wrong: u64) -> Row {
+pub(super) fn lone_calls(system: NetworkSystem, bytes: usize, latencies: &LatencyHistogram, wrong: u64) -> Row {
     let count = latencies.count();
     let mut row = Row {
         config: config(system, LONE_CALL, bytes, count),
@@ -37,7 +37,7 @@ pub(super) fn lone_calls(system: System, bytes: usize, latencies: &LatencyHistog
 }
 
 /// Calls of `bytes` in flight together.
-pub(super) fn cycles(system: System, (bytes, ways): (usize, usize), cycles: &Cycles, cpu: EndsCpu) -> Row {
+pub(super) fn cycles(system: NetworkSystem, (bytes, ways): (usize, usize), cycles: &CycleTotals, cpu: EndsCpu) -> Row {
     let mut config = config(system, MODES[ways - 1], bytes, cycles.calls);
     let extra = json!({ "ways": ways, "cycles": cycles.rates.len(), "in_flight": forked_max(bytes) });
     config.extra.extend(keys(extra));
@@ -61,7 +61,7 @@ pub(super) fn cycles(system: System, (bytes, ways): (usize, usize), cycles: &Cyc
 }
 
 /// The bare pair that exchanged as many bytes; an exchange with wrong answers is no floor.
-pub(super) fn bare_pair((bytes, ways): (usize, usize), exchange: &Exchange) -> Option<FloorRow> {
+pub(super) fn bare_pair((bytes, ways): (usize, usize), exchange: &BareExchange) -> Option<FloorRow> {
     let rate = exchange.count as f64 / exchange.elapsed.as_secs_f64();
     (exchange.wrong == 0).then(|| FloorRow {
         name: BARE_PAIR.to_owned(),
@@ -75,13 +75,13 @@ pub(super) fn bare_pair((bytes, ways): (usize, usize), exchange: &Exchange) -> O
 
 /// Configuration of the row of a peer that could not be measured.
 pub(super) fn peer_config() -> RowConfig {
-    RowConfig { extra: keys(json!({ "ends": "Kafka", "system": word(System::Java) })), ..RowConfig::default() }
+    RowConfig { extra: keys(json!({ "ends": "Kafka", "system": word(NetworkSystem::Java) })), ..RowConfig::default() }
 }
 
 /// Configuration of every row of a system.
-fn config(system: System, mode: &str, bytes: usize, count: u64) -> RowConfig {
+fn config(system: NetworkSystem, mode: &str, bytes: usize, count: u64) -> RowConfig {
     let mut extra = keys(json!({ "ends": "Kafka", "system": word(system) }));
-    if system == System::Gapless {
+    if system == NetworkSystem::Gapless {
         extra.insert("workers".to_owned(), WORKERS.into());
     }
     RowConfig {
@@ -100,20 +100,20 @@ mod tests {
     use gapless_measure::published::mercury::JAVA;
     use std::time::Duration;
 
-    fn measured(wrong: u64) -> Cycles {
+    fn measured(wrong: u64) -> CycleTotals {
         let elapsed = Duration::from_secs(2);
-        Cycles { rates: vec![1_000.0, 3_000.0, 2_000.0], elapsed, calls: 6_000, cpu_ns: 12_000_000, wrong }
+        CycleTotals { rates: vec![1_000.0, 3_000.0, 2_000.0], elapsed, calls: 6_000, cpu_ns: 12_000_000, wrong }
     }
 
     #[test]
     fn rows_answer_the_published_figures() {
         let cpu = EndsCpu { server_ns: 5.0, bridges_ns: Some(7.0) };
         for (size, key) in [((72, 1), "mercury/kafka/one_way/72"), ((69, 2), "mercury/kafka/two_way/69")] {
-            let (fact, row) = (fact(key).unwrap(), cycles(System::Gapless, size, &measured(0), cpu));
+            let (fact, row) = (fact(key).unwrap(), cycles(NetworkSystem::Gapless, size, &measured(0), cpu));
             assert!(fact.is_answered_by("network", &row));
             assert_eq!((row.throughput_per_s, row.verified), (Some(2_000.0), Some(true)));
             assert_eq!(row.extra["bytes_per_s"], 2_000.0 * (size.0 * size.1) as f64);
-            let java = cycles(System::Java, size, &measured(1), EndsCpu::default());
+            let java = cycles(NetworkSystem::Java, size, &measured(1), EndsCpu::default());
             assert!(!fact.is_answered_by("network", &java));
             assert_eq!((java.config.value("system"), java.verified), (json!(JAVA), Some(false)));
         }
@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn wrong_answers_are_no_floor() {
-        let exchange = |wrong| Exchange { count: 10, elapsed: Duration::from_secs(1), wrong, ..Exchange::default() };
+        let exchange =
+            |wrong| BareExchange { count: 10, elapsed: Duration::from_secs(1), wrong, ..BareExchange::default() };
         assert_eq!(bare_pair((72, 2), &exchange(1)), None);
         let floor = bare_pair((72, 2), &exchange(0)).unwrap();
         assert_eq!((floor.rate_per_s, floor.bytes_per_s), (Some(10.0), Some(1440.0)));

@@ -1,19 +1,19 @@
 //! The printed table and the picture.
 
-use super::arguments::{Plan, System};
+use super::arguments::{NetworkPlan, NetworkSystem};
 use super::goals;
 use gapless_load::network::bare::{BARE_PAIR, BARE_ROUND_TRIP};
 use gapless_load::rpc::payloads::served::{SLOTS, WORKERS};
 use gapless_measure::plot::{Curve, add_point};
 use gapless_measure::reporting::{self, NOT_MEASURED, number, of_config};
 use gapless_measure::table::{
-    ABSENT, Column, Table, TableStyle, absent, column, grouped, microseconds, rate, throughput, whole,
+    ABSENT, RowColumn, TableStyle, TextTable, absent, column, grouped, microseconds, rate, throughput, whole,
 };
 use gapless_measure::{Report, Result, Row};
 use std::path::Path;
 
 /// The figures of a row.
-pub(super) const COLUMNS: [Column; 13] = [
+pub(super) const COLUMNS: [RowColumn; 13] = [
     ("system", |row| match of_config(row, "system") {
         "" => absent(),
         system => system.to_owned(),
@@ -61,7 +61,7 @@ pub(super) fn text(report: &Report) -> String {
     // Stable, so that sizes and systems stay in their order.
     rows.sort_by_key(|row| row.config.mode.clone());
     let floors: Vec<_> = report.floor.iter().filter(|row| is_shown(Some(row.payload_bytes))).cloned().collect();
-    whole(report, &Table::of_rows(TableStyle::for_stdout(), &rows, 2, &COLUMNS).to_string(), &floors)
+    whole(report, &TextTable::of_rows(TableStyle::for_stdout(), &rows, 2, &COLUMNS).to_string(), &floors)
 }
 
 /// Tells sizes of the picture from published ones.
@@ -89,7 +89,7 @@ pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
     reporting::draw(report, labels, curves, path)
 }
 
-pub(super) fn notes(plan: &Plan) -> Vec<String> {
+pub(super) fn notes(plan: &NetworkPlan) -> Vec<String> {
     let mut notes = vec![
         format!(
             "gapless: calls from one domain to a server in another one, each with a bridge, over one broker on this machine: four processes and the \
@@ -107,7 +107,7 @@ pub(super) fn notes(plan: &Plan) -> Vec<String> {
         ),
         format!("{}. published: Mercury through Kafka, another machine", goals::note()),
     ];
-    if plan.has(System::Java) {
+    if plan.has(NetworkSystem::Java) {
         let (cycles, warm_up) = plan.java_cycles;
         notes.push(format!(
             "java: two plain Java clients over two topics of the same broker, as ReplyingKafkaTemplate of Spring calls: a thread reads the replies \
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_of_the_picture_are_not_in_the_table() {
+    fn table_omits_sizes_of_the_picture() {
         let mut of_picture = row("gapless", 1_000.0);
         of_picture.config.payload_bytes = Some(65_536);
         let mut missing = reporting::not_measured(gapless_measure::RowConfig::default(), "no Java");

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use gapless_load::values::{
-    CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier, decimal, whole_number,
+    CpuConfiguration, CpuMask, HostRole, MessageEncoding, ReplicationLink, RunMode, RunTier, ServiceKind, decimal,
+    whole_number,
 };
 use gapless_measure::reporting::output_path;
 use gapless_measure::workbook::CellAddress;
@@ -192,11 +193,11 @@ pub struct CanonicalArguments {
 
     /// Quantity to optimize for and to measure [default: both in the matrix, latency in a single run]
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
-    pub mode: Option<Mode>,
+    pub mode: Option<RunMode>,
 
     /// Event sourcing or state replication [default: es; both in the clustered matrix]
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
-    pub program: Option<Program>,
+    pub program: Option<ServiceKind>,
 
     /// Threads: one hot thread, decided from the cores there are, or every agent on its own [default: default]
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
@@ -204,11 +205,11 @@ pub struct CanonicalArguments {
 
     /// Durability of a message before anyone acts on it [default: quorum with --enable-clustering; else journal in the matrix, and in a single run journal with --enable-persistence and memory without]
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
-    pub tier: Option<Tier>,
+    pub tier: Option<RunTier>,
 
     /// Role of this process in a cluster on two hosts; the backup is started first, and takes --backup-address, --discovery-interface, --log-location and --replication-reader-cpu-mask alone
     #[arg(long, value_enum, ignore_case = true, value_name = "ROLE", help_heading = CLUSTER)]
-    pub role: Option<Role>,
+    pub role: Option<HostRole>,
 
     /// Address at which the backup listens, and the primary finds it [default of the backup: 0.0.0.0:4300; the
     /// primary looks for it by multicast]

@@ -3,13 +3,13 @@
 
 use super::arguments::CanonicalArguments;
 use crate::{BenchError, Result};
-use gapless_load::values::{CpuConfiguration, Mode, ReplicationLink, Role, Tier};
+use gapless_load::values::{CpuConfiguration, HostRole, ReplicationLink, RunMode, RunTier};
 use std::collections::BTreeSet;
 
 /// Options by whether they are given.
-type Given<'a> = &'a [(bool, &'static str)];
+type GivenOptions<'a> = &'a [(bool, &'static str)];
 
-fn first(given: Given<'_>) -> Option<&'static str> {
+fn first(given: GivenOptions<'_>) -> Option<&'static str> {
     given.iter().find_map(|(given, option)| given.then_some(*option))
 }
 
@@ -30,7 +30,7 @@ impl CanonicalArguments {
 
     /// Refuses what the mode of the run has no use for: one node, a cluster, or one of its roles.
     pub(super) fn refuse_what_the_mode_has_not(&self, available: &BTreeSet<usize>) -> Result<()> {
-        if self.role == Some(Role::Backup) {
+        if self.role == Some(HostRole::Backup) {
             return self.refuse_what_a_backup_has_not();
         }
         if self.is_clustered() {
@@ -86,7 +86,7 @@ impl CanonicalArguments {
     }
 
     fn refuse_what_a_cluster_has_not(&self, available: &BTreeSet<usize>) -> Result<()> {
-        if let Some(tier) = self.tier.filter(|tier| [Tier::Memory, Tier::Journal, Tier::Sync].contains(tier)) {
+        if let Some(tier) = self.tier.filter(|tier| [RunTier::Memory, RunTier::Journal, RunTier::Sync].contains(tier)) {
             return refuse(format!("--tier {tier} is that of one node; a cluster's are quorum and quorum-sync"));
         }
         if self.client_processes.unwrap_or(0) > 0 {
@@ -120,8 +120,8 @@ impl CanonicalArguments {
             (self.discovery_interface.is_some(), "--discovery-interface"),
             (self.backup_address.is_some(), "--backup-address"),
             (self.replication_link.is_some(), "--replication-link"),
-            (self.tier == Some(Tier::Quorum), "--tier quorum"),
-            (self.tier == Some(Tier::QuorumSync), "--tier quorum-sync"),
+            (self.tier == Some(RunTier::Quorum), "--tier quorum"),
+            (self.tier == Some(RunTier::QuorumSync), "--tier quorum-sync"),
         ];
         if let Some(option) = first(&given).or(self.replication_options().first().copied()) {
             return refuse(format!("{option} needs --enable-clustering"));
@@ -137,7 +137,7 @@ impl CanonicalArguments {
     /// Options of the reference that change nothing in this run, with the reason.
     pub(super) fn warn_of_what_has_no_effect(&self, warnings: &mut Vec<String>) {
         let cpu = self.cpu.unwrap_or(CpuConfiguration::Default);
-        let (is_synced, is_max) = (self.tier == Some(Tier::QuorumSync), cpu == CpuConfiguration::Max);
+        let (is_synced, is_max) = (self.tier == Some(RunTier::QuorumSync), cpu == CpuConfiguration::Max);
         let is_over_tcp = self.replication_link != Some(ReplicationLink::SharedMemory);
         let given = [
             (
@@ -195,7 +195,7 @@ impl CanonicalArguments {
                 "{option} runs a matrix of its own and cannot be combined with the options of a single run"
             ));
         }
-        if self.tier == Some(Tier::Memory)
+        if self.tier == Some(RunTier::Memory)
             && let Some(option) = self.persistence_options().first()
         {
             return refuse(format!(
@@ -234,7 +234,7 @@ impl CanonicalArguments {
         if self.output_file.is_none() && (self.output_cell.is_some() || self.output_throughput) {
             return refuse("--output-cell and --output-throughput need --output-file");
         }
-        let is_throughput = self.mode == Some(Mode::Throughput);
+        let is_throughput = self.mode == Some(RunMode::Throughput);
         if self.output_throughput && !is_throughput {
             return refuse(
                 "--output-throughput has no use in mode latency, whose runs have a rate and no throughput; add --mode throughput",
@@ -314,7 +314,7 @@ impl CanonicalArguments {
     }
 }
 
-fn all(given: Given<'_>) -> Vec<&'static str> {
+fn all(given: GivenOptions<'_>) -> Vec<&'static str> {
     given.iter().filter_map(|(given, option)| given.then_some(*option)).collect()
 }
 

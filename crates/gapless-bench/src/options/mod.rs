@@ -14,7 +14,7 @@ mod settings;
 
 pub use arguments::CanonicalArguments;
 pub use gapless_load::values::{
-    Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier,
+    CpuConfiguration, CpuMask, HostRole, MessageAccess, MessageEncoding, ReplicationLink, RunMode, RunTier, ServiceKind,
 };
 pub use settings::{
     Affinity, BACKUP_ADDRESS, CanonicalOptions, ClusterSettings, HlogTarget, JournalSettings, OutputSettings,

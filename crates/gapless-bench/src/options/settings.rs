@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::arguments::CanonicalArguments;
 use crate::Result;
 use gapless_load::values::{
-    Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier,
+    CpuConfiguration, CpuMask, HostRole, MessageAccess, MessageEncoding, ReplicationLink, RunMode, RunTier, ServiceKind,
 };
 use gapless_measure::affinity::available_cpus;
 use gapless_measure::workbook::CellAddress;
@@ -49,13 +49,13 @@ impl RunPlan {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSettings {
     /// Event sourcing or state replication.
-    pub program: Program,
+    pub program: ServiceKind,
     /// The goal of the engine, and the load.
-    pub mode: Mode,
+    pub mode: RunMode,
     /// Encoding; the access follows from it.
     pub encoding: MessageEncoding,
     /// Durability of a message before anyone acts on it.
-    pub tier: Tier,
+    pub tier: RunTier,
     /// Layout of the threads.
     pub cpu: CpuConfiguration,
     /// Messages to inject, warm-up included.
@@ -94,7 +94,7 @@ impl RunSettings {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterSettings {
     /// On two hosts what this process is; `None` runs both on this machine.
-    pub role: Option<Role>,
+    pub role: Option<HostRole>,
     /// Address at which this member listens for the other.
     pub interface: Option<Ipv4Addr>,
     /// Interface on which the backup is looked for.
@@ -244,7 +244,7 @@ impl CanonicalArguments {
     /// Whether it serves a primary of another host, until it is told to end.
     #[must_use]
     pub fn is_backup(&self) -> bool {
-        self.role == Some(Role::Backup)
+        self.role == Some(HostRole::Backup)
     }
 
     fn cluster(&self, cpu: CpuConfiguration, available: &BTreeSet<usize>) -> Option<ClusterSettings> {
@@ -267,11 +267,11 @@ impl CanonicalArguments {
 
     fn single(&self, available: &BTreeSet<usize>, warnings: &mut Vec<String>) -> RunSettings {
         let tier = self.tier.unwrap_or(if self.is_clustered() {
-            Tier::Quorum
+            RunTier::Quorum
         } else if self.enable_persistence {
-            Tier::Journal
+            RunTier::Journal
         } else {
-            Tier::Memory
+            RunTier::Memory
         });
         let cpu = self.cpu.unwrap_or(CpuConfiguration::Default);
         let mut mask = |option: &str, mask: &Option<CpuMask>| {
@@ -293,7 +293,7 @@ impl CanonicalArguments {
         };
         let mut cluster = self.cluster(cpu, available);
         // The CPUs of a backup on another host are known there.
-        if let Some(cluster) = cluster.as_mut().filter(|cluster| cluster.role != Some(Role::Primary)) {
+        if let Some(cluster) = cluster.as_mut().filter(|cluster| cluster.role != Some(HostRole::Primary)) {
             cluster.backup_cpus = mask("--replication-reader-cpu-mask", &self.replication_reader_cpu_mask);
         }
         if let Some(ClusterSettings { threads, .. }) = &mut cluster {
@@ -303,8 +303,8 @@ impl CanonicalArguments {
             threads.dispatcher = mask("--replication-dispatcher-cpu-mask", &self.replication_dispatcher_cpu_mask);
             threads.dispatcher = threads.dispatcher.take().filter(|_| has_dispatcher);
         }
-        let mode = self.mode.unwrap_or(Mode::Latency);
-        let default_rate = (mode == Mode::Latency).then_some(100_000);
+        let mode = self.mode.unwrap_or(RunMode::Latency);
+        let default_rate = (mode == RunMode::Latency).then_some(100_000);
         RunSettings {
             count: self.count.unwrap_or(10_000_000),
             rate_per_s: self.rate.or(default_rate),
@@ -314,7 +314,7 @@ impl CanonicalArguments {
             detached_send_queue_depth: self
                 .detached_send
                 .then(|| usize_of(self.detached_send_queue_depth.unwrap_or(1024))),
-            journal: (tier != Tier::Memory).then(|| self.journal()),
+            journal: (tier != RunTier::Memory).then(|| self.journal()),
             cluster,
             ..self.base(mode, self.encoding.unwrap_or(MessageEncoding::ProtobufSerial), (tier, cpu), available)
         }
@@ -334,41 +334,41 @@ impl CanonicalArguments {
 
     /// The rows of the matrix, by tier, then CPU configuration, then mode, then encoding.
     fn matrix(&self, available: &BTreeSet<usize>) -> Vec<RunSettings> {
-        let choose = |chosen: Option<Tier>, all: &[Tier], few: Tier| {
+        let choose = |chosen: Option<RunTier>, all: &[RunTier], few: RunTier| {
             chosen.map_or_else(|| if self.all { all.to_vec() } else { vec![few] }, |tier| vec![tier])
         };
         let tiers = if self.is_clustered() {
-            choose(self.tier, &[Tier::Quorum, Tier::QuorumSync], Tier::Quorum)
+            choose(self.tier, &[RunTier::Quorum, RunTier::QuorumSync], RunTier::Quorum)
         } else {
-            choose(self.tier, &[Tier::Memory, Tier::Journal, Tier::Sync], Tier::Journal)
+            choose(self.tier, &[RunTier::Memory, RunTier::Journal, RunTier::Sync], RunTier::Journal)
         };
         let cpus = match self.cpu {
             Some(cpu) => vec![cpu],
             None if self.all => CpuConfiguration::ALL.to_vec(),
             None => vec![CpuConfiguration::Default],
         };
-        let modes = self.mode.map_or_else(|| Mode::ALL.to_vec(), |mode| vec![mode]);
+        let modes = self.mode.map_or_else(|| RunMode::ALL.to_vec(), |mode| vec![mode]);
         let mut runs = Vec::new();
         if self.is_clustered() && self.program.is_none() {
             // Both programs: the leader hands on commands, or the changes that they made.
             let of = |program| Self { program: Some(program), ..self.clone() }.matrix(available);
-            let mut of_state = of(Program::Sr);
+            let mut of_state = of(ServiceKind::Sr);
             // The short matrix ends within its time: of the second program one encoding.
             of_state
                 .retain(|run| self.all || self.full || (run.encoding == MessageEncoding::SbeSerial && run.is_usual()));
-            return [of(Program::Es), of_state].concat();
+            return [of(ServiceKind::Es), of_state].concat();
         }
         for &tier in &tiers {
             for &cpu in &cpus {
                 for &mode in &modes {
                     let row = |encoding| self.base(mode, encoding, (tier, cpu), available);
                     runs.extend(MessageEncoding::ALL.iter().map(|&encoding| row(encoding)));
-                    if mode == Mode::Latency && self.sessions.is_none() {
+                    if mode == RunMode::Latency && self.sessions.is_none() {
                         // The cost of finding a session that nothing has touched for a while.
                         let spread = row(MessageEncoding::SbeSerial);
                         runs.push(RunSettings { sessions: matrix::SESSIONS, ..spread });
                     }
-                    if mode == Mode::Latency && self.is_clustered() && tier == Tier::Quorum {
+                    if mode == RunMode::Latency && self.is_clustered() && tier == RunTier::Quorum {
                         // The rate of the published command line, and those around it.
                         runs.extend(matrix::RATES_PER_S.map(|per_s| {
                             let run = row(MessageEncoding::ProtobufSerial);
@@ -385,29 +385,33 @@ impl CanonicalArguments {
     /// A row of the matrix, with everything that the reference's options would change at its default.
     fn base(
         &self,
-        mode: Mode,
+        mode: RunMode,
         encoding: MessageEncoding,
-        (tier, cpu): (Tier, CpuConfiguration),
+        (tier, cpu): (RunTier, CpuConfiguration),
         available: &BTreeSet<usize>,
     ) -> RunSettings {
         let (mut count, rate_per_s) = match mode {
-            Mode::Latency if self.is_clustered() => (matrix::LATENCY_COUNT_CLUSTERED, Some(matrix::LATENCY_RATE_PER_S)),
-            Mode::Latency => (matrix::LATENCY_COUNT, Some(matrix::LATENCY_RATE_PER_S)),
-            Mode::Throughput if matches!(tier, Tier::Sync | Tier::QuorumSync) => (matrix::THROUGHPUT_COUNT_SYNC, None),
-            Mode::Throughput if encoding.access() == Access::Direct && encoding.is_sbe() => {
+            RunMode::Latency if self.is_clustered() => {
+                (matrix::LATENCY_COUNT_CLUSTERED, Some(matrix::LATENCY_RATE_PER_S))
+            }
+            RunMode::Latency => (matrix::LATENCY_COUNT, Some(matrix::LATENCY_RATE_PER_S)),
+            RunMode::Throughput if matches!(tier, RunTier::Sync | RunTier::QuorumSync) => {
+                (matrix::THROUGHPUT_COUNT_SYNC, None)
+            }
+            RunMode::Throughput if encoding.access() == MessageAccess::Direct && encoding.is_sbe() => {
                 (matrix::THROUGHPUT_COUNT, None)
             }
-            Mode::Throughput => (matrix::THROUGHPUT_COUNT_SLOWER, None),
+            RunMode::Throughput => (matrix::THROUGHPUT_COUNT_SLOWER, None),
         };
         let mut warm_up_ns = matrix::WARM_UP_NS;
         let mut initial_length_bytes = match mode {
-            Mode::Latency => matrix::INITIAL_LOG_BYTES_LATENCY,
-            Mode::Throughput => matrix::INITIAL_LOG_BYTES_THROUGHPUT,
+            RunMode::Latency => matrix::INITIAL_LOG_BYTES_LATENCY,
+            RunMode::Throughput => matrix::INITIAL_LOG_BYTES_THROUGHPUT,
         };
         if self.full {
             (count, warm_up_ns) = match mode {
-                Mode::Latency => (matrix::FULL_LATENCY_COUNT, matrix::FULL_LATENCY_WARM_UP_NS),
-                Mode::Throughput => (matrix::FULL_THROUGHPUT_COUNT, matrix::FULL_THROUGHPUT_WARM_UP_NS),
+                RunMode::Latency => (matrix::FULL_LATENCY_COUNT, matrix::FULL_LATENCY_WARM_UP_NS),
+                RunMode::Throughput => (matrix::FULL_THROUGHPUT_COUNT, matrix::FULL_THROUGHPUT_WARM_UP_NS),
             };
         }
         if self.quick {
@@ -415,7 +419,7 @@ impl CanonicalArguments {
             initial_length_bytes = matrix::QUICK_INITIAL_LOG_BYTES;
         }
         RunSettings {
-            program: self.program.unwrap_or(Program::Es),
+            program: self.program.unwrap_or(ServiceKind::Es),
             mode,
             encoding,
             tier,
@@ -425,14 +429,14 @@ impl CanonicalArguments {
             warm_up_ns,
             empty_message: false,
             sessions: self.sessions.unwrap_or(match mode {
-                Mode::Latency => 1,
-                Mode::Throughput => matrix::SESSIONS,
+                RunMode::Latency => 1,
+                RunMode::Throughput => matrix::SESSIONS,
             }),
             repeats_per_million: (self.repeat_percent.unwrap_or(1.0) * 10_000.0).round() as u32,
             client_processes: u32::try_from(self.client_processes.unwrap_or(0)).unwrap_or(u32::MAX),
             affinity: Affinity::default(),
             detached_send_queue_depth: None,
-            journal: (tier != Tier::Memory).then_some(JournalSettings {
+            journal: (tier != RunTier::Memory).then_some(JournalSettings {
                 directory: None,
                 initial_length_bytes,
                 zero_out_initial: true,

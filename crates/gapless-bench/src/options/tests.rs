@@ -11,14 +11,14 @@ use gapless_measure::workbook::CellAddress;
 
 #[derive(Debug, Parser)]
 #[command(name = "canonical")]
-struct Program_ {
+struct TestProgram {
     #[command(flatten)]
     arguments: CanonicalArguments,
 }
 
 fn parse(line: &[&str]) -> Result<CanonicalArguments, String> {
     let line = std::iter::once("canonical").chain(line.iter().copied());
-    Program_::try_parse_from(line).map(|program| program.arguments).map_err(|error| error.to_string())
+    TestProgram::try_parse_from(line).map(|program| program.arguments).map_err(|error| error.to_string())
 }
 
 fn resolve(line: &str) -> Result<CanonicalOptions, String> {
@@ -103,7 +103,7 @@ const REFERENCE: &[Expectation] = &[
 ];
 
 #[test]
-fn every_option_of_the_reference_arrives_by_each_of_its_names() {
+fn reference_options_have_all_names() {
     assert_eq!(REFERENCE.len(), 33);
     for &(published, short, long, value, arrived) in REFERENCE {
         for name in [published, short, long] {
@@ -124,9 +124,9 @@ fn every_option_of_the_reference_arrives_by_each_of_its_names() {
 }
 
 #[test]
-fn the_command_is_consistent_and_its_help_has_examples_and_every_default() {
-    Program_::command().debug_assert();
-    let help = Program_::command().render_long_help().to_string();
+fn help_has_examples_and_defaults() {
+    TestProgram::command().debug_assert();
+    let help = TestProgram::command().render_long_help().to_string();
     for expected in ["Examples:", "10,000,000", "100,000", "1024", "8192", "0.0.0.0", "--write-buffer-size", "ROW-COL"]
     {
         assert!(help.contains(expected), "{expected} is missing in the help");
@@ -135,22 +135,22 @@ fn the_command_is_consistent_and_its_help_has_examples_and_every_default() {
 }
 
 #[test]
-fn without_options_it_is_the_short_matrix() {
+fn default_is_the_short_matrix() {
     let runs = matrix("");
     assert_eq!(runs.len(), 9);
     let distinct: BTreeSet<String> =
         runs.iter().map(|run| format!("{} {} {}", run.mode, run.encoding, run.sessions)).collect();
     assert_eq!(distinct.len(), 9);
     let latency = |sessions| {
-        let of = |run: &&RunSettings| run.mode == Mode::Latency && run.sessions == sessions;
+        let of = |run: &&RunSettings| run.mode == RunMode::Latency && run.sessions == sessions;
         runs.iter().filter(of).map(|run| run.encoding).collect::<Vec<_>>()
     };
     assert_eq!((latency(1), latency(1000)), (MessageEncoding::ALL.to_vec(), vec![MessageEncoding::SbeSerial]));
     for run in &runs {
-        assert_eq!((run.tier, run.cpu, run.program), (Tier::Journal, CpuConfiguration::Default, Program::Es));
+        assert_eq!((run.tier, run.cpu, run.program), (RunTier::Journal, CpuConfiguration::Default, ServiceKind::Es));
         assert_eq!((run.repeats_per_million, run.client_processes), (10_000, 0));
-        assert!(run.mode == Mode::Latency || run.sessions == 1000);
-        assert_eq!(run.rate_per_s, (run.mode == Mode::Latency).then_some(10_000));
+        assert!(run.mode == RunMode::Latency || run.sessions == 1000);
+        assert_eq!(run.rate_per_s, (run.mode == RunMode::Latency).then_some(10_000));
         assert_eq!(run.journal.as_ref().unwrap().directory, None);
     }
     assert_eq!(resolve("").unwrap().output, OutputSettings::default());
@@ -162,22 +162,25 @@ fn ours_choose_from_the_matrix() {
     assert_eq!(matrix("--all --tier sync").len(), 3 * (2 * 4 + 1));
     assert_eq!(matrix("--all --cpu min --mode latency").len(), 3 * (4 + 1));
     assert!(matrix("--mode throughput --tier memory").iter().all(|run| {
-        run.mode == Mode::Throughput && run.tier == Tier::Memory && run.journal.is_none() && run.rate_per_s.is_none()
+        run.mode == RunMode::Throughput
+            && run.tier == RunTier::Memory
+            && run.journal.is_none()
+            && run.rate_per_s.is_none()
     }));
     assert!(matrix("--cpu MAX").iter().all(|run| run.cpu == CpuConfiguration::Max));
     assert_eq!(matrix("--mode throughput --sessions 7").len(), 4);
     let runs = matrix("--sessions 7 --repeat-percent 2.5 --client-processes 3 --program es");
     assert!(runs.iter().all(|run| {
-        (run.sessions, run.repeats_per_million, run.client_processes, run.program) == (7, 25_000, 3, Program::Es)
+        (run.sessions, run.repeats_per_million, run.client_processes, run.program) == (7, 25_000, 3, ServiceKind::Es)
     }));
 }
 
 #[test]
-fn a_single_run_has_the_defaults_of_the_reference() {
+fn single_run_has_reference_defaults() {
     let run = single("-e");
     assert_eq!(run.encoding, MessageEncoding::ProtobufSerial);
     assert_eq!((run.count, run.rate_per_s, run.warm_up_ns), (10_000_000, Some(100_000), 2_000_000_000));
-    assert_eq!((run.mode, run.tier, run.cpu), (Mode::Latency, Tier::Journal, CpuConfiguration::Default));
+    assert_eq!((run.mode, run.tier, run.cpu), (RunMode::Latency, RunTier::Journal, CpuConfiguration::Default));
     assert!(!run.empty_message && run.detached_send_queue_depth.is_none());
     assert_eq!(run.affinity, Affinity::default());
     assert_eq!(
@@ -196,7 +199,7 @@ fn a_single_run_has_the_defaults_of_the_reference() {
 }
 
 #[test]
-fn a_published_command_line_runs_unchanged() {
+fn published_command_line_is_accepted() {
     let options = resolve(
         "-l xbuf2.serial -c 600000 -r 10000 -t 10 -e -f -d -x [1] -y [0] --busDetachedSend \
          --busDetachedSendQueueDepth 2048 --persisterLogLocation logs -i 4 -z -w 65536 -m -a -b",
@@ -229,12 +232,12 @@ fn other_names_of_the_encodings() {
     }
     let error = parse(&["-l", "json"]).unwrap_err();
     assert!(error.contains("sbe.serial") && error.contains("json"), "{error}");
-    assert_eq!(MessageEncoding::SbeSerial.access(), Access::Direct);
-    assert_eq!(MessageEncoding::ProtobufRandom.access(), Access::Indirect);
+    assert_eq!(MessageEncoding::SbeSerial.access(), MessageAccess::Direct);
+    assert_eq!(MessageEncoding::ProtobufRandom.access(), MessageAccess::Indirect);
 }
 
 #[test]
-fn numbers_that_make_no_sense_are_refused_with_what_was_expected() {
+fn invalid_numbers_name_expected_value() {
     for line in [
         ["-c", "0"],
         ["-c", "-5"],
@@ -280,7 +283,7 @@ fn numbers_that_make_no_sense_are_refused_with_what_was_expected() {
 }
 
 #[test]
-fn numbers_may_have_separators_and_warm_up_may_be_nothing() {
+fn separators_and_no_warm_up_are_valid() {
     assert_eq!(single("-c 5,000,000 -t 0").count, 5_000_000);
     assert_eq!(single("-c 5_000_000 -t 0").warm_up_ns, 0);
 }
@@ -290,7 +293,7 @@ fn either_program_runs_on_one_node() {
     let runs = matrix("--program sr");
     assert_eq!(runs.len(), matrix("").len());
     for run in runs.iter().chain([&single("-c 10 --program sr"), &single("-c 10 -e --program sr")]) {
-        assert!(run.program == Program::Sr && run.cluster.is_none());
+        assert!(run.program == ServiceKind::Sr && run.cluster.is_none());
     }
 }
 
@@ -321,12 +324,12 @@ fn what_is_of_a_cluster_needs_one() {
 }
 
 #[test]
-fn a_clustered_run_has_its_tier_and_its_matrix() {
-    assert_eq!(single("-v -c 1").tier, Tier::Quorum);
+fn clustered_run_has_tier_and_matrix() {
+    assert_eq!(single("-v -c 1").tier, RunTier::Quorum);
     assert!(single("-v -c 1").journal.is_some(), "what a quorum has is journaled");
-    assert_eq!(single("-v -c 1 --tier quorum-sync").tier, Tier::QuorumSync);
+    assert_eq!(single("-v -c 1 --tier quorum-sync").tier, RunTier::QuorumSync);
     let cluster = single("-c 1 --role primary -I 10.0.0.1 -U 10.0.0.1 -V [0] --backup-address host2").cluster.unwrap();
-    assert_eq!((cluster.role, cluster.interface), (Some(Role::Primary), Some([10, 0, 0, 1].into())));
+    assert_eq!((cluster.role, cluster.interface), (Some(HostRole::Primary), Some([10, 0, 0, 1].into())));
     assert_eq!((cluster.backup_address.as_deref(), cluster.backup_cpus), (Some("host2"), mask("[0]")));
     let link = |line| single(line).cluster.unwrap().link;
     assert_eq!(link("-v -c 1"), ReplicationLink::Tcp);
@@ -334,17 +337,17 @@ fn a_clustered_run_has_its_tier_and_its_matrix() {
     let matrix = resolve("-v --replication-link shared-memory").unwrap().plan;
     assert!(matrix.runs().iter().all(|run| run.cluster.as_ref().unwrap().link == ReplicationLink::SharedMemory));
     let matrix = resolve("-v").unwrap().plan;
-    assert!(matrix.runs().len() > 4 && matrix.runs().iter().all(|run| run.tier == Tier::Quorum));
-    for program in [Program::Es, Program::Sr] {
+    assert!(matrix.runs().len() > 4 && matrix.runs().iter().all(|run| run.tier == RunTier::Quorum));
+    for program in [ServiceKind::Es, ServiceKind::Sr] {
         assert!(matrix.runs().iter().any(|run| run.program == program));
     }
     let all = resolve("-v --all").unwrap().plan;
-    assert!(all.runs().iter().any(|run| run.tier == Tier::QuorumSync));
+    assert!(all.runs().iter().any(|run| run.tier == RunTier::QuorumSync));
     assert!(single("-c 1").cluster.is_none());
 }
 
 #[test]
-fn what_a_mode_has_no_use_for_is_refused_and_the_mode_is_named() {
+fn useless_options_name_their_mode() {
     let refused = |line: &str, option: &str, mode: &str| {
         let error = resolve(line).expect_err(line);
         assert!(error.starts_with(option) && error.contains(mode), "{line}: {error}");
@@ -429,8 +432,8 @@ fn full_matrix_has_the_published_counts() {
     assert_eq!(runs.len(), matrix("-v --all --tier quorum").len());
     for run in runs.iter().filter(|run| run.is_usual()) {
         let expected = match run.mode {
-            Mode::Latency => (600_000, 10_000_000_000),
-            Mode::Throughput => (5_000_000, 2_000_000_000),
+            RunMode::Latency => (600_000, 10_000_000_000),
+            RunMode::Throughput => (5_000_000, 2_000_000_000),
         };
         assert_eq!((run.count, run.warm_up_ns), expected);
     }
@@ -439,7 +442,7 @@ fn full_matrix_has_the_published_counts() {
 }
 
 #[test]
-fn published_rates_of_a_cluster_are_rows() {
+fn published_cluster_rates_are_rows() {
     let of = |run: &RunSettings| (run.encoding, run.rate_per_s);
     let rows: Vec<_> = matrix("-v --program es").iter().map(of).collect();
     for per_s in [10_000, 50_000, 100_000, 200_000] {
@@ -464,7 +467,7 @@ fn threads_of_a_cluster_are_settings() {
 }
 
 #[test]
-fn options_without_effect_in_a_cluster_warn() {
+fn useless_cluster_options_warn() {
     for (line, option) in [
         ("-v -d", "--detached-persister"),
         ("-v -x [1]", "--persister-cpu-mask"),
@@ -489,13 +492,13 @@ fn options_without_effect_in_a_cluster_warn() {
 }
 
 #[test]
-fn tier_and_persistence_options_must_agree() {
-    assert_eq!(single("-c 1").tier, Tier::Memory);
+fn tier_must_match_persistence() {
+    assert_eq!(single("-c 1").tier, RunTier::Memory);
     assert!(single("-c 1").journal.is_none());
-    assert_eq!(single("-c 1 -e").tier, Tier::Journal);
-    assert_eq!(single("-c 1 --tier journal").tier, Tier::Journal);
-    assert_eq!(single("-c 1 --tier sync").tier, Tier::Sync);
-    assert_eq!(single("-e --tier sync").tier, Tier::Sync);
+    assert_eq!(single("-c 1 -e").tier, RunTier::Journal);
+    assert_eq!(single("-c 1 --tier journal").tier, RunTier::Journal);
+    assert_eq!(single("-c 1 --tier sync").tier, RunTier::Sync);
+    assert_eq!(single("-e --tier sync").tier, RunTier::Sync);
     assert!(single("-k logs --tier sync").journal.is_some());
     for option in ["-e", "-k logs", "-i 1", "-z", "-w 1", "-f", "-m", "-d", "-x [0]"] {
         let error = resolve(&format!("{option} --tier memory")).expect_err(option);
@@ -520,7 +523,7 @@ fn an_option_without_effect_is_refused() {
 }
 
 #[test]
-fn a_mask_with_a_missing_cpu_is_a_warning_and_no_pinning() {
+fn missing_cpu_warns_and_pins_nothing() {
     let options = resolve("-j [1] -y [0,9]").unwrap();
     assert_eq!(options.warnings, ["--service-cpu-mask [0,9]: CPU 9 is not there; the thread is not pinned"]);
     let affinity = &options.plan.runs()[0].affinity;
@@ -550,7 +553,7 @@ fn masks_are_lists_in_brackets() {
 }
 
 #[test]
-fn mode_throughput_has_no_limit_unless_a_rate_is_given() {
+fn throughput_has_no_default_rate() {
     assert_eq!(single("-c 5 --mode throughput").rate_per_s, None);
     assert_eq!(single("-c 5 --mode throughput -r 7").rate_per_s, Some(7));
 }

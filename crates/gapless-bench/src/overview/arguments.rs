@@ -10,7 +10,7 @@ const TIME_LIMIT_QUICK: Duration = Duration::from_secs(20);
 
 /// Section of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Part {
+pub enum OverviewPart {
     /// A service on one node, and on a primary with its backup
     Service,
     /// The sequencer of an event stream
@@ -39,14 +39,14 @@ pub struct OverviewArguments {
 
     /// Measure only these [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
-    pub only: Vec<Part>,
+    pub only: Vec<OverviewPart>,
 }
 
 /// Plan of the measurement: how much of each row.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Plan {
+pub(super) struct OverviewPlan {
     /// In the order of the table.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<OverviewPart>,
     pub(super) is_quick: bool,
     /// For the whole.
     pub(super) time: Duration,
@@ -76,11 +76,11 @@ pub(super) struct Plan {
 
 impl OverviewArguments {
     /// Makes the plan of the measurement.
-    pub(super) fn plan(&self) -> Plan {
-        let is_chosen = |part: &&Part| self.only.is_empty() || self.only.contains(part);
-        let parts = Part::value_variants().iter().filter(is_chosen).copied().collect();
+    pub(super) fn plan(&self) -> OverviewPlan {
+        let is_chosen = |part: &&OverviewPart| self.only.is_empty() || self.only.contains(part);
+        let parts = OverviewPart::value_variants().iter().filter(is_chosen).copied().collect();
         if self.quick {
-            return Plan {
+            return OverviewPlan {
                 parts,
                 is_quick: true,
                 time: TIME_LIMIT_QUICK,
@@ -99,7 +99,7 @@ impl OverviewArguments {
                 network_calls: 500,
             };
         }
-        Plan {
+        OverviewPlan {
             parts,
             is_quick: false,
             time: TIME_LIMIT,
@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn parts_keep_the_order_of_the_table() {
-        let only = vec![Part::Kills, Part::Calls, Part::Kills];
+        let only = vec![OverviewPart::Kills, OverviewPart::Calls, OverviewPart::Kills];
         let plan = OverviewArguments { only, ..OverviewArguments::default() }.plan();
-        assert_eq!(plan.parts, [Part::Calls, Part::Kills]);
-        assert_eq!(OverviewArguments::default().plan().parts, Part::value_variants());
+        assert_eq!(plan.parts, [OverviewPart::Calls, OverviewPart::Kills]);
+        assert_eq!(OverviewArguments::default().plan().parts, OverviewPart::value_variants());
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Calls between two processes against the size, one after the other, and one-way messages.
 
 use super::Overview;
-use super::arguments::Part;
-use super::line::{Figure, Line};
+use super::arguments::OverviewPart;
+use super::line::{OverviewLine, ShownFigure};
 use crate::rpc::curve::{self, CurveArguments};
 use crate::{BenchError, Result};
-use gapless_load::rpc::subject::{System, Waiting};
+use gapless_load::rpc::subject::{RpcSystem, WaitMode};
 use gapless_measure::floor::FloorKind;
 use gapless_measure::reporting::{config_number, of_config};
 use gapless_measure::{FloorRow, Report, Row};
@@ -26,18 +26,19 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     // A short run leaves out the sizes of which nothing was published.
     let is_quick = overview.plan.is_quick;
     for (bytes, published) in SIZES.into_iter().filter(|(_, published)| published.is_some() || !is_quick) {
-        let report = points(overview, System::Gapless, Waiting::Blocking, &[bytes])?;
+        let report = points(overview, RpcSystem::Gapless, WaitMode::Blocking, &[bytes])?;
         call(overview, &report, bytes, FloorKind::FutexRoundTrip, published)?;
         if let Some((_, published)) = ONE_WAY.iter().find(|(size, _)| *size == bytes) {
             let row = one_way_row(&report).ok_or_else(|| no_row("one way", bytes))?;
             let what = format!("one way, {bytes} B");
             let floor = floor_of(&report, FloorKind::ShmStream);
             let answers = published.map(str::to_owned);
-            let line = Line { part: Part::Calls, what, figure: Figure::Throughput, floor, answers };
+            let line =
+                OverviewLine { part: OverviewPart::Calls, what, figure: ShownFigure::Throughput, floor, answers };
             overview.add(line, row.clone());
         }
     }
-    let report = points(overview, System::Gapless, Waiting::Spinning, &[SPINNING])?;
+    let report = points(overview, RpcSystem::Gapless, WaitMode::Spinning, &[SPINNING])?;
     call(overview, &report, SPINNING, FloorKind::ShmPingPong, None)
 }
 
@@ -46,7 +47,12 @@ fn no_row(what: &str, bytes: u64) -> BenchError {
 }
 
 /// Measures one system at these sizes, with one start of it.
-pub(super) fn points(overview: &mut Overview<'_>, system: System, waiting: Waiting, sizes: &[u64]) -> Result<Report> {
+pub(super) fn points(
+    overview: &mut Overview<'_>,
+    system: RpcSystem,
+    waiting: WaitMode,
+    sizes: &[u64],
+) -> Result<Report> {
     let mut arguments = CurveArguments {
         sizes: sizes.to_vec(),
         samples: Some(overview.plan.calls),
@@ -73,7 +79,10 @@ fn call(
     let what = format!("call, {bytes} B there and back{spins}");
     let answers = published.map(str::to_owned);
     let floor = floor_of(report, floor);
-    overview.add(Line { part: Part::Calls, what, figure: Figure::Throughput, floor, answers }, row.clone());
+    overview.add(
+        OverviewLine { part: OverviewPart::Calls, what, figure: ShownFigure::Throughput, floor, answers },
+        row.clone(),
+    );
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! The command bus in memory, with one aggregate and with many.
 
 use super::Overview;
-use super::arguments::Part;
-use super::line::{Figure, Line};
+use super::arguments::OverviewPart;
+use super::line::{OverviewLine, ShownFigure};
 use crate::Result;
 use crate::commands::{CommandsArguments, in_memory};
 use gapless_measure::reporting::{config_number, of_config};
@@ -28,7 +28,13 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
         // Published are one aggregate, and of a bus on its caller's thread one command at a time: direct has many in flight.
         let answers = (aggregates == 1 && drive == "pipelined").then(|| PUBLISHED.to_owned());
         overview.add(
-            Line { part: Part::Commands, what, figure: Figure::Throughput, floor: floor.cloned(), answers },
+            OverviewLine {
+                part: OverviewPart::Commands,
+                what,
+                figure: ShownFigure::Throughput,
+                floor: floor.cloned(),
+                answers,
+            },
             row.clone(),
         );
     }

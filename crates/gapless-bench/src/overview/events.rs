@@ -1,8 +1,8 @@
 //! Events in memory: many callers and workers as tasks of one process, and the largest payloads of a published table.
 
 use super::Overview;
-use super::arguments::Part;
-use super::line::{Figure, Line};
+use super::arguments::OverviewPart;
+use super::line::{OverviewLine, ShownFigure};
 use crate::Result;
 use crate::rpc::payloads::{PayloadsArguments, longest};
 use crate::rpc::scenarios::{ScenariosArguments, published_loads};
@@ -28,7 +28,13 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
         let what = format!("{name} callers to workers, {} B", row.config.payload_bytes.unwrap_or(0));
         let answers = Some(key.to_owned());
         overview.add(
-            Line { part: Part::Events, what, figure: Figure::Throughput, floor: floor.cloned(), answers },
+            OverviewLine {
+                part: OverviewPart::Events,
+                what,
+                figure: ShownFigure::Throughput,
+                floor: floor.cloned(),
+                answers,
+            },
             row.clone(),
         );
     }
@@ -54,7 +60,7 @@ fn large_payloads(overview: &mut Overview<'_>) -> Result<()> {
         let what = format!("{} B, {}, {}", grouped(bytes), mode.replace('_', " "), of_config(row, "ends"));
         // Ours between two processes answers no figure through Kafka.
         let answers = is_in_memory.then(|| format!("mercury/memory/{mode}/{bytes}"));
-        let line = Line { part: Part::Events, what, figure: Figure::Throughput, floor, answers };
+        let line = OverviewLine { part: OverviewPart::Events, what, figure: ShownFigure::Throughput, floor, answers };
         overview.add(line, row.clone());
     }
     Ok(())

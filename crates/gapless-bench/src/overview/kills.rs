@@ -1,8 +1,8 @@
-//! Processes killed under load: the leader of three members, and a supervisor whose copies serve calls.
+//! Processes killed under load: the leader of three members, and a supervisor whose instances serve calls.
 
 use super::Overview;
-use super::arguments::Part;
-use super::line::{Figure, Line};
+use super::arguments::OverviewPart;
+use super::line::{OverviewLine, ShownFigure};
 use crate::Result;
 use crate::failover::{FIRST_NEW_REPLY, RATE_PER_S, leader_killed};
 use crate::rpc::faults::{CALLERS, FaultsArguments, supervisor_killed};
@@ -32,8 +32,8 @@ fn leader(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
     for row in rows.into_iter().filter(|row| row.extra.contains_key(FIRST_NEW_REPLY)) {
         let kills = row.extra.get(FIRST_NEW_REPLY).and_then(Value::as_array).map_or(0, Vec::len);
         let what = format!("leader of three killed, {}/s: longest outage of {kills}", grouped(RATE_PER_S));
-        let (figure, floor) = (Figure::Time(FIRST_NEW_REPLY), Some(noticed.clone()));
-        let line = Line { part: Part::Kills, what, figure, floor, answers: None };
+        let (figure, floor) = (ShownFigure::Time(FIRST_NEW_REPLY), Some(noticed.clone()));
+        let line = OverviewLine { part: OverviewPart::Kills, what, figure, floor, answers: None };
         overview.add(line, row);
     }
     Ok(())
@@ -54,8 +54,8 @@ fn supervisor(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
         let silence = format!("supervisor killed, {CALLERS} callers: longest silence of {kills}");
         let again = format!("supervisor killed: recovered, p50 of {kills}");
         let line = |what, key, floor: &FloorRow| {
-            let (figure, floor) = (Figure::Time(key), Some(floor.clone()));
-            Line { part: Part::Kills, what, figure, floor, answers: None }
+            let (figure, floor) = (ShownFigure::Time(key), Some(floor.clone()));
+            OverviewLine { part: OverviewPart::Kills, what, figure, floor, answers: None }
         };
         overview.add(line(silence, LONGEST_SILENCE, noticed), row.clone());
         // A failure is one row.

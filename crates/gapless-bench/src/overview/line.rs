@@ -1,7 +1,7 @@
 //! One line of the table: a row of a benchmark, its figure, its floor and its published figure.
 
-use super::arguments::Part;
-use gapless_measure::published::{ANSWERS, Fact, Unit, fact};
+use super::arguments::OverviewPart;
+use gapless_measure::published::{ANSWERS, FigureUnit, PublishedFact, fact};
 use gapless_measure::reporting::{put, word};
 use gapless_measure::table::{absent, grouped};
 use gapless_measure::{FloorRow, Row};
@@ -15,7 +15,7 @@ const PEERS: &str = "peers";
 
 /// The figure of a row that the table shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Figure {
+pub(super) enum ShownFigure {
     /// The median of its latency.
     Median,
     /// The average of its latency.
@@ -28,9 +28,9 @@ pub(super) enum Figure {
 
 /// The figures of a line, as they stand in the JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Shown {
+pub(super) struct LineFigures {
     pub(super) figure: String,
-    pub(super) unit: Unit,
+    pub(super) unit: FigureUnit,
     pub(super) ours: f64,
     /// In the same unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,30 +39,30 @@ pub(super) struct Shown {
 
 /// The figure of another system in the same run, in the unit of its line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Peer {
+pub(super) struct OverviewPeer {
     pub(super) system: String,
     pub(super) figure: f64,
 }
 
 /// The description of a line.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    pub(super) part: Part,
+pub(super) struct OverviewLine {
+    pub(super) part: OverviewPart,
     pub(super) what: String,
-    pub(super) figure: Figure,
+    pub(super) figure: ShownFigure,
     pub(super) floor: Option<FloorRow>,
     /// Key of the published figure.
     pub(super) answers: Option<String>,
 }
 
-impl Line {
+impl OverviewLine {
     /// Labels the row; adds its figure, floor and published key.
     pub(super) fn into_row(self, mut row: Row) -> Row {
         row.config.name = Some(self.what);
         row.config.extra.insert("part".to_owned(), word(self.part).into());
         if let Some((figure, unit, ours)) = self.figure.of(&row) {
             (row.floor_ratio, row.floor_name) = (None, None);
-            let mut shown = Shown { figure, unit, ours, floor: None };
+            let mut shown = LineFigures { figure, unit, ours, floor: None };
             if let Some(floor) = &self.floor {
                 shown.floor = in_unit(floor, unit);
                 self.figure.compare(&mut row, &shown, floor);
@@ -77,13 +77,13 @@ impl Line {
     }
 }
 
-impl Figure {
+impl ShownFigure {
     /// Name, unit and value of the figure.
-    fn of(self, row: &Row) -> Option<(String, Unit, f64)> {
+    fn of(self, row: &Row) -> Option<(String, FigureUnit, f64)> {
         match self {
-            Self::Median => Some(("p50_ns".to_owned(), Unit::Nanoseconds, row.latency_ns?.p50 as f64)),
-            Self::Mean => Some(("mean_ns".to_owned(), Unit::Nanoseconds, row.latency_ns?.mean)),
-            Self::Throughput => Some(("throughput_per_s".to_owned(), Unit::PerSecond, row.throughput_per_s?)),
+            Self::Median => Some(("p50_ns".to_owned(), FigureUnit::Nanoseconds, row.latency_ns?.p50 as f64)),
+            Self::Mean => Some(("mean_ns".to_owned(), FigureUnit::Nanoseconds, row.latency_ns?.mean)),
+            Self::Throughput => Some(("throughput_per_s".to_owned(), FigureUnit::PerSecond, row.throughput_per_s?)),
             Self::Time(key) => {
                 let ns = match row.extra.get(key)? {
                     Value::Array(all) => {
@@ -92,13 +92,13 @@ impl Figure {
                     Value::Object(latency) => latency.get("p50").and_then(Value::as_f64),
                     one => one.as_f64(),
                 };
-                Some((key.to_owned(), Unit::Nanoseconds, ns?))
+                Some((key.to_owned(), FigureUnit::Nanoseconds, ns?))
             }
         }
     }
 
     /// Sets the ratio with a floor: of medians where both have one, else of the shown figures.
-    fn compare(self, row: &mut Row, shown: &Shown, floor: &FloorRow) {
+    fn compare(self, row: &mut Row, shown: &LineFigures, floor: &FloorRow) {
         let Some(value) = shown.floor.filter(|floor| *floor > 0.0 && shown.ours > 0.0) else { return };
         if row.failure().is_some() || row.missed_rate_per_s().is_some() {
             return;
@@ -114,19 +114,19 @@ impl Figure {
 }
 
 /// A floor in the unit of a line, a time or a rate; that of a round trip as round trips a second.
-fn in_unit(floor: &FloorRow, unit: Unit) -> Option<f64> {
-    if unit == Unit::Nanoseconds {
+fn in_unit(floor: &FloorRow, unit: FigureUnit) -> Option<f64> {
+    if unit == FigureUnit::Nanoseconds {
         return floor.p50_ns.map(|ns| ns as f64);
     }
     floor.rate_per_s.or_else(|| floor.p50_ns.filter(|ns| *ns > 0).map(|ns| 1e9 / ns as f64))
 }
 
 /// The published figure that a row names.
-fn published(row: &Row) -> Option<Fact> {
+fn published(row: &Row) -> Option<PublishedFact> {
     fact(row.extra.get(ANSWERS)?.as_str()?)
 }
 
-impl Shown {
+impl LineFigures {
     /// The figures of a row; none of one that could not be measured.
     pub(super) fn of(row: &Row) -> Option<Self> {
         serde_json::from_value(row.extra.get(SHOWN)?.clone()).ok()
@@ -134,7 +134,7 @@ impl Shown {
 }
 
 /// Adds the figure of another system to a row.
-pub(super) fn add_peer(row: &mut Row, peer: &Peer) {
+pub(super) fn add_peer(row: &mut Row, peer: &OverviewPeer) {
     let peers = row.extra.entry(PEERS).or_insert_with(|| json!([]));
     if let Value::Array(all) = peers {
         all.push(json!(peer));
@@ -143,7 +143,7 @@ pub(super) fn add_peer(row: &mut Row, peer: &Peer) {
 
 /// Our figure, marked where the rate was missed, and the calls that failed where they are counted.
 pub(super) fn ours(row: &Row) -> String {
-    let Some(shown) = Shown::of(row) else { return absent() };
+    let Some(shown) = LineFigures::of(row) else { return absent() };
     let missed = if row.latency_failed() { "MISSED " } else { "" };
     let figure = format!("{missed}{}", shown.unit.text(shown.ours));
     match row.lost.filter(|_| is_of_kills(row)) {
@@ -153,17 +153,17 @@ pub(super) fn ours(row: &Row) -> String {
 }
 
 fn is_of_kills(row: &Row) -> bool {
-    row.config.extra.get("part").is_some_and(|part| *part == word(Part::Kills))
+    row.config.extra.get("part").is_some_and(|part| *part == word(OverviewPart::Kills))
 }
 
 /// The floor in the unit of the line.
 pub(super) fn floor(row: &Row) -> String {
-    Shown::of(row).and_then(|shown| Some(shown.unit.text(shown.floor?))).unwrap_or_else(absent)
+    LineFigures::of(row).and_then(|shown| Some(shown.unit.text(shown.floor?))).unwrap_or_else(absent)
 }
 
 /// The published figure, with its system, machine and year.
 pub(super) fn published_text(row: &Row) -> String {
-    let (Some(fact), Some(_)) = (published(row), Shown::of(row)) else { return absent() };
+    let (Some(fact), Some(_)) = (published(row), LineFigures::of(row)) else { return absent() };
     format!("{} ({}, {}, {})", fact.figure_text(), fact.source.system, fact.source.machine, fact.source.year)
 }
 
@@ -175,8 +175,9 @@ pub(super) fn wire(row: &Row) -> Option<String> {
 
 /// The figures of other systems in the same run.
 pub(super) fn peers(row: &Row) -> String {
-    let peers: Option<Vec<Peer>> = row.extra.get(PEERS).and_then(|peers| serde_json::from_value(peers.clone()).ok());
-    let (Some(peers), Some(shown)) = (peers, Shown::of(row)) else { return absent() };
+    let peers: Option<Vec<OverviewPeer>> =
+        row.extra.get(PEERS).and_then(|peers| serde_json::from_value(peers.clone()).ok());
+    let (Some(peers), Some(shown)) = (peers, LineFigures::of(row)) else { return absent() };
     let texts: Vec<_> = peers.iter().map(|peer| format!("{} {}", peer.system, shown.unit.text(peer.figure))).collect();
     texts.join("; ")
 }

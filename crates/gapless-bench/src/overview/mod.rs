@@ -31,14 +31,14 @@ pub use arguments::OverviewArguments;
 
 use crate::supervisor::KILL_NOTICED;
 use crate::{BenchError, Result};
-use arguments::{Part, Plan};
+use arguments::{OverviewPart, OverviewPlan};
 use gapless_load::rpc::payloads::bare::BARE_CHANNEL;
 use gapless_measure::floor::{FloorKind, FloorPlan};
-use gapless_measure::own_directory::settle_no_more;
-use gapless_measure::progress::Progress;
-use gapless_measure::reporting::{INTERRUPTED, Run, check_interrupted, is_set, word};
+use gapless_measure::own_directory::skip_file_system_sync;
+use gapless_measure::progress::BenchProgress;
+use gapless_measure::reporting::{BenchRun, INTERRUPTED, check_interrupted, is_set, word};
 use gapless_measure::{FAILED, FloorRow, Report, Row};
-use line::Line;
+use line::OverviewLine;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,9 +53,9 @@ pub fn run(arguments: &OverviewArguments, interrupted: &Arc<AtomicBool>) -> (Str
     let is_quiet = arguments.json.is_on_stdout();
     let plan = arguments.plan();
     if plan.is_quick {
-        settle_no_more();
+        skip_file_system_sync();
     }
-    let progress = Progress::new(steps(&plan), NAME, is_quiet);
+    let progress = BenchProgress::new(steps(&plan), NAME, is_quiet);
     let mut overview = Overview { plan, report: Report::new(NAME), progress, interrupted, began: Instant::now() };
     overview.measure();
     overview.progress.finish();
@@ -81,24 +81,24 @@ fn verdict(rows: &[Row]) -> Result<()> {
 }
 
 /// Steps of the measurement, for its bar: rows, and parts of rows that take long.
-fn steps(plan: &Plan) -> u64 {
-    let of = |part: &Part| match part {
-        Part::Service => 4,
-        Part::Sequencer => 4,
-        Part::Calls => 10,
-        Part::Events => 6,
-        Part::Commands => 4 * u64::from(plan.command_turns.0),
-        Part::Kills => 2 * u64::from(plan.leader_kills) + 3,
-        Part::Network => 4,
+fn steps(plan: &OverviewPlan) -> u64 {
+    let of = |part: &OverviewPart| match part {
+        OverviewPart::Service => 4,
+        OverviewPart::Sequencer => 4,
+        OverviewPart::Calls => 10,
+        OverviewPart::Events => 6,
+        OverviewPart::Commands => 4 * u64::from(plan.command_turns.0),
+        OverviewPart::Kills => 2 * u64::from(plan.leader_kills) + 3,
+        OverviewPart::Network => 4,
     };
     plan.parts.iter().map(of).sum()
 }
 
 /// A measurement under way.
 struct Overview<'a> {
-    plan: Plan,
+    plan: OverviewPlan,
     report: Report,
-    progress: Progress,
+    progress: BenchProgress,
     interrupted: &'a Arc<AtomicBool>,
     began: Instant,
 }
@@ -110,13 +110,13 @@ impl<'a> Overview<'a> {
             let seconds = self.began.elapsed().as_secs();
             self.progress.line(&format!("{:<10} begins after {seconds} s", word(part)));
             let measured = match part {
-                Part::Service => service::measure(self),
-                Part::Sequencer => sequencer::measure(self),
-                Part::Calls => calls::measure(self),
-                Part::Events => events::measure(self),
-                Part::Commands => commands::measure(self),
-                Part::Kills => kills::measure(self),
-                Part::Network => network::measure(self),
+                OverviewPart::Service => service::measure(self),
+                OverviewPart::Sequencer => sequencer::measure(self),
+                OverviewPart::Calls => calls::measure(self),
+                OverviewPart::Events => events::measure(self),
+                OverviewPart::Commands => commands::measure(self),
+                OverviewPart::Kills => kills::measure(self),
+                OverviewPart::Network => network::measure(self),
             };
             if is_set(self.interrupted) {
                 return;
@@ -136,12 +136,12 @@ impl<'a> Overview<'a> {
     }
 
     /// A measurement of another benchmark, whose steps are those of this one, without its lines.
-    fn part(&self, benchmark: &'static str) -> Run<'a> {
-        Run::part(benchmark, &self.progress.without_lines(), self.interrupted)
+    fn part(&self, benchmark: &'static str) -> BenchRun<'a> {
+        BenchRun::part(benchmark, &self.progress.without_lines(), self.interrupted)
     }
 
     /// Adds a row that has been measured, and prints it.
-    fn add(&mut self, line: Line, row: Row) {
+    fn add(&mut self, line: OverviewLine, row: Row) {
         if let Some(floor) = line.floor.clone() {
             self.add_floor(floor);
         }
@@ -150,7 +150,7 @@ impl<'a> Overview<'a> {
         self.report.rows.push(row);
     }
 
-    fn add_failed(&mut self, part: Part, error: &BenchError) {
+    fn add_failed(&mut self, part: OverviewPart, error: &BenchError) {
         let mut row = Row::default();
         row.config.name = Some("not measured".to_owned());
         row.config.extra.insert("part".to_owned(), word(part).into());
@@ -170,7 +170,7 @@ impl<'a> Overview<'a> {
     }
 
     /// The report of a finished part; its notes are those of the overview, too.
-    fn finish_part(&mut self, part: Run<'_>) -> Report {
+    fn finish_part(&mut self, part: BenchRun<'_>) -> Report {
         part.report.notes.iter().for_each(|note| self.note(note.clone()));
         part.report
     }
@@ -218,7 +218,7 @@ fn notes_of_floors(rows: &[Row]) -> impl Iterator<Item = String> {
     notes.map(|(name, text)| is_shown(name).then(|| format!("{name}: {text}"))).into_iter().flatten()
 }
 
-fn notes(plan: &Plan, elapsed: Duration) -> Vec<String> {
+fn notes(plan: &OverviewPlan, elapsed: Duration) -> Vec<String> {
     let mut notes = vec![
         format!("measured in {} s; `gapless bench NAME` measures each part at length", elapsed.as_secs()),
         "× floor: ours by the floor of this machine, measured next to it in this run; of medians where both have one. Below 1, the \

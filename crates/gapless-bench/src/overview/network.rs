@@ -33,8 +33,8 @@ mod over_kafka {
     use crate::Result;
     use crate::network::{NetworkArguments, least};
     use crate::overview::Overview;
-    use crate::overview::arguments::Part;
-    use crate::overview::line::{Figure, Line};
+    use crate::overview::arguments::OverviewPart;
+    use crate::overview::line::{OverviewLine, ShownFigure};
     use gapless_load::network::bare::BARE_PAIR;
     use std::time::Duration;
 
@@ -55,7 +55,8 @@ mod over_kafka {
             let what = format!("calls over Kafka, {bytes} B, {}", mode.replace('_', " "));
             let floor = report.floor_row(BARE_PAIR, bytes).cloned();
             let answers = Some(format!("mercury/kafka/{mode}/{bytes}"));
-            let line = Line { part: Part::Network, what, figure: Figure::Throughput, floor, answers };
+            let line =
+                OverviewLine { part: OverviewPart::Network, what, figure: ShownFigure::Throughput, floor, answers };
             overview.add(line, row.clone());
         }
         Ok(())

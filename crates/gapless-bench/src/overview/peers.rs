@@ -1,16 +1,16 @@
 //! Other systems next to our rows: named with the command that installs them where they are missing, and measured while there is time.
 
 use super::Overview;
-use super::arguments::Part;
+use super::arguments::OverviewPart;
 use super::calls::{SIZES, points};
 use super::kills::LONGEST_SILENCE;
-use super::line::{Peer, Shown, add_peer};
+use super::line::{LineFigures, OverviewPeer, add_peer};
 use crate::commands::{AXON_BUILDS, Axon, CommandsArguments, axon_programs, one_of_axon};
 use crate::rpc::faults::{FaultsArguments, broker_killed};
 use crate::{BenchError, Result};
 use gapless_load::peers::PeerError;
 use gapless_load::peers::{nats, rabbitmq};
-use gapless_load::rpc::subject::{System, Waiting};
+use gapless_load::rpc::subject::{RpcSystem, WaitMode};
 use gapless_measure::Row;
 use gapless_measure::reporting::{NOT_MEASURED, config_number, is_set, number, of_config};
 use serde_json::Value;
@@ -30,11 +30,11 @@ impl PeerRun {
     const ALL: [Self; 4] = [Self::RabbitMqCalls, Self::NatsCalls, Self::Axon, Self::RabbitMqKilled];
 
     /// The part of the table with the rows next to it.
-    const fn part(self) -> Part {
+    const fn part(self) -> OverviewPart {
         match self {
-            Self::NatsCalls | Self::RabbitMqCalls => Part::Calls,
-            Self::RabbitMqKilled => Part::Kills,
-            Self::Axon => Part::Commands,
+            Self::NatsCalls | Self::RabbitMqCalls => OverviewPart::Calls,
+            Self::RabbitMqKilled => OverviewPart::Kills,
+            Self::Axon => OverviewPart::Commands,
         }
     }
 
@@ -92,8 +92,8 @@ pub(super) fn measure(overview: &mut Overview<'_>) {
             continue;
         }
         let measured = match peer {
-            PeerRun::NatsCalls => calls(overview, System::Nats),
-            PeerRun::RabbitMqCalls => calls(overview, System::Rabbitmq),
+            PeerRun::NatsCalls => calls(overview, RpcSystem::Nats),
+            PeerRun::RabbitMqCalls => calls(overview, RpcSystem::Rabbitmq),
             PeerRun::RabbitMqKilled => killed_broker(overview),
             PeerRun::Axon => axon(overview),
         };
@@ -123,8 +123,8 @@ fn axon(overview: &mut Overview<'_>) -> Result<()> {
 }
 
 /// Calls and one-way messages of another system at each size of our rows, with one start of it.
-fn calls(overview: &mut Overview<'_>, system: System) -> Result<()> {
-    let report = points(overview, system, Waiting::Blocking, &SIZES.map(|(bytes, _)| bytes))?;
+fn calls(overview: &mut Overview<'_>, system: RpcSystem) -> Result<()> {
+    let report = points(overview, system, WaitMode::Blocking, &SIZES.map(|(bytes, _)| bytes))?;
     for found in &report.rows {
         let system = [of_config(found, "system"), of_config(found, "acknowledgement")].join(" ");
         let peer = checked(found, system.trim().to_owned(), found.throughput_per_s);
@@ -143,26 +143,26 @@ fn is_same_call(ours: &Row, theirs: &Row) -> bool {
 }
 
 /// The figure of another system, or the reason why it is missing.
-fn checked(row: &Row, system: String, figure: Option<f64>) -> std::result::Result<Peer, String> {
+fn checked(row: &Row, system: String, figure: Option<f64>) -> std::result::Result<OverviewPeer, String> {
     if let Some(reason) = row.extra.get(NOT_MEASURED).and_then(Value::as_str) {
         return Err(format!("{system} could not be measured: {reason}"));
     }
     match (row.verified, figure) {
-        (Some(true), Some(figure)) => Ok(Peer { system, figure }),
+        (Some(true), Some(figure)) => Ok(OverviewPeer { system, figure }),
         (Some(true), None) => Err(format!("{system}: a row without a figure")),
         _ => Err(format!("{system}: {}", row.failure().unwrap_or_else(|| "a row that was not checked".to_owned()))),
     }
 }
 
 /// Adds the figure of another system to our rows of a kind, or the reason why it is missing to the notes.
-fn add(overview: &mut Overview<'_>, peer: std::result::Result<Peer, String>, is_of: impl Fn(&Row) -> bool) {
+fn add(overview: &mut Overview<'_>, peer: std::result::Result<OverviewPeer, String>, is_of: impl Fn(&Row) -> bool) {
     let peer = match peer {
         Ok(peer) => peer,
         Err(reason) => return overview.note(reason),
     };
     for row in overview.report.rows.iter_mut().filter(|row| is_of(row)) {
         add_peer(row, &peer);
-        if let Some(shown) = Shown::of(row) {
+        if let Some(shown) = LineFigures::of(row) {
             let (what, figure) = (row.config.name.as_deref().unwrap_or_default(), shown.unit.text(peer.figure));
             overview.progress.line(&format!("{:<10} {what:<48} {figure:>20}  {}", "", peer.system));
         }
@@ -177,7 +177,7 @@ fn killed_broker(overview: &mut Overview<'_>) -> Result<()> {
     let mut run = overview.part("rpc faults");
     broker_killed(&arguments, &mut run)?;
     for row in &overview.finish_part(run).rows {
-        let is_silence = |row: &Row| Shown::of(row).is_some_and(|shown| shown.figure == LONGEST_SILENCE);
+        let is_silence = |row: &Row| LineFigures::of(row).is_some_and(|shown| shown.figure == LONGEST_SILENCE);
         add(overview, checked(row, broker_words(row), number(row, LONGEST_SILENCE)), is_silence);
     }
     Ok(())

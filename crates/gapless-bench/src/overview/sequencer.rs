@@ -1,10 +1,10 @@
 //! The sequencer of an event stream: round trips over UDP with one message in flight, and three nodes that push.
 
 use super::Overview;
-use super::arguments::Part;
-use super::line::{Figure, Line};
+use super::arguments::OverviewPart;
+use super::line::{OverviewLine, ShownFigure};
 use crate::Result;
-use crate::sequencer::{Part as Rows, SequencerArguments, Transport, each_row};
+use crate::sequencer::{SequencerArguments, SequencerPart as Rows, StreamTransport, each_row};
 use gapless_measure::floor::{FloorKind, HEADER_BYTES};
 use gapless_measure::reporting::check_interrupted;
 use gapless_measure::{FloorRow, Row};
@@ -18,7 +18,7 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     for bytes in ROUND_TRIPS {
         let arguments = SequencerArguments {
             only: vec![Rows::Latency],
-            transport: vec![Transport::Udp],
+            transport: vec![StreamTransport::Udp],
             payload: vec![bytes],
             messages: Some(overview.plan.round_trips),
             quick: overview.plan.is_quick,
@@ -28,12 +28,21 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
         rows(overview, &arguments, |row, floors| {
             let what = format!("round trip over UDP, {bytes} B, average");
             let answers = Some(format!("coralsequencer/latency/{bytes}/mean"));
-            (Line { part: Part::Sequencer, what, figure: Figure::Mean, floor: floors.first().cloned(), answers }, row)
+            (
+                OverviewLine {
+                    part: OverviewPart::Sequencer,
+                    what,
+                    figure: ShownFigure::Mean,
+                    floor: floors.first().cloned(),
+                    answers,
+                },
+                row,
+            )
         })?;
     }
     let arguments = SequencerArguments {
         only: vec![Rows::Throughput],
-        transport: vec![Transport::Multicast],
+        transport: vec![StreamTransport::Multicast],
         payload: vec![PUSHED],
         throughput_messages: Some(overview.plan.pushed_messages),
         quick: overview.plan.is_quick,
@@ -46,7 +55,16 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
         let (words, key) = if is_batched { ("batched", "batched") } else { ("one per packet", "one-per-packet") };
         let what = format!("three nodes push by multicast, {PUSHED} B, {words}");
         let answers = Some(format!("coralsequencer/throughput/{PUSHED}/{key}/sequencer"));
-        (Line { part: Part::Sequencer, what, figure: Figure::Throughput, floor: floor.clone(), answers }, row)
+        (
+            OverviewLine {
+                part: OverviewPart::Sequencer,
+                what,
+                figure: ShownFigure::Throughput,
+                floor: floor.clone(),
+                answers,
+            },
+            row,
+        )
     })
 }
 
@@ -61,7 +79,7 @@ fn journal(overview: &mut Overview<'_>) -> Option<FloorRow> {
 fn rows(
     overview: &mut Overview<'_>,
     arguments: &SequencerArguments,
-    line: impl Fn(Row, &[FloorRow]) -> (Line, Row),
+    line: impl Fn(Row, &[FloorRow]) -> (OverviewLine, Row),
 ) -> Result<()> {
     let (repetitions, interrupted) = (overview.plan.repetitions, overview.interrupted);
     each_row(arguments, repetitions, interrupted, &mut |row, floors| {

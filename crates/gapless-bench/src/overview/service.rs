@@ -1,11 +1,11 @@
 //! A service on one node, and on a primary with its backup: the canonical rows, event sourcing, SBE.
 
 use super::Overview;
-use super::arguments::Part;
-use super::line::{Figure, Line};
+use super::arguments::OverviewPart;
+use super::line::{OverviewLine, ShownFigure};
 use crate::Result;
 use crate::canonical::{floor_of, one_row};
-use crate::options::{CanonicalArguments, Mode, Program};
+use crate::options::{CanonicalArguments, RunMode, ServiceKind};
 use gapless_measure::reporting::check_interrupted;
 use std::path::Path;
 
@@ -13,7 +13,8 @@ use std::path::Path;
 const PUBLISHED: &str = "rumi/latency/direct/default/p50";
 
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
-    let (at_a_rate, as_fast) = ((Mode::Latency, Figure::Median), (Mode::Throughput, Figure::Throughput));
+    let (at_a_rate, as_fast) =
+        ((RunMode::Latency, ShownFigure::Median), (RunMode::Throughput, ShownFigure::Throughput));
     for is_clustered in [false, true] {
         for (mode, figure) in [at_a_rate, as_fast] {
             one(overview, is_clustered, mode, figure)?;
@@ -22,19 +23,19 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     Ok(())
 }
 
-fn one(overview: &mut Overview<'_>, is_clustered: bool, mode: Mode, figure: Figure) -> Result<()> {
+fn one(overview: &mut Overview<'_>, is_clustered: bool, mode: RunMode, figure: ShownFigure) -> Result<()> {
     let place = if is_clustered { "primary and backup" } else { "one node" };
     // Published are clustered ones, and no throughput of direct access.
-    let is_published = is_clustered && mode == Mode::Latency;
+    let is_published = is_clustered && mode == RunMode::Latency;
     let (pace, count) = match mode {
-        Mode::Latency => ("10,000/s, p50", overview.plan.latency_messages),
-        Mode::Throughput => ("as fast as possible", overview.plan.throughput_messages),
+        RunMode::Latency => ("10,000/s, p50", overview.plan.latency_messages),
+        RunMode::Throughput => ("as fast as possible", overview.plan.throughput_messages),
     };
     let what = format!("command and reply, {place}, {pace}");
     overview.next(&what)?;
     let arguments = CanonicalArguments {
         mode: Some(mode),
-        program: Some(Program::Es),
+        program: Some(ServiceKind::Es),
         enable_clustering: is_clustered,
         ..CanonicalArguments::default()
     };
@@ -42,9 +43,9 @@ fn one(overview: &mut Overview<'_>, is_clustered: bool, mode: Mode, figure: Figu
     // An interrupted row is dropped.
     check_interrupted(super::NAME, overview.interrupted)?;
     // Replication gathers messages, and its floor would send one with each system call.
-    let is_gathered = is_clustered && mode == Mode::Throughput;
+    let is_gathered = is_clustered && mode == RunMode::Throughput;
     let floor = (!is_gathered).then(|| floor_of(&row)).and_then(|(kind, bytes)| overview.floor(kind, bytes));
     let answers = is_published.then(|| PUBLISHED.to_owned());
-    overview.add(Line { part: Part::Service, what, figure, floor, answers }, row);
+    overview.add(OverviewLine { part: OverviewPart::Service, what, figure, floor, answers }, row);
     Ok(())
 }

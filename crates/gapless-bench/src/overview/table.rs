@@ -3,12 +3,12 @@
 use super::line::{floor, ours, peers, published_text};
 use gapless_measure::reporting::of_config;
 use gapless_measure::table::{
-    ABSENT, Column, Table, TableStyle, column, floor_ratio, grouped, notes, text, unverified, verified,
+    ABSENT, RowColumn, TableStyle, TextTable, column, floor_ratio, grouped, notes, text, unverified, verified,
 };
 use gapless_measure::{Report, Row};
 
 /// The columns.
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [RowColumn; 9] = [
     ("", |row| of_config(row, "part").to_owned()),
     column::NAME,
     ("ours", ours),
@@ -24,7 +24,7 @@ const COLUMNS: [Column; 9] = [
 pub(super) fn whole(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let rows: Vec<&Row> = report.rows.iter().collect();
-    let table = Table::of_rows(style, &rows, 2, &COLUMNS);
+    let table = TextTable::of_rows(style, &rows, 2, &COLUMNS);
     let mut text = format!("{}\n\n{table}\n{}", report.environment.summary(), unverified(report));
     for row in &report.rows {
         if let Some(reason) = row.failure() {

@@ -1,8 +1,11 @@
 //! Our rows for each published figure, and the rows of other systems in the same run.
 
-use super::runs::{Run, Runs, config};
+use super::runs::{StoredRun, StoredRuns, config};
 use gapless_measure::floor::HEADER_BYTES;
-use gapless_measure::published::{Answer, Comparison, Fact, Figure, LatencyPart, Peer, System, Unit, Verdict, facts};
+use gapless_measure::published::{
+    Comparison, ComparisonVerdict, FactAnswer, FigureUnit, LatencyPart, PeerSystem, PublishedFact, PublishedSystem,
+    RowFigure, facts,
+};
 use gapless_measure::reporting::config_number;
 use gapless_measure::statistics::median;
 use gapless_measure::table::grouped;
@@ -10,33 +13,33 @@ use gapless_measure::{LatencyNs, Row};
 use serde_json::Value;
 
 /// A published figure with our rows; no row if it is not measured.
-pub(super) struct Answered<'a> {
-    pub(super) fact: Fact,
-    pub(super) lines: Vec<Line<'a>>,
+pub(super) struct AnsweredFact<'a> {
+    pub(super) fact: PublishedFact,
+    pub(super) lines: Vec<AnsweringRow<'a>>,
 }
 
-impl Answered<'_> {
+impl AnsweredFact<'_> {
     /// Whether a row of ours is compared with the figure.
     pub(super) fn is_compared(&self) -> bool {
         self.lines.iter().any(is_compared)
     }
 }
 
-fn is_compared(line: &Line<'_>) -> bool {
-    line.comparison.verdict != Verdict::Remark
+fn is_compared(line: &AnsweringRow<'_>) -> bool {
+    line.comparison.verdict != ComparisonVerdict::Remark
 }
 
 /// One row of ours.
-pub(super) struct Line<'a> {
-    pub(super) run: &'a Run,
+pub(super) struct AnsweringRow<'a> {
+    pub(super) run: &'a StoredRun,
     pub(super) row: &'a Row,
     pub(super) comparison: Comparison,
-    pub(super) floor: Option<Floor>,
+    pub(super) floor: Option<FigureFloor>,
     pub(super) peers: Vec<PeerFigure>,
 }
 
 /// The floor of a figure.
-pub(super) struct Floor {
+pub(super) struct FigureFloor {
     pub(super) name: String,
     /// In the unit of the figure; `None` where the ratio is of other figures of the row.
     pub(super) value: Option<f64>,
@@ -59,29 +62,29 @@ const VARIATION: [&str; 11] =
 const BOTH_ACCESSES: [&str; 8] = ["program", "mode", "cpu", "tier", "clustered", "transport", "rate_per_s", "sessions"];
 
 /// Every published figure with the rows of the newest run that answers it; failing that, with remarks.
-pub(super) fn all(runs: &Runs) -> Vec<Answered<'_>> {
+pub(super) fn all(runs: &StoredRuns) -> Vec<AnsweredFact<'_>> {
     let answered = facts().into_iter().map(|fact| {
         let mut remarks = Vec::new();
         for run in runs.all() {
             let lines = lines(&fact, run);
             if lines.iter().any(is_compared) {
-                return Answered { fact, lines };
+                return AnsweredFact { fact, lines };
             }
             if remarks.is_empty() {
                 remarks = lines;
             }
         }
-        Answered { fact, lines: remarks }
+        AnsweredFact { fact, lines: remarks }
     });
     answered.collect()
 }
 
 /// The rows of a run that are compared, then those that are remarks.
-fn lines<'a>(fact: &Fact, run: &'a Run) -> Vec<Line<'a>> {
+fn lines<'a>(fact: &PublishedFact, run: &'a StoredRun) -> Vec<AnsweringRow<'a>> {
     let benchmark = &run.report.benchmark;
     let rows = || run.report.rows.iter();
     let answers = rows().filter(|row| fact.is_answered_by(benchmark, row));
-    let mut lines: Vec<Line<'a>> = answers.filter_map(|row| line(fact, run, row)).collect();
+    let mut lines: Vec<AnsweringRow<'a>> = answers.filter_map(|row| line(fact, run, row)).collect();
     if let Some(answer) = fact.answer.as_ref().filter(|answer| answer.benchmark == *benchmark)
         && let Some(remark) = &answer.remark
     {
@@ -90,43 +93,43 @@ fn lines<'a>(fact: &Fact, run: &'a Run) -> Vec<Line<'a>> {
     lines
 }
 
-fn line<'a>(fact: &Fact, run: &'a Run, row: &'a Row) -> Option<Line<'a>> {
+fn line<'a>(fact: &PublishedFact, run: &'a StoredRun, row: &'a Row) -> Option<AnsweringRow<'a>> {
     let mut comparison = fact.compare_row(row)?;
-    if comparison.verdict == Verdict::NoResult {
+    if comparison.verdict == ComparisonVerdict::NoResult {
         // A figure by that of another row is not made of a row that is no result.
         if fact.unit.is_of_two_rows() {
             comparison.ours = f64::NAN;
         }
-        return Some(Line { run, row, comparison, floor: None, peers: Vec::new() });
+        return Some(AnsweringRow { run, row, comparison, floor: None, peers: Vec::new() });
     }
     let mut peers = fact.answer.as_ref().map_or_else(Vec::new, |answer| peers(fact, answer, run, row));
     match fact.unit {
-        Unit::TimesRabbitMq => {
+        FigureUnit::TimesRabbitMq => {
             let of_rabbitmq = peers.iter().filter(|peer| peer.name.starts_with("RabbitMQ"));
             let best = of_rabbitmq.map(|peer| peer.theirs).reduce(f64::max).filter(|rate| *rate > 0.0)?;
             comparison = fact.compare(comparison.ours / best);
             peers.clear();
         }
-        Unit::TimesIndirect | Unit::PercentOfIndirect => {
+        FigureUnit::TimesIndirect | FigureUnit::PercentOfIndirect => {
             let figure = fact.answer.as_ref()?.figure;
             let indirect = indirect(run, row).and_then(|row| figure.of(row)).filter(|figure| *figure > 0.0)?;
-            let percent = if fact.unit == Unit::PercentOfIndirect { 100.0 } else { 1.0 };
+            let percent = if fact.unit == FigureUnit::PercentOfIndirect { 100.0 } else { 1.0 };
             comparison = fact.compare(comparison.ours / indirect * percent);
         }
-        Unit::PerSecond | Unit::Nanoseconds | Unit::CpuPercent => {}
+        FigureUnit::PerSecond | FigureUnit::Nanoseconds | FigureUnit::CpuPercent => {}
     }
-    Some(Line { run, row, comparison, floor: floor(fact, run, row), peers })
+    Some(AnsweringRow { run, row, comparison, floor: floor(fact, run, row), peers })
 }
 
 /// A sound row that is shown without a comparison.
-fn remark_line<'a>(answer: &Answer, run: &'a Run, row: &'a Row) -> Option<Line<'a>> {
+fn remark_line<'a>(answer: &FactAnswer, run: &'a StoredRun, row: &'a Row) -> Option<AnsweringRow<'a>> {
     let ours = answer.figure.of(row).filter(|_| row.failure().is_none() && row.missed_rate_per_s().is_none())?;
-    let comparison = Comparison { ours, ratio: None, verdict: Verdict::Remark };
-    Some(Line { run, row, comparison, floor: None, peers: Vec::new() })
+    let comparison = Comparison { ours, ratio: None, verdict: ComparisonVerdict::Remark };
+    Some(AnsweringRow { run, row, comparison, floor: None, peers: Vec::new() })
 }
 
 /// The row of indirect access next to one of direct access.
-fn indirect<'a>(run: &'a Run, direct: &Row) -> Option<&'a Row> {
+fn indirect<'a>(run: &'a StoredRun, direct: &Row) -> Option<&'a Row> {
     let encoding = config(direct, "encoding").replace(".serial", ".random");
     run.sound_rows().find(|row| {
         config(row, "access") == "indirect"
@@ -136,9 +139,9 @@ fn indirect<'a>(run: &'a Run, direct: &Row) -> Option<&'a Row> {
 }
 
 /// Rows of other systems that are configured as ours.
-fn peers(fact: &Fact, answer: &Answer, run: &Run, ours: &Row) -> Vec<PeerFigure> {
+fn peers(fact: &PublishedFact, answer: &FactAnswer, run: &StoredRun, ours: &Row) -> Vec<PeerFigure> {
     let Some(our_figure) = answer.figure.of(ours) else { return Vec::new() };
-    let is_like_ours = |row: &Row, peer: &Peer| {
+    let is_like_ours = |row: &Row, peer: &PeerSystem| {
         let chosen = answer.config.iter().filter(|(key, value)| value.is_array() && !peer.ignored_keys.contains(key));
         chosen.into_iter().all(|(key, _)| config(row, key) == config(ours, key))
     };
@@ -151,53 +154,53 @@ fn peers(fact: &Fact, answer: &Answer, run: &Run, ours: &Row) -> Vec<PeerFigure>
 }
 
 /// The floor of a figure: for a percentile the same percentile of the bare round trip at its pace, else the row's own.
-fn floor(fact: &Fact, run: &Run, row: &Row) -> Option<Floor> {
+fn floor(fact: &PublishedFact, run: &StoredRun, row: &Row) -> Option<FigureFloor> {
     let answer = fact.answer.as_ref()?;
     if fact.unit.is_of_two_rows() {
         return None;
     }
     let ours = answer.figure.of(row)?;
-    if let (Figure::Latency(part), Some(bare)) = (answer.figure, row.extra.get("bare")) {
+    if let (RowFigure::Latency(part), Some(bare)) = (answer.figure, row.extra.get("bare")) {
         let latency: LatencyNs = serde_json::from_value(bare["latency_ns"].clone()).ok()?;
         let value = part.of(&latency);
         let name = bare["name"].as_str().unwrap_or_default().to_owned();
-        return (value > 0.0).then(|| Floor { name, value: Some(value), ratio: ours / value });
+        return (value > 0.0).then(|| FigureFloor { name, value: Some(value), ratio: ours / value });
     }
-    if answer.figure == Figure::Throughput && answer.benchmark == "sequencer" && row.floor_ratio.is_none() {
+    if answer.figure == RowFigure::Throughput && answer.benchmark == "sequencer" && row.floor_ratio.is_none() {
         return journal_floor(run, row, ours);
     }
     let (ratio, name) = (row.floor_ratio.filter(|ratio| *ratio > 0.0)?, row.floor_name.clone()?);
     let is_time = run.report.floor.iter().any(|floor| floor.name == name && floor.p50_ns.is_some());
     let value = match answer.figure {
         // The ratio of a row with latencies is of its median and the floor's.
-        Figure::Throughput if is_time && row.latency_ns.is_some() => None,
-        Figure::Throughput => Some(ours * ratio),
-        Figure::Latency(LatencyPart::P50) => Some(ours / ratio),
-        Figure::Latency(LatencyPart::Mean) => None,
+        RowFigure::Throughput if is_time && row.latency_ns.is_some() => None,
+        RowFigure::Throughput => Some(ours * ratio),
+        RowFigure::Latency(LatencyPart::P50) => Some(ours / ratio),
+        RowFigure::Latency(LatencyPart::Mean) => None,
         _ => return None,
     };
-    Some(Floor { name, value, ratio })
+    Some(FigureFloor { name, value, ratio })
 }
 
 /// Messages a second that the file system takes in one stream: each message passes the journal. The middle of the run's floors.
-fn journal_floor(run: &Run, row: &Row, ours: f64) -> Option<Floor> {
+fn journal_floor(run: &StoredRun, row: &Row, ours: f64) -> Option<FigureFloor> {
     const NAME: &str = "sequential_write";
     let bytes = row.config.payload_bytes?.saturating_add(HEADER_BYTES);
     let floors = run.report.floor.iter().filter(|floor| floor.name == NAME);
     let rates: Vec<f64> = floors.filter_map(|floor| Some(floor.bytes_per_s? / bytes as f64)).collect();
     let value = (!rates.is_empty() && ours > 0.0).then(|| median(&rates))?;
-    Some(Floor { name: NAME.to_owned(), value: Some(value), ratio: value / ours })
+    Some(FigureFloor { name: NAME.to_owned(), value: Some(value), ratio: value / ours })
 }
 
 /// The part of a row's configuration that tells it from the other rows of the fact.
-pub(super) fn variation(line: &Line<'_>, fact: &Fact) -> String {
+pub(super) fn variation(line: &AnsweringRow<'_>, fact: &PublishedFact) -> String {
     let fixed = |key: &str| {
         let config = fact.answer.iter().flat_map(|answer| &answer.config);
         config.into_iter().any(|(fixed, value)| *fixed == key && !value.is_array() && *value != Value::Null)
     };
-    let is_claim = matches!(fact.unit, Unit::TimesIndirect | Unit::PercentOfIndirect);
+    let is_claim = matches!(fact.unit, FigureUnit::TimesIndirect | FigureUnit::PercentOfIndirect);
     // All calls of Enduro/X are.
-    let is_one_by_one = fixed("in_flight") && fact.system != System::EnduroX;
+    let is_one_by_one = fixed("in_flight") && fact.system != PublishedSystem::EnduroX;
     let is_shown = |key: &str| match key {
         "cpu" => is_claim,
         "drive" | "ends" | "in_flight" => true,

@@ -1,4 +1,4 @@
-//! [`Chart`]: one picture as SVG inside the page. Colours come from the page's style, so that it is drawn dark and light; each line
+//! [`HtmlChart`]: one picture as SVG inside the page. Colours come from the page's style, so that it is drawn dark and light; each line
 //! has a pattern of its own, so that it is told apart without colour.
 
 use super::html::escape;
@@ -16,14 +16,14 @@ const STYLES: usize = 8;
 
 /// Scale of an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(super) enum AxisScale {
     Linear,
     Logarithmic,
 }
 
 /// Drawing of a curve.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum CurveMark {
     /// A line through its points.
     Line,
     /// A dot for each point.
@@ -33,32 +33,32 @@ pub(super) enum Mark {
 }
 
 /// A picture.
-pub(super) struct Chart {
+pub(super) struct HtmlChart {
     pub(super) title: String,
     pub(super) x_label: &'static str,
     pub(super) y_label: &'static str,
-    pub(super) x: Scale,
-    pub(super) y: Scale,
+    pub(super) x: AxisScale,
+    pub(super) y: AxisScale,
     /// Labels of the axis to the right, where they are not numbers.
     pub(super) x_ticks: Vec<(f64, String)>,
-    pub(super) curves: Vec<(Curve, Mark)>,
+    pub(super) curves: Vec<(Curve, CurveMark)>,
 }
 
 /// Axes of the picture.
-struct Frame {
+struct ChartFrame {
     x: Axis,
     y: Axis,
 }
 
 struct Axis {
-    scale: Scale,
+    scale: AxisScale,
     from: f64,
     to: f64,
     /// Pixels of `from` and `to`.
     pixels: (f64, f64),
 }
 
-impl Chart {
+impl HtmlChart {
     /// The picture with its legend; empty if all points share one x.
     pub(super) fn html(&self) -> String {
         let Some(frame) = self.frame() else { return String::new() };
@@ -76,9 +76,9 @@ impl Chart {
         for (number, (curve, mark)) in self.curves.iter().enumerate() {
             let style = number % STYLES;
             let swatch = match mark {
-                Mark::Line => format!("<path class=\"line s{style}\" d=\"M1,6H27\"/>"),
-                Mark::Dots => format!("<path class=\"dots s{style}\" d=\"M4,6h0M14,6h0M24,6h0\"/>"),
-                Mark::Published => format!("<path class=\"mark s{style}\" d=\"{}\"/>", diamond(14.0, 6.0)),
+                CurveMark::Line => format!("<path class=\"line s{style}\" d=\"M1,6H27\"/>"),
+                CurveMark::Dots => format!("<path class=\"dots s{style}\" d=\"M4,6h0M14,6h0M24,6h0\"/>"),
+                CurveMark::Published => format!("<path class=\"mark s{style}\" d=\"{}\"/>", diamond(14.0, 6.0)),
             };
             let name = escape(&curve.name);
             let _ = writeln!(svg, "<li><svg viewBox=\"0 0 28 12\" aria-hidden=\"true\">{swatch}</svg>{name}</li>");
@@ -86,7 +86,7 @@ impl Chart {
         svg + "</ul>\n</figure>\n"
     }
 
-    fn frame(&self) -> Option<Frame> {
+    fn frame(&self) -> Option<ChartFrame> {
         let points = self.curves.iter().flat_map(|(curve, _)| &curve.points);
         let points: Vec<(f64, f64)> = points.copied().filter(|(x, y)| self.x.has(*x) && self.y.has(*y)).collect();
         let of = |value: fn(&(f64, f64)) -> f64| {
@@ -99,17 +99,17 @@ impl Chart {
         }
         // Logarithmic: whole decades; linear: from 0.
         let (low, high) = match self.y {
-            Scale::Logarithmic => {
+            AxisScale::Logarithmic => {
                 let (low, high) = (low.log10().floor(), high.log10().ceil());
                 (10_f64.powf(low), 10_f64.powf(if high > low { high } else { low + 1.0 }))
             }
-            Scale::Linear => (0.0, if high > 0.0 { high * 1.06 } else { 1.0 }),
+            AxisScale::Linear => (0.0, if high > 0.0 { high * 1.06 } else { 1.0 }),
         };
         let x = Axis { scale: self.x, from: left, to: right, pixels: (MARGIN.0, SIZE.0 - MARGIN.2) };
-        Some(Frame { x, y: Axis { scale: self.y, from: low, to: high, pixels: (SIZE.1 - MARGIN.3, MARGIN.1) } })
+        Some(ChartFrame { x, y: Axis { scale: self.y, from: low, to: high, pixels: (SIZE.1 - MARGIN.3, MARGIN.1) } })
     }
 
-    fn draw_axes(&self, frame: &Frame, svg: &mut String) {
+    fn draw_axes(&self, frame: &ChartFrame, svg: &mut String) {
         let (left, right) = frame.x.pixels;
         let (bottom, top) = frame.y.pixels;
         for value in frame.y.ticks() {
@@ -152,26 +152,26 @@ impl Chart {
     }
 }
 
-fn draw_curve(frame: &Frame, curve: &Curve, mark: Mark, style: usize, svg: &mut String) {
+fn draw_curve(frame: &ChartFrame, curve: &Curve, mark: CurveMark, style: usize, svg: &mut String) {
     let is_inside = |&&(x, y): &&(f64, f64)| frame.x.has(x) && frame.y.has(y);
     let places: Vec<(f64, f64)> =
         curve.points.iter().filter(is_inside).map(|&(x, y)| (frame.x.place(x), frame.y.place(y))).collect();
     let mut path = String::new();
     for (number, (x, y)) in places.iter().enumerate() {
         let _ = match mark {
-            Mark::Line => write!(path, "{}{x:.1},{y:.1}", if number == 0 { 'M' } else { 'L' }),
-            Mark::Dots => write!(path, "M{x:.1},{y:.1}h0"),
-            Mark::Published => write!(path, "{}", diamond(*x, *y)),
+            CurveMark::Line => write!(path, "{}{x:.1},{y:.1}", if number == 0 { 'M' } else { 'L' }),
+            CurveMark::Dots => write!(path, "M{x:.1},{y:.1}h0"),
+            CurveMark::Published => write!(path, "{}", diamond(*x, *y)),
         };
     }
     let class = match mark {
-        Mark::Line => "line",
-        Mark::Dots => "dots",
-        Mark::Published => "mark",
+        CurveMark::Line => "line",
+        CurveMark::Dots => "dots",
+        CurveMark::Published => "mark",
     };
     let _ = writeln!(svg, "<path class=\"{class} s{style}\" d=\"{path}\"/>");
     // Points of a short curve are seen as such.
-    if mark == Mark::Line && places.len() <= 16 {
+    if mark == CurveMark::Line && places.len() <= 16 {
         let dots = places.iter().fold(String::new(), |dots, (x, y)| dots + &format!("M{x:.1},{y:.1}h0"));
         let _ = writeln!(svg, "<path class=\"knots s{style}\" d=\"{dots}\"/>");
     }
@@ -181,7 +181,7 @@ fn diamond(x: f64, y: f64) -> String {
     format!("M{x:.1},{:.1}l5,5l-5,5l-5,-5z", y - 5.0)
 }
 
-impl Scale {
+impl AxisScale {
     /// Whether a value can be drawn.
     fn has(self, value: f64) -> bool {
         value.abs() <= VALUE_MAX && (self == Self::Linear || value >= LOGARITHM_MIN)
@@ -195,15 +195,15 @@ impl Axis {
 
     fn place(&self, value: f64) -> f64 {
         let share = match self.scale {
-            Scale::Linear => (value - self.from) / (self.to - self.from),
-            Scale::Logarithmic => (value / self.from).ln() / (self.to / self.from).ln(),
+            AxisScale::Linear => (value - self.from) / (self.to - self.from),
+            AxisScale::Logarithmic => (value / self.from).ln() / (self.to / self.from).ln(),
         };
         self.pixels.0 + share * (self.pixels.1 - self.pixels.0)
     }
 
     fn ticks(&self) -> Vec<f64> {
         match self.scale {
-            Scale::Linear => {
+            AxisScale::Linear => {
                 let raw = (self.to - self.from) / 6.0;
                 let power = 10_f64.powf(raw.log10().floor());
                 let step = [1.0, 2.0, 5.0, 10.0].map(|each| each * power).into_iter().find(|step| *step >= raw);
@@ -211,7 +211,7 @@ impl Axis {
                 let first = (self.from / step).ceil();
                 (0..20).map(|count| (first + f64::from(count)) * step).take_while(|value| *value <= self.to).collect()
             }
-            Scale::Logarithmic => {
+            AxisScale::Logarithmic => {
                 let (first, last) = (self.from.log10().ceil() as i32, self.to.log10().floor() as i32);
                 let every = ((last - first) / 8).max(0) + 1;
                 (first..=last).filter(|power| (power - first) % every == 0).map(|power| 10_f64.powi(power)).collect()
@@ -236,16 +236,16 @@ fn number(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn chart(points: &[(f64, f64)]) -> Chart {
+    fn chart(points: &[(f64, f64)]) -> HtmlChart {
         let curve = Curve { name: "a <b>".to_owned(), points: points.to_vec() };
-        Chart {
+        HtmlChart {
             title: "calls & size".to_owned(),
             x_label: "bytes",
             y_label: "calls a second",
-            x: Scale::Linear,
-            y: Scale::Logarithmic,
+            x: AxisScale::Linear,
+            y: AxisScale::Logarithmic,
             x_ticks: Vec::new(),
-            curves: vec![(curve, Mark::Line)],
+            curves: vec![(curve, CurveMark::Line)],
         }
     }
 
@@ -261,9 +261,9 @@ mod tests {
     fn hostile_figures_are_left_out() {
         let sound = chart(&[(1.0, 10.0), (2.0, 100.0)]);
         for hostile in [1.5e308, f64::MAX, 1e-300, f64::MIN_POSITIVE, -1e308] {
-            for scale in [Scale::Linear, Scale::Logarithmic] {
+            for scale in [AxisScale::Linear, AxisScale::Logarithmic] {
                 let mut chart = chart(&[(1.0, 10.0), (2.0, 100.0), (1.5, hostile), (hostile, 50.0)]);
-                (chart.x, chart.y) = (scale, Scale::Logarithmic);
+                (chart.x, chart.y) = (scale, AxisScale::Logarithmic);
                 let html = chart.html();
                 assert!(
                     html.len() < 2 * sound.html().len() && !html.contains("NaN") && !html.contains("inf"),

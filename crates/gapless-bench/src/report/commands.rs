@@ -1,8 +1,8 @@
 //! Commands that repeat a single row: that of the run, narrowed to the row by its configuration.
 
-use super::answers::Line;
+use super::answers::AnsweringRow;
 use super::html::escape;
-use super::runs::{Run, config};
+use super::runs::{StoredRun, config};
 use gapless_measure::Row;
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub(super) struct RowCommands(Vec<(String, Vec<String>)>);
 
 impl RowCommands {
     /// Adds the command of a row, if it is narrower than that of its run.
-    pub(super) fn add(&mut self, what: &str, line: &Line<'_>) {
+    pub(super) fn add(&mut self, what: &str, line: &AnsweringRow<'_>) {
         let Some(command) = command(line.run, line.row) else { return };
         let place = self.0.iter().position(|(known, _)| *known == command).unwrap_or_else(|| {
             self.0.push((command, Vec::new()));
@@ -41,7 +41,7 @@ impl RowCommands {
 }
 
 /// The command of the row; `None` if its run has no narrower one.
-fn command(run: &Run, row: &Row) -> Option<String> {
+fn command(run: &StoredRun, row: &Row) -> Option<String> {
     let whole = run.report.command_line.as_deref()?;
     let options = options(run, row)?;
     let mut words = without(whole, &options);
@@ -55,7 +55,7 @@ fn command(run: &Run, row: &Row) -> Option<String> {
 }
 
 /// Options that narrow a run to the row; an empty value leaves an option out.
-fn options(run: &Run, row: &Row) -> Option<Vec<(&'static str, String)>> {
+fn options(run: &StoredRun, row: &Row) -> Option<Vec<(&'static str, String)>> {
     let of = |option: &'static str, key: &str| (option, config(row, key));
     match run.report.benchmark.as_str() {
         "canonical" => Some(vec![of("--mode", "mode"), of("--cpu", "cpu")]),
@@ -102,7 +102,7 @@ mod tests {
         let row = Row { config, ..Row::default() };
         let (benchmark, command_line) = (benchmark.to_owned(), Some(line.to_owned()));
         let report = Report { benchmark, command_line, rows: vec![row.clone()], ..Report::default() };
-        command(&Run::new(Path::new("a.json"), report), &row)
+        command(&StoredRun::new(Path::new("a.json"), report), &row)
     }
 
     #[test]

@@ -25,13 +25,13 @@ pub(super) fn escape(text: &str) -> String {
 
 /// A column of a table.
 #[derive(Clone, Copy)]
-pub(super) enum Column<'a> {
+pub(super) enum HtmlColumn<'a> {
     Text(&'a str),
     Number(&'a str),
 }
 
 /// A cell. All but `Html` are escaped.
-pub(super) enum Cell {
+pub(super) enum HtmlCell {
     Text(String),
     /// HTML that is escaped already.
     Html(String),
@@ -40,14 +40,14 @@ pub(super) enum Cell {
 }
 
 /// A table of HTML.
-pub(super) struct Table<'a> {
-    columns: &'a [Column<'a>],
+pub(super) struct HtmlTable<'a> {
+    columns: &'a [HtmlColumn<'a>],
     caption: String,
     body: String,
 }
 
-impl<'a> Table<'a> {
-    pub(super) fn new(caption: &str, columns: &'a [Column<'a>]) -> Self {
+impl<'a> HtmlTable<'a> {
+    pub(super) fn new(caption: &str, columns: &'a [HtmlColumn<'a>]) -> Self {
         Self { columns, caption: caption.to_owned(), body: String::new() }
     }
 
@@ -61,17 +61,17 @@ impl<'a> Table<'a> {
     }
 
     /// A row; its first cell is its head.
-    pub(super) fn row(&mut self, cells: Vec<Cell>) {
+    pub(super) fn row(&mut self, cells: Vec<HtmlCell>) {
         assert_eq!(cells.len(), self.columns.len(), "a cell for each column of {}", self.caption);
         self.body += "<tr>";
         for (number, (cell, column)) in cells.into_iter().zip(self.columns).enumerate() {
             let name = if number == 0 { "th" } else { "td" };
             let scope = if number == 0 { " scope=\"row\"" } else { "" };
-            let class = if matches!(column, Column::Number(_)) { " class=\"n\"" } else { "" };
+            let class = if matches!(column, HtmlColumn::Number(_)) { " class=\"n\"" } else { "" };
             let _ = match cell {
-                Cell::Text(text) => write!(self.body, "<{name}{scope}{class}>{}</{name}>", escape(&text)),
-                Cell::Html(html) => write!(self.body, "<{name}{scope}{class}>{html}</{name}>"),
-                Cell::Verdict(class, words) => {
+                HtmlCell::Text(text) => write!(self.body, "<{name}{scope}{class}>{}</{name}>", escape(&text)),
+                HtmlCell::Html(html) => write!(self.body, "<{name}{scope}{class}>{html}</{name}>"),
+                HtmlCell::Verdict(class, words) => {
                     write!(self.body, "<{name}{scope} class=\"v {class}\">{}</{name}>", escape(&words))
                 }
             };
@@ -97,8 +97,8 @@ impl<'a> Table<'a> {
         );
         for column in self.columns {
             let (class, name) = match column {
-                Column::Text(name) => ("", name),
-                Column::Number(name) => (" class=\"n\"", name),
+                HtmlColumn::Text(name) => ("", name),
+                HtmlColumn::Number(name) => (" class=\"n\"", name),
             };
             let _ = write!(html, "<th scope=\"col\"{class}>{}</th>", escape(name));
         }
@@ -107,20 +107,20 @@ impl<'a> Table<'a> {
 }
 
 /// A text cell.
-pub(super) fn text(value: impl Into<String>) -> Cell {
-    Cell::Text(value.into())
+pub(super) fn text(value: impl Into<String>) -> HtmlCell {
+    HtmlCell::Text(value.into())
 }
 
 /// The sign of an absent value.
-pub(super) fn nothing() -> Cell {
-    Cell::Text(absent())
+pub(super) fn nothing() -> HtmlCell {
+    HtmlCell::Text(absent())
 }
 
 /// Whether a row was verified, as a cell.
-pub(super) fn verified(row: &Row) -> Cell {
+pub(super) fn verified(row: &Row) -> HtmlCell {
     match row.verified {
         Some(true) => text("yes"),
-        Some(false) => Cell::Verdict("missed", "NO".to_owned()),
+        Some(false) => HtmlCell::Verdict("missed", "NO".to_owned()),
         None => nothing(),
     }
 }

@@ -1,8 +1,8 @@
 //! Tables of killed processes: servers and brokers under calls, a leader, a supervisor.
 
-use super::html::{Cell, Column, Table, nothing, text, time, verified};
+use super::html::{HtmlCell, HtmlColumn, HtmlTable, nothing, text, time, verified};
 use super::peers::RunTable;
-use super::runs::{Runs, config};
+use super::runs::{StoredRuns, config};
 use crate::failover::FIRST_NEW_REPLY;
 use gapless_measure::Row;
 use gapless_measure::reporting::{config_number, number};
@@ -11,23 +11,23 @@ use gapless_measure::table::{absent, grouped};
 use serde_json::Value;
 
 /// Processes killed under calls.
-pub(super) fn fault_table(runs: &Runs) -> Option<RunTable<'_>> {
+pub(super) fn fault_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let run = runs.newest("rpc faults", 1, |row| config_number(row, "kills").is_some())?;
     let columns = [
-        Column::Text("killed"),
-        Column::Text("repeated"),
-        Column::Number("kills"),
-        Column::Number("calls"),
-        Column::Number("failed"),
-        Column::Number("retried"),
-        Column::Number("longest silence"),
-        Column::Number("caller knows, p99"),
-        Column::Number("retry answered, p99"),
-        Column::Number("as before, max"),
-        Column::Number("wrong, doubled"),
-        Column::Text("verified"),
+        HtmlColumn::Text("killed"),
+        HtmlColumn::Text("repeated"),
+        HtmlColumn::Number("kills"),
+        HtmlColumn::Number("calls"),
+        HtmlColumn::Number("failed"),
+        HtmlColumn::Number("retried"),
+        HtmlColumn::Number("longest silence"),
+        HtmlColumn::Number("caller knows, p99"),
+        HtmlColumn::Number("retry answered, p99"),
+        HtmlColumn::Number("as before, max"),
+        HtmlColumn::Number("wrong, doubled"),
+        HtmlColumn::Text("verified"),
     ];
-    let mut table = Table::new("Processes killed with signal 9 while calls go round", &columns);
+    let mut table = HtmlTable::new("Processes killed with signal 9 while calls go round", &columns);
     for row in &run.report.rows {
         let count = |value: Option<f64>| text(value.map_or_else(absent, |value| grouped(value as u64)));
         let failed = row.extra.get("failed").and_then(Value::as_object);
@@ -56,34 +56,34 @@ pub(super) fn fault_table(runs: &Runs) -> Option<RunTable<'_>> {
 }
 
 fn killed(row: &Row) -> String {
-    let (system, copies) = (config(row, "system"), config_number(row, "copies"));
-    let of_copies = copies.map_or_else(absent, |copies| format!("one of {copies}"));
+    let (system, instances) = (config(row, "system"), config_number(row, "copies"));
+    let of_instances = instances.map_or_else(absent, |instances| format!("one of {instances}"));
     match config(row, "supervised").as_str() {
-        "" if system == "rabbitmq" && copies.is_some() => format!("RabbitMQ, {of_copies} servers"),
+        "" if system == "rabbitmq" && instances.is_some() => format!("RabbitMQ, {of_instances} servers"),
         "" if system == "rabbitmq" => "RabbitMQ, its broker".to_owned(),
-        "" => format!("Gapless, {of_copies}"),
+        "" => format!("Gapless, {of_instances}"),
         "any" => "Gapless, any of all processes".to_owned(),
-        "copy" => format!("Gapless, {of_copies}, supervised"),
+        "copy" => format!("Gapless, {of_instances}, supervised"),
         other => format!("Gapless, {}", other.replace('_', " ")),
     }
 }
 
 /// Outages that clients of a cluster see.
-pub(super) fn failover_table(runs: &Runs) -> Option<RunTable<'_>> {
+pub(super) fn failover_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let is_event = |row: &Row| row.extra.contains_key(FIRST_NEW_REPLY);
     let run = runs.newest("failover", 1, is_event)?;
     let columns = [
-        Column::Text("event"),
-        Column::Text("members"),
-        Column::Number("times"),
-        Column::Number("every client has a new reply, median"),
-        Column::Number("worst"),
-        Column::Number("longest silence of a client"),
-        Column::Number("lost, doubled"),
-        Column::Text("target"),
-        Column::Text("verified"),
+        HtmlColumn::Text("event"),
+        HtmlColumn::Text("members"),
+        HtmlColumn::Number("times"),
+        HtmlColumn::Number("every client has a new reply, median"),
+        HtmlColumn::Number("worst"),
+        HtmlColumn::Number("longest silence of a client"),
+        HtmlColumn::Number("lost, doubled"),
+        HtmlColumn::Text("target"),
+        HtmlColumn::Text("verified"),
     ];
-    let mut table = Table::new("What clients see of a cluster", &columns);
+    let mut table = HtmlTable::new("What clients see of a cluster", &columns);
     for row in run.report.rows.iter().filter(|row| is_event(row)) {
         // A reply that never came is null.
         let numbers = |key: &str| -> Vec<f64> {
@@ -92,7 +92,7 @@ pub(super) fn failover_table(runs: &Runs) -> Option<RunTable<'_>> {
         };
         let (replies, silences) = (numbers(FIRST_NEW_REPLY), numbers("longest_silence_ns"));
         let shown = |ns: Option<f64>| match ns {
-            Some(ns) if ns.is_infinite() => Cell::Verdict("missed", "never".to_owned()),
+            Some(ns) if ns.is_infinite() => HtmlCell::Verdict("missed", "never".to_owned()),
             Some(ns) => text(time(ns)),
             None => nothing(),
         };
@@ -113,16 +113,16 @@ pub(super) fn failover_table(runs: &Runs) -> Option<RunTable<'_>> {
 }
 
 /// Times of a supervisor.
-pub(super) fn supervisor_table(runs: &Runs) -> Option<RunTable<'_>> {
+pub(super) fn supervisor_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let run = runs.newest("supervisor", 1, |row| row.latency_ns.is_some())?;
     let columns = [
-        Column::Text("supervisor"),
-        Column::Number("times"),
-        Column::Number("p50"),
-        Column::Number("max"),
-        Column::Text("target"),
+        HtmlColumn::Text("supervisor"),
+        HtmlColumn::Number("times"),
+        HtmlColumn::Number("p50"),
+        HtmlColumn::Number("max"),
+        HtmlColumn::Text("target"),
     ];
-    let mut table = Table::new("A supervisor of copies that do nothing", &columns);
+    let mut table = HtmlTable::new("A supervisor of copies that do nothing", &columns);
     for row in &run.report.rows {
         let Some(latency) = row.latency_ns else { continue };
         let name = row.config.name.clone().unwrap_or_default();
@@ -138,10 +138,10 @@ pub(super) fn supervisor_table(runs: &Runs) -> Option<RunTable<'_>> {
 }
 
 /// A target of our own and whether it was reached.
-fn target(row: &Row, key: &str) -> Cell {
+fn target(row: &Row, key: &str) -> HtmlCell {
     let Some(most) = number(row, key) else { return nothing() };
     match row.extra.get("target_met").and_then(Value::as_bool) {
-        Some(true) => Cell::Verdict("ahead", format!("{}, reached", time(most))),
-        _ => Cell::Verdict("behind", format!("{}, missed", time(most))),
+        Some(true) => HtmlCell::Verdict("ahead", format!("{}, reached", time(most))),
+        _ => HtmlCell::Verdict("behind", format!("{}, missed", time(most))),
     }
 }

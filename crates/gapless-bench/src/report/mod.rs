@@ -31,7 +31,7 @@ use crate::Result;
 use clap::Args;
 use gapless_measure::BenchError;
 use gapless_measure::reporting::output_path;
-use runs::Runs;
+use runs::StoredRuns;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,7 @@ pub struct ReportArguments {
 /// # Errors
 /// A file that cannot be read or is no JSON of a benchmark, a directory without any, a page that cannot be written.
 pub fn run(arguments: &ReportArguments) -> Result<(String, Vec<String>)> {
-    let runs = Runs::read(&arguments.from)?;
+    let runs = StoredRuns::read(&arguments.from)?;
     let page = page(&runs);
     let (output, warnings) = (&arguments.output, runs.warnings().to_vec());
     if output == Path::new("-") {
@@ -80,7 +80,7 @@ pub fn run(arguments: &ReportArguments) -> Result<(String, Vec<String>)> {
 }
 
 /// The whole page.
-fn page(runs: &Runs) -> String {
+fn page(runs: &StoredRuns) -> String {
     let answered = answers::all(runs);
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

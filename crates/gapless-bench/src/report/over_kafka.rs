@@ -1,9 +1,9 @@
 //! The table of calls over Kafka: ours, bare clients of the same broker, and plain Java clients of the same run.
 
-use super::html::{Cell, Column, Table, nothing, ratio, text, time, verified, word};
+use super::html::{HtmlCell, HtmlColumn, HtmlTable, nothing, ratio, text, time, verified, word};
 use super::peers::RunTable;
-use super::runs::{Runs, config};
-use gapless_measure::published::Unit;
+use super::runs::{StoredRuns, config};
+use gapless_measure::published::FigureUnit;
 use gapless_measure::published::mercury::{JAVA, PAYLOADS};
 use gapless_measure::reporting::number;
 use gapless_measure::table::{grouped, rate};
@@ -14,32 +14,32 @@ const NETWORK: &str = "network";
 const LONE_CALL: &str = "lone_call";
 
 /// A row of ours, with the row of the Java clients for the same calls.
-struct Calls<'a> {
+struct KafkaCallRow<'a> {
     ours: &'a Row,
     java: Option<&'a Row>,
     floor: Option<&'a FloorRow>,
 }
 
 /// Calls over Kafka of the newest run.
-pub(super) fn table(runs: &Runs) -> Option<RunTable<'_>> {
+pub(super) fn table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let run = runs.newest(NETWORK, 1, is_shown)?;
     let rows: Vec<&Row> = run.sound_rows().collect();
     let columns = [
-        Column::Text("calls over Kafka"),
-        Column::Number("Gapless"),
-        Column::Number("least, greatest; p99"),
-        Column::Number("CPU\u{a0}µs client, server, bridges"),
-        Column::Number("bare clients"),
-        Column::Number("×\u{a0}floor"),
-        Column::Text("goals"),
-        Column::Number("plain Java clients"),
-        Column::Number("least, greatest; p99"),
-        Column::Text("Gapless is"),
-        Column::Text("verified"),
+        HtmlColumn::Text("calls over Kafka"),
+        HtmlColumn::Number("Gapless"),
+        HtmlColumn::Number("least, greatest; p99"),
+        HtmlColumn::Number("CPU\u{a0}µs client, server, bridges"),
+        HtmlColumn::Number("bare clients"),
+        HtmlColumn::Number("×\u{a0}floor"),
+        HtmlColumn::Text("goals"),
+        HtmlColumn::Number("plain Java clients"),
+        HtmlColumn::Number("least, greatest; p99"),
+        HtmlColumn::Text("Gapless is"),
+        HtmlColumn::Text("verified"),
     ];
     let head = "Calls over one broker of Kafka: two domains with a bridge each, bare producers and consumers, and plain Java clients that call as \
         ReplyingKafkaTemplate does";
-    let mut table = Table::new(head, &columns);
+    let mut table = HtmlTable::new(head, &columns);
     for (is_lone, words) in [(false, "in flight together, calls a second"), (true, "one at a time, median")] {
         let of_group = calls(&rows, &run.report).into_iter().filter(|calls| is_lone_call(calls.ours) == is_lone);
         let mut of_group = of_group.peekable();
@@ -63,7 +63,7 @@ fn is_shown(row: &Row) -> bool {
 }
 
 /// Our rows with those of the peer.
-fn calls<'a>(rows: &[&'a Row], report: &'a Report) -> Vec<Calls<'a>> {
+fn calls<'a>(rows: &[&'a Row], report: &'a Report) -> Vec<KafkaCallRow<'a>> {
     let is_same = |one: &Row, other: &Row| {
         one.config.mode == other.config.mode && one.config.payload_bytes == other.config.payload_bytes
     };
@@ -71,28 +71,28 @@ fn calls<'a>(rows: &[&'a Row], report: &'a Report) -> Vec<Calls<'a>> {
         let java = rows.iter().find(|row| config(row, "system") == JAVA && is_same(row, ours)).copied();
         let floor = ours.floor_name.as_ref().zip(ours.config.payload_bytes);
         let floor = floor.and_then(|(name, bytes)| report.floor_row(name, bytes));
-        Calls { ours, java, floor }
+        KafkaCallRow { ours, java, floor }
     };
     rows.iter().filter(|row| is_shown(row)).map(of_ours).collect()
 }
 
 /// The figure of a row: its rate, or the median of its lone calls.
-fn figure(row: &Row) -> Option<(f64, Unit)> {
-    let median = || row.latency_ns.map(|latency| (latency.p50 as f64, Unit::Nanoseconds));
-    if is_lone_call(row) { median() } else { row.throughput_per_s.map(|rate| (rate, Unit::PerSecond)) }
+fn figure(row: &Row) -> Option<(f64, FigureUnit)> {
+    let median = || row.latency_ns.map(|latency| (latency.p50 as f64, FigureUnit::Nanoseconds));
+    if is_lone_call(row) { median() } else { row.throughput_per_s.map(|rate| (rate, FigureUnit::PerSecond)) }
 }
 
 /// A figure in the unit of the table's group.
-fn shown(figure: Option<(f64, Unit)>) -> Cell {
+fn shown(figure: Option<(f64, FigureUnit)>) -> HtmlCell {
     match figure {
         None => nothing(),
-        Some((ns, Unit::Nanoseconds)) => text(time(ns)),
+        Some((ns, FigureUnit::Nanoseconds)) => text(time(ns)),
         Some((per_s, _)) => text(rate(per_s)),
     }
 }
 
 /// The spread of a figure: least and greatest of the cycles, or the 99th percentile.
-fn spread(row: &Row) -> Cell {
+fn spread(row: &Row) -> HtmlCell {
     if is_lone_call(row) {
         return row.latency_ns.map_or_else(nothing, |latency| text(time(latency.p99 as f64)));
     }
@@ -102,7 +102,7 @@ fn spread(row: &Row) -> Cell {
 }
 
 /// CPU time of a call, µs.
-fn cpu(row: &Row) -> Cell {
+fn cpu(row: &Row) -> HtmlCell {
     let Some(cpu) = row.cpu_ns_per_message else { return nothing() };
     let each = [Some(cpu.driver), Some(cpu.service), number(row, "bridges_cpu_ns")];
     let each: Vec<_> = each.into_iter().flatten().map(|ns| grouped((ns / 1e3).round() as u64)).collect();
@@ -110,20 +110,20 @@ fn cpu(row: &Row) -> Cell {
 }
 
 /// Result of all goals of a row.
-fn goals(row: &Row) -> Cell {
+fn goals(row: &Row) -> HtmlCell {
     match row.extra.get("target_met").and_then(serde_json::Value::as_bool) {
         None => nothing(),
-        Some(true) => Cell::Verdict("ahead", "met".to_owned()),
-        Some(false) => Cell::Verdict("behind", "missed".to_owned()),
+        Some(true) => HtmlCell::Verdict("ahead", "met".to_owned()),
+        Some(false) => HtmlCell::Verdict("behind", "missed".to_owned()),
     }
 }
 
-fn cells(calls: &Calls<'_>) -> Vec<Cell> {
-    let Calls { ours, java, floor } = calls;
+fn cells(calls: &KafkaCallRow<'_>) -> Vec<HtmlCell> {
+    let KafkaCallRow { ours, java, floor } = calls;
     let bytes = ours.config.payload_bytes.map_or_else(String::new, |bytes| format!(", {} B", grouped(bytes)));
     let bare = floor.and_then(|floor| match is_lone_call(ours) {
-        true => floor.p50_ns.map(|ns| (ns as f64, Unit::Nanoseconds)),
-        false => floor.rate_per_s.map(|rate| (rate, Unit::PerSecond)),
+        true => floor.p50_ns.map(|ns| (ns as f64, FigureUnit::Nanoseconds)),
+        false => floor.rate_per_s.map(|rate| (rate, FigureUnit::PerSecond)),
     });
     let (our_figure, theirs) = (figure(ours), java.and_then(figure));
     let by_java = our_figure.zip(theirs).map(|((ours, unit), (theirs, _))| unit.ratio(ours, theirs));
@@ -138,10 +138,10 @@ fn cells(calls: &Calls<'_>) -> Vec<Cell> {
         shown(theirs),
         java.map_or_else(nothing, spread),
         match by_java {
-            None => Cell::Verdict("nobody", "not measured".to_owned()),
+            None => HtmlCell::Verdict("nobody", "not measured".to_owned()),
             Some(by_java) => {
                 let (class, word) = word(by_java);
-                Cell::Verdict(class, format!("{word}, {}", ratio(by_java)))
+                HtmlCell::Verdict(class, format!("{word}, {}", ratio(by_java)))
             }
         },
         verified(ours),

@@ -1,8 +1,8 @@
 //! Other systems in the runs of calls and commands: tables, and comparisons for the summary.
 
-use super::html::{Cell, Column, Table, nothing, ratio, text, time, verified, word};
-use super::runs::{Run, Runs, config, has_our_load, is_axon};
-use gapless_measure::published::{Figure, Unit};
+use super::html::{HtmlCell, HtmlColumn, HtmlTable, nothing, ratio, text, time, verified, word};
+use super::runs::{StoredRun, StoredRuns, config, has_our_load, is_axon};
+use gapless_measure::published::{FigureUnit, RowFigure};
 use gapless_measure::reporting::config_number;
 use gapless_measure::table::{absent, grouped, microseconds, rate};
 use gapless_measure::{LatencyNs, Row};
@@ -10,7 +10,7 @@ use gapless_measure::{LatencyNs, Row};
 /// A table and the run that it is of.
 pub(super) struct RunTable<'a> {
     pub(super) html: String,
-    pub(super) run: &'a Run,
+    pub(super) run: &'a StoredRun,
 }
 
 /// Comparison with one peer.
@@ -24,16 +24,16 @@ pub(super) struct PeerComparison {
 }
 
 /// The result of a comparison with a peer, if there is one, as a cell.
-fn verdict(by_peer: Option<f64>) -> Cell {
-    let Some(by_peer) = by_peer else { return Cell::Verdict("nobody", "not measured".to_owned()) };
+fn verdict(by_peer: Option<f64>) -> HtmlCell {
+    let Some(by_peer) = by_peer else { return HtmlCell::Verdict("nobody", "not measured".to_owned()) };
     match word(by_peer) {
-        (class, word @ ("ahead" | "behind")) => Cell::Verdict(class, format!("{word}, {}", ratio(by_peer))),
-        (class, word) => Cell::Verdict(class, word.to_owned()),
+        (class, word @ ("ahead" | "behind")) => HtmlCell::Verdict(class, format!("{word}, {}", ratio(by_peer))),
+        (class, word) => HtmlCell::Verdict(class, word.to_owned()),
     }
 }
 
 /// A row of our calls, next to the peers' rows of the same configuration.
-struct Call<'a> {
+struct CallRow<'a> {
     ours: &'a Row,
     peers: [Option<CallPeer<'a>>; 3],
 }
@@ -58,7 +58,7 @@ const CALL_KEYS: [&str; 5] = ["mode", "payload_bytes", "connected", "in_flight",
 /// Sizes in the table of a run that has many.
 const CALL_SIZES: [u64; 4] = [1, 256, 1024, 4096];
 
-fn calls(run: &Run) -> Vec<Call<'_>> {
+fn calls(run: &StoredRun) -> Vec<CallRow<'_>> {
     let is_shown = |row: &&Row| {
         config(row, "system") == "gapless" && row.config.payload_bytes.is_some_and(|bytes| CALL_SIZES.contains(&bytes))
     };
@@ -69,10 +69,10 @@ fn calls(run: &Run) -> Vec<Call<'_>> {
                 && CALL_KEYS.iter().all(|key| config(row, key) == config(ours, key))
         })?;
         let per_s = row.throughput_per_s.filter(|rate| *rate > 0.0);
-        let ratio = ours.throughput_per_s.zip(per_s).map(|(ours, theirs)| Unit::PerSecond.ratio(ours, theirs));
+        let ratio = ours.throughput_per_s.zip(per_s).map(|(ours, theirs)| FigureUnit::PerSecond.ratio(ours, theirs));
         Some(CallPeer { row, per_s, ratio })
     };
-    let of_ours = |ours| Call { ours, peers: CALL_PEERS.map(|(_, system, mode)| peer(ours, system, mode)) };
+    let of_ours = |ours| CallRow { ours, peers: CALL_PEERS.map(|(_, system, mode)| peer(ours, system, mode)) };
     run.sound_rows().filter(is_shown).map(of_ours).collect()
 }
 
@@ -89,36 +89,36 @@ fn call_words(row: &Row) -> String {
     format!("{what}, {bytes} B{callers}")
 }
 
-fn call_run(runs: &Runs) -> Option<&Run> {
+fn call_run(runs: &StoredRuns) -> Option<&StoredRun> {
     runs.newest("rpc curve", 1, |row| config(row, "system") != "gapless" && row.throughput_per_s.is_some())
 }
 
 /// Calls next to RabbitMQ and NATS.
-pub(super) fn call_table(runs: &Runs) -> Option<RunTable<'_>> {
+pub(super) fn call_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let run = call_run(runs)?;
     let columns = [
-        Column::Text("calls"),
-        Column::Number("Gapless/s"),
-        Column::Number("p50"),
-        Column::Number("p99"),
-        Column::Number("×\u{a0}floor"),
-        Column::Number("CPU\u{a0}µs"),
-        Column::Number("RabbitMQ, explicit"),
-        Column::Number("CPU\u{a0}µs"),
-        Column::Text("Gapless is"),
-        Column::Number("RabbitMQ, automatic"),
-        Column::Number("CPU\u{a0}µs"),
-        Column::Text("Gapless is"),
-        Column::Number("NATS"),
-        Column::Number("CPU\u{a0}µs"),
-        Column::Text("Gapless is"),
-        Column::Text("verified"),
+        HtmlColumn::Text("calls"),
+        HtmlColumn::Number("Gapless/s"),
+        HtmlColumn::Number("p50"),
+        HtmlColumn::Number("p99"),
+        HtmlColumn::Number("×\u{a0}floor"),
+        HtmlColumn::Number("CPU\u{a0}µs"),
+        HtmlColumn::Number("RabbitMQ, explicit"),
+        HtmlColumn::Number("CPU\u{a0}µs"),
+        HtmlColumn::Text("Gapless is"),
+        HtmlColumn::Number("RabbitMQ, automatic"),
+        HtmlColumn::Number("CPU\u{a0}µs"),
+        HtmlColumn::Text("Gapless is"),
+        HtmlColumn::Number("NATS"),
+        HtmlColumn::Number("CPU\u{a0}µs"),
+        HtmlColumn::Text("Gapless is"),
+        HtmlColumn::Text("verified"),
     ];
     let head = "Calls beside other systems of the same run, in calls or messages a second; RabbitMQ with explicit and automatic \
         acknowledgement; CPU time of one call: client + server + broker";
-    let mut table = Table::new(head, &columns);
+    let mut table = HtmlTable::new(head, &columns);
     for waiting in ["blocking", "spinning"] {
-        let of_waiting: Vec<Call<'_>> =
+        let of_waiting: Vec<CallRow<'_>> =
             calls(run).into_iter().filter(|call| config(call.ours, "waiting") == waiting).collect();
         if of_waiting.is_empty() {
             continue;
@@ -128,7 +128,7 @@ pub(super) fn call_table(runs: &Runs) -> Option<RunTable<'_>> {
         } else {
             "spinning, a core for each end"
         });
-        for Call { ours, peers } in of_waiting {
+        for CallRow { ours, peers } in of_waiting {
             let latency =
                 |part: fn(LatencyNs) -> u64| ours.latency_ns.map_or_else(nothing, |all| text(time(part(all) as f64)));
             let mut cells = vec![
@@ -159,9 +159,9 @@ fn cpu_time(row: &Row) -> String {
 }
 
 /// Every comparison with a peer, for the summary.
-pub(super) fn comparisons(runs: &Runs) -> Vec<PeerComparison> {
+pub(super) fn comparisons(runs: &StoredRuns) -> Vec<PeerComparison> {
     let mut found = Vec::new();
-    for Call { ours, peers } in call_run(runs).map(calls).unwrap_or_default() {
+    for CallRow { ours, peers } in call_run(runs).map(calls).unwrap_or_default() {
         for ((name, ..), peer) in CALL_PEERS.into_iter().zip(peers) {
             if let Some(ratio) = peer.and_then(|peer| peer.ratio) {
                 let waiting = if config(ours, "waiting") == "blocking" { "asleep" } else { "spinning" };
@@ -190,11 +190,11 @@ const PUBLISHED_CPU: &str = "call, 1 B";
 
 /// Our CPU time next to the least of each system.
 fn cpu_comparisons(ours: &Row, peers: [Option<CallPeer<'_>>; 3]) -> Vec<PeerComparison> {
-    let Some(percent) = Figure::CpuPercent.of(ours) else { return Vec::new() };
-    let [explicit, automatic, nats] = peers.map(|peer| Figure::CpuPercent.of(peer?.row));
+    let Some(percent) = RowFigure::CpuPercent.of(ours) else { return Vec::new() };
+    let [explicit, automatic, nats] = peers.map(|peer| RowFigure::CpuPercent.of(peer?.row));
     let rabbitmq = [explicit, automatic].into_iter().flatten().reduce(f64::min);
     let of = |peer, theirs: Option<f64>| {
-        let ratio = Unit::CpuPercent.ratio(percent, theirs?);
+        let ratio = FigureUnit::CpuPercent.ratio(percent, theirs?);
         Some(PeerComparison { peer, what: PUBLISHED_CPU.to_owned(), is_cpu: true, ratio })
     };
     [of("RabbitMQ", rabbitmq), of("NATS", nats)].into_iter().flatten().collect()
@@ -218,7 +218,7 @@ impl CommandRow<'_> {
     }
 }
 
-fn command_rows(runs: &Runs) -> Option<(&Run, Vec<CommandRow<'_>>)> {
+fn command_rows(runs: &StoredRuns) -> Option<(&StoredRun, Vec<CommandRow<'_>>)> {
     let is_fair = |row: &Row| is_axon(row) && has_our_load(row) && row.throughput_per_s.is_some();
     let run = runs.newest("commands", 1, is_fair)?;
     let mut rows = Vec::new();
@@ -251,18 +251,18 @@ fn command_rows(runs: &Runs) -> Option<(&Run, Vec<CommandRow<'_>>)> {
 }
 
 /// Commands next to both buses of Axon Framework.
-pub(super) fn command_table(runs: &Runs) -> Option<RunTable<'_>> {
+pub(super) fn command_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let (run, rows) = command_rows(runs)?;
     let columns = [
-        Column::Text("commands in memory"),
-        Column::Number("Gapless pipelined/s"),
-        Column::Number("Gapless direct/s"),
-        Column::Number("Axon 4 simple/s"),
-        Column::Number("Axon 4 disruptor/s"),
-        Column::Text("pipelined, by the faster of Axon's"),
-        Column::Text("direct, by the faster of Axon's"),
+        HtmlColumn::Text("commands in memory"),
+        HtmlColumn::Number("Gapless pipelined/s"),
+        HtmlColumn::Number("Gapless direct/s"),
+        HtmlColumn::Number("Axon 4 simple/s"),
+        HtmlColumn::Number("Axon 4 disruptor/s"),
+        HtmlColumn::Text("pipelined, by the faster of Axon's"),
+        HtmlColumn::Text("direct, by the faster of Axon's"),
     ];
-    let mut table = Table::new("Commands next to Axon Framework 4 in the same run", &columns);
+    let mut table = HtmlTable::new("Commands next to Axon Framework 4 in the same run", &columns);
     for command in &rows {
         let mut cells = vec![text(command.what.clone())];
         let all = command.ours.iter().chain(&command.theirs);

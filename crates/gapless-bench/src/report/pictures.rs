@@ -1,7 +1,7 @@
 //! The pictures of each table: curves against size, latency percentiles, failover timelines, growth.
 
-use super::chart::{Chart, Mark, Scale};
-use super::runs::{Run, Runs, config, has_our_load};
+use super::chart::{AxisScale, CurveMark, HtmlChart};
+use super::runs::{StoredRun, StoredRuns, config, has_our_load};
 use gapless_measure::Row;
 use gapless_measure::plot::{Curve, add_point};
 use gapless_measure::published::{coralsequencer, endurox, rumi};
@@ -12,11 +12,11 @@ use serde_json::Value;
 #[derive(Default)]
 pub(super) struct Pictures<'a> {
     pub(super) html: String,
-    pub(super) runs: Vec<&'a Run>,
+    pub(super) runs: Vec<&'a StoredRun>,
 }
 
 impl<'a> Pictures<'a> {
-    fn add(&mut self, run: &'a Run, chart: &Chart) {
+    fn add(&mut self, run: &'a StoredRun, chart: &HtmlChart) {
         let html = chart.html();
         if !html.is_empty() {
             self.html += &html;
@@ -30,7 +30,7 @@ fn percentile_ticks(percents: &[f64]) -> Vec<(f64, String)> {
 }
 
 /// Latency percentiles of primary and backup with the published ones, failover timelines, growth with sessions.
-pub(super) fn rumi(runs: &Runs) -> Pictures<'_> {
+pub(super) fn rumi(runs: &StoredRuns) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_latency = |row: &Row| {
         row.latency_ns.is_some()
@@ -44,27 +44,27 @@ pub(super) fn rumi(runs: &Runs) -> Pictures<'_> {
         for row in run.sound_rows().filter(|row| is_latency(row)) {
             let Some(latency) = row.latency_ns else { continue };
             let name = format!("ours, {} CPU", config(row, "cpu"));
-            curves.push((percentiles(name, latency), Mark::Line));
+            curves.push((percentiles(name, latency), CurveMark::Line));
             let bare = row.extra.get("bare").and_then(|bare| serde_json::from_value(bare["latency_ns"].clone()).ok());
             if let Some(bare) = bare {
                 let name = format!("floor in the same run, {} CPU", config(row, "cpu"));
-                curves.push((percentiles(name, bare), Mark::Line));
+                curves.push((percentiles(name, bare), CurveMark::Line));
             }
         }
         for row in rumi::LATENCIES.iter().filter(|row| row.access == "direct") {
             let points = [(50.0, row.p50_us), (99.0, row.p99_us), (99.9, row.p99_9_us)];
             let points = points.map(|(percent, us)| (nines(percent), us)).into();
             let name = format!("published, {} CPU, another wire", row.cpu);
-            curves.push((Curve { name, points }, Mark::Published));
+            curves.push((Curve { name, points }, CurveMark::Published));
         }
         pictures.add(
             run,
-            &Chart {
+            &HtmlChart {
                 title: "Latency of a primary and its backup at 10,000/s, direct access".to_owned(),
                 x_label: "percentile",
                 y_label: "µs",
-                x: Scale::Linear,
-                y: Scale::Logarithmic,
+                x: AxisScale::Linear,
+                y: AxisScale::Logarithmic,
                 x_ticks: percentile_ticks(&[50.0, 90.0, 99.0, 99.9]),
                 curves,
             },
@@ -84,9 +84,10 @@ fn is_at_rate(row: &Row) -> bool {
 }
 
 /// Longest waits around a killed leader and a transferred lead.
-fn timelines<'a>(runs: &'a Runs, pictures: &mut Pictures<'a>) {
-    let timelines = |run: &'a Run| run.report.extra.get("timelines").and_then(Value::as_array);
-    let has_timelines = |run: &&Run| run.report.extra.get("timelines").is_some_and(|all| all[0]["events"].is_array());
+fn timelines<'a>(runs: &'a StoredRuns, pictures: &mut Pictures<'a>) {
+    let timelines = |run: &'a StoredRun| run.report.extra.get("timelines").and_then(Value::as_array);
+    let has_timelines =
+        |run: &&StoredRun| run.report.extra.get("timelines").is_some_and(|all| all[0]["events"].is_array());
     let Some(run) = runs.all().iter().find(has_timelines) else { return };
     let full = timelines(run).into_iter().flatten().find(|timeline| timeline["members"] == "full");
     let Some(events) = full.and_then(|timeline| timeline["events"].as_array()) else { return };
@@ -99,14 +100,14 @@ fn timelines<'a>(runs: &'a Runs, pictures: &mut Pictures<'a>) {
         let happenings = happenings.and_then(|event| event["happenings"].as_array());
         let curves = happenings.into_iter().flatten().enumerate().map(|(number, happening)| {
             let name = format!("repetition {}", number + 1);
-            (Curve { name, points: waits(happening) }, Mark::Dots)
+            (Curve { name, points: waits(happening) }, CurveMark::Dots)
         });
-        let chart = Chart {
+        let chart = HtmlChart {
             title: format!("{title}: longest wait for a reply within 10 ms"),
             x_label: "ms since the event",
             y_label: "ms",
-            x: Scale::Linear,
-            y: Scale::Logarithmic,
+            x: AxisScale::Linear,
+            y: AxisScale::Logarithmic,
             x_ticks: Vec::new(),
             curves: curves.collect(),
         };
@@ -125,10 +126,10 @@ fn waits(happening: &Value) -> Vec<(f64, f64)> {
 }
 
 /// Growth of the latency with the sessions of a service.
-fn sessions<'a>(runs: &'a Runs, pictures: &mut Pictures<'a>) {
+fn sessions<'a>(runs: &'a StoredRuns, pictures: &mut Pictures<'a>) {
     for (clustered, title) in [(false, "one node"), (true, "a primary and its backup")] {
         let is_of = |row: &Row| row.config.clustered == Some(clustered) && row.latency_ns.is_some() && is_at_rate(row);
-        let has_growth = |run: &&Run| {
+        let has_growth = |run: &&StoredRun| {
             let counts = run.sound_rows().filter(|row| is_of(row)).filter_map(|row| config_number(row, "sessions"));
             run.report.benchmark == "canonical" && counts.collect::<std::collections::BTreeSet<_>>().len() > 1
         };
@@ -141,12 +142,12 @@ fn sessions<'a>(runs: &'a Runs, pictures: &mut Pictures<'a>) {
                 add_point(&mut curves, name, (sessions as f64, ns as f64 / 1e3));
             }
         }
-        let chart = Chart {
+        let chart = HtmlChart {
             title: format!("Growth with sessions: {title} at 10,000/s"),
             x_label: "sessions",
             y_label: "µs",
-            x: Scale::Logarithmic,
-            y: Scale::Logarithmic,
+            x: AxisScale::Logarithmic,
+            y: AxisScale::Logarithmic,
             x_ticks: Vec::new(),
             curves: lines(curves),
         };
@@ -155,18 +156,18 @@ fn sessions<'a>(runs: &'a Runs, pictures: &mut Pictures<'a>) {
 }
 
 /// Curves of two points and more, as lines.
-fn lines(curves: Vec<Curve>) -> Vec<(Curve, Mark)> {
+fn lines(curves: Vec<Curve>) -> Vec<(Curve, CurveMark)> {
     let curves = curves.into_iter().filter(|curve| curve.points.len() > 1);
     curves
         .map(|mut curve| {
             curve.points.sort_by(|one, other| one.0.total_cmp(&other.0));
-            (curve, Mark::Line)
+            (curve, CurveMark::Line)
         })
         .collect()
 }
 
 /// Slices of the round trip, and throughput against size, with the published ones.
-pub(super) fn coralsequencer(runs: &Runs) -> Pictures<'_> {
+pub(super) fn coralsequencer(runs: &StoredRuns) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_slices = |row: &Row| row.config.payload_bytes == Some(1024) && row.extra.contains_key("slices");
     if let Some(run) = runs.newest("sequencer", 1, is_slices) {
@@ -176,23 +177,23 @@ pub(super) fn coralsequencer(runs: &Runs) -> Pictures<'_> {
             let point = |slice: &Value| Some((nines(slice["percent"].as_f64()?), slice["greatest_ns"].as_f64()? / 1e3));
             curves.push((
                 Curve { name: format!("ours, {}", transport(row)), points: slices.filter_map(point).collect() },
-                Mark::Line,
+                CurveMark::Line,
             ));
         }
         let published = coralsequencer::latency_of(1024).and_then(|latency| latency.rest);
         if let Some(slices) = published {
             let points = coralsequencer::PERCENTS.into_iter().zip(slices.greatest_ns);
             let points = points.map(|(percent, ns)| (nines(percent), ns as f64 / 1e3)).collect();
-            curves.push((Curve { name: "published, UDP".to_owned(), points }, Mark::Published));
+            curves.push((Curve { name: "published, UDP".to_owned(), points }, CurveMark::Published));
         }
         pictures.add(
             run,
-            &Chart {
+            &HtmlChart {
                 title: "Round trip of 1,024 B: greatest of the fastest part of all".to_owned(),
                 x_label: "fastest part of all messages",
                 y_label: "µs",
-                x: Scale::Linear,
-                y: Scale::Logarithmic,
+                x: AxisScale::Linear,
+                y: AxisScale::Logarithmic,
                 x_ticks: percentile_ticks(&coralsequencer::PERCENTS),
                 curves,
             },
@@ -215,7 +216,7 @@ pub(super) fn coralsequencer(runs: &Runs) -> Pictures<'_> {
             let rates = coralsequencer::RATES.iter().filter(|rate| rate.batch == batch);
             let points = rates.map(|rate| (rate.payload_bytes as f64, rate.sequencer_per_s as f64)).collect();
             let name = if batch { "published, batched" } else { "published, one per packet" };
-            curves.push((Curve { name: name.to_owned(), points }, Mark::Published));
+            curves.push((Curve { name: name.to_owned(), points }, CurveMark::Published));
         }
         pictures.add(
             run,
@@ -233,31 +234,31 @@ fn transport(row: &Row) -> String {
     }
 }
 
-fn by_size(title: &str, y_label: &'static str, curves: Vec<(Curve, Mark)>) -> Chart {
+fn by_size(title: &str, y_label: &'static str, curves: Vec<(Curve, CurveMark)>) -> HtmlChart {
     let sizes = [1_u32, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576];
     let name = |bytes: u32| match bytes {
         0..1024 => format!("{bytes} B"),
         1024..1_048_576 => format!("{} KiB", bytes / 1024),
         _ => format!("{} MiB", bytes / 1_048_576),
     };
-    Chart {
+    HtmlChart {
         title: title.to_owned(),
         x_label: "bytes of a message",
         y_label,
-        x: Scale::Logarithmic,
-        y: Scale::Logarithmic,
+        x: AxisScale::Logarithmic,
+        y: AxisScale::Logarithmic,
         x_ticks: sizes.into_iter().map(|bytes| (f64::from(bytes), name(bytes))).collect(),
         curves,
     }
 }
 
 /// Calls and one-way messages against size with the peers of the same run; growth with connected callers.
-pub(super) fn endurox(runs: &Runs) -> Pictures<'_> {
+pub(super) fn endurox(runs: &StoredRuns) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_one_caller = |row: &Row| config_number(row, "connected") == Some(1) && row.throughput_per_s.is_some();
     let is_call = |row: &Row| is_one_caller(row) && config_number(row, "in_flight") == Some(1);
     let is_one_way = |row: &Row| is_one_caller(row) && config(row, "mode") == "one_way";
-    let size_curves = |run: &Run, is_of: &dyn Fn(&Row) -> bool| {
+    let size_curves = |run: &StoredRun, is_of: &dyn Fn(&Row) -> bool| {
         let mut curves = Vec::new();
         for row in run.sound_rows().filter(|row| is_of(row) && config(row, "waiting") == "blocking") {
             if let (Some(bytes), Some(rate)) = (row.config.payload_bytes, row.throughput_per_s) {
@@ -279,7 +280,7 @@ pub(super) fn endurox(runs: &Runs) -> Pictures<'_> {
             [("published, Enduro/X", &endurox::CURVE[..]), ("published, RabbitMQ", &endurox::RABBITMQ_CURVE[..])]
         {
             let points = points.iter().map(|point| (point.payload_bytes as f64, point.calls_per_s as f64)).collect();
-            curves.push((Curve { name: name.to_owned(), points }, Mark::Published));
+            curves.push((Curve { name: name.to_owned(), points }, CurveMark::Published));
         }
         pictures.add(run, &by_size("One call after the other, asleep between calls", "calls a second", curves));
         if let Some(run) = runs.newest_curve("rpc curve", is_one_way) {
@@ -300,12 +301,12 @@ pub(super) fn endurox(runs: &Runs) -> Pictures<'_> {
                 add_point(&mut curves, system(row), (callers as f64, rate));
             }
         }
-        let chart = Chart {
+        let chart = HtmlChart {
             title: "Growth with connected callers: calls of 256 B, one after the other".to_owned(),
             x_label: "callers connected",
             y_label: "calls a second",
-            x: Scale::Logarithmic,
-            y: Scale::Logarithmic,
+            x: AxisScale::Logarithmic,
+            y: AxisScale::Logarithmic,
             x_ticks: [1, 4, 16, 64, 256].map(|callers| (f64::from(callers), callers.to_string())).into(),
             curves: lines(curves),
         };
@@ -325,7 +326,7 @@ fn system(row: &Row) -> String {
 }
 
 /// Bytes a second against size, and the probe during a flood.
-pub(super) fn mercury(runs: &Runs) -> Pictures<'_> {
+pub(super) fn mercury(runs: &StoredRuns) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_curve =
         |row: &Row| row.config.payload_bytes.is_some_and(u64::is_power_of_two) && !config(row, "ends").is_empty();
@@ -363,13 +364,13 @@ pub(super) fn mercury(runs: &Runs) -> Pictures<'_> {
     if let Some(run) = runs.newest("rpc scenarios", 2, is_probe) {
         let curves = run
             .sound_rows()
-            .filter_map(|row| Some((percentiles(row.config.name.clone()?, row.latency_ns?), Mark::Line)));
-        let chart = Chart {
+            .filter_map(|row| Some((percentiles(row.config.name.clone()?, row.latency_ns?), CurveMark::Line)));
+        let chart = HtmlChart {
             title: "A lone call of another route during a flood".to_owned(),
             x_label: "percentile",
             y_label: "µs",
-            x: Scale::Linear,
-            y: Scale::Logarithmic,
+            x: AxisScale::Linear,
+            y: AxisScale::Logarithmic,
             x_ticks: percentile_ticks(&[50.0, 90.0, 99.0, 99.9]),
             curves: curves.collect(),
         };
@@ -379,7 +380,7 @@ pub(super) fn mercury(runs: &Runs) -> Pictures<'_> {
 }
 
 /// Commands a second against the size of a command and against the number of aggregates.
-pub(super) fn axon(runs: &Runs) -> Pictures<'_> {
+pub(super) fn axon(runs: &StoredRuns) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_rate = |row: &Row| config(row, "mode") == "throughput" && config_number(row, "aggregates").is_some();
     let Some(run) = runs.newest("commands", 4, is_rate) else { return pictures };
@@ -403,30 +404,30 @@ pub(super) fn axon(runs: &Runs) -> Pictures<'_> {
             add_point(&mut aggregates, name(row), (count as f64, rate));
         }
     }
-    let sizes = Chart {
+    let sizes = HtmlChart {
         title: "Commands a second against the text in command and event".to_owned(),
         x_label: "bytes of the text, next to an amount of 8 bytes",
         y_label: "commands a second",
-        x: Scale::Linear,
-        y: Scale::Linear,
+        x: AxisScale::Linear,
+        y: AxisScale::Linear,
         x_ticks: Vec::new(),
         curves: lines(sizes),
     };
     pictures.add(run, &sizes);
     let scale = runs.newest("commands", 1, |row| config(row, "mode") == "scale");
-    for row in scale.into_iter().flat_map(Run::sound_rows) {
+    for row in scale.into_iter().flat_map(StoredRun::sound_rows) {
         let is_filling = config(row, "mode") == "scale" && config(row, "what").starts_with("commands");
         let point = row.throughput_per_s.zip(config_number(row, "aggregates")).filter(|_| is_filling);
         if let Some((rate, count)) = point {
             add_point(&mut aggregates, name(row), (count as f64, rate));
         }
     }
-    let aggregates = Chart {
+    let aggregates = HtmlChart {
         title: "Growth with aggregates, identifiers by position".to_owned(),
         x_label: "aggregates",
         y_label: "commands a second",
-        x: Scale::Logarithmic,
-        y: Scale::Logarithmic,
+        x: AxisScale::Logarithmic,
+        y: AxisScale::Logarithmic,
         x_ticks: Vec::new(),
         curves: lines(aggregates),
     };

@@ -1,4 +1,4 @@
-//! [`Runs`]: the JSON files of benchmarks, found, read, and put in the order in which they answer a published figure.
+//! [`StoredRuns`]: the JSON files of benchmarks, found, read, and put in the order in which they answer a published figure.
 
 use crate::Result;
 use gapless_measure::reporting::config_number;
@@ -47,7 +47,7 @@ const NAME_CHARS_MAX: usize = 80;
 const OVERVIEW: &str = "overview";
 
 /// One JSON file.
-pub(super) struct Run {
+pub(super) struct StoredRun {
     /// Folder and name of the file.
     pub(super) path: String,
     /// The day of the nearest folder above it that is named by one, `YYYY-MM-DD`.
@@ -56,13 +56,13 @@ pub(super) struct Run {
 }
 
 /// All files, the best answer first: newest, then most turns, most rows, shortest name. Short runs are last.
-pub(super) struct Runs {
-    runs: Vec<Run>,
+pub(super) struct StoredRuns {
+    runs: Vec<StoredRun>,
     files: Vec<PathBuf>,
     warnings: Vec<String>,
 }
 
-impl Runs {
+impl StoredRuns {
     /// Reads files, and every JSON file in directories.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Runs {
         }
         let report = Report::from_json(&text).map_err(|error| invalid(error.to_string()))?;
         if BENCHMARKS.contains(&report.benchmark.as_str()) {
-            self.runs.push(Run::new(file, report));
+            self.runs.push(StoredRun::new(file, report));
         } else {
             let name: String = report.benchmark.escape_debug().take(NAME_CHARS_MAX).collect();
             let file = file.to_string_lossy();
@@ -128,7 +128,7 @@ impl Runs {
     }
 
     /// All runs, the best answer first.
-    pub(super) fn all(&self) -> &[Run] {
+    pub(super) fn all(&self) -> &[StoredRun] {
         &self.runs
     }
 
@@ -144,14 +144,19 @@ impl Runs {
     }
 
     /// The newest run of a benchmark with enough rows of a kind that are results.
-    pub(super) fn newest(&self, benchmark: &str, rows_min: usize, is_kind: impl Fn(&Row) -> bool) -> Option<&Run> {
-        let has_enough = |run: &&Run| run.sound_rows().filter(|row| is_kind(row)).count() >= rows_min;
+    pub(super) fn newest(
+        &self,
+        benchmark: &str,
+        rows_min: usize,
+        is_kind: impl Fn(&Row) -> bool,
+    ) -> Option<&StoredRun> {
+        let has_enough = |run: &&StoredRun| run.sound_rows().filter(|row| is_kind(row)).count() >= rows_min;
         self.runs.iter().filter(|run| run.report.benchmark == benchmark).find(has_enough)
     }
 
     /// The newest run of a benchmark with rows of a kind in enough sizes for a curve; failing that, in two sizes.
-    pub(super) fn newest_curve(&self, benchmark: &str, is_kind: impl Fn(&Row) -> bool) -> Option<&Run> {
-        let has_sizes = |run: &&Run, least: usize| {
+    pub(super) fn newest_curve(&self, benchmark: &str, is_kind: impl Fn(&Row) -> bool) -> Option<&StoredRun> {
+        let has_sizes = |run: &&StoredRun, least: usize| {
             let sizes = run.sound_rows().filter(|row| is_kind(row)).filter_map(|row| row.config.payload_bytes);
             sizes.collect::<BTreeSet<_>>().len() >= least
         };
@@ -160,7 +165,7 @@ impl Runs {
     }
 }
 
-impl Run {
+impl StoredRun {
     pub(super) fn new(file: &Path, report: Report) -> Self {
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         let resolved = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());

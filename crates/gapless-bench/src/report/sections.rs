@@ -1,24 +1,25 @@
 //! The sections of the page: legend, the five tables with their pictures and runs, and every run.
 
-use super::answers::{Answered, Line, variation};
+use super::answers::{AnsweredFact, AnsweringRow, variation};
 use super::commands::RowCommands;
-use super::html::{Cell, Column, Table, escape, nothing, ratio, text, time, verified, word};
+use super::html::{HtmlCell, HtmlColumn, HtmlTable, escape, nothing, ratio, text, time, verified, word};
 use super::kills;
 use super::over_kafka;
 use super::peers::{self, RunTable};
 use super::pictures::{self, Pictures};
-use super::runs::{Run, Runs};
+use super::runs::{StoredRun, StoredRuns};
 use gapless_measure::Row;
 use gapless_measure::published::{
-    Comparison, Difference, Fact, Figure, Source, System, Unit, Verdict, cpu_ns_per_call, facts,
+    Comparison, ComparisonVerdict, Difference, FigureUnit, Publication, PublishedFact, PublishedSystem, RowFigure,
+    cpu_ns_per_call, facts,
 };
 use gapless_measure::reporting::number;
 use std::fmt::Write as _;
 
 /// Anchor, head and introduction of a table.
-pub(super) fn words(system: System) -> (&'static str, &'static str, &'static str) {
+pub(super) fn words(system: PublishedSystem) -> (&'static str, &'static str, &'static str) {
     match system {
-        System::Rumi => (
+        PublishedSystem::Rumi => (
             "service",
             "A service on a primary and its backup, next to Rumi",
             "Car messages are received, decoded, processed, replicated, logged, acknowledged, encoded and sent. Published on two hosts \
@@ -26,19 +27,19 @@ pub(super) fn words(system: System) -> (&'static str, &'static str, &'static str
              The bare round trip over our link, at the same pace in the same run, is the floor. Our messages have 159 bytes as SBE and \
              157 as protobuf, the published ones about 178. No peer is measured: Rumi is a commercial product.",
         ),
-        System::CoralSequencer => (
+        PublishedSystem::CoralSequencer => (
             "sequencer",
             "A sequencer and its nodes, next to CoralSequencer",
             "A node sends a message, the sequencer gives it its place in the stream, the node gets it back; then three nodes push as \
              fast as they can. Both over loopback UDP, on different machines. Ours also writes each message to a journal: the floor of \
              a rate is what the file system takes in one stream. No peer is measured: CoralSequencer is a commercial product.",
         ),
-        System::EnduroX => (
+        PublishedSystem::EnduroX => (
             "calls",
             "Calls between processes, next to Enduro/X and RabbitMQ",
             "A client sends bytes, a server adds one to each and answers. RabbitMQ and NATS are measured again here, in the same run.",
         ),
-        System::Mercury => (
+        PublishedSystem::Mercury => (
             "payloads",
             "Events in memory and large payloads, next to Mercury",
             "Parallel calls, forked and joined: one way a payload goes and a boolean comes back, two ways the payload comes back. In \
@@ -46,7 +47,7 @@ pub(super) fn words(system: System) -> (&'static str, &'static str, &'static str
              it. Through Kafka are two domains with a bridge each, next to plain Java clients of the same broker in the same run. In \
              memory no peer is measured. Machine and program of most of these figures are not stated.",
         ),
-        System::Axon => (
+        PublishedSystem::Axon => (
             "commands",
             "The command bus, next to Axon Framework",
             "A command loads an aggregate, always the same, calls one method, and yields one event, which is stored and published in \
@@ -71,7 +72,7 @@ pub(super) fn legend() -> String {
 /// Links to the sections.
 pub(super) fn contents() -> String {
     let mut html = "<nav aria-label=\"Tables\"><ul>\n".to_owned();
-    for system in System::ALL {
+    for system in PublishedSystem::ALL {
         let (anchor, head, _) = words(system);
         let _ = writeln!(html, "<li><a href=\"#{anchor}\">{}</a></li>", escape(head));
     }
@@ -79,12 +80,12 @@ pub(super) fn contents() -> String {
 }
 
 /// The five tables.
-pub(super) fn html(runs: &Runs, answered: &[Answered<'_>]) -> String {
+pub(super) fn html(runs: &StoredRuns, answered: &[AnsweredFact<'_>]) -> String {
     let mut html = String::new();
-    for system in System::ALL {
+    for system in PublishedSystem::ALL {
         let (anchor, head, introduction) = words(system);
         let _ = writeln!(html, "<section id=\"{anchor}\">\n<h2>{}</h2>\n<p>{}</p>", escape(head), escape(introduction));
-        let of_system: Vec<&Answered<'_>> = answered.iter().filter(|each| each.fact.system == system).collect();
+        let of_system: Vec<&AnsweredFact<'_>> = answered.iter().filter(|each| each.fact.system == system).collect();
         let (tables, pictures) = parts(system, runs);
         let mut used = SectionRuns::default();
         for line in of_system.iter().flat_map(|each| &each.lines) {
@@ -115,25 +116,25 @@ pub(super) fn html(runs: &Runs, answered: &[Answered<'_>]) -> String {
 }
 
 /// The tables of whole runs and the pictures of a section.
-fn parts(system: System, runs: &Runs) -> (Vec<Option<RunTable<'_>>>, Pictures<'_>) {
+fn parts(system: PublishedSystem, runs: &StoredRuns) -> (Vec<Option<RunTable<'_>>>, Pictures<'_>) {
     match system {
-        System::Rumi => (vec![kills::failover_table(runs)], pictures::rumi(runs)),
-        System::CoralSequencer => (Vec::new(), pictures::coralsequencer(runs)),
-        System::EnduroX => {
+        PublishedSystem::Rumi => (vec![kills::failover_table(runs)], pictures::rumi(runs)),
+        PublishedSystem::CoralSequencer => (Vec::new(), pictures::coralsequencer(runs)),
+        PublishedSystem::EnduroX => {
             let tables = vec![peers::call_table(runs), kills::fault_table(runs), kills::supervisor_table(runs)];
             (tables, pictures::endurox(runs))
         }
-        System::Mercury => (vec![over_kafka::table(runs)], pictures::mercury(runs)),
-        System::Axon => (vec![peers::command_table(runs)], pictures::axon(runs)),
+        PublishedSystem::Mercury => (vec![over_kafka::table(runs)], pictures::mercury(runs)),
+        PublishedSystem::Axon => (vec![peers::command_table(runs)], pictures::axon(runs)),
     }
 }
 
 /// The runs of a section, each with a letter.
 #[derive(Default)]
-struct SectionRuns<'a>(Vec<&'a Run>);
+struct SectionRuns<'a>(Vec<&'a StoredRun>);
 
 impl<'a> SectionRuns<'a> {
-    fn letter(&mut self, run: &'a Run) -> String {
+    fn letter(&mut self, run: &'a StoredRun) -> String {
         let place = self.0.iter().position(|known| std::ptr::eq(*known, run)).unwrap_or_else(|| {
             self.0.push(run);
             self.0.len() - 1
@@ -175,7 +176,7 @@ fn letter(place: usize) -> String {
     if place < 26 { letter.to_string() } else { format!("{letter}{}", place / 26) }
 }
 
-fn commit(run: &Run) -> String {
+fn commit(run: &StoredRun) -> String {
     let commit = run.report.commit.as_deref();
     commit.map_or_else(
         || "commit not recorded: cannot be repeated exactly".to_owned(),
@@ -185,7 +186,7 @@ fn commit(run: &Run) -> String {
 
 fn published_table<'a>(
     head: &str,
-    answered: &[&Answered<'a>],
+    answered: &[&AnsweredFact<'a>],
     used: &mut SectionRuns<'a>,
     commands: &mut RowCommands,
 ) -> String {
@@ -196,21 +197,21 @@ fn published_table<'a>(
         }
     }
     let mut columns = vec![
-        Column::Text("what was published"),
-        Column::Text("result"),
-        Column::Number("published"),
-        Column::Number("ours"),
-        Column::Number("ratio"),
-        Column::Text("ours is"),
-        Column::Text("tier"),
-        Column::Number("floor"),
-        Column::Number("×\u{a0}floor"),
-        Column::Text("verified"),
+        HtmlColumn::Text("what was published"),
+        HtmlColumn::Text("result"),
+        HtmlColumn::Number("published"),
+        HtmlColumn::Number("ours"),
+        HtmlColumn::Number("ratio"),
+        HtmlColumn::Text("ours is"),
+        HtmlColumn::Text("tier"),
+        HtmlColumn::Number("floor"),
+        HtmlColumn::Number("×\u{a0}floor"),
+        HtmlColumn::Text("verified"),
     ];
-    columns.extend(names.iter().map(|name| Column::Number(name)));
-    columns.push(Column::Text("run"));
-    let mut table = Table::new(head, &columns);
-    let mut sources: Vec<&'static Source> = Vec::new();
+    columns.extend(names.iter().map(|name| HtmlColumn::Number(name)));
+    columns.push(HtmlColumn::Text("run"));
+    let mut table = HtmlTable::new(head, &columns);
+    let mut sources: Vec<&'static Publication> = Vec::new();
     for each in answered {
         if !sources.contains(&each.fact.source) {
             sources.push(each.fact.source);
@@ -227,10 +228,15 @@ fn published_table<'a>(
 }
 
 /// The rows of one published figure.
-fn add_rows<'a>(table: &mut Table<'_>, each: &Answered<'a>, names: &[&'static str], used: &mut SectionRuns<'a>) {
+fn add_rows<'a>(
+    table: &mut HtmlTable<'_>,
+    each: &AnsweredFact<'a>,
+    names: &[&'static str],
+    used: &mut SectionRuns<'a>,
+) {
     let fact = &each.fact;
     if each.lines.is_empty() {
-        let result = Cell::Verdict("nobody", "not measured".to_owned());
+        let result = HtmlCell::Verdict("nobody", "not measured".to_owned());
         let mut cells = vec![text(fact.what.clone()), result, text(fact.figure_text())];
         cells.resize_with(table.width(), nothing);
         table.row(cells);
@@ -239,7 +245,7 @@ fn add_rows<'a>(table: &mut Table<'_>, each: &Answered<'a>, names: &[&'static st
         // A repeated published figure is grey.
         let once_more = |words: String| match number {
             0 => text(words),
-            _ => Cell::Html(format!("<span class=\"again\">{}</span>", escape(&words))),
+            _ => HtmlCell::Html(format!("<span class=\"again\">{}</span>", escape(&words))),
         };
         let mut cells = vec![once_more(fact.what.clone()), result(fact, line), once_more(fact.figure_text())];
         cells.extend(ours(fact, line));
@@ -247,7 +253,7 @@ fn add_rows<'a>(table: &mut Table<'_>, each: &Answered<'a>, names: &[&'static st
             Some(peer) => {
                 let (class, word) = word(peer.ratio);
                 let theirs = escape(&fact.unit.text(peer.theirs));
-                Cell::Html(format!("{theirs} <span class=\"v {class}\">{word} {}</span>", ratio(peer.ratio)))
+                HtmlCell::Html(format!("{theirs} <span class=\"v {class}\">{word} {}</span>", ratio(peer.ratio)))
             }
             None => nothing(),
         }));
@@ -257,25 +263,27 @@ fn add_rows<'a>(table: &mut Table<'_>, each: &Answered<'a>, names: &[&'static st
 }
 
 /// The cells of one of our rows, from its figure to whether it is verified.
-fn ours(fact: &Fact, line: &Line<'_>) -> Vec<Cell> {
+fn ours(fact: &PublishedFact, line: &AnsweringRow<'_>) -> Vec<HtmlCell> {
     let Comparison { ours, ratio: by, .. } = line.comparison;
     let variation = variation(line, fact);
     let figure_cell = match detail(fact, line.row) {
         _ if ours.is_nan() => nothing(),
-        Some(detail) => Cell::Html(format!("{}<br><small>{}</small>", escape(&fact.unit.text(ours)), escape(&detail))),
+        Some(detail) => {
+            HtmlCell::Html(format!("{}<br><small>{}</small>", escape(&fact.unit.text(ours)), escape(&detail)))
+        }
         None => text(fact.unit.text(ours)),
     };
     let mut cells = vec![figure_cell, by.map_or_else(nothing, |by| text(ratio(by)))];
     cells.push(match variation.as_str() {
         "" => nothing(),
-        words => Cell::Html(format!("<span class=\"wrap\">{}</span>", escape(words))),
+        words => HtmlCell::Html(format!("<span class=\"wrap\">{}</span>", escape(words))),
     });
     cells.push(text(line.row.config.tier.clone().unwrap_or_else(|| "none".to_owned())));
     match &line.floor {
         Some(floor) => {
             let name = escape(&floor.name.replace('_', " "));
             let value = floor.value.map_or_else(String::new, |value| escape(&fact.unit.text(value)) + "<br>");
-            cells.push(Cell::Html(format!("{value}<small>{name}</small>")));
+            cells.push(HtmlCell::Html(format!("{value}<small>{name}</small>")));
             cells.push(text(format!("{:.2}", floor.ratio)));
         }
         None => cells.extend([nothing(), nothing()]),
@@ -285,24 +293,24 @@ fn ours(fact: &Fact, line: &Line<'_>) -> Vec<Cell> {
 }
 
 /// More about a figure of ours: its turns, or its CPU time.
-fn detail(fact: &Fact, row: &Row) -> Option<String> {
+fn detail(fact: &PublishedFact, row: &Row) -> Option<String> {
     match fact.answer.as_ref()?.figure {
-        Figure::Throughput if !fact.unit.is_of_two_rows() => {
+        RowFigure::Throughput if !fact.unit.is_of_two_rows() => {
             let (least, greatest) = number(row, "throughput_min_per_s").zip(number(row, "throughput_max_per_s"))?;
-            Some(Unit::PerSecond.range_text(least, greatest))
+            Some(FigureUnit::PerSecond.range_text(least, greatest))
         }
-        Figure::CpuPercent => Some(format!("{} of CPU a call", time(cpu_ns_per_call(row)?))),
+        RowFigure::CpuPercent => Some(format!("{} of CPU a call", time(cpu_ns_per_call(row)?))),
         _ => None,
     }
 }
 
-fn result(fact: &Fact, line: &Line<'_>) -> Cell {
+fn result(fact: &PublishedFact, line: &AnsweringRow<'_>) -> HtmlCell {
     let verdict = line.comparison.verdict;
     let class = class(verdict);
     let words = match verdict {
-        Verdict::NoResult if line.row.failure().is_none() => "missed its rate".to_owned(),
-        Verdict::NoResult => "check failed".to_owned(),
-        Verdict::Remark => {
+        ComparisonVerdict::NoResult if line.row.failure().is_none() => "missed its rate".to_owned(),
+        ComparisonVerdict::NoResult => "check failed".to_owned(),
+        ComparisonVerdict::Remark => {
             let remark = fact.answer.as_ref().and_then(|answer| answer.remark.as_ref());
             remark.map_or(verdict.word(), |remark| remark.reason).to_owned()
         }
@@ -312,21 +320,21 @@ fn result(fact: &Fact, line: &Line<'_>) -> Cell {
             None => other.word().to_owned(),
         },
     };
-    Cell::Verdict(class, words)
+    HtmlCell::Verdict(class, words)
 }
 
 /// The class of a verdict in the page's style.
-fn class(verdict: Verdict) -> &'static str {
+fn class(verdict: ComparisonVerdict) -> &'static str {
     match verdict {
-        Verdict::Ahead => "ahead",
-        Verdict::Level => "level",
-        Verdict::Behind => "behind",
-        Verdict::NoResult => "missed",
-        Verdict::Remark => "nobody",
+        ComparisonVerdict::Ahead => "ahead",
+        ComparisonVerdict::Level => "level",
+        ComparisonVerdict::Behind => "behind",
+        ComparisonVerdict::NoResult => "missed",
+        ComparisonVerdict::Remark => "nobody",
     }
 }
 
-fn source_words(source: &Source) -> String {
+fn source_words(source: &Publication) -> String {
     let difference = match source.difference {
         Some(Difference::Wire(text)) => format!(" Another wire: {text}."),
         Some(Difference::Setting(text)) => format!(" No ratio: {text}."),
@@ -336,25 +344,25 @@ fn source_words(source: &Source) -> String {
 }
 
 /// Every file that was read, whether a table uses it or not.
-pub(super) fn all_runs(runs: &Runs) -> String {
+pub(super) fn all_runs(runs: &StoredRuns) -> String {
     let columns = [
-        Column::Text("file"),
-        Column::Text("benchmark"),
-        Column::Text("day"),
-        Column::Text("commit"),
-        Column::Text("machine"),
-        Column::Number("rows"),
-        Column::Number("no result"),
-        Column::Text("extent"),
-        Column::Text("command"),
+        HtmlColumn::Text("file"),
+        HtmlColumn::Text("benchmark"),
+        HtmlColumn::Text("day"),
+        HtmlColumn::Text("commit"),
+        HtmlColumn::Text("machine"),
+        HtmlColumn::Number("rows"),
+        HtmlColumn::Number("no result"),
+        HtmlColumn::Text("extent"),
+        HtmlColumn::Text("command"),
     ];
-    let mut table = Table::new("Every run that was read", &columns);
-    let mut all: Vec<&Run> = runs.all().iter().collect();
+    let mut table = HtmlTable::new("Every run that was read", &columns);
+    let mut all: Vec<&StoredRun> = runs.all().iter().collect();
     all.sort_by_key(|run| &run.path);
     for run in all {
         let report = &run.report;
         let without = report.rows.len() - run.sound_rows().count();
-        let without = if without == 0 { text("0") } else { Cell::Verdict("missed", without.to_string()) };
+        let without = if without == 0 { text("0") } else { HtmlCell::Verdict("missed", without.to_string()) };
         let command = report.command_line.as_deref().unwrap_or("not recorded");
         table.row(vec![
             text(run.path.clone()),
@@ -366,9 +374,9 @@ pub(super) fn all_runs(runs: &Runs) -> String {
             without,
             match run.extent() {
                 "whole" => text("whole"),
-                other => Cell::Verdict("missed", other.to_owned()),
+                other => HtmlCell::Verdict("missed", other.to_owned()),
             },
-            Cell::Html(format!("<code>{}</code>", escape(command))),
+            HtmlCell::Html(format!("<code>{}</code>", escape(command))),
         ]);
     }
     format!(

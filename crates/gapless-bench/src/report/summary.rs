@@ -1,20 +1,20 @@
 //! The ten lines on top: where ours is ahead and where it is behind, counted from the data.
 
-use super::answers::Answered;
+use super::answers::AnsweredFact;
 use super::html::{escape, ratio, word};
 use super::peers::{self, PeerComparison};
-use super::runs::{Run, Runs};
+use super::runs::{StoredRun, StoredRuns};
 use super::sections::words;
-use gapless_measure::published::{System, Verdict};
+use gapless_measure::published::{ComparisonVerdict, PublishedSystem};
 use gapless_measure::table::grouped;
 use std::fmt::Write as _;
 
 /// Comparisons of our rows with published figures, by their result.
 #[derive(Default)]
-struct Count {
-    alike: Standing,
+struct ComparisonCounts {
+    alike: ResultCounts,
     /// Without a ratio: across another wire, or with a time-out that was set.
-    apart: Standing,
+    apart: ResultCounts,
     no_result: usize,
     /// Published figures that no row of ours is compared with.
     not_measured: usize,
@@ -23,13 +23,13 @@ struct Count {
 
 /// Rows by the result of their comparison.
 #[derive(Default)]
-struct Standing {
+struct ResultCounts {
     ahead: usize,
     level: usize,
     behind: usize,
 }
 
-impl Standing {
+impl ResultCounts {
     fn all(&self) -> usize {
         self.ahead + self.level + self.behind
     }
@@ -42,8 +42,8 @@ impl Standing {
     }
 }
 
-impl Count {
-    fn of<'a>(answered: impl Iterator<Item = &'a Answered<'a>>) -> Self {
+impl ComparisonCounts {
+    fn of<'a>(answered: impl Iterator<Item = &'a AnsweredFact<'a>>) -> Self {
         let mut count = Self::default();
         for each in answered {
             count.figures += 1;
@@ -52,11 +52,11 @@ impl Count {
             for line in &each.lines {
                 let standing = if is_alike { &mut count.alike } else { &mut count.apart };
                 match line.comparison.verdict {
-                    Verdict::Ahead => standing.ahead += 1,
-                    Verdict::Level => standing.level += 1,
-                    Verdict::Behind => standing.behind += 1,
-                    Verdict::NoResult => count.no_result += 1,
-                    Verdict::Remark => {}
+                    ComparisonVerdict::Ahead => standing.ahead += 1,
+                    ComparisonVerdict::Level => standing.level += 1,
+                    ComparisonVerdict::Behind => standing.behind += 1,
+                    ComparisonVerdict::NoResult => count.no_result += 1,
+                    ComparisonVerdict::Remark => {}
                 }
             }
         }
@@ -85,16 +85,16 @@ impl Count {
 }
 
 /// The summary.
-pub(super) fn html(runs: &Runs, answered: &[Answered<'_>]) -> String {
+pub(super) fn html(runs: &StoredRuns, answered: &[AnsweredFact<'_>]) -> String {
     let mut lines = Vec::new();
-    let all = Count::of(answered.iter());
+    let all = ComparisonCounts::of(answered.iter());
     lines.push(format!(
         "<b>{} published figures, {} comparisons</b> (some figures have several rows of ours): {}.",
         all.figures,
         all.comparisons(),
         all.html()
     ));
-    for system in System::ALL {
+    for system in PublishedSystem::ALL {
         lines.push(of_system(system, answered));
     }
     let comparisons = peers::comparisons(runs);
@@ -112,10 +112,10 @@ pub(super) fn html(runs: &Runs, answered: &[Answered<'_>]) -> String {
 }
 
 /// The count of one table, its best and its worst row.
-fn of_system(system: System, answered: &[Answered<'_>]) -> String {
+fn of_system(system: PublishedSystem, answered: &[AnsweredFact<'_>]) -> String {
     let (anchor, head, _) = words(system);
     let of_system = || answered.iter().filter(|each| each.fact.system == system);
-    let count = Count::of(of_system());
+    let count = ComparisonCounts::of(of_system());
     let mut line = format!("<a href=\"#{anchor}\">{}</a>: {}", escape(head), count.html());
     let ratios =
         of_system().flat_map(|each| each.lines.iter().map(move |line| (line.comparison.ratio, &each.fact.what)));
@@ -170,11 +170,11 @@ fn of_peer(peer: &str, comparisons: &[PeerComparison]) -> String {
 }
 
 /// The rows of all runs by their result.
-fn row_counts(runs: &Runs) -> String {
+fn row_counts(runs: &StoredRuns) -> String {
     let rows = || runs.all().iter().flat_map(|run| &run.report.rows);
     let failed = rows().filter(|row| row.failure().is_some()).count();
     let missed = rows().filter(|row| row.missed_rate_per_s().is_some()).count();
-    let sound = || runs.all().iter().flat_map(Run::sound_rows);
+    let sound = || runs.all().iter().flat_map(StoredRun::sound_rows);
     let verified = sound().filter(|row| row.verified == Some(true)).count();
     let unchecked = sound().count() - verified;
     let (files, all) = (runs.all().len(), rows().count());

@@ -22,7 +22,7 @@ fn report(benchmark: &str, rows: &Value) -> Value {
 }
 
 fn page_of(folder: &tempfile::TempDir) -> String {
-    page(&Runs::read(&[folder.path().to_owned()]).unwrap())
+    page(&StoredRuns::read(&[folder.path().to_owned()]).unwrap())
 }
 
 fn call(system: &str, rate: f64, acknowledgement: Value) -> Value {
@@ -128,7 +128,7 @@ fn newest_run_answers() {
         folder(&[("2026-11-28/curve.json", &old), ("2026-11-29/curve.json", &new), ("z/curve.json", &undated)]);
     let page = page_of(&folder);
     assert!(page.contains("222/s") && !page.contains("111/s") && !page.contains("333/s"));
-    let named = Runs::read(&[folder.path().join("2026-11-28/curve.json")]).unwrap();
+    let named = StoredRuns::read(&[folder.path().join("2026-11-28/curve.json")]).unwrap();
     assert!(super::page(&named).contains("111/s"));
 }
 
@@ -138,7 +138,7 @@ fn damaged_files_are_named() {
     let refused = |name: &str, text: &[u8]| {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        let error = Runs::read(&[folder.path().to_owned()]).err().expect("an error").to_string();
+        let error = StoredRuns::read(&[folder.path().to_owned()]).err().expect("an error").to_string();
         std::fs::remove_file(path).unwrap();
         assert!(error.contains(name) && error.lines().count() == 1, "{error}");
         error
@@ -149,17 +149,17 @@ fn damaged_files_are_named() {
     refused("other.json", br#"{"name":"package"}"#);
     refused("bytes.json", b"\xff\xfe{}");
     refused("types.json", br#"{"benchmark":"log","environment":{},"rows":[{"config":{"payload_bytes":"many"}}]}"#);
-    let missing = Runs::read(&[folder.path().join("missing")]).err().unwrap().to_string();
+    let missing = StoredRuns::read(&[folder.path().join("missing")]).err().unwrap().to_string();
     assert!(missing.contains("missing"), "{missing}");
     let empty = tempfile::tempdir().unwrap();
-    let error = Runs::read(&[empty.path().to_owned()]).err().unwrap();
+    let error = StoredRuns::read(&[empty.path().to_owned()]).err().unwrap();
     assert!(error.is_about_options() && error.to_string().contains("no JSON of a benchmark"));
 }
 
 #[test]
 fn unknown_benchmark_is_a_warning() {
     let (unknown, known) = (report("weather\u{1b}[1m", &json!([])), report("log", &json!([])));
-    let runs = Runs::read(&[folder(&[("a.json", &unknown), ("b.json", &known)]).path().to_owned()]).unwrap();
+    let runs = StoredRuns::read(&[folder(&[("a.json", &unknown), ("b.json", &known)]).path().to_owned()]).unwrap();
     assert_eq!(runs.all().len(), 1);
     assert!(runs.warnings()[0].contains("a.json") && runs.warnings()[0].contains("weather\\u{1b}[1m"));
 }
@@ -215,7 +215,7 @@ fn output_is_a_file() {
 fn only_files_are_read() {
     let folder = folder(&[("log.json", &report("log", &json!([])))]);
     let refused = |name: &str| {
-        let error = Runs::read(&[folder.path().to_owned()]).err().unwrap().to_string();
+        let error = StoredRuns::read(&[folder.path().to_owned()]).err().unwrap().to_string();
         assert!(error.contains(name) && error.contains("it is no file"), "{error}");
         std::fs::remove_file(folder.path().join(name)).unwrap();
     };
@@ -223,18 +223,18 @@ fn only_files_are_read() {
     refused("zero.json");
     assert!(std::process::Command::new("mkfifo").arg(folder.path().join("pipe.json")).status().unwrap().success());
     refused("pipe.json");
-    let endless = Runs::read(&["/dev/zero".into()]).err().unwrap().to_string();
+    let endless = StoredRuns::read(&["/dev/zero".into()]).err().unwrap().to_string();
     assert!(endless.contains("/dev/zero") && endless.contains("longer than 64 MiB"), "{endless}");
 }
 
 #[test]
-fn nearest_day_counts_whatever_the_way_to_it() {
+fn nearest_dated_folder_is_used() {
     let value = report("log", &json!([]));
     let names = ["2026-11-29/a.json", "2026-11-28/tcp/b.json", "9999-99-99/c.json"];
     let folder = folder(&names.map(|name| (name, &value)));
     let linked = folder.path().join("latest");
     std::os::unix::fs::symlink(folder.path().join("2026-11-29"), &linked).unwrap();
-    let date = |path: &str| Runs::read(&[folder.path().join(path)]).unwrap().all()[0].date.clone();
+    let date = |path: &str| StoredRuns::read(&[folder.path().join(path)]).unwrap().all()[0].date.clone();
     for (path, expected) in [
         ("latest", Some("2026-11-29")),
         ("latest/a.json", Some("2026-11-29")),
@@ -302,7 +302,7 @@ fn each_run_has_its_letter() {
     let (one, other) = (run("first", ours), run("second", larger));
     let folder = folder(&[("a/2026-11-29/c.json", &one), ("b/2026-11-29/c.json", &other)]);
     let twice = [folder.path().to_owned(), folder.path().join("a/../a/2026-11-29/c.json")];
-    let runs = Runs::read(&twice).unwrap();
+    let runs = StoredRuns::read(&twice).unwrap();
     assert_eq!(runs.all().len(), 2, "a file is read once");
     let page = page(&runs);
     for commit in ["commit first", "commit second"] {
@@ -311,7 +311,7 @@ fn each_run_has_its_letter() {
 }
 
 #[test]
-fn short_and_interrupted_runs_are_marked() {
+fn short_or_interrupted_run_is_marked() {
     let run = |rate: f64, note: &str| {
         let mut run = report("rpc curve", &json!([call("gapless", rate, Value::Null)]));
         run["notes"] = json!([note]);
@@ -380,7 +380,7 @@ fn rates_of_the_sequencer_have_a_floor() {
 }
 
 #[test]
-fn rate_of_calls_has_no_floor_of_medians() {
+fn call_rate_has_no_median_floor() {
     let mut row = call("gapless", 47_000.0, Value::Null);
     row["latency_ns"] = json!({ "min": 1, "mean": 2.0, "p50": 20_000, "p90": 4, "p99": 5, "p99_9": 6, "p99_99": 7, "max": 8, "count": 9 });
     row["floor_ratio"] = json!(0.63);
@@ -511,7 +511,7 @@ fn comparisons_have_their_word() {
 fn committed_page_is_made_of_its_runs() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/gapless-bench");
     let benchmarks = workspace.join("benchmarks");
-    let runs = Runs::read(std::slice::from_ref(&benchmarks)).expect("the committed runs");
+    let runs = StoredRuns::read(std::slice::from_ref(&benchmarks)).expect("the committed runs");
     assert_eq!(runs.warnings(), [""; 0]);
     let (made, committed) = (page(&runs), benchmarks.join("report.html"));
     check_nesting(&made);

@@ -6,12 +6,12 @@
 //! | [`faults`] | calls while processes are killed, next to a killed broker |
 //! | [`payloads`] | calls a second by the size of what travels |
 //! | [`scenarios`] | a process under load, and a lone call at the same time |
-//! | `stand` | the processes of one system under test: its broker, its server, callers that only are connected |
+//! | `rpc_under_test` | the processes of one system under test: its broker, its server, callers that only are connected |
 
 pub mod curve;
 pub mod faults;
 pub mod payloads;
+mod rpc_under_test;
 pub mod scenarios;
-mod stand;
 
 use gapless_load::rpc::{NAME, check_interrupted, failed};

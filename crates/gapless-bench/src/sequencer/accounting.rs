@@ -1,11 +1,16 @@
 //! Whether every node has seen exactly the contents of the journal. Outside every clock.
 
-use gapless_load::sequencer::protocol::Account;
+use gapless_load::sequencer::protocol::MessageAccount;
 use gapless_measure::Row;
 
 /// Sets the row's account of its messages: `expected` of each participant, seen by each node, and the same by all and
 /// in the journal. A late joiner has not seen the end: its sum is compared with nothing.
-pub(super) fn verify_accounts(row: &mut Row, expected: &[u64], nodes: &[(&str, &Account)], journal: Option<&Account>) {
+pub(super) fn verify_accounts(
+    row: &mut Row,
+    expected: &[u64],
+    nodes: &[(&str, &MessageAccount)],
+    journal: Option<&MessageAccount>,
+) {
     let mut wrong = Vec::new();
     let (mut lost, mut duplicated) = (0, 0);
     let named = nodes.iter().copied().chain(journal.map(|journal| ("the journal", journal)));
@@ -41,12 +46,12 @@ pub(super) fn verify_accounts(row: &mut Row, expected: &[u64], nodes: &[(&str, &
 mod tests {
     use super::*;
 
-    fn account(seen: &[u64], checksum: u64) -> Account {
-        Account { seen: seen.to_vec(), checksum, ..Account::default() }
+    fn account(seen: &[u64], checksum: u64) -> MessageAccount {
+        MessageAccount { seen: seen.to_vec(), checksum, ..MessageAccount::default() }
     }
 
     #[test]
-    fn all_the_same_and_complete_is_verified() {
+    fn equal_complete_accounts_verify() {
         let mut row = Row::default();
         let (one, journal) = (account(&[5, 5], 9), account(&[5, 5], 9));
         verify_accounts(&mut row, &[5, 5], &[("node 1", &one), ("node 2", &one)], Some(&journal));
@@ -55,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_message_and_another_sum_are_said() {
+    fn missing_or_wrong_messages_are_named() {
         let mut row = Row::default();
         let (one, two) = (account(&[5, 4], 9), account(&[5, 5], 8));
         verify_accounts(&mut row, &[5, 5], &[("node 1", &one), ("node 2", &two)], None);

@@ -1,7 +1,7 @@
 //! The options of `gapless bench sequencer`, checked before anything is run.
 
 use clap::{Args, ValueEnum};
-use gapless_load::sequencer::protocol::Way;
+use gapless_load::sequencer::protocol::StreamAddress;
 use gapless_measure::reporting::{JsonArguments, output_path};
 use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
@@ -13,11 +13,11 @@ use std::path::PathBuf;
 pub struct SequencerArguments {
     /// Parts to measure; without it everything
     #[arg(long, value_name = "PART", value_enum, value_delimiter = ',')]
-    pub only: Vec<Part>,
+    pub only: Vec<SequencerPart>,
 
     /// Between nodes and sequencer; without it all of them
     #[arg(long, value_name = "TRANSPORT", value_enum, value_delimiter = ',')]
-    pub transport: Vec<Transport>,
+    pub transport: Vec<StreamTransport>,
 
     /// Nodes that push in a throughput [default: 3]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=64))]
@@ -110,7 +110,7 @@ pub struct SequencerArguments {
 
 /// The parts of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Part {
+pub enum SequencerPart {
     /// Round trips, one message in flight.
     Latency,
     /// Nodes that push, each of which reads everything.
@@ -121,7 +121,7 @@ pub enum Part {
 
 /// The transport between nodes and sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Transport {
+pub enum StreamTransport {
     /// Rings up, the sequencer's window down.
     SharedMemory,
     /// Packets, the feed to each node by itself.
@@ -144,18 +144,18 @@ pub enum StreamTier {
     Sync,
 }
 
-impl Transport {
+impl StreamTransport {
     /// Whether it is by datagrams, which may be batched and get lost.
     pub(super) const fn is_by_packets(self) -> bool {
         matches!(self, Self::Udp | Self::Multicast)
     }
 
-    pub(super) fn of(way: &Way) -> Self {
+    pub(super) fn of(way: &StreamAddress) -> Self {
         match way {
-            Way::SharedMemory { .. } => Self::SharedMemory,
-            Way::Tcp { .. } => Self::Tcp,
-            Way::Datagrams { groups, .. } if groups.is_empty() => Self::Udp,
-            Way::Datagrams { .. } => Self::Multicast,
+            StreamAddress::SharedMemory { .. } => Self::SharedMemory,
+            StreamAddress::Tcp { .. } => Self::Tcp,
+            StreamAddress::Datagrams { groups, .. } if groups.is_empty() => Self::Udp,
+            StreamAddress::Datagrams { .. } => Self::Multicast,
         }
     }
 }

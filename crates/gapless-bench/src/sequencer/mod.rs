@@ -24,19 +24,19 @@ mod rows;
 mod stream_under_test;
 
 pub use arguments::SequencerArguments;
-pub(crate) use arguments::{Part, Transport};
+pub(crate) use arguments::{SequencerPart, StreamTransport};
 pub use rows::RoleFigures;
 
 use crate::histogram::RecordedRun;
 use crate::histogram::hlog::{TaggedRun, write_file};
 use crate::{BenchError, Result};
 use gapless_load::sequencer::{NAME, failed};
-use gapless_measure::progress::Progress;
+use gapless_measure::progress::BenchProgress;
 use gapless_measure::reporting::{check_interrupted, is_set, word};
 use gapless_measure::table::TableStyle;
 use gapless_measure::{FloorRow, Report, Row, RowConfig};
-use plan::{LatencyPlan, Plan, RowPlan};
-use rows::{Finished, latency, rewind, throughput};
+use plan::{LatencyPlan, RowPlan, SequencerRunPlan};
+use rows::{FinishedRow, latency, rewind, throughput};
 use std::io::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
@@ -48,18 +48,18 @@ use std::time::{Duration, Instant, SystemTime};
 /// Options that leave nothing to be measured, a process that cannot be started or ends too early, a report that cannot
 /// be written, and a row whose check failed, after everything was written.
 pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<String> {
-    let plan = Plan::of(arguments)?;
+    let plan = SequencerRunPlan::of(arguments)?;
     let quiet = arguments.json.is_on_stdout();
     let started = SystemTime::now();
     let mut report = Report::new(NAME);
-    let progress = Progress::new(plan.rows.len() as u64, "", quiet);
+    let progress = BenchProgress::new(plan.rows.len() as u64, "", quiet);
     let mut latencies = Vec::new();
     for (number, row) in plan.rows.iter().enumerate() {
         progress.set_label(&label(row));
         progress.set_position(number as u64);
         let begun = Instant::now();
         match measure(&plan, row, number, interrupted) {
-            Ok(Finished { row, floors, latencies: recorded }) => {
+            Ok(FinishedRow { row, floors, latencies: recorded }) => {
                 progress.line(&table::line(&row, begun.elapsed()));
                 report.rows.push(row);
                 report.floor.extend(floors);
@@ -111,20 +111,20 @@ pub(crate) fn each_row(
     interrupted: &AtomicBool,
     found: &mut dyn FnMut(Row, Vec<FloorRow>) -> Result<()>,
 ) -> Result<()> {
-    let mut plan = Plan::of(arguments)?;
+    let mut plan = SequencerRunPlan::of(arguments)?;
     plan.has_targets = false;
     for (number, row) in plan.rows.iter().enumerate() {
         let row = match *row {
             RowPlan::Latency(of) => RowPlan::Latency(LatencyPlan { repetitions, ..of }),
             other => other,
         };
-        let Finished { row, floors, .. } = measure(&plan, &row, number, interrupted)?;
+        let FinishedRow { row, floors, .. } = measure(&plan, &row, number, interrupted)?;
         found(row, floors)?;
     }
     Ok(())
 }
 
-fn measure(plan: &Plan, row: &RowPlan, number: usize, interrupted: &AtomicBool) -> Result<Finished> {
+fn measure(plan: &SequencerRunPlan, row: &RowPlan, number: usize, interrupted: &AtomicBool) -> Result<FinishedRow> {
     check_interrupted(NAME, interrupted)?;
     match row {
         RowPlan::Latency(of) => latency::measure(plan, of, number, interrupted),
@@ -135,7 +135,7 @@ fn measure(plan: &Plan, row: &RowPlan, number: usize, interrupted: &AtomicBool) 
 
 impl RowPlan {
     /// The parameters that vary between the rows.
-    fn config(&self, plan: &Plan) -> RowConfig {
+    fn config(&self, plan: &SequencerRunPlan) -> RowConfig {
         match self {
             Self::Latency(of) => rows::config(plan, "latency", of.transport, of.payload_bytes, of.messages),
             Self::Throughput(of) => {
@@ -155,7 +155,7 @@ fn label(row: &RowPlan) -> String {
     }
 }
 
-fn notes(arguments: &SequencerArguments, plan: &Plan) -> Vec<String> {
+fn notes(arguments: &SequencerArguments, plan: &SequencerRunPlan) -> Vec<String> {
     let mut notes = Vec::new();
     if arguments.quick {
         notes.push("a short run: it shows that everything works, and no figure".to_owned());

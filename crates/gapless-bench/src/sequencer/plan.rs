@@ -1,10 +1,10 @@
 //! The rows that are measured, and the target of each.
 
-use super::arguments::{Part, SequencerArguments, StreamTier, Transport};
+use super::arguments::{SequencerArguments, SequencerPart, StreamTier, StreamTransport};
 use crate::{BenchError, Result};
 use clap::ValueEnum;
-use gapless_load::sequencer::protocol::Way;
-use gapless_measure::Extent;
+use gapless_load::sequencer::protocol::StreamAddress;
+use gapless_measure::RunExtent;
 use gapless_measure::published::coralsequencer::rate_of;
 use gapless_wire::mtu::Mtu;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub(super) enum RowPlan {
 /// Round trips from a node to the sequencer and back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LatencyPlan {
-    pub transport: Transport,
+    pub transport: StreamTransport,
     pub payload_bytes: usize,
     /// The MTU that stream and node state.
     pub mtu: Option<Mtu>,
@@ -39,7 +39,7 @@ pub(super) struct LatencyPlan {
 /// Nodes that push.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ThroughputPlan {
-    pub transport: Transport,
+    pub transport: StreamTransport,
     pub payload_bytes: usize,
     /// The MTU that stream and nodes state.
     pub mtu: Option<Mtu>,
@@ -59,7 +59,7 @@ pub(super) struct ThroughputPlan {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RewindPlan {
     /// The late joiner's; by packets it is rewound over TCP.
-    pub transport: Transport,
+    pub transport: StreamTransport,
     pub payload_bytes: usize,
     /// The MTU that stream and nodes state.
     pub mtu: Option<Mtu>,
@@ -75,10 +75,10 @@ pub(super) struct RewindPlan {
 
 /// Everything that is measured.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Plan {
+pub(super) struct SequencerRunPlan {
     pub rows: Vec<RowPlan>,
     /// The stream that is used instead of one's own.
-    pub running: Option<Way>,
+    pub running: Option<StreamAddress>,
     /// Of one's own.
     pub tier: StreamTier,
     /// Below which the journals are.
@@ -96,31 +96,33 @@ const RATIO_MAX_SHARED_MEMORY: f64 = 2.5;
 const RATIO_MAX_PACKETS: f64 = 1.25;
 const REWIND_RATE_MIN: f64 = 2e6;
 
-impl Plan {
+impl SequencerRunPlan {
     /// The parts to measure.
     ///
     /// # Errors
     /// Options that leave nothing to be measured.
-    pub(super) fn of(arguments: &SequencerArguments) -> Result<Plan> {
+    pub(super) fn of(arguments: &SequencerArguments) -> Result<SequencerRunPlan> {
         let username = arguments.username.map_or_else(String::new, |name| name.as_str().to_owned());
         let password = arguments.password.map_or_else(String::new, |password| password.as_str().to_owned());
         let running = match (&arguments.stream, arguments.command, arguments.request, arguments.rewind) {
-            (Some(directory), ..) => Some(Way::SharedMemory { directory: directory.clone() }),
+            (Some(directory), ..) => Some(StreamAddress::SharedMemory { directory: directory.clone() }),
             (None, Some(command), Some(request), rewind) => {
                 let (groups, interface) = (arguments.group.clone(), arguments.interface.clone());
-                Some(Way::Datagrams { command, request, groups, interface, rewind, username, password })
+                Some(StreamAddress::Datagrams { command, request, groups, interface, rewind, username, password })
             }
             (None, Some(_), None, _) if !arguments.group.is_empty() => {
                 return Err(BenchError::Option("--group: packets, which need --request".to_owned()));
             }
-            (None, Some(command), None, Some(rewind)) => Some(Way::Tcp { command, rewind, username, password }),
+            (None, Some(command), None, Some(rewind)) => {
+                Some(StreamAddress::Tcp { command, rewind, username, password })
+            }
             (None, Some(_), None, None) => {
                 let reason = "--command needs --request, for packets, or --rewind, for TCP";
                 return Err(BenchError::Option(reason.to_owned()));
             }
             _ => None,
         };
-        let plan = Plan::new(arguments, running);
+        let plan = SequencerRunPlan::new(arguments, running);
         if plan.rows.is_empty() {
             let reason = "nothing is left to be measured: a rewind is of a stream that this program starts, and that has a journal";
             return Err(BenchError::Option(reason.to_owned()));
@@ -128,26 +130,26 @@ impl Plan {
         Ok(plan)
     }
 
-    pub(super) fn new(arguments: &SequencerArguments, running: Option<Way>) -> Self {
+    pub(super) fn new(arguments: &SequencerArguments, running: Option<StreamAddress>) -> Self {
         let transports = match &running {
-            Some(way) => vec![Transport::of(way)],
-            None if arguments.transport.is_empty() => Transport::value_variants().to_vec(),
+            Some(way) => vec![StreamTransport::of(way)],
+            None if arguments.transport.is_empty() => StreamTransport::value_variants().to_vec(),
             None => arguments.transport.clone(),
         };
         let is_asked = |part| arguments.only.is_empty() || arguments.only.contains(&part);
         let mut rows = Vec::new();
-        if is_asked(Part::Latency) {
+        if is_asked(SequencerPart::Latency) {
             rows.extend(latencies(arguments, &transports).map(RowPlan::Latency));
         }
-        if is_asked(Part::Throughput) {
+        if is_asked(SequencerPart::Throughput) {
             rows.extend(throughputs(arguments, &transports, running.is_some()).into_iter().map(RowPlan::Throughput));
         }
         let tier = arguments.tier.unwrap_or_default();
-        if is_asked(Part::Rewind) && running.is_none() && tier != StreamTier::Memory {
+        if is_asked(SequencerPart::Rewind) && running.is_none() && tier != StreamTier::Memory {
             // By packets and TCP, once: the transport of the live feed makes no difference.
             let by_packets = transports.iter().copied().find(|transport| transport.is_by_packets());
             let by = |transport| transports.contains(&transport).then_some(transport);
-            let all = by(Transport::SharedMemory).into_iter().chain(by_packets).chain(by(Transport::Tcp));
+            let all = by(StreamTransport::SharedMemory).into_iter().chain(by_packets).chain(by(StreamTransport::Tcp));
             let all = all.flat_map(|transport| mtus(arguments).map(move |mtu| (transport, mtu)));
             rows.extend(all.map(|(transport, mtu)| RowPlan::Rewind(rewind(arguments, transport, mtu))));
         }
@@ -172,8 +174,8 @@ fn mtus(arguments: &SequencerArguments) -> impl Iterator<Item = Option<Mtu>> {
     if stated.is_empty() { vec![None] } else { stated }.into_iter()
 }
 
-fn latencies(arguments: &SequencerArguments, transports: &[Transport]) -> impl Iterator<Item = LatencyPlan> {
-    let extent = Extent::of(arguments.quick, arguments.full);
+fn latencies(arguments: &SequencerArguments, transports: &[StreamTransport]) -> impl Iterator<Item = LatencyPlan> {
+    let extent = RunExtent::of(arguments.quick, arguments.full);
     let messages = arguments.messages.unwrap_or_else(|| extent.pick(2_000, 200_000, 1_000_000));
     let payloads = payloads(arguments, &[256, 1024]);
     transports.iter().flat_map(move |&transport| {
@@ -188,26 +190,30 @@ fn latencies(arguments: &SequencerArguments, transports: &[Transport]) -> impl I
             // A number that was asked for is measured however long it takes.
             time_limit_ms: if arguments.messages.is_some() { u64::MAX } else { extent.pick(60_000, 2_000, 20_000) },
             ratio_max: match transport {
-                Transport::SharedMemory => Some(RATIO_MAX_SHARED_MEMORY),
-                Transport::Udp | Transport::Multicast => Some(RATIO_MAX_PACKETS),
-                Transport::Tcp => None,
+                StreamTransport::SharedMemory => Some(RATIO_MAX_SHARED_MEMORY),
+                StreamTransport::Udp | StreamTransport::Multicast => Some(RATIO_MAX_PACKETS),
+                StreamTransport::Tcp => None,
             },
         })
     })
 }
 
-fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_running: bool) -> Vec<ThroughputPlan> {
-    let extent = Extent::of(arguments.quick, arguments.full);
+fn throughputs(
+    arguments: &SequencerArguments,
+    transports: &[StreamTransport],
+    is_running: bool,
+) -> Vec<ThroughputPlan> {
+    let extent = RunExtent::of(arguments.quick, arguments.full);
     let mut rows = Vec::new();
     for &transport in transports {
         let (batched, single): (&[usize], &[usize]) = match transport {
-            Transport::SharedMemory | Transport::Tcp => (&[256, 64], &[]),
+            StreamTransport::SharedMemory | StreamTransport::Tcp => (&[256, 64], &[]),
             // A running sequencer batches by its own options.
-            Transport::Multicast if is_running => (&[256, 64], &[]),
-            Transport::Multicast => (&[256, 64], &[256, 1312, 1400]),
+            StreamTransport::Multicast if is_running => (&[256, 64], &[]),
+            StreamTransport::Multicast => (&[256, 64], &[256, 1312, 1400]),
             // Measured if it is asked for: the feed leaves once for each node.
-            Transport::Udp if is_running || arguments.transport.contains(&transport) => (&[256, 64], &[]),
-            Transport::Udp => continue,
+            StreamTransport::Udp if is_running || arguments.transport.contains(&transport) => (&[256, 64], &[]),
+            StreamTransport::Udp => continue,
         };
         for (batch, usual) in [(true, batched), (false, single)] {
             if usual.is_empty() {
@@ -215,7 +221,7 @@ fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_runn
             }
             for (payload_bytes, mtu) in shapes(arguments, usual, batch) {
                 let by_extent = match (transport, batch) {
-                    (Transport::SharedMemory, _) => extent.pick(5_000, 600_000, 2_000_000),
+                    (StreamTransport::SharedMemory, _) => extent.pick(5_000, 600_000, 2_000_000),
                     (_, true) => extent.pick(5_000, 400_000, 1_000_000),
                     (_, false) => extent.pick(5_000, 100_000, 200_000),
                 };
@@ -260,38 +266,38 @@ const JUMBO: u64 = 9_000;
 
 /// Messages in flight. Through shared memory as many as the caches hold; by packets so few that all find room on their
 /// way: a dropped packet has to be sent again, with everything after it.
-fn window_messages(transport: Transport, payload_bytes: usize) -> u32 {
+fn window_messages(transport: StreamTransport, payload_bytes: usize) -> u32 {
     const BYTES_MAX_SHARED_MEMORY: usize = 8 << 20;
     const BYTES_MAX_PACKETS: usize = 512 << 10;
     match transport {
-        Transport::SharedMemory => {
+        StreamTransport::SharedMemory => {
             let of_frames = BYTES_MAX_SHARED_MEMORY / (payload_bytes + gapless_wire::HEADER_LENGTH);
             of_frames.clamp(1_024, 65_536) as u32
         }
-        Transport::Udp | Transport::Multicast | Transport::Tcp => {
+        StreamTransport::Udp | StreamTransport::Multicast | StreamTransport::Tcp => {
             let of_packets = BYTES_MAX_PACKETS / (payload_bytes + 2 * gapless_wire::HEADER_LENGTH);
             of_packets.clamp(64, 4_096) as u32
         }
     }
 }
 
-fn rate_min(transport: Transport, batch: bool, (payload_bytes, mtu): (usize, Option<Mtu>)) -> Option<f64> {
+fn rate_min(transport: StreamTransport, batch: bool, (payload_bytes, mtu): (usize, Option<Mtu>)) -> Option<f64> {
     match (transport, batch, payload_bytes) {
-        (Transport::Multicast, false, PUBLISHED_LONG) if mtu.is_some() => {
+        (StreamTransport::Multicast, false, PUBLISHED_LONG) if mtu.is_some() => {
             rate_of(PUBLISHED_LONG as u64, batch).map(|published| published.sequencer_per_s as f64)
         }
-        (Transport::SharedMemory, _, 256) => Some(5e6),
-        (Transport::SharedMemory, _, 64) => Some(10e6),
-        (Transport::Multicast, true, 256) => Some(1.1e6),
-        (Transport::Multicast, true, 64) => Some(2.3e6),
-        (Transport::Multicast, false, 256) => Some(250e3),
-        (Transport::Multicast, false, 1312) => Some(150e3),
+        (StreamTransport::SharedMemory, _, 256) => Some(5e6),
+        (StreamTransport::SharedMemory, _, 64) => Some(10e6),
+        (StreamTransport::Multicast, true, 256) => Some(1.1e6),
+        (StreamTransport::Multicast, true, 64) => Some(2.3e6),
+        (StreamTransport::Multicast, false, 256) => Some(250e3),
+        (StreamTransport::Multicast, false, 1312) => Some(150e3),
         _ => None,
     }
 }
 
-fn rewind(arguments: &SequencerArguments, transport: Transport, mtu: Option<Mtu>) -> RewindPlan {
-    let extent = Extent::of(arguments.quick, arguments.full);
+fn rewind(arguments: &SequencerArguments, transport: StreamTransport, mtu: Option<Mtu>) -> RewindPlan {
+    let extent = RunExtent::of(arguments.quick, arguments.full);
     RewindPlan {
         transport,
         mtu,

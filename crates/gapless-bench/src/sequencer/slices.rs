@@ -7,7 +7,7 @@ pub use gapless_measure::published::coralsequencer::PERCENTS;
 
 /// The fastest messages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Slice {
+pub struct LatencySlice {
     /// Part of all messages, percent.
     pub percent: f64,
     /// Average, ns.
@@ -19,11 +19,11 @@ pub struct Slice {
 }
 
 /// The slices of the recorded run; those that hold no message are left out.
-pub fn slices(histogram: &LatencyHistogram) -> Vec<Slice> {
+pub fn slices(histogram: &LatencyHistogram) -> Vec<LatencySlice> {
     PERCENTS.iter().filter_map(|&percent| slice(histogram, percent)).collect()
 }
 
-fn slice(histogram: &LatencyHistogram, percent: f64) -> Option<Slice> {
+fn slice(histogram: &LatencyHistogram, percent: f64) -> Option<LatencySlice> {
     let count = (histogram.count() as f64 * percent / 100.0).round() as u64;
     let (mut missing, mut sum, mut greatest_ns) = (count, 0.0, 0);
     for (value_ns, of_value) in histogram.values() {
@@ -35,7 +35,12 @@ fn slice(histogram: &LatencyHistogram, percent: f64) -> Option<Slice> {
         sum += value_ns as f64 * taken as f64;
         greatest_ns = value_ns;
     }
-    (count > 0).then(|| Slice { percent, average_ns: (sum / count as f64 * 10.0).round() / 10.0, greatest_ns, count })
+    (count > 0).then(|| LatencySlice {
+        percent,
+        average_ns: (sum / count as f64 * 10.0).round() / 10.0,
+        greatest_ns,
+        count,
+    })
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! The place of a row: a sequencer in a process of its own with its directory, or one that runs already.
 
-use super::arguments::{StreamTier, Transport};
+use super::arguments::{StreamTier, StreamTransport};
 use super::failed;
-use super::plan::Plan;
+use super::plan::SequencerRunPlan;
 use crate::Result;
-use crate::child_process::{Child, Role};
+use crate::child_process::{Child, ChildRole};
 use crate::floor::{FloorKind, FloorPlan};
-use crate::own_directory::{OwnDirectory, settle};
+use crate::own_directory::{OwnDirectory, sync_file_system};
 use gapless_load::sequencer::journal::of_journal;
 use gapless_load::sequencer::protocol::{
-    Account, Assignment, Cost, NodeAssignment, PacketOptions, Participant, SequencerAssignment, SequencerRequest,
-    Started, Way,
+    MessageAccount, NodeAssignment, PacketOptions, Participant, ProcessCost, SequencerAssignment, SequencerReady,
+    SequencerRequest, StreamAddress, StreamAssignment,
 };
 use gapless_measure::FloorRow;
 use gapless_measure::reporting::word;
@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 /// Plan of a row's sequencer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SequencerPlan {
-    pub transport: Transport,
+    pub transport: StreamTransport,
     /// The MTU that it states.
     pub mtu: Option<Mtu>,
     /// Whether a packet of its feed may hold several messages.
@@ -57,7 +57,7 @@ pub(super) struct StreamUnderTest<'a> {
     directory: Option<OwnDirectory>,
     /// Whether the messages that nodes have seen can be compared with it.
     has_journal: bool,
-    way: Way,
+    way: StreamAddress,
     /// The work of the sequencer's threads, as it reports it.
     pub plan: Option<String>,
     interrupted: &'a AtomicBool,
@@ -68,7 +68,7 @@ pub(super) struct StreamUnderTest<'a> {
 impl<'a> StreamUnderTest<'a> {
     /// Starts it in `directory`, or takes the one that runs.
     pub(super) fn open(
-        plan: &Plan,
+        plan: &SequencerRunPlan,
         directory: Option<OwnDirectory>,
         sequencer: SequencerPlan,
         interrupted: &'a AtomicBool,
@@ -87,17 +87,17 @@ impl<'a> StreamUnderTest<'a> {
             });
         };
         let packets = match sequencer.transport {
-            Transport::SharedMemory | Transport::Tcp => None,
+            StreamTransport::SharedMemory | StreamTransport::Tcp => None,
             transport => Some(PacketOptions {
-                multicast: transport == Transport::Multicast,
+                multicast: transport == StreamTransport::Multicast,
                 batch: sequencer.batch,
                 rewinds: sequencer.rewinds,
             }),
         };
-        let assignment = Assignment::Sequencer(SequencerAssignment {
+        let assignment = StreamAssignment::Sequencer(SequencerAssignment {
             directory: stream_in(&directory),
             packets,
-            tcp: sequencer.transport == Transport::Tcp,
+            tcp: sequencer.transport == StreamTransport::Tcp,
             mtu: sequencer.mtu.map(Mtu::bytes),
             tier: word(plan.tier),
             plan: sequencer.plan.to_owned(),
@@ -106,33 +106,33 @@ impl<'a> StreamUnderTest<'a> {
             segment_bytes: sequencer.segment_bytes(),
         });
         let mut process = start("the sequencer", &assignment, interrupted)?;
-        let Started { way, plan: threads } = process.receive()?;
+        let SequencerReady { way, plan: threads } = process.receive()?;
         let has_journal = plan.tier != StreamTier::Memory;
         // The zeros of its journal are on the device before anything is measured.
-        settle(directory.path())?;
+        sync_file_system(directory.path())?;
         let (directory, sequencer) = (Some(directory), Some(process));
         Ok(Self { directory, has_journal, sequencer, way, plan: Some(threads), interrupted, notes: Vec::new() })
     }
 
     /// Starts a node of it.
     pub(super) fn node(&self, name: &str, assignment: NodeAssignment) -> Result<Child<'a>> {
-        start(name, &Assignment::Node(assignment), self.interrupted)
+        start(name, &StreamAssignment::Node(assignment), self.interrupted)
     }
 
     /// Way on which nodes reach it.
-    pub(super) const fn way(&self) -> &Way {
+    pub(super) const fn way(&self) -> &StreamAddress {
         &self.way
     }
 
     /// Cost so far, if it is this program's.
-    pub(super) fn cost(&mut self) -> Result<Option<Cost>> {
+    pub(super) fn cost(&mut self) -> Result<Option<ProcessCost>> {
         let Some(sequencer) = &mut self.sequencer else { return Ok(None) };
         sequencer.ask(&SequencerRequest::Cost).map(Some)
     }
 
     /// An error if the sequencer has ended.
-    pub(super) fn look(&mut self) -> Result<()> {
-        self.sequencer.as_mut().map_or(Ok(()), Child::look)
+    pub(super) fn check_running(&mut self) -> Result<()> {
+        self.sequencer.as_mut().map_or(Ok(()), Child::check_running)
     }
 
     /// Waits for the good end of a process of this row.
@@ -143,27 +143,27 @@ impl<'a> StreamUnderTest<'a> {
     }
 
     /// Stops the sequencer, and accounts for its journal: the messages that every node must have seen, checked in full.
-    pub(super) fn stop(&mut self, participants: &[Participant]) -> Result<Option<Account>> {
+    pub(super) fn stop(&mut self, participants: &[Participant]) -> Result<Option<MessageAccount>> {
         let (Some(mut sequencer), Some(directory)) = (self.sequencer.take(), &self.directory) else { return Ok(None) };
-        sequencer.ask::<Cost>(&SequencerRequest::Stop)?;
+        sequencer.ask::<ProcessCost>(&SequencerRequest::Stop)?;
         let stream = stream_in(directory);
         self.finish(sequencer)?;
         self.has_journal.then(|| of_journal(&stream, participants)).transpose()
     }
 }
 
-fn start<'a>(name: &str, assignment: &Assignment, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
-    Child::start(super::NAME, name, (Role::SequencerProcess, assignment), interrupted)
+fn start<'a>(name: &str, assignment: &StreamAssignment, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
+    Child::start(super::NAME, name, (ChildRole::SequencerProcess, assignment), interrupted)
 }
 
 /// A new directory of a row's own below the plan's; none where the stream is another's.
-pub(super) fn own_directory(plan: &Plan, number: usize) -> Result<Option<OwnDirectory>> {
+pub(super) fn own_directory(plan: &SequencerRunPlan, number: usize) -> Result<Option<OwnDirectory>> {
     if plan.running.is_some() {
         return Ok(None);
     }
     let name = format!(".gapless-bench-{}-{number}", std::process::id());
     let directory = OwnDirectory::create_with_parent(&plan.parent, &name)?;
-    settle(directory.path())?;
+    sync_file_system(directory.path())?;
     Ok(Some(directory))
 }
 
@@ -173,7 +173,7 @@ fn stream_in(directory: &OwnDirectory) -> PathBuf {
 }
 
 /// Measures a floor right before its row; none if it cannot be, and the reason is noted.
-pub(super) fn floor(plan: &Plan, kind: FloorKind, bytes: u64, notes: &mut Vec<String>) -> Option<FloorRow> {
+pub(super) fn floor(plan: &SequencerRunPlan, kind: FloorKind, bytes: u64, notes: &mut Vec<String>) -> Option<FloorRow> {
     let mut floor = FloorPlan::new(&plan.parent, vec![(kind, bytes)]);
     floor.effort_percent = plan.floor_effort_percent;
     let measured = floor.measure();

@@ -3,12 +3,12 @@
 //! Built from a [`Report`] alone, so that a table can be printed again from a committed JSON file.
 
 use super::RoleFigures;
-use super::slices::{PERCENTS, Slice};
+use super::slices::{LatencySlice, PERCENTS};
 use gapless_measure::published::coralsequencer::{self as published, latency_of, rate_of};
 use gapless_measure::reporting::{config_number, number};
 use gapless_measure::table::{
-    Column, Table, TableStyle, absent, bytes, column, driver_cpu, floor_section, grouped, latency, microseconds, notes,
-    rate, service_cpu, stolen, text, throughput, unverified,
+    RowColumn, TableStyle, TextTable, absent, bytes, column, driver_cpu, floor_section, grouped, latency, microseconds,
+    notes, rate, service_cpu, stolen, text, throughput, unverified,
 };
 use gapless_measure::{LatencyNs, Report, Row};
 use gapless_wire::mtu::Mtu;
@@ -38,7 +38,7 @@ pub fn whole(report: &Report, style: TableStyle) -> String {
     };
     let (latency, throughput, rewind) = (of_mode("latency"), of_mode("throughput"), of_mode("rewind"));
     let mut text = format!("{}\n", report.environment.summary());
-    let mut section = |title: &str, table: Table| text += &format!("\n{title}\n{table}\n");
+    let mut section = |title: &str, table: TextTable| text += &format!("\n{title}\n{table}\n");
     if !latency.is_empty() {
         section("Round trip node → sequencer → node", round_trips(&latency, style));
         section("Slices of the round trip: average / greatest of the fastest, µs", slices(&latency, style));
@@ -85,8 +85,8 @@ pub fn line(row: &Row, took: Duration) -> String {
     format!("{line} ({:.1} s)", took.as_secs_f64())
 }
 
-fn round_trips(rows: &[&Row], style: TableStyle) -> Table {
-    let columns: [Column; 21] = [
+fn round_trips(rows: &[&Row], style: TableStyle) -> TextTable {
+    let columns: [RowColumn; 21] = [
         ("transport", |row| text(&row.config.transport)),
         column::TIER,
         ("threads", |row| text(&row.config.cpu)),
@@ -112,18 +112,18 @@ fn round_trips(rows: &[&Row], style: TableStyle) -> Table {
             published.map_or_else(absent, |published| microseconds(published.mean_ns))
         }),
     ];
-    Table::of_rows(style, rows, 3, &columns)
+    TextTable::of_rows(style, rows, 3, &columns)
 }
 
-fn slices(rows: &[&Row], style: TableStyle) -> Table {
+fn slices(rows: &[&Row], style: TableStyle) -> TextTable {
     let percents = PERCENTS.map(|percent| format!("{percent} %"));
     let mut head = vec!["transport", "bytes", "min"];
     head.extend(percents.iter().map(String::as_str));
     head.extend(["max", "count"]);
-    let mut table = Table::new(style, &head, 1);
+    let mut table = TextTable::new(style, &head, 1);
     for row in rows {
         let Some(latency) = row.latency_ns else { continue };
-        let of_row: Vec<Slice> = extra(row, "slices").unwrap_or_default();
+        let of_row: Vec<LatencySlice> = extra(row, "slices").unwrap_or_default();
         let mut cells = vec![text(&row.config.transport), bytes(row), microseconds(latency.min)];
         for percent in PERCENTS {
             let slice = of_row.iter().find(|slice| slice.percent == percent);
@@ -148,8 +148,8 @@ fn slices(rows: &[&Row], style: TableStyle) -> Table {
     table
 }
 
-fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
-    let columns: [Column; 18] = [
+fn throughputs(rows: &[&Row], style: TableStyle) -> TextTable {
+    let columns: [RowColumn; 18] = [
         ("transport", |row| text(&row.config.transport)),
         column::TIER,
         ("threads", |row| text(&row.config.cpu)),
@@ -184,14 +184,14 @@ fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
             })
         }),
     ];
-    Table::of_rows(style, rows, 4, &columns)
+    TextTable::of_rows(style, rows, 4, &columns)
 }
 
-fn rewinds(rows: &[&Row], style: TableStyle) -> Table {
+fn rewinds(rows: &[&Row], style: TableStyle) -> TextTable {
     fn before(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
         extra(row, "latency_before_ns").map_or_else(absent, |latency| microseconds(figure(latency)))
     }
-    let columns: [Column; 15] = [
+    let columns: [RowColumn; 15] = [
         ("transport", |row| text(&row.config.transport)),
         column::TIER,
         ("threads", |row| text(&row.config.cpu)),
@@ -208,10 +208,10 @@ fn rewinds(rows: &[&Row], style: TableStyle) -> Table {
         ("lost", |row| row.lost.map_or_else(absent, grouped)),
         column::VERIFIED,
     ];
-    Table::of_rows(style, rows, 3, &columns)
+    TextTable::of_rows(style, rows, 3, &columns)
 }
 
-fn roles(rows: &[Row], style: TableStyle) -> Table {
+fn roles(rows: &[Row], style: TableStyle) -> TextTable {
     let head = [
         "row",
         "process",
@@ -226,7 +226,7 @@ fn roles(rows: &[Row], style: TableStyle) -> Table {
         "sent again",
         "asked again",
     ];
-    let mut table = Table::new(style, &head, 2);
+    let mut table = TextTable::new(style, &head, 2);
     for row in rows {
         let batch = if is_batched(row) == Some(false) { ", one per packet" } else { "" };
         let name = format!("{} {}{batch}", text(&row.config.mode), text(&row.config.transport));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_stand_beside_what_is_published_of_the_same_kind() {
+    fn figures_are_next_to_published_ones() {
         let mut batched = row("throughput", "multicast", 64);
         batched.config.extra.insert("batch_node".to_owned(), true.into());
         batched.extra.insert("throughput_min_per_s".to_owned(), 2.3e6.into());

@@ -1,42 +1,42 @@
-//! `gapless bench supervisor`: what a supervisor with many copies costs while nothing happens, and how fast it is when
-//! something does: `up`, the death of a copy, of the supervisor, of the guardian.
+//! `gapless bench supervisor`: what a supervisor with many instances costs while nothing happens, and how fast it is when
+//! something does: `up`, the death of an instance, of the supervisor, of the guardian.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | this | the arguments, the order of things |
-//! | `stand` | copies under the supervisor of this program, and what is done to them |
+//! | `supervisor_under_test` | instances under the supervisor of this program, and what is done to them |
 //! | `process_costs` | memory of a process |
 //! | `rows` | from what was measured to the rows of the report, with their targets |
 //! | `table` | text of the report |
 
 mod process_costs;
 mod rows;
-mod stand;
+mod supervisor_under_test;
 mod table;
 
 use crate::{BenchError, Result};
 use clap::Args;
-use gapless_measure::Extent;
+use gapless_measure::RunExtent;
 use gapless_measure::own_directory::OwnDirectory;
-use gapless_measure::reporting::{JsonArguments, OutputArguments, Run, Shown, check_interrupted};
+use gapless_measure::reporting::{BenchRun, JsonArguments, OutputArguments, ReportLayout, check_interrupted};
 use gapless_measure::resources::cpu_ns_of;
 pub(crate) use rows::{KILL_NOTICED, noticed_floor, spawn_floor};
-use stand::{Back, Replaced, Stand};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use supervisor_under_test::{ReplacementTimes, SupervisorUnderTest, TakeoverTimes};
 
 /// The benchmark's name.
 const NAME: &str = "supervisor";
-/// Copies, seconds without anything, times that each event happens; of [`SupervisorArguments::full`] and `quick`.
+/// Instances, seconds without anything, times that each event happens; of [`SupervisorArguments::full`] and `quick`.
 const USUAL: (usize, u64, usize) = (50, 30, 20);
 const FULL: (usize, u64, usize) = (50, 60, 20);
 const QUICK: (usize, u64, usize) = (5, 2, 2);
 /// Between two deaths of a supervisor or guardian: one that lived shorter is started again later and later.
 const CALM: Duration = Duration::from_millis(1100);
-/// Between two deaths of copies.
+/// Between two deaths of instances.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Between two looks at whether the benchmark is interrupted.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Options of the benchmark.
 #[derive(Debug, Clone, Default, Args)]
@@ -67,18 +67,18 @@ pub struct SupervisorArguments {
 
 /// Plan of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Plan {
-    copies: usize,
+struct SupervisorPlan {
+    instances: usize,
     idle: Duration,
     kills: usize,
 }
 
 impl SupervisorArguments {
-    fn plan(&self) -> Plan {
-        let (copies, idle_seconds, kills) = Extent::of(self.quick, self.full).pick(QUICK, USUAL, FULL);
+    fn plan(&self) -> SupervisorPlan {
+        let (instances, idle_seconds, kills) = RunExtent::of(self.quick, self.full).pick(QUICK, USUAL, FULL);
         let or = |asked: Option<u64>, default| asked.map_or(default, |asked| asked as usize);
-        Plan {
-            copies: or(self.copies, copies),
+        SupervisorPlan {
+            instances: or(self.copies, instances),
             idle: Duration::from_secs(self.idle_seconds.unwrap_or(idle_seconds)),
             kills: or(self.kills, kills),
         }
@@ -88,47 +88,52 @@ impl SupervisorArguments {
 /// Measures. Returns the text to print: none if the JSON goes to stdout.
 ///
 /// # Errors
-/// Copies that cannot be started, a supervisor that does not come back, a report that cannot be written. What ran is ended.
+/// Instances that cannot be started, a supervisor that does not come back, a report that cannot be written. What ran is ended.
 pub fn run(arguments: &SupervisorArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan();
-    let shown =
-        Shown { benchmark: NAME, steps: 6, notes: table::notes(plan.copies), text: table::text, draw: |_, _| Ok(()) };
+    let shown = ReportLayout {
+        benchmark: NAME,
+        steps: 6,
+        notes: table::notes(plan.instances),
+        text: table::text,
+        draw: |_, _| Ok(()),
+    };
     let output = OutputArguments { json: arguments.json.clone(), plot: None, quick: arguments.quick };
-    Ok(Run::of(shown, &output, interrupted, |run| measure(plan, run))?.1)
+    Ok(BenchRun::of(shown, &output, interrupted, |run| measure(plan, run))?.1)
 }
 
-fn measure(plan: Plan, run: &mut Run<'_>) -> Result<()> {
+fn measure(plan: SupervisorPlan, run: &mut BenchRun<'_>) -> Result<()> {
     let interrupted = run.interrupted;
     run.next("floor")?;
-    run.report.floor.push(rows::spawn_floor(plan.copies)?);
+    run.report.floor.push(rows::spawn_floor(plan.instances)?);
     let directory = std::env::temp_dir();
     let directory = OwnDirectory::create(&directory, &format!("gapless-bench-supervisor-{}", std::process::id()))?;
     run.next("up")?;
-    let (mut stand, up) = Stand::up(directory.path(), plan.copies)?;
-    run.add(rows::up(plan.copies, up), &table::COLUMNS);
+    let (mut stand, up) = SupervisorUnderTest::up(directory.path(), plan.instances)?;
+    run.add(rows::up(plan.instances, up), &table::COLUMNS);
     run.next("idle")?;
     run.add(idle(plan, &stand, "idle", interrupted)?, &table::COLUMNS);
     run.next("deaths of copies")?;
-    let of_copies = |replaced: &[Replaced]| rows::replacements(plan.copies, replaced).into();
-    deaths((plan, PAUSE), run, |death| stand.kill_copy(death % plan.copies), of_copies)?;
+    let of_instances = |replaced: &[ReplacementTimes]| rows::replacements(plan.instances, replaced).into();
+    deaths((plan, PAUSE), run, |death| stand.kill_instance(death % plan.instances), of_instances)?;
     run.next("deaths of the supervisor")?;
-    let of_supervisors = |back: &[Back]| rows::supervisors(plan.copies, back).into();
+    let of_supervisors = |back: &[TakeoverTimes]| rows::supervisors(plan.instances, back).into();
     deaths((plan, CALM), run, |_| stand.kill_supervisor(), of_supervisors)?;
     run.next("deaths of the guardian")?;
-    let of_guardians = |back: &[Duration]| vec![rows::guardians(plan.copies, back)];
+    let of_guardians = |back: &[Duration]| vec![rows::guardians(plan.instances, back)];
     deaths((plan, CALM), run, |_| stand.kill_guardian(), of_guardians)?;
-    // The copies are now nobody's children: their ends are seen by pidfds.
+    // The instances are now nobody's children: their ends are seen by pidfds.
     run.add(idle(plan, &stand, "idle, after the deaths", interrupted)?, &table::COLUMNS);
     let begun = Instant::now();
     stand.down()?;
-    run.add(rows::down(plan.copies, begun.elapsed()), &table::COLUMNS);
+    run.add(rows::down(plan.instances, begun.elapsed()), &table::COLUMNS);
     Ok(())
 }
 
 /// Kills again and again after a pause, and adds the rows of all deaths: of those before an error, too.
 fn deaths<T>(
-    (plan, before): (Plan, Duration),
-    run: &mut Run<'_>,
+    (plan, before): (SupervisorPlan, Duration),
+    run: &mut BenchRun<'_>,
     mut kill: impl FnMut(usize) -> Result<T>,
     rows: impl Fn(&[T]) -> Vec<gapless_measure::Row>,
 ) -> Result<()> {
@@ -145,7 +150,12 @@ fn deaths<T>(
 }
 
 /// Measures the cost of both while nothing happens.
-fn idle(plan: Plan, stand: &Stand, name: &str, interrupted: &AtomicBool) -> Result<gapless_measure::Row> {
+fn idle(
+    plan: SupervisorPlan,
+    stand: &SupervisorUnderTest,
+    name: &str,
+    interrupted: &AtomicBool,
+) -> Result<gapless_measure::Row> {
     // Earlier work is over by then.
     pause(CALM, interrupted)?;
     let processes = stand.processes()?;
@@ -153,7 +163,7 @@ fn idle(plan: Plan, stand: &Stand, name: &str, interrupted: &AtomicBool) -> Resu
     pause(plan.idle, interrupted)?;
     let (elapsed, after) = (begun.elapsed(), processes.map(cpu_ns_of));
     let memory = processes.map(process_costs::memory);
-    rows::idle(name, plan.copies, elapsed, (before, after), memory)
+    rows::idle(name, plan.instances, elapsed, (before, after), memory)
 }
 
 fn pause(time: Duration, interrupted: &AtomicBool) -> Result<()> {
@@ -164,7 +174,7 @@ fn pause(time: Duration, interrupted: &AtomicBool) -> Result<()> {
         if left.is_zero() {
             return Ok(());
         }
-        std::thread::sleep(left.min(LOOK));
+        std::thread::sleep(left.min(POLL_INTERVAL));
     }
 }
 
@@ -183,7 +193,7 @@ mod tests {
             |full, quick, kills| SupervisorArguments { full, quick, kills, ..SupervisorArguments::default() }.plan();
         let (usual, full, quick) = (of(false, false, None), of(true, false, None), of(false, true, None));
         assert_eq!([usual, full, quick].map(|plan| plan.idle.as_secs()), [30, 60, 2]);
-        assert_eq!([usual, full, quick].map(|plan| plan.copies), [50, 50, 5]);
+        assert_eq!([usual, full, quick].map(|plan| plan.instances), [50, 50, 5]);
         assert_eq!((usual.kills, of(false, false, Some(7)).kills), (20, 7));
     }
 }

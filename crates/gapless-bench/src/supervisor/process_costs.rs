@@ -2,7 +2,7 @@
 
 /// Memory of a process, bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Memory {
+pub(super) struct ResidentMemory {
     /// In use, shared pages included.
     pub(super) resident_bytes: u64,
     /// The same with each shared page counted by the part of its users.
@@ -10,14 +10,14 @@ pub(super) struct Memory {
 }
 
 /// Memory of a process; nothing of one that has ended.
-pub(super) fn memory(pid: u32) -> Memory {
+pub(super) fn memory(pid: u32) -> ResidentMemory {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let bytes = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key));
         let kibibytes = line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok());
         kibibytes.unwrap_or(0) * 1024
     };
-    Memory { resident_bytes: bytes("Rss:"), proportional_bytes: bytes("Pss:") }
+    ResidentMemory { resident_bytes: bytes("Rss:"), proportional_bytes: bytes("Pss:") }
 }
 
 #[cfg(test)]
@@ -30,6 +30,6 @@ mod tests {
             memory.resident_bytes >= memory.proportional_bytes && memory.proportional_bytes > 100_000,
             "{memory:?}"
         );
-        assert_eq!(super::memory(u32::MAX), super::Memory::default());
+        assert_eq!(super::memory(u32::MAX), super::ResidentMemory::default());
     }
 }

@@ -1,8 +1,8 @@
 //! Rows of the report, with their targets, made of the measurements.
 
 use super::failed;
-use super::process_costs::Memory;
-use super::stand::{Back, Replaced};
+use super::process_costs::ResidentMemory;
+use super::supervisor_under_test::{ReplacementTimes, TakeoverTimes};
 use crate::Result;
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_measure::reporting::put;
@@ -56,10 +56,10 @@ pub(crate) fn noticed_floor(count: usize) -> Result<FloorRow> {
 /// Cost of guardian and supervisor while nothing happens.
 pub(super) fn idle(
     name: &str,
-    copies: usize,
+    instances: usize,
     elapsed: Duration,
     (before, after): ([Option<u64>; 2], [Option<u64>; 2]),
-    memory: [Memory; 2],
+    memory: [ResidentMemory; 2],
 ) -> Result<Row> {
     let used = |index: usize| Some(after[index]?.saturating_sub(before[index]?));
     let (Some(guardian), Some(supervisor)) = (used(0), used(1)) else {
@@ -69,7 +69,7 @@ pub(super) fn idle(
     };
     let share = (guardian + supervisor) as f64 / elapsed.as_nanos() as f64;
     let resident: u64 = memory.iter().map(|memory| memory.resident_bytes).sum();
-    let mut row = row(name, copies);
+    let mut row = row(name, instances);
     row.elapsed_ns = Some(elapsed.as_nanos() as u64);
     put(&mut row, "cpu_share", share);
     put(&mut row, "cpu_ns_guardian", guardian);
@@ -83,39 +83,39 @@ pub(super) fn idle(
 }
 
 /// The time of `gapless up`.
-pub(super) fn up(copies: usize, took: Duration) -> Row {
-    of_times("up", copies, [took], Some(UP))
+pub(super) fn up(instances: usize, took: Duration) -> Row {
+    of_times("up", instances, [took], Some(UP))
 }
 
 /// The time of `gapless down`.
-pub(super) fn down(copies: usize, took: Duration) -> Row {
-    of_times("down", copies, [took], None)
+pub(super) fn down(instances: usize, took: Duration) -> Row {
+    of_times("down", instances, [took], None)
 }
 
-pub(super) fn replacements(copies: usize, replaced: &[Replaced]) -> [Row; 2] {
+pub(super) fn replacements(instances: usize, replaced: &[ReplacementTimes]) -> [Row; 2] {
     let started = replaced.iter().map(|replaced| replaced.started);
     [
-        of_times("a killed copy's replacement is forked", copies, started, Some(REPLACED)),
-        of_times("it runs its program", copies, replaced.iter().map(|replaced| replaced.ready), None),
+        of_times("a killed copy's replacement is forked", instances, started, Some(REPLACED)),
+        of_times("it runs its program", instances, replaced.iter().map(|replaced| replaced.ready), None),
     ]
 }
 
-pub(super) fn supervisors(copies: usize, back: &[Back]) -> [Row; 2] {
+pub(super) fn supervisors(instances: usize, back: &[TakeoverTimes]) -> [Row; 2] {
     [
-        of_times("a killed supervisor is back", copies, back.iter().map(|back| back.listening), Some(BACK)),
-        of_times("it is in control", copies, back.iter().map(|back| back.in_control), Some(IN_CONTROL)),
+        of_times("a killed supervisor is back", instances, back.iter().map(|back| back.listening), Some(BACK)),
+        of_times("it is in control", instances, back.iter().map(|back| back.in_control), Some(IN_CONTROL)),
     ]
 }
 
-pub(super) fn guardians(copies: usize, back: &[Duration]) -> Row {
-    of_times("a killed guardian is back", copies, back.iter().copied(), Some(IN_CONTROL))
+pub(super) fn guardians(instances: usize, back: &[Duration]) -> Row {
+    of_times("a killed guardian is back", instances, back.iter().copied(), Some(IN_CONTROL))
 }
 
 /// A row of times; its target is one of the median, because the machine has the tail.
-fn of_times(name: &str, copies: usize, times: impl IntoIterator<Item = Duration>, target: Option<Duration>) -> Row {
+fn of_times(name: &str, instances: usize, times: impl IntoIterator<Item = Duration>, target: Option<Duration>) -> Row {
     let mut histogram = LatencyHistogram::new();
     times.into_iter().for_each(|time| histogram.record(time.as_nanos() as u64));
-    let mut row = Row { latency_ns: histogram.latency_ns(), ..row(name, copies) };
+    let mut row = Row { latency_ns: histogram.latency_ns(), ..row(name, instances) };
     if let Some(target) = target {
         let target_ns = target.as_nanos() as u64;
         put(&mut row, "target_p50_ns", target_ns);
@@ -124,9 +124,9 @@ fn of_times(name: &str, copies: usize, times: impl IntoIterator<Item = Duration>
     row
 }
 
-fn row(name: &str, copies: usize) -> Row {
+fn row(name: &str, instances: usize) -> Row {
     let mut config = RowConfig { name: Some(name.to_owned()), ..RowConfig::default() };
-    config.extra.insert("copies".to_owned(), copies.into());
+    config.extra.insert("copies".to_owned(), instances.into());
     Row { config, ..Row::default() }
 }
 
@@ -142,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_met_or_missed_by_the_median() {
+    fn target_is_judged_by_the_median() {
         let times = |ms: [u64; 3]| ms.map(Duration::from_millis);
         let met = |row: &Row| row.extra["target_met"].as_bool();
         assert_eq!(met(&of_times("x", 5, times([1, 2, 900]), Some(BACK))), Some(true));
         assert_eq!(met(&of_times("x", 5, times([1, 101, 102]), Some(BACK))), Some(false));
         assert!(!of_times("x", 5, times([1, 2, 3]), None).extra.contains_key("target_met"));
-        let memory = Memory { resident_bytes: 9_000_000, proportional_bytes: 5_000_000 };
+        let memory = ResidentMemory { resident_bytes: 9_000_000, proportional_bytes: 5_000_000 };
         let idle =
             |after| idle("idle", 50, Duration::from_secs(1), ([Some(0); 2], [Some(1_000_000), after]), [memory; 2]);
         let row = idle(Some(500_000)).unwrap();

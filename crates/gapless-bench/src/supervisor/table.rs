@@ -1,12 +1,12 @@
 //! The printed table.
 
 use gapless_measure::reporting::number;
-use gapless_measure::table::{Column, Table, TableStyle, absent, column, whole};
+use gapless_measure::table::{RowColumn, TableStyle, TextTable, absent, column, whole};
 use gapless_measure::{Report, Row};
 use serde_json::Value;
 
 /// The figures of a row.
-pub(super) const COLUMNS: [Column; 9] = [
+pub(super) const COLUMNS: [RowColumn; 9] = [
     column::NAME,
     ("target", target),
     ("met", |row| match row.extra.get("target_met").and_then(Value::as_bool) {
@@ -25,7 +25,7 @@ pub(super) const COLUMNS: [Column; 9] = [
 pub(super) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let rows: Vec<&Row> = report.rows.iter().collect();
-    whole(report, &Table::of_rows(style, &rows, 3, &COLUMNS).to_string(), &report.floor)
+    whole(report, &TextTable::of_rows(style, &rows, 3, &COLUMNS).to_string(), &report.floor)
 }
 
 fn target(row: &Row) -> String {
@@ -63,7 +63,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_row_has_its_figures_and_its_target() {
+    fn rows_have_figures_and_targets() {
         let latency = LatencyNs { p50: 1_500_000, max: 20_000_000, count: 3, ..LatencyNs::default() };
         let mut times = Row { latency_ns: Some(latency), ..Row::default() };
         times.extra = json!({ "target_p50_ns": 100_000_000, "target_met": true }).as_object().cloned().unwrap();

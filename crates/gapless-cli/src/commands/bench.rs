@@ -1,7 +1,7 @@
 //! `gapless bench`: one table over all systems, each of its benchmarks at length, and the parts of a message's path one
 //! by one.
 
-use super::{Ended, INTERRUPTED, Outcome, interrupt, print, to_stderr};
+use super::{CommandResult, ExitError, INTERRUPTED, interrupt, print, to_stderr};
 use crate::deferred::Deferred;
 use crate::standard_streams;
 use clap::{Args, Subcommand};
@@ -17,7 +17,7 @@ use gapless_bench::network::{self, NetworkArguments};
 use gapless_bench::options::CanonicalArguments;
 use gapless_bench::overview::{self, OverviewArguments};
 use gapless_bench::report::{self, ReportArguments};
-use gapless_bench::roles::{self, Role};
+use gapless_bench::roles::{self, ChildRole};
 use gapless_bench::rpc::curve::{self, CurveArguments};
 use gapless_bench::rpc::faults::{self, FaultsArguments};
 use gapless_bench::rpc::payloads::{self, PayloadsArguments};
@@ -117,7 +117,7 @@ enum Benchmark {
     /// A process that one of these starts
     #[command(hide = true)]
     Child {
-        role: Role,
+        role: ChildRole,
         /// What to do, as JSON
         order: String,
     },
@@ -147,7 +147,7 @@ enum RpcBenchmark {
     Faults(Deferred<FaultsArguments>),
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     // A measurement takes minutes, so a closed output is refused before.
     standard_streams::check_output()?;
     let interrupted = match arguments.benchmark {
@@ -177,10 +177,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Ok(()) => "interrupted; what was measured before is all that there is".to_owned(),
         Err(error) => error.to_string(),
     };
-    Err(Box::new(Ended { code: INTERRUPTED, reason }))
+    Err(Box::new(ExitError { code: INTERRUPTED, reason }))
 }
 
-fn measure(benchmark: &Benchmark, interrupted: &Arc<AtomicBool>) -> Outcome {
+fn measure(benchmark: &Benchmark, interrupted: &Arc<AtomicBool>) -> CommandResult {
     let text = match benchmark {
         Benchmark::Canonical(arguments) => return Ok(canonical::run(arguments, interrupted)?),
         Benchmark::Child { role, order } => return Ok(roles::run(*role, order)?),
@@ -218,7 +218,7 @@ fn measure(benchmark: &Benchmark, interrupted: &Arc<AtomicBool>) -> Outcome {
 }
 
 /// Writes the page to the output, and warnings to stderr.
-fn report(arguments: &ReportArguments) -> Outcome {
+fn report(arguments: &ReportArguments) -> CommandResult {
     let (text, warnings) = report::run(arguments)?;
     for warning in warnings {
         to_stderr!("warning: {warning}");

@@ -1,12 +1,12 @@
 //! `gapless broadcast`: calls every instance of a route and prints an outcome for each.
 
 use super::call_end::{as_json, in_one_line, shown};
-use super::domain::{DomainArguments, about_options, ended, seconds};
+use super::domain::{DomainArguments, exit_error, options_error, seconds};
 use super::request::{RequestArguments, json_request, route};
-use super::{Outcome, is_printed};
+use super::{CommandResult, is_printed};
 use crate::standard_streams;
 use clap::Args;
-use gapless_rpc::caller::CopyAddress;
+use gapless_rpc::caller::InstanceAddress;
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Json, Reach};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -23,12 +23,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_hyphen_values = true)]
     timeout: Duration,
 
-    /// Print a JSON object for each copy: its process, and its reply or error
+    /// Print a JSON object for each instance: its process, and its reply or error
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     // Checked first: a call whose reply cannot be printed is not made.
     standard_streams::check_output()?;
     route(&arguments.asked.route)?;
@@ -36,9 +36,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let call = CallOptions { timeout: Some(arguments.timeout), ..CallOptions::default() };
     let options = CallerOptions { call, reach: Reach::OtherProcesses, ..CallerOptions::default() };
     let domain = arguments.domain.open()?;
-    let caller: Caller<Json, Json> = domain.caller_with(&arguments.asked.route, options).map_err(about_options)?;
+    let caller: Caller<Json, Json> = domain.caller_with(&arguments.asked.route, options).map_err(options_error)?;
     let outcomes = caller.broadcast(&request);
-    let outcomes = outcomes.map_err(|error| ended(in_one_line(&arguments.asked.route, &error, false)))?;
+    let outcomes = outcomes.map_err(|error| exit_error(in_one_line(&arguments.asked.route, &error, false)))?;
     let mut text = String::new();
     for (address, outcome) in &outcomes {
         let _ = if arguments.json {
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     is_printed(&text)?;
     let failed = outcomes.iter().filter(|(_, outcome)| outcome.is_err()).count();
     if failed > 0 {
-        return Err(ended(format!("{failed} of {} copies gave no reply", outcomes.len())));
+        return Err(exit_error(format!("{failed} of {} instances gave no reply", outcomes.len())));
     }
     Ok(())
 }
@@ -67,21 +67,21 @@ fn without_breaks(reply: &Json) -> String {
 }
 
 /// Process id, or remote name, which comes from another process.
-fn shown_address(address: &CopyAddress) -> String {
+fn shown_address(address: &InstanceAddress) -> String {
     shown(&address.to_string())
 }
 
-fn as_object(address: &CopyAddress, outcome: &Result<Json, CallError>) -> String {
-    let (key, copy) = match address {
-        CopyAddress::Process(process_id) => ("process_id", serde_json::Value::from(*process_id)),
-        CopyAddress::Elsewhere(instance) => ("instance", instance.name.as_str().into()),
+fn as_object(address: &InstanceAddress, outcome: &Result<Json, CallError>) -> String {
+    let (key, instance) = match address {
+        InstanceAddress::Process(process_id) => ("process_id", serde_json::Value::from(*process_id)),
+        InstanceAddress::Elsewhere(instance) => ("instance", instance.name.as_str().into()),
     };
     match outcome {
         // Copied as text, so that numbers of any length are kept.
-        Ok(reply) => format!("{{\"{key}\":{copy},\"reply\":{}}}", without_breaks(reply)),
+        Ok(reply) => format!("{{\"{key}\":{instance},\"reply\":{}}}", without_breaks(reply)),
         Err(error) => {
             let mut object = as_json(error);
-            object[key] = copy;
+            object[key] = instance;
             object.to_string()
         }
     }
@@ -94,10 +94,10 @@ mod tests {
 
     #[test]
     fn remote_instance_has_its_name() {
-        let elsewhere = CopyAddress::Elsewhere(Instance { identity: 7, name: "depot/\"1\"\n".to_owned() });
+        let elsewhere = InstanceAddress::Elsewhere(Instance { identity: 7, name: "depot/\"1\"\n".to_owned() });
         let reply = Ok(Json::new("42").unwrap());
         assert_eq!(as_object(&elsewhere, &reply), r#"{"instance":"depot/\"1\"\n","reply":42}"#);
-        assert_eq!(as_object(&CopyAddress::Process(12), &reply), r#"{"process_id":12,"reply":42}"#);
+        assert_eq!(as_object(&InstanceAddress::Process(12), &reply), r#"{"process_id":12,"reply":42}"#);
         let object = as_object(&elsewhere, &Err(CallError::no_route("route")));
         assert!(
             object.contains(r#""instance":"depot/\"1\"\n""#) && object.contains(r#""kind":"no_route""#),

@@ -1,9 +1,9 @@
 //! `gapless call`: one call of a route, JSON to its handler and JSON back.
 
 use super::call_end::{as_json, in_one_line};
-use super::domain::{DomainArguments, about_options, ended, seconds};
+use super::domain::{DomainArguments, exit_error, options_error, seconds};
 use super::request::{RequestArguments, header, headers, json_request, request, route};
-use super::{Outcome, closed_is_fine};
+use super::{CommandResult, closed_is_fine};
 use crate::standard_streams;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
     header: Vec<(String, String)>,
 
-    /// Calls of one key go to one copy for as long as it takes requests
+    /// Calls of one key go to one instance for as long as it takes requests
     #[arg(long, value_name = "NUMBER", value_parser = key, allow_hyphen_values = true)]
     key: Option<u64>,
 
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CLASS", default_value = "normal", value_parser = PossibleValuesParser::new(PRIORITIES).map(|name| priority(&name)))]
     priority: Priority,
 
-    /// When it is offered to another copy after the death of its own
+    /// When it is offered to another instance after the death of its own
     #[arg(long, value_name = "WHEN", default_value = "not-begun", value_parser = PossibleValuesParser::new(RETRIES).map(|name| retry(&name)))]
     retry: Retry,
 
@@ -77,7 +77,7 @@ fn retry(name: &str) -> Retry {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     // Checked first: a call whose reply cannot be printed is not made.
     standard_streams::check_output()?;
     route(&arguments.asked.route)?;
@@ -109,7 +109,7 @@ fn call<M: Message>(arguments: &Arguments, request: M, headers: Headers) -> Resu
         ..CallOptions::default()
     };
     let options = CallerOptions { call, reach: Reach::OtherProcesses, ..CallerOptions::default() };
-    let caller: Caller<M, M> = domain.caller_with(&arguments.asked.route, options).map_err(about_options)?;
+    let caller: Caller<M, M> = domain.caller_with(&arguments.asked.route, options).map_err(options_error)?;
     caller.call(request).map_err(|error| no_reply(arguments, &error))
 }
 
@@ -120,7 +120,7 @@ fn no_reply(arguments: &Arguments, error: &CallError) -> Box<dyn Error> {
     {
         return unprinted;
     }
-    ended(in_one_line(&arguments.asked.route, error, arguments.wait.is_none()))
+    exit_error(in_one_line(&arguments.asked.route, error, arguments.wait.is_none()))
 }
 
 /// Wraps the reply without parsing it, since its numbers may have any length.
@@ -128,7 +128,7 @@ fn object_of(reply: &[u8]) -> Vec<u8> {
     [b"{\"reply\":", reply.trim_ascii(), b"}"].concat()
 }
 
-fn print(reply: &[u8], is_line: bool) -> Outcome {
+fn print(reply: &[u8], is_line: bool) -> CommandResult {
     let mut stdout = io::stdout().lock();
     let end: &[u8] = if is_line { b"\n" } else { b"" };
     closed_is_fine(stdout.write_all(reply).and_then(|()| stdout.write_all(end)).and_then(|()| stdout.flush()))?;

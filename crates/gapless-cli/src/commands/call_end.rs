@@ -12,9 +12,9 @@ const LINE_LENGTH_MAX: usize = 1 << 10;
 pub(crate) fn in_one_line(route: &str, error: &CallError, can_wait: bool) -> String {
     shown(&match error {
         CallError::NoRoute { reason, .. } if can_wait && reason.is_empty() => {
-            format!("no copy serves the route {route}: start one, or wait for one with --wait SECONDS")
+            format!("no instance serves the route {route}: start one, or wait for one with --wait SECONDS")
         }
-        CallError::NoRoute { reason, .. } if reason.is_empty() => format!("no copy serves the route {route}"),
+        CallError::NoRoute { reason, .. } if reason.is_empty() => format!("no instance serves the route {route}"),
         CallError::Refused { refusal, .. } => {
             let payload = payload(refusal).map(|payload| format!("; payload: {payload}")).unwrap_or_default();
             format!("{error}{payload}")

@@ -1,7 +1,7 @@
 //! `gapless counters`: reads the counters of a running node, once or at an interval. Never writes.
 
 use super::watch::sleep_until;
-use super::{Outcome, interrupt, is_printed};
+use super::{CommandResult, interrupt, is_printed};
 use crate::printable::escaped;
 use clap::Args;
 use gapless_agent::CountersReader;
@@ -34,7 +34,7 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let is_directory = arguments.directory.is_dir();
     let path =
         if is_directory { StreamLayout::new(&arguments.directory).counters() } else { arguments.directory.clone() };

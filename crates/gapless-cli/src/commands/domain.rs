@@ -1,10 +1,10 @@
 //! [`DomainArguments`]: the domain of the commands for calls. Only `serve` creates one; calling and looking create
 //! nothing.
 
-use super::domain_directory::{closed, lacks_own, no_place_for_one, reason_against};
-use super::{Ended, Usage};
+use super::domain_directory::{lacks_owner_permissions, reason_against, reason_not_a_domain, reason_not_searched};
+use super::{ExitError, UsageError};
 use clap::Args;
-use gapless_rpc::domain::{DOMAIN_VARIABLE, Place};
+use gapless_rpc::domain::{DOMAIN_VARIABLE, DomainLocation};
 use gapless_rpc::{Domain, DomainOptions, RpcError};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -32,19 +32,19 @@ impl DomainArguments {
     ///
     /// # Errors
     /// A domain that cannot be opened or created, a directory in use for something else.
-    pub(crate) fn open_or_make(&self) -> Result<Domain, Box<dyn Error>> {
+    pub(crate) fn open_or_create(&self) -> Result<Domain, Box<dyn Error>> {
         self.open_with(DomainOptions::default())
     }
 
     fn open_with(&self, options: DomainOptions) -> Result<Domain, Box<dyn Error>> {
-        if let Some(reason) = no_place_for_one(&self.path()?) {
-            return Err(ended(reason));
+        if let Some(reason) = reason_not_a_domain(&self.path()?) {
+            return Err(exit_error(reason));
         }
         let opened = match self.place()? {
-            Place::Path(path) => Domain::open_directory(path, options),
-            Place::Named(name) => Domain::open(&name, options),
+            DomainLocation::Path(path) => Domain::open_directory(path, options),
+            DomainLocation::Named(name) => Domain::open(&name, options),
         };
-        opened.map_err(about_options)
+        opened.map_err(options_error)
     }
 
     /// Opens an existing domain.
@@ -59,26 +59,26 @@ impl DomainArguments {
     /// Like [`DomainArguments::open`], but waits for the domain to appear. Also returns the time waited.
     pub(crate) fn open_within(&self, wait: Duration) -> Result<(Domain, Duration), Box<dyn Error>> {
         let name = match self.place()? {
-            Place::Named(name) => Some(name),
-            Place::Path(_) => None,
+            DomainLocation::Named(name) => Some(name),
+            DomainLocation::Path(_) => None,
         };
         let path = self.path()?;
         // The parent of a named domain is opened, too.
         let parent = name.as_ref().and_then(|_| path.parent());
         let (begun, mut waited) = (Instant::now(), Duration::ZERO);
         // A new directory gets its mode a moment later.
-        while !is_there(&path) || parent.is_some_and(lacks_own) || lacks_own(&path) {
+        while !has_domain(&path) || parent.is_some_and(lacks_owner_permissions) || lacks_owner_permissions(&path) {
             if waited >= wait {
                 break;
             }
             std::thread::sleep(LOOK);
             waited = begun.elapsed();
         }
-        if let Some(reason) = parent.and_then(closed).or_else(|| reason_against(&path)) {
-            return Err(ended(reason));
+        if let Some(reason) = parent.and_then(reason_not_searched).or_else(|| reason_against(&path)) {
+            return Err(exit_error(reason));
         }
-        if !is_there(&path) {
-            return Err(self.none(name.as_deref(), &path));
+        if !has_domain(&path) {
+            return Err(self.missing_domain(name.as_deref(), &path));
         }
         Ok((self.open_with(DomainOptions { watch_after: WATCH_AFTER, ..DomainOptions::default() })?, waited))
     }
@@ -87,33 +87,37 @@ impl DomainArguments {
         path_of(self.place()?)
     }
 
-    fn place(&self) -> Result<Place, Box<dyn Error>> {
+    fn place(&self) -> Result<DomainLocation, Box<dyn Error>> {
         match (&self.directory, &self.domain) {
-            (Some(path), _) => Ok(Place::Path(path.clone())),
+            (Some(path), _) => Ok(DomainLocation::Path(path.clone())),
             (None, Some(name)) => Ok(place_of(name)),
-            (None, None) => Ok(of_environment()?.unwrap_or_else(|| Place::Named("default".to_owned()))),
+            (None, None) => Ok(domain_of_environment()?.unwrap_or_else(|| DomainLocation::Named("default".to_owned()))),
         }
     }
 
     /// Error of a missing domain. If none was named, it lists the domains of supervisors in this folder.
-    fn none(&self, name: Option<&str>, path: &Path) -> Box<dyn Error> {
+    fn missing_domain(&self, name: Option<&str>, path: &Path) -> Box<dyn Error> {
         let is_named = self.domain.is_some() || self.directory.is_some() || std::env::var_os(DOMAIN_VARIABLE).is_some();
-        let here = if is_named { Vec::new() } else { of_supervisors(Path::new(".")) };
+        let here = if is_named { Vec::new() } else { supervisor_domains(Path::new(".")) };
         if here.is_empty() {
-            return none(name, path);
+            return missing_domain(name, path);
         }
         let options: Vec<String> = here.iter().map(|path| format!("--directory {}", path.display())).collect();
         let (name, options) = (name.unwrap_or_default(), options.join(" or "));
-        ended(format!("there is no domain {name}; that of the supervisor in this folder is {options}"))
+        exit_error(format!("there is no domain {name}; that of the supervisor in this folder is {options}"))
     }
 }
 
 /// Parses a domain as given by an option: a name, or an absolute path, as in `GAPLESS_DOMAIN`.
-pub(crate) fn place_of(name: &str) -> Place {
-    if name.starts_with('/') { Place::Path(PathBuf::from(name)) } else { Place::Named(name.to_owned()) }
+pub(crate) fn place_of(name: &str) -> DomainLocation {
+    if name.starts_with('/') {
+        DomainLocation::Path(PathBuf::from(name))
+    } else {
+        DomainLocation::Named(name.to_owned())
+    }
 }
 
-fn of_supervisors(folder: &Path) -> Vec<PathBuf> {
+fn supervisor_domains(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let states = entries.filter(|entry| entry.path().join("guardian.lock").exists());
     // Without a leading "./", as typed.
@@ -124,27 +128,27 @@ fn of_supervisors(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-pub(crate) fn path_of(place: Place) -> Result<PathBuf, Box<dyn Error>> {
+pub(crate) fn path_of(place: DomainLocation) -> Result<PathBuf, Box<dyn Error>> {
     match place {
-        Place::Path(path) => Ok(path),
-        Place::Named(name) => Ok(Domain::directory_of(&name).map_err(about_options)?),
+        DomainLocation::Path(path) => Ok(path),
+        DomainLocation::Named(name) => Ok(Domain::directory_of(&name).map_err(options_error)?),
     }
 }
 
 /// Domain named by the environment. Not by clap, where an option from the environment would conflict with --directory.
-pub(crate) fn of_environment() -> Result<Option<Place>, Usage> {
-    Place::from_environment().map_err(|error| Usage(format!("{DOMAIN_VARIABLE}: {error}")))
+pub(crate) fn domain_of_environment() -> Result<Option<DomainLocation>, UsageError> {
+    DomainLocation::from_environment().map_err(|error| UsageError(format!("{DOMAIN_VARIABLE}: {error}")))
 }
 
-fn is_there(path: &Path) -> bool {
+fn has_domain(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
 /// Error of a missing domain. The exit code is that of a call of an unserved route: the domain may come with its first
 /// server.
-pub(crate) fn none(name: Option<&str>, path: &Path) -> Box<dyn Error> {
+pub(crate) fn missing_domain(name: Option<&str>, path: &Path) -> Box<dyn Error> {
     let Some(name) = name else {
-        return ended(format!("{}: there is no such directory, so nobody serves there", path.display()));
+        return exit_error(format!("{}: there is no such directory, so nobody serves there", path.display()));
     };
     let parent = path.parent().unwrap_or(path);
     let mut others: Vec<String> = std::fs::read_dir(parent).map_or_else(
@@ -164,20 +168,20 @@ pub(crate) fn none(name: Option<&str>, path: &Path) -> Box<dyn Error> {
         (_, 0) => format!("there are {}", others.join(", ")),
         (_, more) => format!("there are {} and {more} more", others.join(", ")),
     };
-    ended(format!("there is no domain {name} in {}: {there_are}", parent.display()))
+    exit_error(format!("there is no domain {name} in {}: {there_are}", parent.display()))
 }
 
 /// Exits with 2 for invalid options.
-pub(crate) fn about_options(error: RpcError) -> Box<dyn Error> {
+pub(crate) fn options_error(error: RpcError) -> Box<dyn Error> {
     match error {
-        RpcError::RouteName { .. } | RpcError::Option { .. } => Box::new(Usage(error.to_string())),
+        RpcError::RouteName { .. } | RpcError::Option { .. } => Box::new(UsageError(error.to_string())),
         error => Box::new(error),
     }
 }
 
 /// Error of a command for calls without its result; the program exits with 1.
-pub(crate) fn ended(reason: impl ToString) -> Box<dyn Error> {
-    Box::new(Ended { code: 1, reason: reason.to_string() })
+pub(crate) fn exit_error(reason: impl ToString) -> Box<dyn Error> {
+    Box::new(ExitError { code: 1, reason: reason.to_string() })
 }
 
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {

@@ -16,17 +16,17 @@ const MODE_STICKY: u32 = 0o1000;
 /// Reason for which a command that only looks does not open the directory; `None` if it is missing, or left to the
 /// checks of opening.
 pub(crate) fn reason_against(path: &Path) -> Option<String> {
-    closed(path).or_else(|| no_place_for_one(path))
+    reason_not_searched(path).or_else(|| reason_not_a_domain(path))
 }
 
 /// Reason for which the directory is not searched: it belongs to another user, or its owner has closed it.
-pub(crate) fn closed(path: &Path) -> Option<String> {
+pub(crate) fn reason_not_searched(path: &Path) -> Option<String> {
     let found = path.symlink_metadata().ok()?;
     let shown = path.display();
-    if let Some(user) = other_user(&found) {
+    if let Some(user) = foreign_owner(&found) {
         return Some(format!("{shown}: {user}"));
     }
-    if lacks_own(path) {
+    if lacks_owner_permissions(path) {
         let mode = found.mode() & 0o777;
         return Some(format!("{shown}: its mode is {mode:04o}, which closes it to its own user: chmod 700 opens it"));
     }
@@ -34,21 +34,21 @@ pub(crate) fn closed(path: &Path) -> Option<String> {
 }
 
 /// Reason for which no domain is expected there: others use the directory for something else.
-pub(crate) fn no_place_for_one(path: &Path) -> Option<String> {
+pub(crate) fn reason_not_a_domain(path: &Path) -> Option<String> {
     let found = path.symlink_metadata().ok().filter(Metadata::is_dir)?;
     let mode = found.mode() & 0o7777;
-    if other_user(&found).is_some() || mode & MODE_OTHERS == 0 {
+    if foreign_owner(&found).is_some() || mode & MODE_OTHERS == 0 {
         return None;
     }
     let is_for_all = mode & MODE_STICKY != 0;
     let is_empty = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-    (is_for_all || !is_empty && !has_files_of_one(path)).then(|| {
+    (is_for_all || !is_empty && !has_domain_files(path)).then(|| {
         let shown = path.display();
         format!("{shown}: its mode is {mode:04o}, which lets in others, and it is no domain's: choose another directory, which `gapless serve` makes")
     })
 }
 
-pub(crate) fn other_user(found: &Metadata) -> Option<String> {
+pub(crate) fn foreign_owner(found: &Metadata) -> Option<String> {
     let own = geteuid().as_raw();
     (found.is_dir() && found.uid() != own)
         .then(|| format!("it belongs to the user {}; this process runs as the user {own}", found.uid()))
@@ -56,13 +56,13 @@ pub(crate) fn other_user(found: &Metadata) -> Option<String> {
 
 /// Whether the owner lacks permissions that a domain needs: the directory was just created under a strict umask, or
 /// closed on purpose.
-pub(crate) fn lacks_own(path: &Path) -> bool {
+pub(crate) fn lacks_owner_permissions(path: &Path) -> bool {
     path.symlink_metadata()
         .is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & MODE_OWN != MODE_OWN)
 }
 
 /// Whether the directory has files of a domain: sockets and locks of instances, or counters.
-pub(crate) fn has_files_of_one(path: &Path) -> bool {
+pub(crate) fn has_domain_files(path: &Path) -> bool {
     let is_one = |name: &str| {
         name.starts_with("copy-") && [".sock", ".lock"].iter().any(|ending| name.ends_with(ending))
             || ["route-", "calls-"].iter().any(|begin| name.starts_with(begin)) && name.ends_with(".counters")

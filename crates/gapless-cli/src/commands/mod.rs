@@ -39,47 +39,47 @@ macro_rules! to_stderr {
 }
 pub(crate) use to_stderr;
 
-pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
+pub(crate) type CommandResult = Result<(), Box<dyn std::error::Error>>;
 
 /// Invalid combination of options; the program exits with 2.
 #[derive(Debug)]
-pub(crate) struct Usage(pub(crate) String);
+pub(crate) struct UsageError(pub(crate) String);
 
-impl std::fmt::Display for Usage {
+impl std::fmt::Display for UsageError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Usage {}
+impl std::error::Error for UsageError {}
 
-pub(crate) fn check_order(from: Option<u64>, to: Option<u64>) -> Result<(), Usage> {
+pub(crate) fn check_order(from: Option<u64>, to: Option<u64>) -> Result<(), UsageError> {
     match from.zip(to) {
-        Some((from, to)) if from > to => Err(Usage(format!("--from {from} lies behind --to {to}"))),
+        Some((from, to)) if from > to => Err(UsageError(format!("--from {from} lies behind --to {to}"))),
         _ => Ok(()),
     }
 }
 
 /// Error with its own exit code.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ExitError {
     pub(crate) code: u8,
     pub(crate) reason: String,
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for ExitError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&self.reason)
     }
 }
 
-impl std::error::Error for Ended {}
+impl std::error::Error for ExitError {}
 
 /// Outcome of a command that runs until it is stopped. A lack of room, memory or descriptors has its own exit code, by
 /// which a supervisor recognises a shortage.
-pub(crate) fn of_host(outcome: Outcome) -> Outcome {
+pub(crate) fn of_host(outcome: CommandResult) -> CommandResult {
     outcome.map_err(|error| match shortage::is_shortage(&*error) {
-        true => Ended { code: shortage::EXIT_CODE, reason: error.to_string() }.into(),
+        true => ExitError { code: shortage::EXIT_CODE, reason: error.to_string() }.into(),
         false => error,
     })
 }
@@ -129,7 +129,7 @@ pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
 }
 
 /// Prints to stdout. A reader that has gone, as `head` does, ends the output and is not an error.
-pub(crate) fn print(text: &str) -> Outcome {
+pub(crate) fn print(text: &str) -> CommandResult {
     is_printed(text)?;
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! Standard output that may be a pipe whose reader goes away.
 
-use super::Outcome;
+use super::CommandResult;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
 /// Discards the buffer, which must not be written at the drop.
-pub(crate) fn gone<W: Write>(stdout: BufWriter<W>) -> Outcome {
+pub(crate) fn discard_output<W: Write>(stdout: BufWriter<W>) -> CommandResult {
     let (_stdout, _unwritten) = stdout.into_parts();
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Parses route, request and headers of a call. Errors exit with 2 before anything is sent.
 
-use super::Usage;
+use super::UsageError;
 use crate::printable::escaped;
 use crate::standard_streams;
 use clap::Args;
@@ -27,12 +27,12 @@ pub(crate) struct RequestArguments {
     pub(crate) request: OsString,
 }
 
-pub(crate) fn route(name: &str) -> Result<(), Usage> {
-    route_name::check(name).map_err(|error| Usage(error.to_string()))
+pub(crate) fn route(name: &str) -> Result<(), UsageError> {
+    route_name::check(name).map_err(|error| UsageError(error.to_string()))
 }
 
 /// Reads a request: the text itself, `@FILE`, or `-` for standard input.
-pub(crate) fn request(argument: &OsStr) -> Result<Vec<u8>, Usage> {
+pub(crate) fn request(argument: &OsStr) -> Result<Vec<u8>, UsageError> {
     let mut bytes = Vec::new();
     // One more byte shows that the request is too long.
     let readable = REQUEST_LENGTH_MAX as u64 + 1;
@@ -50,9 +50,9 @@ pub(crate) fn request(argument: &OsStr) -> Result<Vec<u8>, Usage> {
         text => return Ok(text.to_vec()),
     };
     let place = place.display();
-    read.map_err(|error| Usage(format!("{place}: {error}")))?;
+    read.map_err(|error| UsageError(format!("{place}: {error}")))?;
     if bytes.len() > REQUEST_LENGTH_MAX {
-        return Err(Usage(format!("{place}: more than the 16 MiB that a request has at most")));
+        return Err(UsageError(format!("{place}: more than the 16 MiB that a request has at most")));
     }
     Ok(bytes)
 }
@@ -75,12 +75,12 @@ impl Waiting {
     }
 }
 
-pub(crate) fn json_request(argument: &OsStr) -> Result<Json, Usage> {
+pub(crate) fn json_request(argument: &OsStr) -> Result<Json, UsageError> {
     Json::new(request(argument)?).map_err(|error| {
         // A word that is not JSON but names a file is probably meant as `@FILE`.
         let is_file = std::path::Path::new(argument).is_file();
         let tip = if is_file { format!("; @{} sends the file", argument.display()) } else { String::new() };
-        Usage(format!("the request is no {error}{tip}"))
+        UsageError(format!("the request is no {error}{tip}"))
     })
 }
 
@@ -89,10 +89,10 @@ pub(crate) fn header(text: &str) -> Result<(String, String), String> {
     pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(|| "NAME=VALUE is expected".to_owned())
 }
 
-pub(crate) fn headers(pairs: &[(String, String)]) -> Result<Headers, Usage> {
+pub(crate) fn headers(pairs: &[(String, String)]) -> Result<Headers, UsageError> {
     let add =
         |headers: Headers, (name, value): &(String, String)| headers.with(name.clone(), value.as_bytes().to_vec());
     let headers = pairs.iter().fold(Headers::default(), add);
-    headers.encode(&mut Vec::new()).map_err(|error| Usage(format!("--header: {error}")))?;
+    headers.encode(&mut Vec::new()).map_err(|error| UsageError(format!("--header: {error}")))?;
     Ok(headers)
 }

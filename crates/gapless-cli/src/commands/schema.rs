@@ -1,6 +1,6 @@
 //! `gapless schema`: generates Rust and protobuf from SBE schemas, or checks them.
 
-use super::{Outcome, print, to_stderr};
+use super::{CommandResult, print, to_stderr};
 use clap::{Args, Subcommand};
 use gapless_schema::generate::Generator;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    action: Action,
+    action: SchemaAction,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum SchemaAction {
     /// Write NAME.rs and NAME.proto for a schema
     #[command(after_help = "Example:\n  gapless schema generate messages.xml --output src/generated")]
     Generate {
@@ -37,16 +37,16 @@ enum Action {
     },
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     match &arguments.action {
-        Action::Generate { schema, output, sbe_only } => {
+        SchemaAction::Generate { schema, output, sbe_only } => {
             print(&format!("{}\n", generator(schema, *sbe_only).generate_into(output)?))
         }
-        Action::Check { schemas, sbe_only } => check(schemas, *sbe_only),
+        SchemaAction::Check { schemas, sbe_only } => check(schemas, *sbe_only),
     }
 }
 
-fn check(schemas: &[PathBuf], sbe_only: bool) -> Outcome {
+fn check(schemas: &[PathBuf], sbe_only: bool) -> CommandResult {
     let mut wrong = Vec::new();
     for schema in schemas {
         match generator(schema, sbe_only).check() {

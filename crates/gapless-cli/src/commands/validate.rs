@@ -1,10 +1,11 @@
 //! `gapless validate`: checks the file of a supervisor completely, and shows its content. Starts nothing.
 
-use super::{Outcome, print};
+use super::supervisor::load;
+use super::{CommandResult, print};
 use clap::Args;
 use gapless_config::{ConfigError, ConfigErrors};
 use gapless_supervisor::SupervisorConfig;
-use gapless_supervisor::config::process::{ProcessConfig, Readiness, Stage};
+use gapless_supervisor::config::process::{DependencyStage, ProcessConfig, Readiness};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -19,8 +20,8 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    match SupervisorConfig::load(&arguments.file) {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    match load(&arguments.file) {
         Ok(config) => print(&if arguments.json { in_json(&config) } else { in_text(&config) }),
         Err(errors) => {
             if arguments.json {
@@ -45,8 +46,8 @@ fn in_json(config: &SupervisorConfig) -> String {
             "name": process.name,
             "program": process.program,
             "arguments": process.arguments,
-            "copies_min": process.copies_min,
-            "copies_max": process.copies_max,
+            "instances_min": process.instances_min,
+            "instances_max": process.instances_max,
             "after": process.after.iter().map(|other| &other.process).collect::<Vec<_>>(),
             "ready": ready(&process.ready),
             "once": process.is_once,
@@ -61,12 +62,12 @@ fn in_json(config: &SupervisorConfig) -> String {
 fn in_text(config: &SupervisorConfig) -> String {
     let mut text = String::new();
     for process in &config.processes {
-        let copies = match (process.copies_min, process.copies_max) {
-            (1, 1) => "1 copy".to_owned(),
-            (min, max) if min == max => format!("{min} copies"),
-            (min, max) => format!("{min} to {max} copies"),
+        let instances = match (process.instances_min, process.instances_max) {
+            (1, 1) => "1 instance".to_owned(),
+            (min, max) if min == max => format!("{min} instances"),
+            (min, max) => format!("{min} to {max} instances"),
         };
-        let mut words = vec![copies, ready(&process.ready)];
+        let mut words = vec![instances, ready(&process.ready)];
         if process.is_once {
             words[1] = "a task".to_owned();
         }
@@ -74,8 +75,8 @@ fn in_text(config: &SupervisorConfig) -> String {
             words.push("one of them active".to_owned());
         }
         let after = process.after.iter().map(|other| match other.stage {
-            Stage::Ready => other.process.clone(),
-            Stage::Initialised => format!("{}, initialised", other.process),
+            DependencyStage::Ready => other.process.clone(),
+            DependencyStage::Initialised => format!("{}, initialised", other.process),
         });
         let after: Vec<String> = after.collect();
         if !after.is_empty() {

@@ -8,14 +8,14 @@ mod program;
 
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::until_some;
-use program::{Ended, gapless, run};
+use program::{ProgramOutput, gapless, run};
 use rustix::process::Signal;
 use std::net::TcpListener;
 use std::path::Path;
 
 const STATUS: [&str; 4] = ["bridge", "status", "--directory", "domain"];
 
-fn status(folder: &Path, more: &[&str]) -> Ended {
+fn status(folder: &Path, more: &[&str]) -> ProgramOutput {
     run(folder, &[&STATUS, more].concat())
 }
 

@@ -12,13 +12,13 @@ pub fn gapless(directory: &Path, words: &[&str]) -> Command {
 }
 
 #[derive(Debug)]
-pub struct Ended {
+pub struct ProgramOutput {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl From<Output> for Ended {
+impl From<Output> for ProgramOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code(),
@@ -28,7 +28,7 @@ impl From<Output> for Ended {
     }
 }
 
-impl Ended {
+impl ProgramOutput {
     /// Standard output of a successful run.
     #[track_caller]
     pub fn good(self) -> String {
@@ -66,7 +66,7 @@ impl Ended {
     }
 }
 
-pub fn run(directory: &Path, words: &[&str]) -> Ended {
+pub fn run(directory: &Path, words: &[&str]) -> ProgramOutput {
     gapless(directory, words).output().unwrap().into()
 }
 

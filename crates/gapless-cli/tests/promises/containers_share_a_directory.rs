@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
-use crate::program::{Ended, gapless};
+use crate::program::{ProgramOutput, gapless};
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::until;
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,11 +22,11 @@ const FOREIGN_PROC: [&str; 5] = ["--user", "--map-root-user", "--pid", "--fork",
 const MOUNTS: [&str; 3] = ["--user", "--map-root-user", "--mount"];
 
 /// The program in its own namespaces.
-fn contained(directory: &Path, words: &[&str]) -> Command {
-    within(&UNSHARE, directory, words)
+fn in_container(directory: &Path, words: &[&str]) -> Command {
+    in_namespaces(&UNSHARE, directory, words)
 }
 
-fn within(namespaces: &[&str], directory: &Path, words: &[&str]) -> Command {
+fn in_namespaces(namespaces: &[&str], directory: &Path, words: &[&str]) -> Command {
     let program = gapless(directory, words);
     let mut command = Command::new("unshare");
     command.args(namespaces).arg(program.get_program()).args(program.get_args());
@@ -49,12 +49,12 @@ fn can_make(namespaces: &[&str]) -> bool {
 
 /// A sequencer that is process 1 of a container.
 fn contained_sequencer(directory: &Path) -> Process {
-    let mut process = Process::start(&mut contained(directory, &["stream", "sequencer", "--directory", "orders"]));
+    let mut process = Process::start(&mut in_container(directory, &["stream", "sequencer", "--directory", "orders"]));
     assert!(process.line().starts_with("stream "));
     process
 }
 
-fn ran(mut command: Command) -> Ended {
+fn output_of(mut command: Command) -> ProgramOutput {
     command.output().unwrap().into()
 }
 
@@ -70,18 +70,18 @@ fn stream_is_published_and_inspected() {
     let publish = ["stream", "publish", "--directory", "orders", "lines"];
     let status = ["stream", "status", "--directory", "orders", "--json"];
     // From a sibling, and from outside.
-    for command in [contained, gapless] {
-        ran(command(here, &publish)).good();
-        let status: Value = serde_json::from_str(&ran(command(here, &status)).good()).unwrap();
+    for command in [in_container, gapless] {
+        output_of(command(here, &publish)).good();
+        let status: Value = serde_json::from_str(&output_of(command(here, &status)).good()).unwrap();
         assert_eq!((&status["process"], &status["process_in_other_namespace"]), (&1.into(), &true.into()), "{status}");
-        let top = ran(command(here, &["top", "--once", "orders"])).good();
+        let top = output_of(command(here, &["top", "--once", "orders"])).good();
         assert!(top.contains("running"), "{top}");
-        let second = ran(command(here, &["stream", "sequencer", "--directory", "orders"])).error(1);
+        let second = output_of(command(here, &["stream", "sequencer", "--directory", "orders"])).error(1);
         assert!(second.contains("in use by process 1"), "{second}");
     }
     sequencer.kill();
     sequencer.wait_end("it was killed");
-    until("nothing runs there", || ran(gapless(here, &status)).code == Some(3));
+    until("nothing runs there", || output_of(gapless(here, &status)).code == Some(3));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn members_meet_by_shared_memory() {
     }
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    ran(gapless(here, &["cluster", "new", "trio"])).good();
+    output_of(gapless(here, &["cluster", "new", "trio"])).good();
     let mut members = Vec::new();
     for member in 1..=3 {
         let path = here.join(format!("trio/member-{member}.toml"));
@@ -119,9 +119,11 @@ fn members_meet_by_shared_memory() {
         });
         std::fs::write(&path, lines.collect::<Vec<_>>().join("\n")).unwrap();
         let file = format!("trio/member-{member}.toml");
-        members.push(Process::start(&mut contained(here, &["cluster", "start", &file])));
+        members.push(Process::start(&mut in_container(here, &["cluster", "start", &file])));
     }
-    until("they have a leader", || ran(gapless(here, &["cluster", "status", "trio/member-1.toml"])).code == Some(0));
+    until("they have a leader", || {
+        output_of(gapless(here, &["cluster", "status", "trio/member-1.toml"])).code == Some(0)
+    });
 }
 
 #[test]
@@ -130,17 +132,17 @@ fn instances_survive_other_clocks() {
         return;
     }
     let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\n");
-    ran(within(&LATER, floor.path(), &["up", "floor.toml"])).good();
+    output_of(in_namespaces(&LATER, floor.path(), &["up", "floor.toml"])).good();
     // Each is taken over by the next one, which has other clocks.
-    for command in [gapless, |directory: &Path, words: &[&str]| within(&LATER, directory, words)] {
+    for command in [gapless, |directory: &Path, words: &[&str]| in_namespaces(&LATER, directory, words)] {
         let before = floor.status();
         for role in ["guardian_process_id", "supervisor_process_id"] {
             let pid = Pid::from_raw(i32::try_from(before[role].as_i64().unwrap()).unwrap()).unwrap();
             kill_process(pid, Signal::STOP).unwrap();
             kill_process(pid, Signal::KILL).unwrap();
         }
-        ran(command(floor.path(), &["up", "floor.toml"])).good();
-        let (before, after) = (&before["copies"][0], &floor.copies()[0]);
+        output_of(command(floor.path(), &["up", "floor.toml"])).good();
+        let (before, after) = (&before["instances"][0], &floor.instances()[0]);
         assert_eq!((&after["process_id"], &after["restarts"]), (&before["process_id"], &0.into()));
         let (since_ms, running_ms) = (after["since_ms"].as_u64().unwrap(), after["running_ms"].as_u64().unwrap());
         assert!(since_ms < 3_600_000 && running_ms < 3_600_000, "{after}");
@@ -167,23 +169,23 @@ fn container_instances_are_marked() {
     let mut container = Process::start(&mut command);
     while container.line() != "up" {}
     let is_marked = |shown: &str| shown.contains("*  ") && shown.contains("\n* of another process namespace");
-    let shown_to = |command: fn(&Path, &[&str]) -> Command| ran(command(floor.path(), &["ps"])).shown();
+    let shown_to = |command: fn(&Path, &[&str]) -> Command| output_of(command(floor.path(), &["ps"])).shown();
     // Reported by its supervisor, to a sibling and outside.
-    for shown in [shown_to(contained), shown_to(gapless)] {
+    for shown in [shown_to(in_container), shown_to(gapless)] {
         assert!(shown.contains("ready") && is_marked(&shown), "{shown}");
     }
     std::fs::write(floor.path().join("go"), "").unwrap();
     while container.line() != "killed" {}
-    until("nobody watches", || shown_to(contained).contains("nobody watches"));
-    let shown = shown_to(contained);
+    until("nobody watches", || shown_to(in_container).contains("nobody watches"));
+    let shown = shown_to(in_container);
     assert!(shown.contains("unwatched") && is_marked(&shown), "{shown}");
     // Seen and taken over from outside.
-    let before = floor.copies();
+    let before = floor.instances();
     let pid = before[0]["process_id"].as_u64().unwrap();
     assert!(std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().contains("sleep"), "{before:?}");
     assert_eq!(before[0]["process_in_other_namespace"], false);
-    ran(gapless(floor.path(), &["up", "floor.toml"])).good();
-    let after = floor.copies();
+    output_of(gapless(floor.path(), &["up", "floor.toml"])).good();
+    let after = floor.instances();
     assert_eq!((&after[0]["process_id"], &after[0]["restarts"]), (&pid.into(), &0.into()));
 }
 
@@ -194,12 +196,12 @@ fn foreign_route_is_explained() {
     }
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    let mut serving = Process::start(&mut contained(here, &["serve", "--directory", "domain", "echo", "--", "cat"]));
+    let mut serving = Process::start(&mut in_container(here, &["serve", "--directory", "domain", "echo", "--", "cat"]));
     assert!(serving.line().contains(" is served"));
     // The server has no process id for a sibling, but one outside.
-    for command in [contained, gapless] {
-        let call = ran(command(here, &["call", "--directory", "domain", "echo", "1"])).error(1);
-        let routes = ran(command(here, &["routes", "--directory", "domain"]));
+    for command in [in_container, gapless] {
+        let call = output_of(command(here, &["call", "--directory", "domain", "echo", "1"])).error(1);
+        let routes = output_of(command(here, &["routes", "--directory", "domain"]));
         assert_eq!(routes.code, Some(1));
         for said in [call, routes.stderr] {
             assert!(said.contains("another process namespace"), "{said}");
@@ -221,7 +223,7 @@ fn other_mount_at_path_is_no_loss() {
         \"$0\" up floor.toml && \"$0\" down";
     let mut command = Command::new("unshare");
     command.args(MOUNTS).args(["sh", "-c", script, env!("CARGO_BIN_EXE_gapless")]).current_dir(floor.path());
-    let ended = ran(command);
+    let ended = output_of(command);
     if ended.code == Some(77) {
         println!("SKIPPED: no file system can be mounted: {ended:?}");
         return;
@@ -245,7 +247,7 @@ fn foreign_proc_is_named() {
     let up: &[&str] = &["up", "floor.toml"];
     let foreground: &[&str] = &["up", "floor.toml", "--foreground"];
     for words in [up, foreground, &["serve", "--directory", "domain", "upper", "--", "cat"]] {
-        let refused = ran(within(&FOREIGN_PROC, directory.path(), words)).error(1);
+        let refused = output_of(in_namespaces(&FOREIGN_PROC, directory.path(), words)).error(1);
         assert!(refused.contains("/proc is that of another process namespace"), "{words:?}: {refused}");
     }
 }

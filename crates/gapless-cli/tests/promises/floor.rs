@@ -1,7 +1,7 @@
 //! A supervised floor run by the program's commands.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::program::{Ended, gapless};
+use crate::program::{ProgramOutput, gapless};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,7 +30,7 @@ impl Floor {
     }
 
     /// Runs the program with those of examples on its PATH.
-    pub fn run(&self, words: &[&str]) -> Ended {
+    pub fn run(&self, words: &[&str]) -> ProgramOutput {
         self.with_examples(&mut gapless(self.path(), words)).output().unwrap().into()
     }
 
@@ -50,13 +50,13 @@ impl Floor {
         serde_json::from_str(&self.run(&["ps", "--json"]).shown()).unwrap()
     }
 
-    pub fn copies(&self) -> Vec<Value> {
-        self.status()["copies"].as_array().unwrap().clone()
+    pub fn instances(&self) -> Vec<Value> {
+        self.status()["instances"].as_array().unwrap().clone()
     }
 
     pub fn states(&self) -> Vec<(String, String)> {
-        let text = |copy: &Value, name: &str| copy[name].as_str().unwrap().to_owned();
-        self.copies().iter().map(|copy| (text(copy, "copy"), text(copy, "state"))).collect()
+        let text = |instance: &Value, name: &str| instance[name].as_str().unwrap().to_owned();
+        self.instances().iter().map(|instance| (text(instance, "instance"), text(instance, "state"))).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
-use crate::program::{Ended, gapless, run};
+use crate::program::{ProgramOutput, gapless, run};
 use gapless_testkit::wait::until;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -40,7 +40,7 @@ fn floor() -> Result<(Floor, String, u32), String> {
 }
 
 /// Runs a command as `nobody` in this group.
-fn as_member(floor: &Floor, group: u32, words: &[&str]) -> Ended {
+fn as_member(floor: &Floor, group: u32, words: &[&str]) -> ProgramOutput {
     gapless(floor.path(), words).uid(NOBODY).gid(group).output().unwrap().into()
 }
 
@@ -74,7 +74,7 @@ fn group_has_access_while_named() {
     run(floor.path(), &["reload"]).good();
     assert_eq!((access(&floor, ""), access(&floor, "control.socket")), ((0o750, id), (0o660, id)));
     assert_eq!((access(&floor, "logs"), access(&floor, "logs/worker.1.log")), ((0o750, id), (0o640, id)));
-    for private in ["config-in-force", "memory", "guardian.socket", "copies/worker.1/launch"] {
+    for private in ["config-in-force", "memory", "guardian.socket", "instances/worker.1/launch"] {
         assert_eq!(access(&floor, private).0, 0o600, "{private}");
     }
     let shown = as_member(&floor, id, &["ps"]).shown();
@@ -118,7 +118,7 @@ fn ps_explains_missing_control_groups() {
     let floor = Floor::new(WORKER);
     run(floor.path(), &["up", "floor.toml"]).good();
     let status = floor.status();
-    let group = std::fs::read_to_string(format!("/proc/{}/cgroup", status["copies"][0]["process_id"])).unwrap();
+    let group = std::fs::read_to_string(format!("/proc/{}/cgroup", status["instances"][0]["process_id"])).unwrap();
     let has_own = group.lines().any(|line| line.starts_with("0::") && line.ends_with("/worker.1"));
     let said = &status["without_control_groups"];
     assert_eq!((said.is_null(), said.is_string()), (has_own, !has_own), "{said} and {group}");

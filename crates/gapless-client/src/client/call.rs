@@ -1,7 +1,7 @@
 //! One command and its reply, for callers that have nothing else to do meanwhile.
 
 use super::incoming::DeferredMessage;
-use super::reconnecting::Deferred;
+use super::reconnecting::DeferredInput;
 use super::waiting::{CallWaits, RESEND_INTERVAL, TimeLimit};
 use super::{Client, Incoming, MessageType, OwnedReply};
 use crate::ClientError;
@@ -61,7 +61,7 @@ impl Client {
             if let Some(Err(error)) = self.await_reply(key, None, until, limit)? {
                 return Err(error);
             }
-            waits.tell(self, room);
+            waits.log_if_due(self, room);
         };
         loop {
             match self.await_reply(key, Some(number), waits.until(deadline), limit) {
@@ -69,9 +69,9 @@ impl Client {
                     return Err(ClientError::OutcomeUnknown { session_seq: number, reason });
                 }
                 Ok(Some(answer)) => return answer,
-                Ok(None) if self.now() < deadline => waits.tell(self, "a reply"),
+                Ok(None) if self.now() < deadline => waits.log_if_due(self, "a reply"),
                 Ok(None) => {
-                    let reason = self.why_no_reply(key, number, timeout);
+                    let reason = self.no_reply_reason(key, number, timeout);
                     return Err(ClientError::OutcomeUnknown { session_seq: number, reason });
                 }
                 Err(error @ (ClientError::NoSuchSession(_) | ClientError::OtherHistory { .. })) => return Err(error),
@@ -83,7 +83,7 @@ impl Client {
     }
 
     /// Error text for a command without a reply in time.
-    pub(super) fn why_no_reply(&self, key: SessionKey, number: u64, timeout: Duration) -> String {
+    pub(super) fn no_reply_reason(&self, key: SessionKey, number: u64, timeout: Duration) -> String {
         let (peer, milliseconds) = (self.peer(), timeout.as_millis());
         if self.is_accepted(key, number) {
             return format!(
@@ -110,7 +110,7 @@ impl Client {
         limit: TimeLimit,
     ) -> Result<Option<Result<OwnedReply, ClientError>>, ClientError> {
         let mut answer = None;
-        let mut deferred = Deferred::default();
+        let mut deferred = DeferredInput::default();
         // Replies kept before are not checked again.
         let earlier = std::mem::take(&mut self.deferred.messages);
         self.awaits_reply = true;

@@ -1,6 +1,6 @@
 //! Messages delivered by a poll, and the effect of each on its session.
 
-use super::session::{Answered, Session};
+use super::session::{CommandSession, ReplyKind};
 use crate::ClientError;
 use crate::session_key::SessionKey;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
@@ -166,7 +166,7 @@ impl DeferredMessage {
 /// Whether a frame states that the stream has a message, without its outcome: the answer of a service has a sequence.
 /// Event streams answer this way, and members that run no service.
 #[cold]
-pub(super) fn is_of_no_service(frame: &Frame<'_>) -> bool {
+pub(super) fn is_without_service(frame: &Frame<'_>) -> bool {
     frame.kind() == Kind::Reply && frame.session_seq() != 0 && frame.flags() & REFUSED_FLAG == 0
 }
 
@@ -174,7 +174,7 @@ pub(super) fn is_of_no_service(frame: &Frame<'_>) -> bool {
 /// session's commands must be resent.
 #[inline]
 pub(super) fn take_message(
-    sessions: &mut [Session],
+    sessions: &mut [CommandSession],
     by_id: &mut FxHashMap<u64, SessionKey>,
     by_token: &FxHashMap<u128, SessionKey>,
     key: Option<SessionKey>,
@@ -199,8 +199,8 @@ pub(super) fn take_message(
             }
             let Some(key) = key else { return Ok(None) };
             match sessions[key.index()].answered(frame.session_seq()) {
-                Answered::Acknowledgement => {}
-                answered => take(Incoming::Reply { session: key, reply, first: answered == Answered::First }),
+                ReplyKind::Acknowledgement => {}
+                answered => take(Incoming::Reply { session: key, reply, first: answered == ReplyKind::First }),
             }
             Ok(None)
         }

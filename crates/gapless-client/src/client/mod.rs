@@ -44,18 +44,18 @@ use gapless_transport::credentials::Credentials;
 use gapless_transport::handshake::Welcome;
 use gapless_transport::link::{ANSWER_LENGTH_MAX, RingSizes};
 use gapless_transport::publisher_link::PublisherLink;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_transport::tier::Tier;
 use gapless_wire::control::SessionOpen;
 use gapless_wire::prefetch::{FramesAhead, prefetch};
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts, aligned_length};
-use incoming::{is_of_no_service, take_message};
-use reconnecting::{Deferred, ServiceAddress};
+use incoming::{is_without_service, take_message};
+use reconnecting::{DeferredInput, ServiceAddress};
 use rustc_hash::FxHashMap;
-use session::Session;
+use session::CommandSession;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use waiting::{CallWaits, SILENCE_MAX, Silence, TimeLimit};
+use waiting::{CallWaits, SILENCE_MAX, ServiceSilence, TimeLimit};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
@@ -88,7 +88,7 @@ impl ClientOptions {
             link: self.link,
             identity: self.identity,
             reads: false,
-            seen: Seen::default(),
+            seen: SeenFrame::default(),
             mtu: None,
             timeout,
         }
@@ -104,12 +104,12 @@ pub struct Client {
     /// Identity of the first stream found: another member must serve the same.
     identity: StreamIdentity,
     /// Latest frame that an answer came from.
-    seen: Seen,
-    deferred: Deferred,
+    seen: SeenFrame,
+    deferred: DeferredInput,
     /// Whether the connected member does not lead.
     was_turned_away: bool,
     options: ClientOptions,
-    sessions: Vec<Session>,
+    sessions: Vec<CommandSession>,
     /// Number of commands sent, in all sessions.
     sent: u64,
     by_id: FxHashMap<u64, SessionKey>,
@@ -127,7 +127,7 @@ pub struct Client {
     asks: bool,
     /// Session and number of the last message that a member without a service reported to be in the stream.
     accepted: (u64, u64),
-    silence: Silence,
+    silence: ServiceSilence,
 }
 
 /// Prefix of the address of a service reached by TCP.
@@ -195,11 +195,11 @@ impl Client {
     ) -> Self {
         Self {
             identity: link.welcome.identity,
-            seen: Seen::nothing_of(link.welcome.identity),
+            seen: SeenFrame::none_seen(link.welcome.identity),
             link,
             addresses,
             environment,
-            deferred: Deferred::default(),
+            deferred: DeferredInput::default(),
             was_turned_away: false,
             options,
             sessions: Vec::new(),
@@ -214,7 +214,7 @@ impl Client {
             awaits_reply: false,
             asks: false,
             accepted: (0, 0),
-            silence: Silence::default(),
+            silence: ServiceSilence::default(),
         }
     }
 
@@ -249,15 +249,16 @@ impl Client {
         let deadline = limit.end;
         let key = loop {
             match self.begin_session(token, window_messages) {
-                Err(ClientError::Log(LogError::Full { .. })) if self.now() < deadline => match self.take_openings() {
-                    Err(ClientError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect_until(limit)?,
+                Err(ClientError::Log(LogError::Full { .. })) if self.now() < deadline => match self.take_open_answers()
+                {
+                    Err(ClientError::Disconnected { .. }) if self.has_other_members() => self.reconnect_until(limit)?,
                     other => other?,
                 },
                 begun => break begun?,
             }
         };
         while !self.session(key)?.is_open() {
-            let outcome = self.take_openings();
+            let outcome = self.take_open_answers();
             if self.session(key)?.is_open() {
                 break;
             }
@@ -266,10 +267,10 @@ impl Client {
                 return Err(self.timed_out("a session open", self.options.timeout));
             }
             match outcome.and_then(|()| self.sleep(left.min(Duration::from_millis(20)))) {
-                Err(ClientError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect_until(limit)?,
+                Err(ClientError::Disconnected { .. }) if self.has_other_members() => self.reconnect_until(limit)?,
                 other => other?,
             }
-            waits.tell(self, "a session to be opened");
+            waits.log_if_due(self, "a session to be opened");
         }
         self.deferred.opened.retain(|opened| *opened != key);
         Ok(key)
@@ -295,7 +296,7 @@ impl Client {
         }
         self.send_open(SessionOpen { token, window_messages, shared: false, notices_seen: 0 })?;
         let key = SessionKey(self.sessions.len() as u32);
-        self.sessions.push(Session::new(key, token, window_messages));
+        self.sessions.push(CommandSession::new(key, token, window_messages));
         self.by_token.insert(token, key);
         Ok(key)
     }
@@ -338,14 +339,14 @@ impl Client {
         Ok(())
     }
 
-    fn session(&self, key: SessionKey) -> Result<&Session, ClientError> {
+    fn session(&self, key: SessionKey) -> Result<&CommandSession, ClientError> {
         self.sessions.get(key.index()).ok_or(ClientError::NoSuchSession(key))
     }
 
     /// Identifier of a session in the stream, once it is open.
     #[must_use]
     pub fn session_id(&self, key: SessionKey) -> Option<u64> {
-        self.sessions.get(key.index()).and_then(Session::id)
+        self.sessions.get(key.index()).and_then(CommandSession::id)
     }
 
     /// Next number of the session, which the next command gets if it has one frame; 1 for a session new to the stream.
@@ -354,18 +355,18 @@ impl Client {
     /// [`Client::poll`] sends.
     #[must_use]
     pub fn next_session_seq(&self, key: SessionKey) -> Option<u64> {
-        self.sessions.get(key.index()).filter(|session| session.is_open()).map(Session::next_session_seq)
+        self.sessions.get(key.index()).filter(|session| session.is_open()).map(CommandSession::next_session_seq)
     }
 
     #[must_use]
     pub fn in_flight(&self, key: SessionKey) -> u32 {
-        self.sessions.get(key.index()).map_or(0, Session::in_flight)
+        self.sessions.get(key.index()).map_or(0, CommandSession::in_flight)
     }
 
     #[inline]
     #[must_use]
     pub fn can_send(&self, key: SessionKey) -> bool {
-        self.sessions.get(key.index()).is_some_and(Session::has_room)
+        self.sessions.get(key.index()).is_some_and(CommandSession::has_room)
     }
 
     /// Sends a command. `encode` writes its payload of at most `length_max` bytes and returns the length. Returns the
@@ -502,11 +503,11 @@ impl Client {
                 }
             };
             messages += 1;
-            if frame.sequence() == 0 && is_of_no_service(&frame) {
+            if frame.sequence() == 0 && is_without_service(&frame) {
                 self.accepted = (frame.session(), frame.session_seq());
                 continue;
             }
-            self.seen.see(frame.sequence(), frame.timestamp_ns());
+            self.seen.observe(frame.sequence(), frame.timestamp_ns());
             let last = self.sessions.get(self.sent_last.index());
             let is_of_last = last.is_some_and(|last| last.is_open() && last.id() == Some(frame.session()));
             let key = if is_of_last { Some(self.sent_last) } else { self.by_id.get(&frame.session()).copied() };
@@ -520,7 +521,7 @@ impl Client {
             let noticed = (frame.kind() == Kind::Notice).then(|| frame.session());
             let taken = take_message(&mut self.sessions, &mut self.by_id, &self.by_token, key, &frame, whole, take);
             let resend = match taken {
-                Err(ClientError::NotLeader { leader }) => return Err(self.turned_away(&leader)),
+                Err(ClientError::NotLeader { leader }) => return Err(self.on_not_leader(&leader)),
                 other => other?,
             };
             if let Some((key, from)) = resend {
@@ -543,7 +544,7 @@ impl Client {
             self.resend()?;
         }
         if messages == 0 {
-            if self.quiet_polls.take_due_look() {
+            if self.quiet_polls.take_clock_check() {
                 let now = self.now();
                 if self.quiet_polls.take_due_question(now) {
                     self.check_connected()?;
@@ -641,7 +642,7 @@ impl Client {
         Ok(())
     }
 
-    fn send_patiently(
+    fn send_with_retry(
         &mut self,
         deadline: Instant,
         mut send: impl FnMut(&mut Self) -> Result<(), ClientError>,

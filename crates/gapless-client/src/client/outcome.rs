@@ -1,7 +1,7 @@
 //! The outcome of a command, also of one sent by a process that has died; and resending a command under its number.
 
 use super::incoming::OwnedReply;
-use super::session::Known;
+use super::session::NumberState;
 use super::waiting::TimeLimit;
 use super::{Client, MessageType, append_all};
 use crate::session_key::SessionKey;
@@ -99,17 +99,17 @@ impl Client {
             self.await_reply(key, None, deadline, limit)?;
         }
         // For a command sent just now, the question waits until its reply is late.
-        let mut asks = !matches!(self.known(key, session_seq)?, Known::Kept { in_flight: true, .. });
+        let mut asks = !matches!(self.number_state(key, session_seq)?, NumberState::Kept { in_flight: true, .. });
         loop {
-            let is_in_stream = match self.known(key, session_seq)? {
-                Known::NotSent => {
+            let is_in_stream = match self.number_state(key, session_seq)? {
+                NumberState::NotSent => {
                     let next_session_seq = self.session(key)?.next_session_seq();
                     return Ok(Outcome::NotArrived { next_session_seq });
                 }
-                Known::Acknowledgement => return Ok(Outcome::NoCommand { part_of: None }),
-                Known::PartOf(command) => return Ok(Outcome::NoCommand { part_of: Some(command) }),
-                Known::Kept { in_flight, .. } => !in_flight,
-                Known::InStream => true,
+                NumberState::Acknowledgement => return Ok(Outcome::NoCommand { part_of: None }),
+                NumberState::PartOf(command) => return Ok(Outcome::NoCommand { part_of: Some(command) }),
+                NumberState::Kept { in_flight, .. } => !in_flight,
+                NumberState::InStream => true,
             };
             if asks {
                 match self.repeat(key, session_seq) {
@@ -125,7 +125,7 @@ impl Client {
                     Ok(None) if self.now() < until => {}
                     Ok(None) if self.now() < deadline => break None,
                     Ok(None) if is_in_stream || self.is_accepted(key, session_seq) => return Ok(Outcome::NotYetDone),
-                    Ok(None) => break Some(self.why_no_reply(key, session_seq, timeout)),
+                    Ok(None) => break Some(self.no_reply_reason(key, session_seq, timeout)),
                     Err(error @ (ClientError::NoSuchSession(_) | ClientError::OtherHistory { .. })) => {
                         return Err(error);
                     }
@@ -176,7 +176,7 @@ impl Client {
         let renumbers = mutant("send_again_under_a_new_number");
         let number = self.number_for(key, payload.len()).filter(|_| renumbers).unwrap_or(number);
         let session_seq = number.session_seq;
-        let is_new = self.known(key, session_seq)? == Known::NotSent;
+        let is_new = self.number_state(key, session_seq)? == NumberState::NotSent;
         if let Some(session) = self.session(key)?.id().filter(|session| *session != number.session) {
             return Err(ClientError::OtherSession { number, session });
         }
@@ -214,12 +214,12 @@ impl Client {
     /// # Errors
     /// [`ClientError::NotSent`]; [`ClientError::NotOpen`]; [`ClientError::NoSuchSession`]; [`LogError::Full`].
     pub fn repeat(&mut self, key: SessionKey, session_seq: u64) -> Result<(), ClientError> {
-        self.known(key, session_seq)?;
+        self.number_state(key, session_seq)?;
         let session = &self.sessions[key.index()];
-        match session.known(session_seq) {
-            Known::Kept { frames, .. } => append_all(&mut self.link, frames),
-            Known::InStream => self.ask_for_reply(key, session_seq),
-            Known::Acknowledgement | Known::PartOf(_) | Known::NotSent => {
+        match session.number_state(session_seq) {
+            NumberState::Kept { frames, .. } => append_all(&mut self.link, frames),
+            NumberState::InStream => self.ask_for_reply(key, session_seq),
+            NumberState::Acknowledgement | NumberState::PartOf(_) | NumberState::NotSent => {
                 let (session, next_session_seq) = (session.id().unwrap_or(0), session.next_session_seq());
                 Err(ClientError::NotSent { session, session_seq, next_session_seq })
             }
@@ -238,12 +238,12 @@ impl Client {
         payload_length.div_ceil(self.link.welcome.frame_length_max as usize - HEADER_LENGTH).max(1) as u64
     }
 
-    fn known(&self, key: SessionKey, session_seq: u64) -> Result<Known<'_>, ClientError> {
+    fn number_state(&self, key: SessionKey, session_seq: u64) -> Result<NumberState<'_>, ClientError> {
         let session = self.session(key)?;
         if session.is_lost() {
             return Err(ClientError::NoSuchSession(key));
         }
-        if session.is_open() { Ok(session.known(session_seq)) } else { Err(ClientError::NotOpen) }
+        if session.is_open() { Ok(session.number_state(session_seq)) } else { Err(ClientError::NotOpen) }
     }
 
     /// Sends an empty command under a number that the stream has: the sequencer does not append duplicates, and the

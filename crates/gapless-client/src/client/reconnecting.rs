@@ -2,7 +2,7 @@
 //! without a reply resent, and no message lost.
 
 use super::incoming::{DeferredMessage, Incoming, take_message};
-use super::waiting::{SILENCE_MAX, Silence, TimeLimit};
+use super::waiting::{SILENCE_MAX, ServiceSilence, TimeLimit};
 use super::{Client, TCP_PREFIX, append_all};
 use crate::ClientError;
 use crate::session_key::SessionKey;
@@ -12,7 +12,7 @@ use gapless_transport::connect;
 use gapless_transport::connect::ConnectOptions;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::publisher_link::PublisherLink;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_wire::control::{Refusal, RefusalCode};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind, aligned_length};
@@ -76,7 +76,7 @@ const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
 /// Messages that arrived while only answers to opens, or one reply, were awaited. Bounded, for each connection, by the
 /// notices that the service keeps for the open sessions, and by the commands sent.
 #[derive(Default)]
-pub(super) struct Deferred {
+pub(super) struct DeferredInput {
     pub frames: VecDeque<Vec<u8>>,
     /// Messages older than the frames, in their order.
     pub messages: VecDeque<DeferredMessage>,
@@ -84,7 +84,7 @@ pub(super) struct Deferred {
     pub lost: Vec<SessionKey>,
 }
 
-impl Deferred {
+impl DeferredInput {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.opened.is_empty() && self.lost.is_empty() && self.messages.is_empty()
@@ -144,8 +144,8 @@ impl Client {
         }
         let mut waits = WaitNotices::after_a_second();
         loop {
-            self.silence = Silence::default();
-            let error = match self.go_on(deadline) {
+            self.silence = ServiceSilence::default();
+            let error = match self.try_next_address(deadline) {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };
@@ -153,7 +153,7 @@ impl Client {
             let Some(addresses) = &mut self.addresses else { return Err(error) };
             // A member that does not lead has already redirected the client.
             let wait = match error {
-                ClientError::NotLeader { ref leader } => addresses.turned_away(leader, now),
+                ClientError::NotLeader { ref leader } => addresses.on_not_leader(leader, now),
                 _ => addresses.failed(now),
             };
             // Errors that a retry cannot fix are returned at once.
@@ -175,11 +175,11 @@ impl Client {
     /// # Errors
     /// The ring has no room for reopening the sessions.
     #[doc(hidden)] // For the simulator.
-    pub fn go_on_over(&mut self, link: PublisherLink) -> Result<(), ClientError> {
+    pub fn resume_over(&mut self, link: PublisherLink) -> Result<(), ClientError> {
         self.begin_connection(link);
         for number in 0..self.sessions.len() {
             if !self.sessions[number].is_lost() {
-                let open = self.sessions[number].reopening();
+                let open = self.sessions[number].begin_reopen();
                 self.send_open(open)?;
             }
         }
@@ -188,7 +188,7 @@ impl Client {
 
     fn begin_connection(&mut self, link: PublisherLink) {
         if self.seen.identity != link.welcome.identity {
-            self.seen = Seen::nothing_of(link.welcome.identity);
+            self.seen = SeenFrame::none_seen(link.welcome.identity);
             // Another incarnation of the stream may reuse the identifiers for other sessions.
             for (number, session) in self.sessions.iter_mut().enumerate() {
                 if !session.is_blank() && !session.is_lost() {
@@ -207,7 +207,7 @@ impl Client {
     }
 
     /// Makes one attempt, at the next address.
-    fn go_on(&mut self, deadline: Instant) -> Result<(), ClientError> {
+    fn try_next_address(&mut self, deadline: Instant) -> Result<(), ClientError> {
         let peer = self.peer();
         let now = self.now();
         let Some(addresses) = &self.addresses else {
@@ -232,11 +232,11 @@ impl Client {
             if self.sessions[number].is_lost() {
                 continue;
             }
-            let open = self.sessions[number].reopening();
-            self.send_patiently(deadline, |client| client.send_open(open))?;
+            let open = self.sessions[number].begin_reopen();
+            self.send_with_retry(deadline, |client| client.send_open(open))?;
         }
         while self.sessions.iter().any(|session| !session.is_open() && !session.is_lost()) {
-            self.look_for_openings()?;
+            self.read_open_answers()?;
             if self.now() >= deadline {
                 return Err(self.timed_out("a session open", deadline.saturating_duration_since(now)));
             }
@@ -246,7 +246,7 @@ impl Client {
         unanswered.sort_unstable_by_key(|command| command.place);
         let unanswered: Vec<_> = unanswered.into_iter().map(|command| command.frames.to_vec()).collect();
         for frames in unanswered {
-            self.send_patiently(deadline, |client| append_all(&mut client.link, &frames))?;
+            self.send_with_retry(deadline, |client| append_all(&mut client.link, &frames))?;
         }
         self.flush();
         Ok(())
@@ -272,32 +272,32 @@ impl Client {
     }
 
     /// Whether another member may accept the client's commands.
-    pub(super) fn can_go_elsewhere(&self) -> bool {
+    pub(super) fn has_other_members(&self) -> bool {
         self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1) || self.was_turned_away
     }
 
     /// Handles the answer of a member that does not lead.
     #[cold]
-    pub(super) fn turned_away(&mut self, leader: &str) -> ClientError {
+    pub(super) fn on_not_leader(&mut self, leader: &str) -> ClientError {
         let (peer, now) = (self.peer(), self.now());
         if let Some(addresses) = &mut self.addresses {
             // No wait here: reconnecting waits if no member is found.
-            let _ = addresses.turned_away(leader, now);
+            let _ = addresses.on_not_leader(leader, now);
         }
         self.was_turned_away = true;
         ClientError::Disconnected { peer, reason: None }
     }
 
-    /// Like [`Client::look_for_openings`], for a caller that does not reconnect.
-    pub(super) fn take_openings(&mut self) -> Result<(), ClientError> {
-        match self.look_for_openings() {
-            Err(ClientError::NotLeader { leader }) => Err(self.turned_away(&leader)),
+    /// Like [`Client::read_open_answers`], for a caller that does not reconnect.
+    pub(super) fn take_open_answers(&mut self) -> Result<(), ClientError> {
+        match self.read_open_answers() {
+            Err(ClientError::NotLeader { leader }) => Err(self.on_not_leader(&leader)),
             other => other,
         }
     }
 
     /// Takes arrived frames. Everything but answers to opens is deferred to the next poll.
-    fn look_for_openings(&mut self) -> Result<(), ClientError> {
+    fn read_open_answers(&mut self) -> Result<(), ClientError> {
         self.flush();
         let mut is_any = false;
         while let Some(length) = self.link.reader.next_length()? {

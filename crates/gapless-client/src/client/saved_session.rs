@@ -5,7 +5,7 @@ use crate::ClientError;
 use crate::session_key::SessionKey;
 use gapless_agent::fault::mutant;
 use gapless_log::StreamIdentity;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at, u128_at};
 
@@ -30,7 +30,7 @@ pub struct SavedSession {
     /// Identifier; 0 before it was opened.
     pub session: u64,
     /// Stream of the session, and the last of its frames that the client has seen; zeros before it was opened.
-    pub seen: Seen,
+    pub seen: SeenFrame,
 }
 
 impl SavedSession {
@@ -39,14 +39,14 @@ impl SavedSession {
     /// A new session, not opened yet. Save it before opening, and the value of [`Client::saved_session`] afterwards.
     #[must_use]
     pub fn new(token: u128, window_messages: u32) -> Self {
-        Self { token, window_messages, session: 0, seen: Seen::default() }
+        Self { token, window_messages, session: 0, seen: SeenFrame::default() }
     }
 
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[..16].copy_from_slice(&self.token.to_le_bytes());
-        let Seen { identity, sequence, timestamp_ns } = self.seen;
+        let SeenFrame { identity, sequence, timestamp_ns } = self.seen;
         bytes[16..32].copy_from_slice(&identity.stream_id.to_le_bytes());
         bytes[32..40].copy_from_slice(&identity.incarnation.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.session.to_le_bytes());
@@ -82,7 +82,7 @@ impl SavedSession {
             token: u128_at(bytes, 0),
             window_messages: u32_at(bytes, 64),
             session: u64_at(bytes, 40),
-            seen: Seen {
+            seen: SeenFrame {
                 identity: StreamIdentity::at(bytes, 16),
                 sequence: u64_at(bytes, 48),
                 timestamp_ns: u64_at(bytes, 56),
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn saved_session_round_trip() {
         let identity = StreamIdentity { stream_id: 3 << 70, incarnation: 4 << 40 };
-        let seen = Seen { identity, sequence: 6 << 35, timestamp_ns: 7 << 40 };
+        let seen = SeenFrame { identity, sequence: 6 << 35, timestamp_ns: 7 << 40 };
         let saved = SavedSession { token: 1 << 100 | 7, window_messages: 16, session: 5 << 33, seen };
         let bytes = saved.to_bytes();
         assert_eq!(SavedSession::from_bytes(&bytes).unwrap(), saved);

@@ -6,7 +6,7 @@ use gapless_agent::fault::mutant;
 use gapless_wire::control::{SessionOpen, SessionOpened};
 use gapless_wire::{FrameHeader, Kind};
 
-pub(super) struct Session {
+pub(super) struct CommandSession {
     key: SessionKey,
     id: Option<u64>,
     open: bool,
@@ -20,14 +20,14 @@ pub(super) struct Session {
     in_flight: u32,
     /// First number of the commands still to be resent, for which there was no room. New commands wait.
     resend_from: Option<u64>,
-    slots: Vec<Slot>,
+    slots: Vec<CommandSlot>,
     notices_seen: u64,
     notices_acknowledged: u64,
 }
 
 /// Kind of command that a reply answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answered {
+pub(super) enum ReplyKind {
     /// A command without a reply so far.
     First,
     /// A repeated command that had its reply already.
@@ -38,7 +38,7 @@ pub(super) enum Answered {
 
 /// Client's knowledge of a number of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known<'a> {
+pub(super) enum NumberState<'a> {
     /// A command of this client, with its frames.
     Kept {
         frames: &'a [u8],
@@ -54,7 +54,7 @@ pub(super) enum Known<'a> {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Unanswered<'a> {
+pub(super) struct UnansweredCommand<'a> {
     /// Position among the commands of all sessions of the client.
     pub place: u64,
     pub session: SessionKey,
@@ -66,7 +66,7 @@ pub(super) struct Unanswered<'a> {
 const NOTICES_PER_ACKNOWLEDGE: u64 = 64;
 
 #[derive(Default)]
-pub(super) struct Slot {
+pub(super) struct CommandSlot {
     first_seq: u64,
     last_seq: u64,
     in_flight: bool,
@@ -78,7 +78,7 @@ pub(super) struct Slot {
     frames: Vec<u8>,
 }
 
-impl Slot {
+impl CommandSlot {
     #[inline]
     pub(super) fn keep(&mut self, frames: &[u8], first_seq: u64, last_seq: u64) {
         self.frames.clear();
@@ -89,7 +89,7 @@ impl Slot {
     }
 }
 
-impl Session {
+impl CommandSession {
     pub(super) fn new(key: SessionKey, token: u128, window_messages: u32) -> Self {
         Self {
             key,
@@ -102,7 +102,7 @@ impl Session {
             messages: 0,
             in_flight: 0,
             resend_from: None,
-            slots: (0..window_messages).map(|_| Slot::default()).collect(),
+            slots: (0..window_messages).map(|_| CommandSlot::default()).collect(),
             notices_seen: 0,
             notices_acknowledged: 0,
         }
@@ -155,7 +155,7 @@ impl Session {
     }
 
     #[inline]
-    pub(super) fn next_command(&mut self) -> Result<(&mut Slot, FrameHeader), ClientError> {
+    pub(super) fn next_command(&mut self) -> Result<(&mut CommandSlot, FrameHeader), ClientError> {
         if !self.has_room() {
             if self.lost {
                 return Err(ClientError::NoSuchSession(self.key));
@@ -176,7 +176,7 @@ impl Session {
         Ok((&mut self.slots[index], header))
     }
 
-    /// Marks the command of [`Session::next_command`] as sent, in `frames` frames: the `place`th of the client.
+    /// Marks the command of [`CommandSession::next_command`] as sent, in `frames` frames: the `place`th of the client.
     #[inline]
     pub(super) fn sent(&mut self, frames: u64, place: u64) {
         let index = self.slot_index();
@@ -188,16 +188,16 @@ impl Session {
     }
 
     #[inline]
-    pub(super) fn answered(&mut self, session_seq: u64) -> Answered {
+    pub(super) fn answered(&mut self, session_seq: u64) -> ReplyKind {
         // Without fragments the slot follows from the number; otherwise it is searched.
         let likely = ((session_seq.wrapping_sub(1)) % u64::from(self.window_messages)) as usize;
-        let is_it = |slot: &Slot| slot.in_flight && slot.last_seq == session_seq;
+        let is_it = |slot: &CommandSlot| slot.in_flight && slot.last_seq == session_seq;
         let index = if is_it(&self.slots[likely]) { Some(likely) } else { self.slots.iter().position(is_it) };
-        let Some(index) = index else { return Answered::Again };
+        let Some(index) = index else { return ReplyKind::Again };
         let slot = &mut self.slots[index];
         slot.in_flight = false;
         self.in_flight -= 1;
-        if slot.acknowledges { Answered::Acknowledgement } else { Answered::First }
+        if slot.acknowledges { ReplyKind::Acknowledgement } else { ReplyKind::First }
     }
 
     /// Number of notices to acknowledge now, if due.
@@ -213,26 +213,26 @@ impl Session {
         self.slots[index].acknowledges = true;
     }
 
-    pub(super) fn known(&self, session_seq: u64) -> Known<'_> {
+    pub(super) fn number_state(&self, session_seq: u64) -> NumberState<'_> {
         if session_seq == 0 || session_seq >= self.next_session_seq {
-            return Known::NotSent;
+            return NumberState::NotSent;
         }
         let mut kept = self.slots.iter().filter(|slot| !slot.frames.is_empty());
         match kept.find(|slot| (slot.first_seq..=slot.last_seq).contains(&session_seq)) {
-            Some(slot) if slot.acknowledges => Known::Acknowledgement,
-            Some(slot) if slot.last_seq != session_seq => Known::PartOf(slot.last_seq),
-            Some(Slot { frames, in_flight, .. }) => Known::Kept { frames, in_flight: *in_flight },
-            None => Known::InStream,
+            Some(slot) if slot.acknowledges => NumberState::Acknowledgement,
+            Some(slot) if slot.last_seq != session_seq => NumberState::PartOf(slot.last_seq),
+            Some(CommandSlot { frames, in_flight, .. }) => NumberState::Kept { frames, in_flight: *in_flight },
+            None => NumberState::InStream,
         }
     }
 
     /// Commands without a reply from number `from` on, unordered.
-    pub(super) fn unanswered(&self, from: u64) -> impl Iterator<Item = Unanswered<'_>> {
+    pub(super) fn unanswered(&self, from: u64) -> impl Iterator<Item = UnansweredCommand<'_>> {
         let slots = self.slots.iter().filter(move |slot| slot.in_flight && slot.last_seq >= from);
         let session = self.key;
         slots.map(move |slot| {
-            let Slot { place, first_seq, frames, .. } = slot;
-            Unanswered { place: *place, session, first_seq: *first_seq, frames }
+            let CommandSlot { place, first_seq, frames, .. } = slot;
+            UnansweredCommand { place: *place, session, first_seq: *first_seq, frames }
         })
     }
 
@@ -268,7 +268,7 @@ impl Session {
     }
 
     /// The open to be sent after a reconnect.
-    pub(super) fn reopening(&mut self) -> SessionOpen {
+    pub(super) fn begin_reopen(&mut self) -> SessionOpen {
         self.open = false;
         self.resend_from = None;
         SessionOpen {

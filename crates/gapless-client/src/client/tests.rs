@@ -4,7 +4,7 @@
 use super::*;
 use gapless_log::MemoryKind;
 use gapless_log::ring::{self, RingReader, RingWriter};
-use gapless_transport::handshake::Status;
+use gapless_transport::handshake::HandshakeStatus;
 use gapless_wire::Encoding;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
@@ -119,7 +119,7 @@ impl ClientEnvironment for Shared {
         service.connections += 1;
         service.opens_at = Some(1);
         let welcome = Welcome {
-            status: Status::Welcome,
+            status: HandshakeStatus::Welcome,
             connection: 1,
             identity,
             frame_length_max: FRAME_LENGTH_MAX as u32,

@@ -1,7 +1,7 @@
 //! Sleeping until the service sends something, and noticing that it is gone.
 
 use super::Client;
-use super::session::Session;
+use super::session::CommandSession;
 use crate::ClientError;
 use gapless_agent::monotonic::saturating_ns;
 use gapless_agent::wait_notices::WaitNotices;
@@ -18,13 +18,13 @@ pub(super) const RESEND_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Silence of a service that owes an answer: a stalled process keeps its socket open.
 #[derive(Default)]
-pub(super) struct Silence {
+pub(super) struct ServiceSilence {
     since: Option<Instant>,
     /// The silence was too long: the next attempt goes to another member.
     pub is_left: bool,
 }
 
-impl Silence {
+impl ServiceSilence {
     #[inline]
     pub fn end(&mut self) {
         self.since = None;
@@ -87,7 +87,7 @@ impl CallWaits {
     }
 
     #[cold]
-    pub fn tell(&mut self, client: &Client, what: &str) {
+    pub fn log_if_due(&mut self, client: &Client, what: &str) {
         let now = client.now();
         if now < self.next {
             return;
@@ -190,7 +190,7 @@ impl Client {
     /// Time left of the service's silence; `None` if it owes nothing, or there is no other member.
     fn silence_left(&mut self) -> Option<Duration> {
         let has_others = self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1);
-        let owes = |session: &Session| session.in_flight() > 0 || (!session.is_open() && !session.is_lost());
+        let owes = |session: &CommandSession| session.in_flight() > 0 || (!session.is_open() && !session.is_lost());
         let awaits = has_others && (self.asks || self.sessions.iter().any(owes));
         let now = awaits.then(|| self.now());
         self.silence.left(now)

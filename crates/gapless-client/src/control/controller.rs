@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Controlled {
+pub struct ControlResult {
     /// Sequence at which it took effect; if nothing changed, the last one of the stream. It is released.
     pub sequence: u64,
     /// Whether it changed anything: a halted stream is not halted again.
@@ -45,11 +45,11 @@ pub struct Controlled {
 #[derive(Clone, Debug)]
 pub struct Controller {
     socket: PathBuf,
-    tell: Tell,
+    report_wait: WaitReporter,
 }
 
 /// Receives the time waited, and for whom and why.
-pub type Tell = fn(Duration, &str);
+pub type WaitReporter = fn(Duration, &str);
 
 /// Interval of retrying a full accept queue.
 const LINE_INTERVAL: Duration = Duration::from_millis(5);
@@ -57,13 +57,13 @@ const LINE_INTERVAL: Duration = Duration::from_millis(5);
 impl Controller {
     #[must_use]
     pub fn new(directory: impl AsRef<Path>) -> Self {
-        Self { socket: StreamLayout::new(directory.as_ref()).socket(), tell: log }
+        Self { socket: StreamLayout::new(directory.as_ref()).socket(), report_wait: log }
     }
 
-    /// Reports long waits to `tell` instead of the log: once a second at first, then less often.
+    /// Reports long waits to `report_wait` instead of the log: once a second at first, then less often.
     #[must_use]
-    pub fn telling(self, tell: Tell) -> Self {
-        Self { tell, ..self }
+    pub fn with_wait_reporter(self, report_wait: WaitReporter) -> Self {
+        Self { report_wait, ..self }
     }
 
     /// Sends `command` and waits, at most `timeout`, until its effect is in the stream and as durable as the stream
@@ -72,12 +72,12 @@ impl Controller {
     /// # Errors
     /// [`ClientError::Control`] if no process listens or it refuses; [`ClientError::TimedOut`], after which the command
     /// may still take effect: repeating it shows.
-    pub fn command(&self, command: ControlCommand, timeout: Duration) -> Result<Controlled, ClientError> {
+    pub fn command(&self, command: ControlCommand, timeout: Duration) -> Result<ControlResult, ClientError> {
         let name = command.name();
         let request = ControlRequest { command, identity: StreamIdentity::default() };
         let mut bytes = [0; ANSWER_LENGTH + 1];
         let asked = format!("a {name}");
-        let mut waiting = Waiting::within(timeout);
+        let mut waiting = AnswerWait::within(timeout);
         let socket = self.dial(&asked, &mut waiting)?;
         let length = self.ask(&socket, &request.to_bytes(), &asked, &mut bytes, &mut waiting)?;
         let answer = ControlAnswer::from_bytes(&bytes[..length])
@@ -88,7 +88,7 @@ impl Controller {
             status => return Err(self.refused(Some(status), self.reason(status, &answer))),
         };
         let ControlAnswer { sequence, identity, process_id, .. } = answer;
-        Ok(Controlled { sequence, changed, identity, process_id })
+        Ok(ControlResult { sequence, changed, identity, process_id })
     }
 
     /// All connected nodes. See [`super::StatusFeed`] for repeated reading.
@@ -96,7 +96,7 @@ impl Controller {
     /// # Errors
     /// [`ClientError::Control`] if no process listens; [`ClientError::TimedOut`].
     pub fn nodes(&self, timeout: Duration) -> Result<NodesAnswer, ClientError> {
-        let (asked, mut waiting) = ("a question who is connected", Waiting::within(timeout));
+        let (asked, mut waiting) = ("a question who is connected", AnswerWait::within(timeout));
         let socket = self.dial(asked, &mut waiting)?;
         let mut bytes = vec![0; NODES_ANSWER_LENGTH_MAX + 1];
         let mut all: Option<NodesAnswer> = None;
@@ -156,12 +156,14 @@ impl Controller {
         request: &[u8],
         name: &str,
         answer: &mut [u8],
-        waiting: &mut Waiting,
+        waiting: &mut AnswerWait,
     ) -> Result<usize, ClientError> {
         let action = || format!("connecting to {}", self.peer());
         match rustix::net::send(socket, request, SendFlags::NOSIGNAL) {
             Ok(_) => {}
-            Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => return Err(self.hung_up(socket, name)),
+            Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => {
+                return Err(self.closed_by_peer(socket, name));
+            }
             Err(errno) => return Err(TransportError::system(action())(errno).into()),
         }
         loop {
@@ -174,13 +176,13 @@ impl Controller {
             }
         }
         match rustix::net::recv(socket, answer, RecvFlags::empty()) {
-            Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Err(self.hung_up(socket, name)),
+            Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Err(self.closed_by_peer(socket, name)),
             Ok((length, _)) => Ok(length),
             Err(errno) => Err(TransportError::system(action())(errno).into()),
         }
     }
 
-    fn hung_up(&self, socket: &OwnedFd, name: &str) -> ClientError {
+    fn closed_by_peer(&self, socket: &OwnedFd, name: &str) -> ClientError {
         let process = PeerProcess::of(socket).map(|process| format!(" ({process})")).unwrap_or_default();
         let reason =
             format!("the sequencer{process} hung up before it answered {name}; it was stopped, or is an older one");
@@ -188,11 +190,16 @@ impl Controller {
     }
 
     /// Time to sleep until the wait for an answer to `name` is reported again, or ends.
-    fn pause(&self, waiting: &mut Waiting, name: &str, process: Option<PeerProcess>) -> Result<Duration, ClientError> {
+    fn pause(
+        &self,
+        waiting: &mut AnswerWait,
+        name: &str,
+        process: Option<PeerProcess>,
+    ) -> Result<Duration, ClientError> {
         let passed = waiting.begun.elapsed();
         if let Some(waited) = waiting.notices.take_due(saturating_ns(passed)) {
             let silence = process.map_or_else(|| "it lets nobody in".to_owned(), PeerProcess::silence);
-            (self.tell)(waited, &format!("no answer from {} to {name}: {silence}", self.peer()));
+            (self.report_wait)(waited, &format!("no answer from {} to {name}: {silence}", self.peer()));
         }
         let left = waiting.timeout.saturating_sub(passed);
         if left.is_zero() {
@@ -203,7 +210,7 @@ impl Controller {
         Ok(left.min(Duration::from_nanos(waiting.notices.next_ns()).saturating_sub(passed)))
     }
 
-    fn dial(&self, name: &str, waiting: &mut Waiting) -> Result<OwnedFd, ClientError> {
+    fn dial(&self, name: &str, waiting: &mut AnswerWait) -> Result<OwnedFd, ClientError> {
         loop {
             let source = match connect_packets(&self.socket) {
                 Ok(socket) => return Ok(socket),
@@ -227,13 +234,13 @@ impl Controller {
     }
 }
 
-struct Waiting {
+struct AnswerWait {
     begun: Instant,
     timeout: Duration,
     notices: WaitNotices,
 }
 
-impl Waiting {
+impl AnswerWait {
     fn within(timeout: Duration) -> Self {
         let mut notices = WaitNotices::after_a_second();
         notices.begin(0);
@@ -257,9 +264,9 @@ mod tests {
 
     /// Connects to a socket that never accepts, with `others` before it in the queue, and returns the reports of the
     /// wait.
-    fn is_told(others: usize, tell: Tell, told: &Mutex<Vec<String>>) -> Vec<String> {
+    fn is_told(others: usize, report_wait: WaitReporter, told: &Mutex<Vec<String>>) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
-        let controller = Controller::new(directory.path()).telling(tell);
+        let controller = Controller::new(directory.path()).with_wait_reporter(report_wait);
         let socket = || rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
         let (listener, address) = (socket(), socket_address(&controller.socket).unwrap());
         rustix::net::bind(&listener, &address).unwrap();

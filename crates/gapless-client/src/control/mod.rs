@@ -8,5 +8,5 @@
 pub mod controller;
 pub mod status_feed;
 
-pub use controller::{Controlled, Controller, Tell};
+pub use controller::{ControlResult, Controller, WaitReporter};
 pub use status_feed::{NodeReading, StatusFeed, StatusReading};

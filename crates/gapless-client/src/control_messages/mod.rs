@@ -144,7 +144,7 @@ pub struct ControlAnswer {
 
 /// Reason why bytes are not a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoRequest {
+pub enum ControlRequestError {
     OtherVersion,
     Malformed,
 }
@@ -152,7 +152,7 @@ pub enum NoRequest {
 impl ControlRequest {
     /// Whether `bytes` begin like a request of any version.
     #[must_use]
-    pub fn is_meant(bytes: &[u8]) -> bool {
+    pub fn is_request_magic(bytes: &[u8]) -> bool {
         bytes.starts_with(&REQUEST_MAGIC.to_le_bytes()[..7])
     }
 
@@ -184,18 +184,18 @@ impl ControlRequest {
     /// Parses a message.
     ///
     /// # Errors
-    /// [`NoRequest`] unless the bytes are a valid request.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NoRequest> {
-        if !Self::is_meant(bytes) {
-            return Err(NoRequest::Malformed);
+    /// [`ControlRequestError`] unless the bytes are a valid request.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ControlRequestError> {
+        if !Self::is_request_magic(bytes) {
+            return Err(ControlRequestError::Malformed);
         }
         if bytes.get(7).is_some_and(|version| *version != REQUEST_MAGIC.to_le_bytes()[7]) {
-            return Err(NoRequest::OtherVersion);
+            return Err(ControlRequestError::OtherVersion);
         }
-        Self::of_this_version(bytes).ok_or(NoRequest::Malformed)
+        Self::parse_body(bytes).ok_or(ControlRequestError::Malformed)
     }
 
-    fn of_this_version(bytes: &[u8]) -> Option<Self> {
+    fn parse_body(bytes: &[u8]) -> Option<Self> {
         let text = bytes.get(REQUEST_FIXED_LENGTH..)?;
         if text.len() != u32_at(bytes, 12) as usize {
             return None;
@@ -279,18 +279,18 @@ mod tests {
             bytes[offset] = byte;
             ControlRequest::from_bytes(&bytes)
         };
-        assert_eq!(changed(7, 2), Err(NoRequest::OtherVersion));
-        assert_eq!(changed(0, b'X'), Err(NoRequest::Malformed));
-        assert_eq!(changed(8, 0), Err(NoRequest::Malformed), "no such command");
-        assert_eq!(changed(8, 4), Err(NoRequest::Malformed), "an end has no text");
-        assert_eq!(changed(12, 9), Err(NoRequest::Malformed), "the text is longer than it says");
-        assert_eq!(changed(40, b' '), Err(NoRequest::Malformed), "a name begins with a space");
+        assert_eq!(changed(7, 2), Err(ControlRequestError::OtherVersion));
+        assert_eq!(changed(0, b'X'), Err(ControlRequestError::Malformed));
+        assert_eq!(changed(8, 0), Err(ControlRequestError::Malformed), "no such command");
+        assert_eq!(changed(8, 4), Err(ControlRequestError::Malformed), "an end has no text");
+        assert_eq!(changed(12, 9), Err(ControlRequestError::Malformed), "the text is longer than it says");
+        assert_eq!(changed(40, b' '), Err(ControlRequestError::Malformed), "a name begins with a space");
         for length in 0..good.len() {
             assert!(ControlRequest::from_bytes(&good[..length]).is_err(), "{length} bytes");
         }
         let mut text = request(ControlCommand::Halt { reason: "x".to_owned() }).to_bytes();
         text[REQUEST_FIXED_LENGTH] = 0xff;
-        assert_eq!(ControlRequest::from_bytes(&text), Err(NoRequest::Malformed), "no text");
+        assert_eq!(ControlRequest::from_bytes(&text), Err(ControlRequestError::Malformed), "no text");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! [`AnyLink`]: the link of the configured transport, so that one program runs over each of them.
 
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
+use super::link::{ConnectionInfo, LinkRead, LinkReads, NodeLink, Start};
 use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
 use crate::ClientError;
-use crate::node_progress::Progress;
+use crate::node_progress::ProgressReport;
 use gapless_transport::network::UdpSocket;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_wire::Frame;
 use rustix::fd::BorrowedFd;
 use std::time::Duration;
@@ -55,7 +55,7 @@ macro_rules! delegate {
 }
 
 impl NodeLink for AnyLink {
-    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
+    fn connect(&mut self, start: Start, seen: SeenFrame, now_ns: u64) -> Result<Option<ConnectionInfo>, ClientError> {
         delegate!(self, link => link.connect(start, seen, now_ns))
     }
 
@@ -106,12 +106,12 @@ impl NodeLink for AnyLink {
     }
 
     #[inline]
-    fn note(&mut self, progress: Progress) {
+    fn note(&mut self, progress: ProgressReport) {
         delegate!(self, link => link.note(progress));
     }
 
-    fn turned_away(&mut self, leaders: &str) -> Result<(), ClientError> {
-        delegate!(self, link => link.turned_away(leaders))
+    fn on_not_leader(&mut self, leaders: &str) -> Result<(), ClientError> {
+        delegate!(self, link => link.on_not_leader(leaders))
     }
 
     #[inline]

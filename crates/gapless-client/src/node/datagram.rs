@@ -2,18 +2,20 @@
 //! the sequencer alone or from multicast groups. Lost packets are requested again.
 
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
-use super::rewinding::{RewindPort, Rewinding};
-use super::upstream::{connected, feed_of, hello, refused, report};
+use super::link::{ConnectionInfo, LinkRead, LinkReads, NodeLink, Start};
+use super::rewind_driver::{RewindDriver, RewindPort};
+use super::upstream::{connected, hello, refusal_error, report, welcome_feed};
 use crate::ClientError;
-use crate::node_progress::Progress;
+use crate::node_progress::ProgressReport;
 use gapless_transport::TransportError;
-use gapless_transport::network::{Datagrams, Interface, Peer, Segmentation, SendRefused, UdpOptions, UdpSocket};
-use gapless_transport::seen::Seen;
+use gapless_transport::network::{Datagrams, Interface, Peer, Segmentation, SendRefusal, UdpOptions, UdpSocket};
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_transport::token::random_token;
 use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
-use gapless_wire::upstream::{Body, HEADER_LENGTH, RefusalReason, Report, UpstreamPacket, Welcome, finish_frames};
+use gapless_wire::upstream::{
+    HEADER_LENGTH, NodeReport, NodeWelcome, RefusalReason, UpstreamBody, UpstreamPacket, finish_frames,
+};
 use gapless_wire::{Frame, aligned_length, upstream};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
@@ -75,8 +77,8 @@ pub struct DatagramLink<S: Datagrams> {
     lengths: Vec<usize>,
     answers: VecDeque<Vec<u8>>,
     looks: u32,
-    progress: Option<Progress>,
-    rewinding: Rewinding,
+    progress: Option<ProgressReport>,
+    rewind_driver: RewindDriver,
 }
 
 enum DatagramLinkState {
@@ -86,7 +88,7 @@ enum DatagramLinkState {
 }
 
 enum HelloAnswer {
-    Accepted(u64, Welcome),
+    Accepted(u64, NodeWelcome),
     Refused(RefusalReason, String),
 }
 
@@ -162,7 +164,7 @@ impl<S: Datagrams> DatagramLink<S> {
             answers: VecDeque::new(),
             looks: 0,
             progress: None,
-            rewinding: Rewinding::new(port),
+            rewind_driver: RewindDriver::new(port),
         }
     }
 
@@ -175,7 +177,7 @@ impl<S: Datagrams> DatagramLink<S> {
     }
 
     /// Looks up the route again: the host may have got another address, or a route.
-    fn renew(&mut self, now_ns: u64) {
+    fn renew_routes(&mut self, now_ns: u64) {
         self.renewed_ns = now_ns;
         for socket in [&mut self.main, &mut self.requests] {
             if let Err(error) = socket.renew() {
@@ -185,13 +187,13 @@ impl<S: Datagrams> DatagramLink<S> {
         }
     }
 
-    fn say_hello(&mut self, nonce: u64, position: u64, seen: Seen) {
+    fn send_hello(&mut self, nonce: u64, position: u64, seen: SeenFrame) {
         let credentials = (self.options.username, self.options.password);
         let hello = hello(nonce, position, credentials, seen, self.options.mtu);
-        self.say(0, Body::Hello(hello));
+        self.send_control(0, UpstreamBody::Hello(hello));
     }
 
-    fn say(&mut self, key: u64, body: Body<'_>) {
+    fn send_control(&mut self, key: u64, body: UpstreamBody<'_>) {
         let mut packet = [0; 256];
         let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
         // A lost packet is resent.
@@ -248,18 +250,18 @@ impl<S: Datagrams> DatagramLink<S> {
         std::iter::once(&self.main).chain(&self.groups).chain(is_asking.then_some(&self.requests))
     }
 
-    fn gone(&mut self) -> ClientError {
+    fn connection_lost(&mut self) -> ClientError {
         self.state = DatagramLinkState::Down;
         self.outgoing.clear();
         self.lengths.clear();
         self.answers.clear();
-        self.rewinding.stop();
+        self.rewind_driver.stop();
         ClientError::Disconnected { peer: self.peer(), reason: None }
     }
 
     /// Sends complete packets. Returns whether all were sent.
     fn send_outgoing(&mut self) -> Result<bool, ClientError> {
-        let DatagramLinkState::Up(up) = &self.state else { return Err(self.gone()) };
+        let DatagramLinkState::Up(up) = &self.state else { return Err(self.connection_lost()) };
         let mut start = 0;
         for length in &self.lengths {
             finish_frames(&mut self.outgoing[start..start + length], up.key);
@@ -275,7 +277,7 @@ impl<S: Datagrams> DatagramLink<S> {
         let taken = match taken {
             Ok(taken) => taken,
             // A retry would be refused each time.
-            Err(source) if SendRefused::is_too_narrow(&source) => {
+            Err(source) if SendRefusal::is_too_narrow(&source) => {
                 return Err(TransportError::System { action: "publishing".to_owned(), source }.into());
             }
             // A refused packet counts as lost: it is resent when it does not come back.
@@ -295,8 +297,8 @@ impl<S: Datagrams> DatagramLink<S> {
 
 impl DatagramConnection {
     /// Handles the sequencer's answer with the position and end of the feed.
-    fn take_answered_feed(&mut self, welcome: &Welcome) {
-        let Some(refuted) = self.receiver.set_feed(feed_of(welcome), welcome.released_sequence) else {
+    fn take_answered_feed(&mut self, welcome: &NodeWelcome) {
+        let Some(refuted) = self.receiver.set_feed(welcome_feed(welcome), welcome.released_sequence) else {
             self.ask_interval_ns = HELLO_INTERVAL_NS;
             return;
         };
@@ -317,21 +319,24 @@ impl DatagramConnection {
 fn take_answer(state: &mut DatagramLinkState, answers: &mut VecDeque<Vec<u8>>, bytes: &[u8], now_ns: u64) {
     let Ok(packet) = UpstreamPacket::parse(bytes) else { return };
     match (state, packet.body) {
-        (DatagramLinkState::Connecting { nonce, came, .. }, Body::Welcome(welcome)) if welcome.nonce == *nonce => {
+        (DatagramLinkState::Connecting { nonce, came, .. }, UpstreamBody::Welcome(welcome))
+            if welcome.nonce == *nonce =>
+        {
             *came = Some(HelloAnswer::Accepted(packet.key, welcome));
         }
-        (DatagramLinkState::Connecting { nonce, came, .. }, Body::Refusal { nonce: answered, reason, text })
-            if answered == *nonce =>
-        {
+        (
+            DatagramLinkState::Connecting { nonce, came, .. },
+            UpstreamBody::Refusal { nonce: answered, reason, text },
+        ) if answered == *nonce => {
             *came = Some(HelloAnswer::Refused(reason, text.to_owned()));
         }
         (DatagramLinkState::Up(up), body) => {
             match body {
-                Body::Answers(frames) if packet.key == up.key => answers.push_back(frames.to_vec()),
-                Body::Welcome(welcome) if welcome.nonce == up.nonce => {
+                UpstreamBody::Answers(frames) if packet.key == up.key => answers.push_back(frames.to_vec()),
+                UpstreamBody::Welcome(welcome) if welcome.nonce == up.nonce => {
                     up.take_answered_feed(&welcome);
                 }
-                Body::Unknown | Body::Farewell if packet.key == up.key => up.is_forgotten = true,
+                UpstreamBody::Unknown | UpstreamBody::Farewell if packet.key == up.key => up.is_forgotten = true,
                 _ => return,
             }
             up.last_received_ns = now_ns;
@@ -341,12 +346,12 @@ fn take_answer(state: &mut DatagramLinkState, answers: &mut VecDeque<Vec<u8>>, b
 }
 
 impl<S: Datagrams> NodeLink for DatagramLink<S> {
-    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
+    fn connect(&mut self, start: Start, seen: SeenFrame, now_ns: u64) -> Result<Option<ConnectionInfo>, ClientError> {
         if !matches!(self.state, DatagramLinkState::Connecting { start: asked, .. } if asked == start) {
             let nonce = random_token() as u64 | 1;
-            self.renew(now_ns);
+            self.renew_routes(now_ns);
             self.state = DatagramLinkState::Connecting { nonce, start, sent_ns: now_ns, came: None };
-            self.say_hello(nonce, start.wire_position(), seen);
+            self.send_hello(nonce, start.wire_position(), seen);
             return Ok(None);
         }
         self.receive(now_ns)?;
@@ -357,14 +362,14 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                 if now_ns.saturating_sub(*sent_ns) >= HELLO_INTERVAL_NS {
                     *sent_ns = now_ns;
                     if now_ns.saturating_sub(self.renewed_ns) >= RENEW_INTERVAL_NS {
-                        self.renew(now_ns);
+                        self.renew_routes(now_ns);
                     }
-                    self.say_hello(nonce, start.wire_position(), seen);
+                    self.send_hello(nonce, start.wire_position(), seen);
                 }
                 Ok(None)
             }
             Some(HelloAnswer::Refused(reason, text)) => {
-                refused((reason, &text), start, seen, self.peer()).map(|()| None)
+                refusal_error((reason, &text), start, seen, self.peer()).map(|()| None)
             }
             Some(HelloAnswer::Accepted(key, welcome)) => {
                 let connected = connected(&welcome);
@@ -374,7 +379,10 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                     receiver.set_feed(feed, welcome.released_sequence);
                 }
                 // The sequencer sends the feed after it has received the key.
-                self.say(key, Body::Report(Report { position: welcome.position, ..Report::default() }));
+                self.send_control(
+                    key,
+                    UpstreamBody::Report(NodeReport { position: welcome.position, ..NodeReport::default() }),
+                );
                 self.state = DatagramLinkState::Up(Box::new(DatagramConnection {
                     key,
                     nonce,
@@ -447,7 +455,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             if let DatagramLinkState::Up(up) = &mut self.state
                 && !up.receiver.has_frame()
             {
-                self.rewinding.turn(&mut up.receiver, now_ns);
+                self.rewind_driver.turn(&mut up.receiver, now_ns);
             }
         }
         match &mut self.state {
@@ -506,7 +514,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
     }
 
     #[inline]
-    fn note(&mut self, progress: Progress) {
+    fn note(&mut self, progress: ProgressReport) {
         self.progress = Some(progress);
     }
 
@@ -515,36 +523,36 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         if !self.lengths.is_empty() {
             self.send_outgoing()?;
         }
-        let DatagramLinkState::Up(up) = &mut self.state else { return Err(self.gone()) };
+        let DatagramLinkState::Up(up) = &mut self.state else { return Err(self.connection_lost()) };
         if up.is_forgotten || now_ns.saturating_sub(up.last_received_ns) > self.options.silence_ns_max {
-            return Err(self.gone());
+            return Err(self.connection_lost());
         }
-        while !self.rewinding.is_flowing(now_ns)
+        while !self.rewind_driver.is_flowing(now_ns)
             && let Some(request) = up.receiver.due_request(now_ns)
         {
             // A lost request is resent.
             let request = request.to_bytes();
             let _ = self.requests.send(self.options.request, &request, request.len());
         }
-        let has_question = up.receiver.is_lost() || up.receiver.has_doubt();
+        let has_question = up.receiver.is_lost() || up.receiver.has_unconfirmed_end();
         if has_question && now_ns.saturating_sub(up.asked_feed_ns) >= up.ask_interval_ns {
             up.asked_feed_ns = now_ns;
-            up.receiver.note_question();
+            up.receiver.note_probe();
             let (nonce, position) = (up.nonce, up.receiver.next_sequence());
             // The node's history was checked when it was admitted.
-            self.say_hello(nonce, position, Seen::default());
+            self.send_hello(nonce, position, SeenFrame::default());
             return Ok(());
         }
         if now_ns.saturating_sub(up.reported_ns) >= up.heartbeat_interval_ns {
             up.reported_ns = now_ns;
             let counts = up.receiver.counts();
-            let report = Report {
+            let report = NodeReport {
                 frames_requested: counts.frames_requested,
                 packets_refused: counts.packets_damaged + counts.packets_foreign + counts.claims_refuted,
                 ..report(up.receiver.next_sequence(), self.progress, up.receiver.missing() == 0)
             };
             let key = up.key;
-            self.say(key, Body::Report(report));
+            self.send_control(key, UpstreamBody::Report(report));
         }
         Ok(())
     }
@@ -556,7 +564,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             return Ok(());
         }
         let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        fds.extend(self.rewinding.poll_fd());
+        fds.extend(self.rewind_driver.poll_fd());
         // Requests and reports fall due meanwhile.
         let timeout = timeout.min(Duration::from_millis(2));
         let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(timeout.subsec_nanos()) };

@@ -11,7 +11,7 @@ use gapless_wire::{Fragment, Frame, Kind};
 
 /// Reasons why the stream takes nothing from publishers, as far as the node has read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Closed {
+pub(super) struct StreamClosure {
     pub is_halted: bool,
     /// A feed session has ended and no other has begun.
     pub is_between_feeds: bool,
@@ -21,7 +21,7 @@ pub(super) struct Closed {
 #[inline]
 pub(super) fn observe(
     publisher: Option<&mut PublishingSession>,
-    closed: &mut Closed,
+    closed: &mut StreamClosure,
     frame: &Frame<'_>,
     now_ns: u64,
 ) -> bool {
@@ -29,7 +29,7 @@ pub(super) fn observe(
         return observe_note(publisher, closed, frame, now_ns);
     }
     let Some(publisher) = publisher.filter(|each| each.session() == Some(frame.session())) else { return false };
-    publisher.came_back(frame.session_seq(), now_ns);
+    publisher.frame_returned(frame.session_seq(), now_ns);
     true
 }
 
@@ -42,7 +42,7 @@ const fn is_message(kind: Kind) -> bool {
 #[cold]
 fn observe_note(
     publisher: Option<&mut PublishingSession>,
-    closed: &mut Closed,
+    closed: &mut StreamClosure,
     frame: &Frame<'_>,
     now_ns: u64,
 ) -> bool {
@@ -63,7 +63,7 @@ fn observe_note(
         Kind::SessionOpen => {
             let token = SessionOpen::from_bytes(frame.payload()).map(|open| open.token);
             let Some(publisher) = publisher.filter(|each| Some(each.token()) == token) else { return false };
-            publisher.found(frame.session());
+            publisher.session_seen(frame.session());
             return true;
         }
         _ => {}
@@ -72,7 +72,7 @@ fn observe_note(
     match frame.kind() {
         Kind::Timer => {}
         Kind::SessionClose => publisher.closed(now_ns),
-        _ => publisher.came_back(frame.session_seq(), now_ns),
+        _ => publisher.frame_returned(frame.session_seq(), now_ns),
     }
     true
 }

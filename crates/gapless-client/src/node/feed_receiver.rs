@@ -4,7 +4,7 @@
 use crate::feed_sessions::Feed;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;
-use gapless_wire::mold::{Content, Packet, Request};
+use gapless_wire::mold::{MoldPacket, MoldRequest, PacketContent};
 use gapless_wire::{Frame, Kind, aligned_length};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -64,16 +64,16 @@ pub struct FeedReceiver {
     /// One after the last sequence confirmed by a verified frame or the sequencer itself.
     confirmed: u64,
     /// Announcement too far beyond the confirmed end; the first one, until the sequencer has answered.
-    doubt: Option<Doubt>,
+    unconfirmed: Option<UnconfirmedEnd>,
     /// Ordered frames that are not read yet, each padded.
     ready: Vec<u8>,
     read_until: usize,
     /// Early frames, by the sequence of the first.
-    waiting: BTreeMap<u64, Early>,
+    waiting: BTreeMap<u64, EarlyFrames>,
     waiting_bytes: usize,
     /// Time since when `next` is missing although a later one is known.
     gap_since_ns: Option<u64>,
-    request: Option<Asked>,
+    request: Option<GapRequest>,
     /// Frames that an answer brings, as far as known for this gap.
     frames_per_answer: u64,
     /// Full answers since that number was last probed.
@@ -83,18 +83,18 @@ pub struct FeedReceiver {
     foreign_since_progress: u64,
 }
 
-struct Doubt {
+struct UnconfirmedEnd {
     end: u64,
     /// The sequencer was asked after the announcement, so that its answer decides.
-    is_asked: bool,
+    is_probed: bool,
 }
 
-struct Early {
+struct EarlyFrames {
     frames: Vec<u8>,
     count: u64,
 }
 
-struct Asked {
+struct GapRequest {
     /// Next sequence when the last request was sent, or the last answer arrived.
     next: u64,
     /// Everything before this sequence was requested.
@@ -115,7 +115,7 @@ impl FeedReceiver {
             next,
             end: next,
             confirmed: next,
-            doubt: None,
+            unconfirmed: None,
             ready: Vec::new(),
             read_until: 0,
             waiting: BTreeMap::new(),
@@ -138,29 +138,29 @@ impl FeedReceiver {
         self.foreign_since_progress = 0;
         self.confirm(released_sequence.saturating_add(1));
         self.end = self.end.max(self.confirmed);
-        let refuted = self.doubt.take_if(|doubt| doubt.is_asked)?;
+        let refuted = self.unconfirmed.take_if(|unconfirmed| unconfirmed.is_probed)?;
         self.counts.claims_refuted += 1;
         Some(refuted.end - 1)
     }
 
     /// Whether the sequencer must be asked about an announcement.
     #[must_use]
-    pub const fn has_doubt(&self) -> bool {
-        self.doubt.is_some()
+    pub const fn has_unconfirmed_end(&self) -> bool {
+        self.unconfirmed.is_some()
     }
 
     /// Notes that the sequencer is being asked: its answer, through [`FeedReceiver::set_feed`], decides on earlier
     /// announcements.
-    pub const fn note_question(&mut self) {
-        if let Some(doubt) = &mut self.doubt {
-            doubt.is_asked = true;
+    pub const fn note_probe(&mut self) {
+        if let Some(unconfirmed) = &mut self.unconfirmed {
+            unconfirmed.is_probed = true;
         }
     }
 
     /// Records that the frames before `end` exist.
     fn confirm(&mut self, end: u64) {
         self.confirmed = self.confirmed.max(end);
-        self.doubt.take_if(|doubt| doubt.end <= self.confirmed);
+        self.unconfirmed.take_if(|unconfirmed| unconfirmed.end <= self.confirmed);
     }
 
     #[must_use]
@@ -211,14 +211,14 @@ impl FeedReceiver {
 
     /// Takes a packet of the feed, or the answer to a request.
     pub fn take_packet(&mut self, bytes: &[u8], now_ns: u64) {
-        let Ok(packet) = Packet::parse(bytes) else {
+        let Ok(packet) = MoldPacket::parse(bytes) else {
             self.counts.packets_damaged += 1;
             return;
         };
         let Some(first) = self.first_sequence(&packet) else { return };
         match packet.content {
-            Content::Heartbeat | Content::EndOfSession => self.take_claim(first),
-            Content::Messages(messages) => {
+            PacketContent::Heartbeat | PacketContent::EndOfSession => self.take_claim(first),
+            PacketContent::Messages(messages) => {
                 let end = first.saturating_add(messages.len() as u64);
                 if end <= self.next {
                     self.counts.packets_doubled += 1;
@@ -272,11 +272,11 @@ impl FeedReceiver {
             return;
         }
         self.counts.claims_doubted += 1;
-        self.doubt.get_or_insert(Doubt { end, is_asked: false });
+        self.unconfirmed.get_or_insert(UnconfirmedEnd { end, is_probed: false });
     }
 
     /// Sequence in the stream of the packet's first frame; `None` if it belongs to no feed session that is read.
-    fn first_sequence(&mut self, packet: &Packet<'_>) -> Option<u64> {
+    fn first_sequence(&mut self, packet: &MoldPacket<'_>) -> Option<u64> {
         if let Some(feed) = self.feed.as_ref().filter(|feed| feed.name == packet.feed_session) {
             let first = feed.sequence_of(packet.sequence);
             if first.is_none() {
@@ -287,7 +287,7 @@ impl FeedReceiver {
         // Between two feed sessions, the next one is recognised by its first frame.
         if self.feed.is_none()
             && packet.sequence == 1
-            && let Content::Messages(mut messages) = packet.content.clone()
+            && let PacketContent::Messages(mut messages) = packet.content.clone()
             && begins_feed(messages.next(), packet.feed_session, self.next)
         {
             self.feed = Some(Feed { name: packet.feed_session, first_sequence: self.next, last_sequence: None });
@@ -344,7 +344,7 @@ impl FeedReceiver {
         }
         self.counts.packets_early += 1;
         self.waiting_bytes += frames.len();
-        if let Some(before) = self.waiting.insert(first, Early { frames, count: end - first }) {
+        if let Some(before) = self.waiting.insert(first, EarlyFrames { frames, count: end - first }) {
             self.waiting_bytes -= before.frames.len();
         }
     }
@@ -443,7 +443,7 @@ impl FeedReceiver {
 
     /// Returns a request that is due at `now_ns`; call it until it returns `None`. Each asks for about one packet,
     /// because one packet is certain in answer, and several are in flight at a time.
-    pub fn due_request(&mut self, now_ns: u64) -> Option<Request> {
+    pub fn due_request(&mut self, now_ns: u64) -> Option<MoldRequest> {
         let missing = self.missing();
         if missing == 0 {
             self.request = None;
@@ -456,7 +456,7 @@ impl FeedReceiver {
             None => {
                 // The first answer shows how much fits one.
                 (self.frames_per_answer, self.full_answers) = (REQUEST_COUNT_MAX, 0);
-                self.request.insert(Asked {
+                self.request.insert(GapRequest {
                     next,
                     until: next,
                     ranges: Vec::new(),
@@ -468,10 +468,10 @@ impl FeedReceiver {
                 if asked.next != next {
                     // An answer has arrived.
                     let (until, ranges) = (asked.until.max(next), std::mem::take(&mut asked.ranges));
-                    *asked = Asked { next, until, ranges, at_ns: now_ns, interval_ns: base_ns };
+                    *asked = GapRequest { next, until, ranges, at_ns: now_ns, interval_ns: base_ns };
                 } else if now_ns.saturating_sub(asked.at_ns) >= asked.interval_ns {
                     let interval_ns = (asked.interval_ns * 2).min(base_ns * 64);
-                    *asked = Asked { next, until: next, ranges: Vec::new(), at_ns: now_ns, interval_ns };
+                    *asked = GapRequest { next, until: next, ranges: Vec::new(), at_ns: now_ns, interval_ns };
                 }
                 asked
             }
@@ -482,7 +482,8 @@ impl FeedReceiver {
             return None;
         }
         let count = (end - asked.until).min(self.frames_per_answer).min(REQUEST_COUNT_MAX);
-        let request = Request { feed_session: feed.name, sequence: feed.number_of(asked.until), count: count as u16 };
+        let request =
+            MoldRequest { feed_session: feed.name, sequence: feed.number_of(asked.until), count: count as u16 };
         asked.ranges.push(asked.until..asked.until + count);
         asked.until += count;
         self.counts.frames_requested += count;

@@ -1,11 +1,11 @@
 //! [`JournalLink`]: the read-only link to a stream's journal, without its sequencer or while that writes it.
 
-use super::link::{Connected, LinkRead, NodeLink, Start};
+use super::link::{ConnectionInfo, LinkRead, NodeLink, Start};
 use crate::ClientError;
-use crate::replay_merge::cut_off;
+use crate::replay_merge::lapped_or_damaged;
 use gapless_journal::{JournalReader, Replay};
 use gapless_log::StreamIdentity;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_wire::Frame;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl JournalLink {
 }
 
 impl NodeLink for JournalLink {
-    fn connect(&mut self, start: Start, _seen: Seen, _now_ns: u64) -> Result<Option<Connected>, ClientError> {
+    fn connect(&mut self, start: Start, _seen: SeenFrame, _now_ns: u64) -> Result<Option<ConnectionInfo>, ClientError> {
         let reader = JournalReader::open_complete(&self.directory)?;
         self.last_sequence = reader.last_sequence()?;
         let position = match start {
@@ -48,10 +48,11 @@ impl NodeLink for JournalLink {
             return Err(ClientError::Lapped { sequence: position, reason });
         }
         if position <= self.last_sequence {
-            let replay = reader.replay(position).map_err(|error| cut_off(error, &self.directory, position))?;
+            let replay =
+                reader.replay(position).map_err(|error| lapped_or_damaged(error, &self.directory, position))?;
             self.replay = Some(replay);
         }
-        Ok(Some(Connected {
+        Ok(Some(ConnectionInfo {
             identity: StreamIdentity { stream_id: reader.stream_id(), incarnation: reader.incarnation() },
             frame_length_max: FRAME_LENGTH_MAX,
             message_bytes_max: 0,
@@ -79,7 +80,7 @@ impl NodeLink for JournalLink {
             return Ok(LinkRead::Empty);
         }
         let sequence = replay.next_sequence();
-        let frame = replay.next_frame().map_err(|error| cut_off(error, &self.directory, sequence))?;
+        let frame = replay.next_frame().map_err(|error| lapped_or_damaged(error, &self.directory, sequence))?;
         Ok(frame.map_or(LinkRead::Empty, LinkRead::Frame))
     }
 

@@ -2,9 +2,9 @@
 
 use crate::ClientError;
 use crate::feed_sessions::Feed;
-use crate::node_progress::Progress;
+use crate::node_progress::ProgressReport;
 use gapless_log::StreamIdentity;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_wire::Frame;
 use gapless_wire::upstream::{POSITION_FIRST, POSITION_LIVE};
 use rustix::fd::BorrowedFd;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// State announced by a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connected {
+pub struct ConnectionInfo {
     pub identity: StreamIdentity,
     /// Longest frame, bytes.
     pub frame_length_max: usize,
@@ -84,7 +84,7 @@ pub trait NodeLink: Send {
     ///
     /// # Errors
     /// Errors that a retry cannot fix: another stream, another history, a refusal.
-    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError>;
+    fn connect(&mut self, start: Start, seen: SeenFrame, now_ns: u64) -> Result<Option<ConnectionInfo>, ClientError>;
 
     /// Sends a frame, padded. `false` if there is no room now.
     ///
@@ -162,7 +162,7 @@ pub trait NodeLink: Send {
     }
 
     /// Notes the node's progress, which a later [`NodeLink::tick`] reports to the sequencer's process.
-    fn note(&mut self, progress: Progress) {
+    fn note(&mut self, progress: ProgressReport) {
         let _ = progress;
     }
 
@@ -171,7 +171,7 @@ pub trait NodeLink: Send {
     ///
     /// # Errors
     /// [`ClientError::Disconnected`] if it moves.
-    fn turned_away(&mut self, leaders: &str) -> Result<(), ClientError> {
+    fn on_not_leader(&mut self, leaders: &str) -> Result<(), ClientError> {
         let _ = leaders;
         Ok(())
     }

@@ -17,7 +17,7 @@
 //! | [`tcp`] | the link by TCP: publishing at the command port, reading by SoupBinTCP |
 //! | `upstream` | a node's messages to the sequencer over a network, and decoding the answers; no I/O |
 //! | [`rewind`] | a SoupBinTCP client: a feed session from any frame |
-//! | `rewinding` | when a node by UDP fills a large gap by such a rewind |
+//! | `rewind_driver` | when a node by UDP fills a large gap by such a rewind |
 //! | [`shared_memory`] | the link of nodes on the sequencer's machine: a ring up, the mapped window down |
 //! | [`journal`] | the link to the journal alone |
 //! | [`resumption`] | a publisher that repeats its messages skips those that the stream has |
@@ -42,7 +42,7 @@ mod resend_buffer;
 mod response_decoder;
 pub mod resumption;
 pub mod rewind;
-mod rewinding;
+mod rewind_driver;
 pub mod shared_memory;
 mod stall_detector;
 pub mod tcp;
@@ -62,15 +62,15 @@ pub use tcp::{TcpLink, TcpOptions};
 
 use crate::ClientError;
 use crate::message_type::{MessageType, encode};
-use crate::node_progress::Progress;
-use event_decoder::{Closed, EventDecoder, observe};
+use crate::node_progress::ProgressReport;
+use event_decoder::{EventDecoder, StreamClosure, observe};
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
 use gapless_schema::Encode;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
-use link::{Connected, LinkRead};
+use link::{ConnectionInfo, LinkRead};
 use publishing_session::PublishingSession;
 use response_decoder::{Response, take_response};
 use std::time::Duration;
@@ -86,14 +86,14 @@ pub struct StreamNode<L> {
     clock: Clock,
     options: StreamNodeOptions,
     state: NodeState,
-    connected: Option<Connected>,
+    connected: Option<ConnectionInfo>,
     publisher: Option<PublishingSession>,
     /// Next sequence.
     position: u64,
-    seen: Seen,
+    seen: SeenFrame,
     /// Sequence after which the node is live.
     live_from: u64,
-    closed: Closed,
+    closed: StreamClosure,
     event_decoder: EventDecoder,
     lapped: u64,
     /// Session whose opening was reported to the publisher.
@@ -126,9 +126,9 @@ impl<L: NodeLink> StreamNode<L> {
             connected: None,
             publisher,
             position: 0,
-            seen: Seen::default(),
+            seen: SeenFrame::default(),
             live_from: 0,
-            closed: Closed::default(),
+            closed: StreamClosure::default(),
             event_decoder: EventDecoder::default(),
             lapped: 0,
             reported_open: None,
@@ -380,7 +380,7 @@ impl<L: NodeLink> StreamNode<L> {
         let reads = link.read_each(limit, now_ns, &mut |frame| {
             check_due(frame, *position)?;
             *position += 1;
-            seen.see(frame.sequence(), frame.timestamp_ns());
+            seen.observe(frame.sequence(), frame.timestamp_ns());
             let own = observe(publisher.as_mut(), closed, frame, now_ns);
             event_decoder.decode(frame, own, take)?;
             if *state == NodeState::Rewinding && *position > *live_from {
@@ -404,7 +404,7 @@ impl<L: NodeLink> StreamNode<L> {
         if self.busy_polls.is_multiple_of(BUSY_POLLS_PER_LOOK) {
             self.idle(now_ns, take)?;
         }
-        self.link.note(Progress {
+        self.link.note(ProgressReport {
             is_live: self.state == NodeState::Live,
             frames_resent: self.resent(),
             in_flight: self.in_flight() as u32,
@@ -430,8 +430,8 @@ impl<L: NodeLink> StreamNode<L> {
         if let Some(publisher) = &mut self.publisher {
             if self.link.loses() {
                 publisher.resend_overdue(now_ns);
-            } else if publisher.take_due_look() && !self.closed.is_halted {
-                self.ask_what_is_there()?;
+            } else if publisher.take_clock_check() && !self.closed.is_halted {
+                self.resend_last_frame()?;
             }
         }
         self.open_session()
@@ -440,7 +440,7 @@ impl<L: NodeLink> StreamNode<L> {
     /// Resends the last frame if nothing has come back for too long: the answer gives the last number that the
     /// sequencer has.
     #[cold]
-    fn ask_what_is_there(&mut self) -> Result<(), ClientError> {
+    fn resend_last_frame(&mut self) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
         let now_ns = self.clock.now().monotonic_ns;
         if publisher.take_due_question(now_ns)
@@ -483,7 +483,7 @@ impl<L: NodeLink> StreamNode<L> {
             LinkRead::Frame(frame) => {
                 check_due(&frame, self.position)?;
                 self.position += 1;
-                self.seen.see(frame.sequence(), frame.timestamp_ns());
+                self.seen.observe(frame.sequence(), frame.timestamp_ns());
                 let own = observe(self.publisher.as_mut(), &mut self.closed, &frame, now_ns);
                 Ok(Some((frame, own)))
             }
@@ -524,7 +524,7 @@ impl<L: NodeLink> StreamNode<L> {
             return Err(ClientError::OtherStream { peer: self.link.peer(), expected, found });
         }
         if self.seen.identity != found {
-            self.seen = Seen::nothing_of(found);
+            self.seen = SeenFrame::none_seen(found);
         }
         self.connected = Some(connected);
         self.position = connected.position;
@@ -584,7 +584,7 @@ impl<L: NodeLink> StreamNode<L> {
                 take(NodeEvent::Throttled { until_ns });
             }
             Some(Response::Limit) => take(NodeEvent::Limit),
-            Some(Response::NotLeader { leaders }) => self.link.turned_away(&leaders)?,
+            Some(Response::NotLeader { leaders }) => self.link.on_not_leader(&leaders)?,
             None => {}
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 mod closing;
 
-use self::closing::{End, Stray};
+use self::closing::{CloseState, StraySession};
 use super::resend_buffer::ResendBuffer;
 use super::stall_detector::StallDetector;
 use crate::ClientError;
@@ -47,11 +47,11 @@ pub(crate) struct PublishingSession {
     resent: u64,
     probed_ns: u64,
     stall: StallDetector,
-    end: End,
+    end: CloseState,
     /// Last own session whose close was seen in the stream; answers about it arrive late.
     ended: u64,
     /// Another session to be closed.
-    stray: Option<Stray>,
+    stray: Option<StraySession>,
     /// Session that was closed with messages in flight, and the number of the first of them.
     lost: Option<(u64, u64)>,
 }
@@ -77,7 +77,7 @@ impl PublishingSession {
             resent: 0,
             probed_ns: 0,
             stall: StallDetector::new(options.resend_interval_ns),
-            end: End::Open,
+            end: CloseState::Open,
             ended: 0,
             stray: None,
             lost: None,
@@ -99,16 +99,16 @@ impl PublishingSession {
 
     /// Notes that the session's opening was seen in the stream: its messages can be recognised from now on. Only the
     /// sequencer's answer gives the next number.
-    pub fn found(&mut self, session: u64) {
+    pub fn session_seen(&mut self, session: u64) {
         // After closing its session, a node may read the opening of a successor's.
-        if !self.is_open() && self.end == End::Open {
+        if !self.is_open() && self.end == CloseState::Open {
             self.session = Some(session);
         }
     }
 
     /// Messages in flight. The session's close is kept like a message, but not counted.
     pub fn in_flight(&self) -> usize {
-        self.unacknowledged.messages().saturating_sub(usize::from(self.end == End::Asked))
+        self.unacknowledged.messages().saturating_sub(usize::from(self.end == CloseState::Requested))
     }
 
     pub const fn resent(&self) -> u64 {
@@ -129,7 +129,7 @@ impl PublishingSession {
         now_ns: u64,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
     ) -> Result<u64, ClientError> {
-        let is_open = self.was_opened && self.end == End::Open;
+        let is_open = self.was_opened && self.end == CloseState::Open;
         let Some(session) = self.session.filter(|_| is_open) else { return Err(ClientError::NotOpen) };
         if self.unacknowledged.messages() >= self.options.window_messages as usize {
             let window_messages = self.options.window_messages;
@@ -267,10 +267,10 @@ impl PublishingSession {
     /// one.
     pub fn due_open(&self, now_ns: u64) -> Option<(SessionOpen, u64)> {
         let session = match self.end {
-            End::Open => 0,
+            CloseState::Open => 0,
             // The session may be closed already, with the close about to arrive here: a new session is not wanted.
-            End::Asked => self.session?,
-            End::Closed => return None,
+            CloseState::Requested => self.session?,
+            CloseState::Closed => return None,
         };
         let is_due = self.open_sent_ns.is_none_or(|sent_ns| now_ns.saturating_sub(sent_ns) >= self.resend_interval_ns);
         let open = SessionOpen {
@@ -309,9 +309,9 @@ impl PublishingSession {
         if session <= self.ended {
             return Ok(());
         }
-        if self.end != End::Open && self.session != Some(session) {
-            self.stray = Some(Stray { session, next_session_seq: next });
-            if self.end == End::Closed {
+        if self.end != CloseState::Open && self.session != Some(session) {
+            self.stray = Some(StraySession { session, next_session_seq: next });
+            if self.end == CloseState::Closed {
                 self.close_stray(now_ns);
             }
             return Ok(());
@@ -320,7 +320,7 @@ impl PublishingSession {
         self.progress_ns = now_ns;
         self.resend_interval_ns = self.options.resend_interval_ns;
         match self.session {
-            Some(known) if known == session && (self.was_opened || self.end != End::Open) => {
+            Some(known) if known == session && (self.was_opened || self.end != CloseState::Open) => {
                 // Another instance may be ahead of this one, but the stream never lags it.
                 if next < self.unacknowledged.first_number() && !self.options.shared {
                     return Err(ClientError::SessionLost {
@@ -352,7 +352,7 @@ impl PublishingSession {
 
     /// Handles a frame of the session that came back in the stream.
     #[inline]
-    pub fn came_back(&mut self, session_seq: u64, now_ns: u64) {
+    pub fn frame_returned(&mut self, session_seq: u64, now_ns: u64) {
         self.accepted = self.accepted.max(session_seq);
         if self.unacknowledged.forget_through(session_seq) > 0 {
             self.progress_ns = now_ns;
@@ -401,9 +401,9 @@ impl PublishingSession {
 
     /// Whether frames are in flight, so that calling [`PublishingSession::take_due_question`] is worth the time.
     #[inline]
-    pub fn take_due_look(&mut self) -> bool {
+    pub fn take_clock_check(&mut self) -> bool {
         let any_waits = self.is_attached && self.next_to_send > self.accepted + 1 && !self.unacknowledged.is_empty();
-        any_waits && self.stall.take_due_look()
+        any_waits && self.stall.take_clock_check()
     }
 
     /// Whether nothing has come back for so long that the sequencer must be asked for its state; the next question is

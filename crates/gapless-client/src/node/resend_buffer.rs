@@ -8,14 +8,14 @@ pub(crate) struct ResendBuffer {
     bytes_max: usize,
     /// End of the kept bytes. Positions never go back; a position modulo the buffer's length is the offset of its byte.
     tail: u64,
-    entries: VecDeque<Entry>,
+    entries: VecDeque<BufferedFrame>,
     first_number: u64,
     /// Entries that complete a message.
     messages: usize,
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct BufferedFrame {
     position: u64,
     length: u32,
     completes_message: bool,
@@ -73,7 +73,7 @@ impl ResendBuffer {
     #[inline]
     pub fn commit(&mut self, length: usize, completes_message: bool) -> &[u8] {
         let start = self.offset(self.tail);
-        self.entries.push_back(Entry { position: self.tail, length: length as u32, completes_message });
+        self.entries.push_back(BufferedFrame { position: self.tail, length: length as u32, completes_message });
         self.messages += usize::from(completes_message);
         self.tail += length as u64;
         &self.buffer[start..start + length]

@@ -3,7 +3,7 @@
 //!
 //! | part | purpose |
 //! |---|---|
-//! | `SoupReading` | the protocol, without I/O: checks each packet against the state |
+//! | `SoupReader` | the protocol, without I/O: checks each packet against the state |
 //! | [`Rewind`] | the same over a connection, which is read only as fast as its messages are taken |
 
 use gapless_transport::network::TcpConnection;
@@ -48,44 +48,46 @@ pub struct RewindRequest {
 
 /// State machine that checks a server's packets.
 #[derive(Debug)]
-struct SoupReading {
-    state: LoginState,
+struct SoupReader {
+    state: RewindState,
     feed_session: FeedSession,
     next_number: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LoginState {
+enum RewindState {
     LoggingIn,
     Reading,
     Ended,
 }
 
-impl SoupReading {
+impl SoupReader {
     const fn new(request: &RewindRequest) -> Self {
-        Self { state: LoginState::LoggingIn, feed_session: request.feed_session, next_number: request.number }
+        Self { state: RewindState::LoggingIn, feed_session: request.feed_session, next_number: request.number }
     }
 
     /// Takes a packet. Returns whether it is the next message.
     #[inline]
     fn take(&mut self, packet: &ServerPacket<'_>) -> Result<bool, RewindError> {
         match (packet, self.state) {
-            (ServerPacket::Sequenced(_), LoginState::Reading) => {
+            (ServerPacket::Sequenced(_), RewindState::Reading) => {
                 self.next_number += 1;
                 return Ok(true);
             }
-            (ServerPacket::Debug(_), _) | (ServerPacket::Heartbeat, LoginState::Reading) => {}
-            (ServerPacket::LoginAccepted { feed_session, sequence }, LoginState::LoggingIn) => {
+            (ServerPacket::Debug(_), _) | (ServerPacket::Heartbeat, RewindState::Reading) => {}
+            (ServerPacket::LoginAccepted { feed_session, sequence }, RewindState::LoggingIn) => {
                 if (*feed_session, *sequence) != (self.feed_session, self.next_number) {
                     return Err(RewindError::Elsewhere { feed_session: *feed_session, number: *sequence });
                 }
-                self.state = LoginState::Reading;
+                self.state = RewindState::Reading;
             }
-            (ServerPacket::LoginRejected(reason), LoginState::LoggingIn) => return Err(RewindError::Rejected(*reason)),
-            (ServerPacket::EndOfSession, LoginState::Reading) => self.state = LoginState::Ended,
-            (_, LoginState::LoggingIn) => return Err(RewindError::OutOfPlace("before the login was answered")),
-            (_, LoginState::Reading) => return Err(RewindError::OutOfPlace("the login was answered already")),
-            (_, LoginState::Ended) => return Err(RewindError::OutOfPlace("behind the end of the feed session")),
+            (ServerPacket::LoginRejected(reason), RewindState::LoggingIn) => {
+                return Err(RewindError::Rejected(*reason));
+            }
+            (ServerPacket::EndOfSession, RewindState::Reading) => self.state = RewindState::Ended,
+            (_, RewindState::LoggingIn) => return Err(RewindError::OutOfPlace("before the login was answered")),
+            (_, RewindState::Reading) => return Err(RewindError::OutOfPlace("the login was answered already")),
+            (_, RewindState::Ended) => return Err(RewindError::OutOfPlace("behind the end of the feed session")),
         }
         Ok(false)
     }
@@ -95,10 +97,10 @@ impl SoupReading {
 #[derive(Debug)]
 pub struct Rewind {
     connection: TcpConnection,
-    reading: SoupReading,
+    reading: SoupReader,
     /// Length of the first packet, which has been handed out, bytes.
     handed_out: usize,
-    heard_ns: u64,
+    last_packet_ns: u64,
     sent_ns: u64,
 }
 
@@ -124,7 +126,13 @@ impl Rewind {
         connection.commit(length);
         // Most likely not connected yet; the bytes are sent later.
         connection.send()?;
-        Ok(Self { connection, reading: SoupReading::new(request), handed_out: 0, heard_ns: now_ns, sent_ns: now_ns })
+        Ok(Self {
+            connection,
+            reading: SoupReader::new(request),
+            handed_out: 0,
+            last_packet_ns: now_ns,
+            sent_ns: now_ns,
+        })
     }
 
     /// Advances to the next message, if it has arrived. [`Rewind::message`] then returns it.
@@ -160,19 +168,19 @@ impl Rewind {
 
     #[must_use]
     pub fn is_accepted(&self) -> bool {
-        self.reading.state != LoginState::LoggingIn
+        self.reading.state != RewindState::LoggingIn
     }
 
     /// Whether the feed session has ended and all of it was handed out.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.reading.state == LoginState::Ended
+        self.reading.state == RewindState::Ended
     }
 
     /// Time of the last packet from the server, ns.
     #[must_use]
-    pub const fn heard_ns(&self) -> u64 {
-        self.heard_ns
+    pub const fn last_packet_ns(&self) -> u64 {
+        self.last_packet_ns
     }
 
     /// Reads from the socket once. Call it when [`Rewind::advance`] finds no message. Returns whether bytes have
@@ -184,7 +192,7 @@ impl Rewind {
     pub fn receive(&mut self, now_ns: u64) -> Result<bool, RewindError> {
         match self.connection.receive()? {
             Received::Bytes(_) => {
-                self.heard_ns = now_ns;
+                self.last_packet_ns = now_ns;
                 Ok(true)
             }
             Received::Nothing | Received::Full => Ok(false),

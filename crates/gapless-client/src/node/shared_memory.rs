@@ -1,10 +1,10 @@
 //! [`SharedMemoryLink`]: upstream through a ring of the node's own, downstream through the sequencer's window, mapped
 //! read-only. Frames that have left the window are read from the journal.
 
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
+use super::link::{ConnectionInfo, LinkRead, LinkReads, NodeLink, Start};
 use crate::ClientError;
 use crate::error::THIS_PROCESS;
-use crate::node_progress::{Progress, ProgressWriter};
+use crate::node_progress::{ProgressReport, ProgressWriter};
 use crate::quiet_polls::QuietPolls;
 use crate::replay_merge::{ReplayMerge, ReplayRead};
 use crate::stream_layout::StreamLayout;
@@ -12,11 +12,11 @@ use gapless_log::{LogError, StreamIdentity};
 use gapless_transport::TransportError;
 use gapless_transport::addresses::Addresses;
 use gapless_transport::connect::ConnectOptions;
-use gapless_transport::connect::shared_memory::{Dialed, Dialing, may_come_yet};
+use gapless_transport::connect::shared_memory::{DialResult, PendingDial, is_retryable};
 use gapless_transport::link::RingSizes;
 use gapless_transport::peer_process::PeerProcess;
 use gapless_transport::publisher_link::PublisherLink;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_transport::tier::Tier;
 use gapless_wire::mtu::Mtu;
 use gapless_wire::{Frame, aligned_length};
@@ -46,14 +46,14 @@ pub struct SharedMemoryLink {
     /// Directories of the stream; `None` in its own process.
     directories: Option<Addresses<StreamDirectory>>,
     up: Option<SharedMemoryConnection>,
-    dialing: Option<Dialing>,
+    dialing: Option<PendingDial>,
     answer: Vec<u8>,
     next_attempt_ns: u64,
     /// Added to that at the next attempt, because no clock was available.
     pause: Duration,
     /// Time since when no member has as much of the stream as the node has read, ns.
-    behind_since_ns: Option<u64>,
-    progress: Option<Progress>,
+    lagging_since_ns: Option<u64>,
+    progress: Option<ProgressReport>,
     /// Reason why the last attempt failed.
     failure: Option<TransportError>,
     /// Reason why the stream of this process has failed.
@@ -88,21 +88,21 @@ struct SharedMemoryConnection {
     quiet_polls: QuietPolls,
     sent: u64,
     answers: u64,
-    silence: Silence,
+    silence: SequencerSilence,
     notes: ProgressWriter,
 }
 
 /// Silence of a sequencer that owes an answer: a stalled process keeps its socket open.
 #[derive(Default)]
-struct Silence {
+struct SequencerSilence {
     /// Position in the stream and number of answers, at the last check.
     seen: (u64, u64),
     since: Option<Instant>,
 }
 
-impl Silence {
+impl SequencerSilence {
     /// Duration of the silence, if an answer is awaited.
-    fn look(&mut self, seen: (u64, u64), awaits: bool) -> Duration {
+    fn elapsed(&mut self, seen: (u64, u64), awaits: bool) -> Duration {
         if seen != self.seen || !awaits {
             *self = Self { seen, since: None };
             return Duration::ZERO;
@@ -120,7 +120,7 @@ impl SharedMemoryConnection {
             quiet_polls: QuietPolls::default(),
             sent: 0,
             answers: 0,
-            silence: Silence::default(),
+            silence: SequencerSilence::default(),
             notes: ProgressWriter::default(),
         }
     }
@@ -149,10 +149,10 @@ impl SharedMemoryLink {
     pub fn any(directories: &[impl AsRef<Path>], options: SharedMemoryOptions) -> Self {
         let directory = |directory: &dyn AsRef<Path>| StreamDirectory::new(directory.as_ref());
         let directories = Addresses::new(directories.iter().map(|each| directory(each)).collect());
-        Self::over(options, Some(directories), None)
+        Self::with_parts(options, Some(directories), None)
     }
 
-    const fn over(
+    const fn with_parts(
         options: SharedMemoryOptions,
         directories: Option<Addresses<StreamDirectory>>,
         up: Option<SharedMemoryConnection>,
@@ -165,7 +165,7 @@ impl SharedMemoryLink {
             answer: Vec::new(),
             next_attempt_ns: 0,
             pause: Duration::ZERO,
-            behind_since_ns: None,
+            lagging_since_ns: None,
             progress: None,
             failure: None,
             reason: None,
@@ -177,7 +177,7 @@ impl SharedMemoryLink {
     #[doc(hidden)] // `EventStream::local_link` is the application's way.
     #[must_use]
     pub fn local(link: PublisherLink, reader: ReplayMerge, options: SharedMemoryOptions) -> Self {
-        Self::over(options, None, Some(SharedMemoryConnection::new(link, reader)))
+        Self::with_parts(options, None, Some(SharedMemoryConnection::new(link, reader)))
     }
 
     fn up(&mut self) -> Result<&mut SharedMemoryConnection, ClientError> {
@@ -189,7 +189,7 @@ impl SharedMemoryLink {
 
     /// Starts connecting to the stream of the current directory, or checks the attempt in progress. `None` if it is not
     /// connected yet.
-    fn dial(&mut self, layout: &StreamLayout, seen: Seen) -> Result<Option<SharedMemoryConnection>, ClientError> {
+    fn dial(&mut self, layout: &StreamLayout, seen: SeenFrame) -> Result<Option<SharedMemoryConnection>, ClientError> {
         let timeout = self.answer_timeout();
         let attempt = match self.dialing.take() {
             Some(dialing) => Ok(dialing),
@@ -202,13 +202,13 @@ impl SharedMemoryLink {
                     mtu: self.options.mtu,
                     timeout,
                 };
-                Dialing::begin(&layout.socket(), &options)
+                PendingDial::begin(&layout.socket(), &options)
             }
         };
-        let link = match attempt.and_then(Dialing::finish) {
-            Ok(Dialed::Connected(link)) => *link,
-            Ok(Dialed::Pending(pending)) => {
-                if self.has_others() && pending.waited() >= timeout {
+        let link = match attempt.and_then(PendingDial::finish) {
+            Ok(DialResult::Connected(link)) => *link,
+            Ok(DialResult::Pending(pending)) => {
+                if self.has_others() && pending.elapsed() >= timeout {
                     self.failure = Some(pending.timed_out());
                 } else {
                     self.dialing = Some(pending);
@@ -218,7 +218,7 @@ impl SharedMemoryLink {
                 }
                 return Ok(None);
             }
-            Err(error) if may_come_yet(&error) => {
+            Err(error) if is_retryable(&error) => {
                 self.failure = Some(error);
                 return Ok(None);
             }
@@ -243,7 +243,7 @@ impl SharedMemoryLink {
     }
 
     /// Moves to the next directory: no process listens in this one, or its member cannot be used.
-    fn go_on(&mut self) {
+    fn move_to_next(&mut self) {
         if let Some(directories) = self.directories.as_mut().filter(|directories| directories.count() > 1) {
             self.pause = directories.failed(Instant::now());
         }
@@ -251,7 +251,7 @@ impl SharedMemoryLink {
 }
 
 impl NodeLink for SharedMemoryLink {
-    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
+    fn connect(&mut self, start: Start, seen: SeenFrame, now_ns: u64) -> Result<Option<ConnectionInfo>, ClientError> {
         if let Some(directories) = &self.directories {
             let layout = directories.current().layout.clone();
             if self.dialing.is_none() {
@@ -264,7 +264,7 @@ impl NodeLink for SharedMemoryLink {
             }
             self.up = self.dial(&layout, seen)?;
             if self.up.is_none() && self.dialing.is_none() {
-                self.go_on();
+                self.move_to_next();
             }
         }
         let Some(up) = &mut self.up else {
@@ -283,10 +283,10 @@ impl NodeLink for SharedMemoryLink {
         if position > released_sequence + 1 {
             let found = up.link.welcome.identity;
             // Another member may have more; a new leader will soon.
-            let since_ns = *self.behind_since_ns.get_or_insert(now_ns);
+            let since_ns = *self.lagging_since_ns.get_or_insert(now_ns);
             if self.has_others() && now_ns.saturating_sub(since_ns) < self.options.timeout.as_nanos() as u64 {
                 self.up = None;
-                self.go_on();
+                self.move_to_next();
                 return Ok(None);
             }
             // Sequences of another incarnation are not comparable.
@@ -298,9 +298,9 @@ impl NodeLink for SharedMemoryLink {
             let reason = format!("the stream ends at {released_sequence}{lost}");
             return Err(ClientError::Lapped { sequence: position, reason });
         }
-        self.behind_since_ns = None;
+        self.lagging_since_ns = None;
         up.reader.seek(position);
-        Ok(Some(Connected {
+        Ok(Some(ConnectionInfo {
             identity: up.link.welcome.identity,
             frame_length_max: up.link.welcome.frame_length_max as usize,
             message_bytes_max: up.link.welcome.message_length_max as usize,
@@ -403,7 +403,7 @@ impl NodeLink for SharedMemoryLink {
     }
 
     #[inline]
-    fn note(&mut self, progress: Progress) {
+    fn note(&mut self, progress: ProgressReport) {
         self.progress = Some(progress);
     }
 
@@ -413,16 +413,16 @@ impl NodeLink for SharedMemoryLink {
         let position = up.reader.sequence();
         let progress = self.progress.unwrap_or_else(|| {
             let is_live = position > up.reader.released_sequence();
-            Progress { is_live, ..Progress::default() }
+            ProgressReport { is_live, ..ProgressReport::default() }
         });
         up.notes.write(&up.link.reader, position, up.sent, progress);
         // Also if the node does not read, because it waits for something else.
-        if !up.quiet_polls.take_due_look() || !up.quiet_polls.take_due_question(Instant::now()) {
+        if !up.quiet_polls.take_clock_check() || !up.quiet_polls.take_due_question(Instant::now()) {
             return Ok(());
         }
         // A node that has sent frames and received no answer waits for its session.
         let awaits = progress.in_flight > 0 || (up.sent > 0 && up.answers == 0);
-        let is_silent = up.silence.look((position, up.answers), awaits) >= SILENCE_MAX;
+        let is_silent = up.silence.elapsed((position, up.answers), awaits) >= SILENCE_MAX;
         let is_gone = up.link.is_gone();
         let reason = if is_gone { up.link.failure() } else { None };
         let is_left = is_silent && self.has_others();
@@ -432,7 +432,7 @@ impl NodeLink for SharedMemoryLink {
         let peer = self.peer();
         (self.up, self.reason) = (None, reason.clone());
         if !is_gone {
-            self.go_on();
+            self.move_to_next();
         }
         Err(ClientError::Disconnected { peer, reason })
     }
@@ -452,24 +452,24 @@ impl NodeLink for SharedMemoryLink {
         if !is_news {
             up.link.sleep(timeout)?;
             // After any wake-up, the next tick checks that the sequencer is alive.
-            up.quiet_polls.ask_next();
+            up.quiet_polls.check_next();
         }
         up.link.reader.disarm();
         Ok(())
     }
 
-    fn turned_away(&mut self, leaders: &str) -> Result<(), ClientError> {
+    fn on_not_leader(&mut self, leaders: &str) -> Result<(), ClientError> {
         let Some(directories) = self.directories.as_mut().filter(|directories| directories.count() > 1) else {
             return Ok(());
         };
         let peer = directories.current().layout.socket().display().to_string();
-        self.pause = directories.turned_away(leaders, Instant::now());
+        self.pause = directories.on_not_leader(leaders, Instant::now());
         self.up = None;
         Err(ClientError::Disconnected { peer, reason: None })
     }
 
     fn connect_failure(&self) -> Option<String> {
-        if let Some(dialing) = self.dialing.as_ref().filter(|dialing| dialing.waited() >= SILENCE_TOLD) {
+        if let Some(dialing) = self.dialing.as_ref().filter(|dialing| dialing.elapsed() >= SILENCE_TOLD) {
             return Some(dialing.silence());
         }
         let (failure, directories) = (self.failure.as_ref()?, self.directories.as_ref()?);

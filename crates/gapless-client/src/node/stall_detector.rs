@@ -31,7 +31,7 @@ impl StallDetector {
 
     /// Counts a look; returns whether to read the clock and call [`StallDetector::take_due_question`].
     #[inline]
-    pub const fn take_due_look(&mut self) -> bool {
+    pub const fn take_clock_check(&mut self) -> bool {
         self.looks = self.looks.wrapping_add(1);
         self.looks.is_multiple_of(LOOKS_PER_CLOCK)
     }
@@ -106,9 +106,9 @@ mod tests {
     #[test]
     fn clock_is_read_rarely_or_after_sleep() {
         let mut stall = StallDetector::new(20 * MS);
-        assert_eq!((0..2_560).filter(|_| stall.take_due_look()).count(), 10);
-        stall.take_due_look();
+        assert_eq!((0..2_560).filter(|_| stall.take_clock_check()).count(), 10);
+        stall.take_clock_check();
         stall.note_slept();
-        assert!(stall.take_due_look() && !stall.take_due_look());
+        assert!(stall.take_clock_check() && !stall.take_clock_check());
     }
 }

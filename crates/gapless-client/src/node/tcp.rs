@@ -3,21 +3,22 @@
 //! the same position.
 
 use super::feed_receiver::check;
-use super::link::{Connected, LinkRead, NodeLink, Start};
+use super::link::{ConnectionInfo, LinkRead, NodeLink, Start};
 use super::rewind::{Rewind, RewindError, RewindRequest};
-use super::upstream::{connected, feed_of, hello, refused, report};
+use super::upstream::{connected, hello, refusal_error, report, welcome_feed};
 use crate::ClientError;
 use crate::feed_sessions::Feed;
-use crate::node_progress::Progress;
+use crate::node_progress::ProgressReport;
 use gapless_transport::TransportError;
 use gapless_transport::network::TcpConnection;
 use gapless_transport::network::tcp::Received;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_transport::token::random_token;
 use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::{Field, RejectReason};
 use gapless_wire::upstream::{
-    Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, RefusalReason, UpstreamPacket, Welcome, finish_frames,
+    HEADER_LENGTH, NodeHello, NodeWelcome, PACKET_LENGTH_MAX, RefusalReason, UpstreamBody, UpstreamPacket,
+    finish_frames,
 };
 use gapless_wire::{Frame, aligned_length, upstream};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -49,21 +50,21 @@ pub struct TcpLink {
     options: TcpOptions,
     state: TcpLinkState,
     next_attempt_ns: u64,
-    progress: Option<Progress>,
+    progress: Option<ProgressReport>,
     now_ns: u64,
     /// Frames of the next packet, after room for its header; empty without frames.
     packet: Vec<u8>,
     /// Sequence that the rewind port did not have when last asked.
-    not_held: Option<u64>,
+    rewind_lacks_frame: Option<u64>,
 }
 
 enum TcpLinkState {
     Down,
-    Connecting(PendingConnection),
+    Connecting(PendingTcpConnection),
     Up(Box<StreamConnection>),
 }
 
-struct PendingConnection {
+struct PendingTcpConnection {
     connection: TcpConnection,
     nonce: u64,
     start: Start,
@@ -80,7 +81,7 @@ struct StreamConnection {
     rewind: Option<Rewind>,
     next: u64,
     released_sequence: u64,
-    heard_ns: u64,
+    last_packet_ns: u64,
     reported_ns: u64,
     heartbeat_interval_ns: u64,
     /// Last hello that asked for the position of the stream.
@@ -112,22 +113,22 @@ impl TcpLink {
             progress: None,
             now_ns: 0,
             packet: Vec::new(),
-            not_held: None,
+            rewind_lacks_frame: None,
         }
     }
 
-    fn dial(&mut self, start: Start, seen: Seen, now_ns: u64) {
+    fn dial(&mut self, start: Start, seen: SeenFrame, now_ns: u64) {
         self.next_attempt_ns = now_ns + ATTEMPT_INTERVAL_NS;
         self.state = TcpLinkState::Down;
         let Ok(mut connection) = TcpConnection::connect(self.options.command, COMMAND_BYTES, COMMAND_BYTES) else {
             return;
         };
         let nonce = random_token() as u64 | 1;
-        say(&mut connection, 0, Body::Hello(self.hello(nonce, start.wire_position(), seen)));
-        self.state = TcpLinkState::Connecting(PendingConnection { connection, nonce, start, since_ns: now_ns });
+        send_control(&mut connection, 0, UpstreamBody::Hello(self.hello(nonce, start.wire_position(), seen)));
+        self.state = TcpLinkState::Connecting(PendingTcpConnection { connection, nonce, start, since_ns: now_ns });
     }
 
-    fn hello(&self, nonce: u64, position: u64, seen: Seen) -> Hello {
+    fn hello(&self, nonce: u64, position: u64, seen: SeenFrame) -> NodeHello {
         hello(nonce, position, (self.options.username, self.options.password), seen, self.options.mtu)
     }
 
@@ -138,7 +139,7 @@ impl TcpLink {
 
     /// Closes the connection, which cannot be used any more.
     #[cold]
-    fn gone(&mut self, why: &dyn std::fmt::Display) -> ClientError {
+    fn connection_lost(&mut self, why: &dyn std::fmt::Display) -> ClientError {
         tracing::debug!(peer = %self.options.command, %why, "the connection to the sequencer is given up");
         self.state = TcpLinkState::Down;
         self.packet.clear();
@@ -148,16 +149,22 @@ impl TcpLink {
     /// Handles a rewind port that does not have the next frame. A sequencer that was just replaced answers so too, and
     /// a new connection gives a better error; so it is asked twice.
     #[cold]
-    fn not_held(&mut self) -> ClientError {
-        let TcpLinkState::Up(up) = &self.state else { return self.gone(&"it is down") };
+    fn rewind_lacks_frame(&mut self) -> ClientError {
+        let TcpLinkState::Up(up) = &self.state else { return self.connection_lost(&"it is down") };
         let sequence = up.next;
-        if self.not_held.replace(sequence) == Some(sequence) {
+        if self.rewind_lacks_frame.replace(sequence) == Some(sequence) {
             return ClientError::Lapped { sequence, reason: "the rewind port does not have it".to_owned() };
         }
-        self.gone(&"the rewind port does not have what is due")
+        self.connection_lost(&"the rewind port does not have what is due")
     }
 
-    fn welcomed(&mut self, pending: PendingConnection, key: u64, welcome: &Welcome, now_ns: u64) -> Connected {
+    fn finish_connect(
+        &mut self,
+        pending: PendingTcpConnection,
+        key: u64,
+        welcome: &NodeWelcome,
+        now_ns: u64,
+    ) -> ConnectionInfo {
         let mut up = StreamConnection {
             connection: pending.connection,
             key,
@@ -166,27 +173,27 @@ impl TcpLink {
             rewind: None,
             next: welcome.position,
             released_sequence: welcome.released_sequence,
-            heard_ns: now_ns,
+            last_packet_ns: now_ns,
             reported_ns: 0,
             heartbeat_interval_ns: welcome.heartbeat_interval_ns,
             asked_feed_ns: now_ns,
             looks: 0,
         };
-        up.found(welcome);
+        up.set_position(welcome);
         self.state = TcpLinkState::Up(Box::new(up));
         connected(welcome)
     }
 
     /// Moves the complete packet into the connection's buffer. Returns whether there was room.
     fn finish_packet(&mut self) -> Result<bool, ClientError> {
-        let TcpLinkState::Up(up) = &mut self.state else { return Err(self.gone(&"it is down")) };
+        let TcpLinkState::Up(up) = &mut self.state else { return Err(self.connection_lost(&"it is down")) };
         if self.packet.is_empty() {
             return Ok(true);
         }
         finish_frames(&mut self.packet, up.key);
         if !up.connection.queue(&self.packet) {
             if let Err(error) = up.connection.send() {
-                return Err(self.gone(&error));
+                return Err(self.connection_lost(&error));
             }
             if !up.connection.queue(&self.packet) {
                 return Ok(false);
@@ -197,7 +204,7 @@ impl TcpLink {
     }
 
     /// Connects to the rewind port once the position of the stream is known; otherwise asks for it.
-    fn go_on(&mut self, now_ns: u64) -> Result<(), ClientError> {
+    fn open_rewind(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let TcpLinkState::Up(up) = &self.state else { return Ok(()) };
         let is_due = now_ns.saturating_sub(up.asked_feed_ns) >= ASK_INTERVAL_NS;
         let (nonce, next) = (up.nonce, up.next);
@@ -205,17 +212,17 @@ impl TcpLink {
             Some(feed) => {
                 let request = self.request(&feed, next);
                 let opened = Rewind::open(self.options.rewind, &request, now_ns);
-                let rewind = opened.map_err(|error| self.gone(&error))?;
+                let rewind = opened.map_err(|error| self.connection_lost(&error))?;
                 if let TcpLinkState::Up(up) = &mut self.state {
                     up.rewind = Some(rewind);
                 }
             }
             None if is_due => {
                 // The node's history was checked when it was admitted.
-                let hello = self.hello(nonce, next, Seen::default());
+                let hello = self.hello(nonce, next, SeenFrame::default());
                 if let TcpLinkState::Up(up) = &mut self.state {
                     up.asked_feed_ns = now_ns;
-                    say(&mut up.connection, 0, Body::Hello(hello));
+                    send_control(&mut up.connection, 0, UpstreamBody::Hello(hello));
                 }
             }
             None => {}
@@ -225,7 +232,7 @@ impl TcpLink {
 }
 
 /// Queues a packet without frames. The other side answers or is given up, so a packet without room is not repeated.
-fn say(connection: &mut TcpConnection, key: u64, body: Body<'_>) {
+fn send_control(connection: &mut TcpConnection, key: u64, body: UpstreamBody<'_>) {
     let mut packet = [0; 256];
     let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
     connection.queue(&packet[..length]);
@@ -239,9 +246,9 @@ fn whole_packet(connection: &TcpConnection) -> Result<Option<usize>, upstream::U
 
 impl StreamConnection {
     /// Handles the sequencer's answer with the position of the stream.
-    fn found(&mut self, welcome: &Welcome) {
+    fn set_position(&mut self, welcome: &NodeWelcome) {
         if self.rewind.is_none() {
-            self.feed = Some(feed_of(welcome)).filter(|feed| feed.holds(self.next));
+            self.feed = Some(welcome_feed(welcome)).filter(|feed| feed.holds(self.next));
         }
         self.released_sequence = self.released_sequence.max(welcome.released_sequence);
     }
@@ -256,7 +263,7 @@ impl StreamConnection {
                     return Err(RewindError::OutOfPlace("a frame that is damaged, or another one than is due"));
                 }
                 self.next += 1;
-                self.heard_ns = now_ns;
+                self.last_packet_ns = now_ns;
                 return Ok(true);
             }
             if rewind.has_ended() {
@@ -271,7 +278,7 @@ impl StreamConnection {
             if !rewind.receive(now_ns)? {
                 break;
             }
-            self.heard_ns = now_ns;
+            self.last_packet_ns = now_ns;
         }
         Ok(false)
     }
@@ -287,7 +294,7 @@ impl StreamConnection {
     fn receive(&mut self, now_ns: u64, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, String> {
         let mut count = 0;
         match self.connection.receive() {
-            Ok(Received::Bytes(_)) => self.heard_ns = now_ns,
+            Ok(Received::Bytes(_)) => self.last_packet_ns = now_ns,
             Ok(Received::Nothing | Received::Full) => return Ok(0),
             Ok(Received::End) => return Err("the sequencer has hung up".to_owned()),
             Err(error) => return Err(error.to_string()),
@@ -296,9 +303,9 @@ impl StreamConnection {
             let packet = UpstreamPacket::parse(&self.connection.incoming()[..length]);
             let packet = packet.map_err(|error| error.to_string())?;
             match packet.body {
-                Body::Answers(frames) => count += each_answer(frames, take)?,
-                Body::Welcome(welcome) if welcome.nonce == self.nonce => self.found(&welcome),
-                Body::Refusal { text, .. } => return Err(text.to_owned()),
+                UpstreamBody::Answers(frames) => count += each_answer(frames, take)?,
+                UpstreamBody::Welcome(welcome) if welcome.nonce == self.nonce => self.set_position(&welcome),
+                UpstreamBody::Refusal { text, .. } => return Err(text.to_owned()),
                 _ => return Err("a packet that no sequencer sends".to_owned()),
             }
             self.connection.consume(length);
@@ -320,7 +327,7 @@ fn each_answer(frames: &[u8], take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize,
 }
 
 impl NodeLink for TcpLink {
-    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
+    fn connect(&mut self, start: Start, seen: SeenFrame, now_ns: u64) -> Result<Option<ConnectionInfo>, ClientError> {
         self.now_ns = now_ns;
         let is_asked = matches!(&self.state, TcpLinkState::Connecting(pending) if pending.start == start);
         if !is_asked {
@@ -347,16 +354,16 @@ impl NodeLink for TcpLink {
             return Ok(None);
         };
         match body {
-            Body::Welcome(welcome) if welcome.nonce == pending.nonce => {
+            UpstreamBody::Welcome(welcome) if welcome.nonce == pending.nonce => {
                 pending.connection.consume(length);
-                let connected = self.welcomed(pending, key, &welcome, now_ns);
-                self.go_on(now_ns).map(|()| Some(connected)).or(Ok(None))
+                let connected = self.finish_connect(pending, key, &welcome, now_ns);
+                self.open_rewind(now_ns).map(|()| Some(connected)).or(Ok(None))
             }
-            Body::Refusal { reason, text, .. } => {
+            UpstreamBody::Refusal { reason, text, .. } => {
                 if reason == RefusalReason::Unavailable {
                     self.next_attempt_ns = now_ns + REFUSED_INTERVAL_NS;
                 }
-                refused((reason, text), start, seen, self.peer()).map(|()| None)
+                refusal_error((reason, text), start, seen, self.peer()).map(|()| None)
             }
             _ => Ok(None),
         }
@@ -380,7 +387,7 @@ impl NodeLink for TcpLink {
         let TcpLinkState::Up(up) = &mut self.state else { return Ok(()) };
         match up.connection.send() {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.gone(&error)),
+            Err(error) => Err(self.connection_lost(&error)),
         }
     }
 
@@ -392,7 +399,7 @@ impl NodeLink for TcpLink {
         if !up.looks.is_multiple_of(LOOKS_PER_COMMAND) {
             return Ok(0);
         }
-        up.receive(now_ns, take).map_err(|why| self.gone(&why))
+        up.receive(now_ns, take).map_err(|why| self.connection_lost(&why))
     }
 
     /// Answers have a connection of their own; only the time is needed.
@@ -408,8 +415,8 @@ impl NodeLink for TcpLink {
         match up.advance(now_ns) {
             Ok(true) => {}
             Ok(false) => return Ok(LinkRead::Empty),
-            Err(RewindError::Rejected(RejectReason::SessionNotAvailable)) => return Err(self.not_held()),
-            Err(error) => return Err(self.gone(&error)),
+            Err(RewindError::Rejected(RejectReason::SessionNotAvailable)) => return Err(self.rewind_lacks_frame()),
+            Err(error) => return Err(self.connection_lost(&error)),
         }
         Ok(match &self.state {
             TcpLinkState::Up(up) => up.frame().map_or(LinkRead::Empty, LinkRead::Frame),
@@ -433,21 +440,21 @@ impl NodeLink for TcpLink {
     }
 
     #[inline]
-    fn note(&mut self, progress: Progress) {
+    fn note(&mut self, progress: ProgressReport) {
         self.progress = Some(progress);
     }
 
     #[inline]
     fn tick(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let silence_ns_max = self.options.silence_ns_max;
-        let TcpLinkState::Up(up) = &mut self.state else { return Err(self.gone(&"it is down")) };
-        if now_ns.saturating_sub(up.heard_ns) > silence_ns_max {
-            return Err(self.gone(&"the sequencer has fallen silent"));
+        let TcpLinkState::Up(up) = &mut self.state else { return Err(self.connection_lost(&"it is down")) };
+        if now_ns.saturating_sub(up.last_packet_ns) > silence_ns_max {
+            return Err(self.connection_lost(&"the sequencer has fallen silent"));
         }
         if now_ns.saturating_sub(up.reported_ns) >= up.heartbeat_interval_ns {
             up.reported_ns = now_ns;
             let report = report(up.next, self.progress, up.next > up.released_sequence);
-            say(&mut up.connection, up.key, Body::Report(report));
+            send_control(&mut up.connection, up.key, UpstreamBody::Report(report));
         }
         let ticked = match &mut up.rewind {
             Some(rewind) => rewind.tick(now_ns),
@@ -456,9 +463,9 @@ impl NodeLink for TcpLink {
         let is_between = up.rewind.is_none();
         let sent = if up.connection.unsent() > 0 { up.connection.send().map(|_| ()) } else { Ok(()) };
         if let Err(error) = ticked.and(sent.map_err(RewindError::from)) {
-            return Err(self.gone(&error));
+            return Err(self.connection_lost(&error));
         }
-        if is_between { self.go_on(now_ns) } else { Ok(()) }
+        if is_between { self.open_rewind(now_ns) } else { Ok(()) }
     }
 
     fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {

@@ -1,26 +1,26 @@
 //! A node's messages to the sequencer over a network, and decoding of the answers: hello and report, welcome and
 //! refusal. The same by UDP and by TCP. No I/O; the links call it.
 
-use super::link::{Connected, Start};
+use super::link::{ConnectionInfo, Start};
 use crate::ClientError;
 use crate::feed_sessions::Feed;
-use crate::node_progress::Progress;
+use crate::node_progress::ProgressReport;
 use gapless_log::StreamIdentity;
 use gapless_transport::TransportError;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
-use gapless_wire::upstream::{Hello, RefusalReason, Report, Welcome};
+use gapless_wire::upstream::{NodeHello, NodeReport, NodeWelcome, RefusalReason};
 
 /// A hello to any stream, to read from `position`.
 pub(super) const fn hello(
     nonce: u64,
     position: u64,
     (username, password): (Field<6>, Field<10>),
-    seen: Seen,
+    seen: SeenFrame,
     mtu: Option<Mtu>,
-) -> Hello {
-    Hello {
+) -> NodeHello {
+    NodeHello {
         nonce,
         stream_id: 0,
         incarnation: 0,
@@ -36,29 +36,29 @@ pub(super) const fn hello(
 }
 
 /// Report of the node at `position`; before any progress was noted it contains `is_live`.
-pub(super) fn report(position: u64, progress: Option<Progress>, is_live: bool) -> Report {
-    let progress = progress.unwrap_or(Progress { is_live, ..Progress::default() });
-    Report {
+pub(super) fn report(position: u64, progress: Option<ProgressReport>, is_live: bool) -> NodeReport {
+    let progress = progress.unwrap_or(ProgressReport { is_live, ..ProgressReport::default() });
+    NodeReport {
         position,
         frames_resent: progress.frames_resent,
         is_live: progress.is_live,
         in_flight: progress.in_flight,
-        ..Report::default()
+        ..NodeReport::default()
     }
 }
 
-pub(super) fn connected(welcome: &Welcome) -> Connected {
-    Connected {
+pub(super) fn connected(welcome: &NodeWelcome) -> ConnectionInfo {
+    ConnectionInfo {
         identity: StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation },
         frame_length_max: welcome.frame_length_max as usize,
         message_bytes_max: welcome.message_bytes_max as usize,
         released_sequence: welcome.released_sequence,
         position: welcome.position,
-        feed: Some(feed_of(welcome)).filter(|feed| feed.holds(welcome.position)),
+        feed: Some(welcome_feed(welcome)).filter(|feed| feed.holds(welcome.position)),
     }
 }
 
-pub(super) const fn feed_of(welcome: &Welcome) -> Feed {
+pub(super) const fn welcome_feed(welcome: &NodeWelcome) -> Feed {
     Feed {
         name: welcome.feed_session,
         first_sequence: welcome.feed_first_sequence,
@@ -70,10 +70,10 @@ pub(super) const fn feed_of(welcome: &Welcome) -> Feed {
 ///
 /// # Errors
 /// An error that a retry cannot fix.
-pub(super) fn refused(
+pub(super) fn refusal_error(
     (reason, text): (RefusalReason, &str),
     start: Start,
-    seen: Seen,
+    seen: SeenFrame,
     peer: String,
 ) -> Result<(), ClientError> {
     match (reason, start) {

@@ -3,7 +3,7 @@
 use super::details::{MemberDetails, put_details, take_details};
 use super::fields::{FieldError, Fields, put_list, put_u64};
 use super::members::Members;
-use super::types::{MEMBERS_MAX, MemberId};
+use super::types::{CONSENSUS_MEMBERS_MAX, MemberId};
 use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
 
@@ -16,7 +16,7 @@ pub enum Transition {
     /// Always through a joint configuration, which the leader leaves automatically.
     Joint,
     /// Through a joint configuration that stays until the empty change is proposed.
-    JointUntilTold,
+    JointExplicit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub enum ChangeStep {
 
 /// A membership change. The empty change leaves a joint configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct MembershipChange {
     pub transition: Transition,
-    /// At most [`MEMBERS_MAX`].
+    /// At most [`CONSENSUS_MEMBERS_MAX`].
     pub steps: Vec<ChangeStep>,
     /// Witnesses among the added members.
     pub witnesses: Vec<MemberId>,
@@ -45,7 +45,7 @@ pub struct Change {
 /// Flag in the transition's byte: details follow.
 const DETAILS_FLAG: u8 = 0x80;
 
-impl Change {
+impl MembershipChange {
     #[must_use]
     pub fn of(step: ChangeStep) -> Self {
         Self { steps: vec![step], ..Self::default() }
@@ -61,7 +61,7 @@ impl Change {
         let transition = match self.transition {
             Transition::Auto => 0,
             Transition::Joint => 1,
-            Transition::JointUntilTold => 2,
+            Transition::JointExplicit => 2,
         };
         bytes.push(transition | if self.details.is_empty() { 0 } else { DETAILS_FLAG });
         bytes.push(self.steps.len() as u8);
@@ -81,7 +81,7 @@ impl Change {
     }
 
     /// Applies to `members` the parts that raft does not know.
-    pub(super) fn tell(&self, members: &mut Members) {
+    pub(super) fn apply_to(&self, members: &mut Members) {
         members.witnesses.extend_from_slice(&self.witnesses);
         for details in &self.details {
             members.details.retain(|each| each.member != details.member);
@@ -95,11 +95,11 @@ impl Change {
         let transition = match first & !DETAILS_FLAG {
             0 => Transition::Auto,
             1 => Transition::Joint,
-            2 => Transition::JointUntilTold,
+            2 => Transition::JointExplicit,
             _ => return Err(FieldError::Value { what: "transition" }),
         };
         let count = usize::from(fields.u8("number of steps")?);
-        if count > MEMBERS_MAX {
+        if count > CONSENSUS_MEMBERS_MAX {
             return Err(FieldError::Value { what: "number of steps" });
         }
         let step = |_| {
@@ -127,7 +127,7 @@ impl Change {
         change.set_transition(match self.transition {
             Transition::Auto => ConfChangeTransition::Auto,
             Transition::Joint => ConfChangeTransition::Implicit,
-            Transition::JointUntilTold => ConfChangeTransition::Explicit,
+            Transition::JointExplicit => ConfChangeTransition::Explicit,
         });
         for step in &self.steps {
             let (kind, member) = match step {
@@ -153,7 +153,7 @@ impl Change {
         let transition = match change.get_transition() {
             ConfChangeTransition::Auto => Transition::Auto,
             ConfChangeTransition::Implicit => Transition::Joint,
-            ConfChangeTransition::Explicit => Transition::JointUntilTold,
+            ConfChangeTransition::Explicit => Transition::JointExplicit,
         };
         let step = |single: &ConfChangeSingle| {
             let member = MemberId::new(single.node_id)?;
@@ -201,31 +201,31 @@ mod tests {
         MemberDetails { member: id(member), addresses: vec![address.to_owned()], joining: None }
     }
 
-    fn bytes(change: &Change) -> Vec<u8> {
+    fn bytes(change: &MembershipChange) -> Vec<u8> {
         let mut bytes = Vec::new();
         change.put(&mut bytes);
         bytes
     }
 
-    fn taken(bytes: &[u8]) -> Result<Change, FieldError> {
+    fn taken(bytes: &[u8]) -> Result<MembershipChange, FieldError> {
         let mut fields = Fields::new(bytes);
-        let change = Change::take(&mut fields)?;
+        let change = MembershipChange::take(&mut fields)?;
         fields.end()?;
         Ok(change)
     }
 
     /// Returns a change with all parts, and some with fewer.
-    fn changes() -> Vec<Change> {
+    fn changes() -> Vec<MembershipChange> {
         let steps = vec![ChangeStep::Voter(id(4)), ChangeStep::Remove(id(1)), ChangeStep::Learner(id(5))];
-        let with = |transition| Change { transition, steps: steps.clone(), ..Change::default() };
-        let witnesses = Change { witnesses: vec![id(4)], ..with(Transition::Joint) };
+        let with = |transition| MembershipChange { transition, steps: steps.clone(), ..MembershipChange::default() };
+        let witnesses = MembershipChange { witnesses: vec![id(4)], ..with(Transition::Joint) };
         let details = vec![details(4, "db-4:9100"), details(5, "db-5:9100")];
         vec![
-            Change::default(),
+            MembershipChange::default(),
             with(Transition::Auto),
-            with(Transition::JointUntilTold),
-            Change { details: details.clone(), ..with(Transition::Auto) },
-            Change { details, ..witnesses.clone() },
+            with(Transition::JointExplicit),
+            MembershipChange { details: details.clone(), ..with(Transition::Auto) },
+            MembershipChange { details, ..witnesses.clone() },
             witnesses,
         ]
     }
@@ -234,12 +234,15 @@ mod tests {
     fn change_round_trips() {
         for change in changes() {
             assert_eq!(taken(&bytes(&change)).unwrap(), change);
-            assert_eq!(Change::from_entry_data(&change.to_entry_data()), change);
+            assert_eq!(MembershipChange::from_entry_data(&change.to_entry_data()), change);
         }
         let replaced = vec![ChangeStep::Voter(id(4)), ChangeStep::Remove(id(1))];
-        assert_eq!(Change::replace(id(1), id(4)), Change { steps: replaced, ..Change::default() });
+        assert_eq!(
+            MembershipChange::replace(id(1), id(4)),
+            MembershipChange { steps: replaced, ..MembershipChange::default() }
+        );
         let one = ChangeStep::Learner(id(4));
-        assert_eq!(Change::of(one), Change { steps: vec![one], ..Change::default() });
+        assert_eq!(MembershipChange::of(one), MembershipChange { steps: vec![one], ..MembershipChange::default() });
     }
 
     #[test]
@@ -263,8 +266,8 @@ mod tests {
         .concat();
         let steps = vec![ChangeStep::Voter(id(4)), ChangeStep::Remove(id(1)), ChangeStep::Learner(id(5))];
         let (witnesses, details) = (vec![id(4)], vec![details(4, "db-4:9100")]);
-        assert_eq!(bytes(&Change { transition: Transition::Joint, steps, witnesses, details }), expected);
-        assert_eq!(bytes(&Change::default()), [0, 0, 0]);
+        assert_eq!(bytes(&MembershipChange { transition: Transition::Joint, steps, witnesses, details }), expected);
+        assert_eq!(bytes(&MembershipChange::default()), [0, 0, 0]);
     }
 
     #[test]
@@ -277,9 +280,12 @@ mod tests {
         assert_eq!(wrong(&[&[0, 1, 3][..], &[1, 0, 0, 0, 0, 0, 0, 0], &[0]].concat()), "step");
         assert_eq!(wrong(&[0x80, 0, 0, 0]), "number of details");
         // As many steps as possible members, and one more.
-        let steps = |count: usize| Change { steps: vec![ChangeStep::Voter(id(1)); count], ..Change::default() };
-        assert_eq!(taken(&bytes(&steps(MEMBERS_MAX))).unwrap().steps.len(), MEMBERS_MAX);
-        assert_eq!(wrong(&bytes(&steps(MEMBERS_MAX + 1))), "number of steps");
+        let steps = |count: usize| MembershipChange {
+            steps: vec![ChangeStep::Voter(id(1)); count],
+            ..MembershipChange::default()
+        };
+        assert_eq!(taken(&bytes(&steps(CONSENSUS_MEMBERS_MAX))).unwrap().steps.len(), CONSENSUS_MEMBERS_MAX);
+        assert_eq!(wrong(&bytes(&steps(CONSENSUS_MEMBERS_MAX + 1))), "number of steps");
     }
 
     #[test]
@@ -287,7 +293,7 @@ mod tests {
         let mut members = Members::of_voters(&[id(1), id(2), id(4)]);
         members.details = vec![details(2, "db-2:9100"), details(4, "old:9100")];
         let (witnesses, told) = (vec![id(4)], vec![details(1, "db-1:9100"), details(4, "new:9100")]);
-        Change { witnesses, details: told, ..Change::default() }.tell(&mut members);
+        MembershipChange { witnesses, details: told, ..MembershipChange::default() }.apply_to(&mut members);
         let expected = [details(1, "db-1:9100"), details(2, "db-2:9100"), details(4, "new:9100")];
         assert_eq!((members.witnesses, members.details), (vec![id(4)], expected.to_vec()));
     }

@@ -6,12 +6,12 @@
 //! ```
 
 use super::fields::{FieldError, Fields, put_u64};
-use super::types::{MEMBERS_MAX, MemberId};
+use super::types::{CONSENSUS_MEMBERS_MAX, MemberId};
 use crate::link::shared_memory_path;
 use std::net::SocketAddr;
 
-/// Largest number of addresses of one member.
-pub const ADDRESSES_MAX: usize = 16;
+pub use crate::link::MEMBER_ADDRESSES_MAX;
+
 /// Longest address, bytes: a host's name and a port.
 pub const ADDRESS_LENGTH_MAX: usize = 260;
 
@@ -22,15 +22,15 @@ const REPLACES_FLAG: u8 = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberDetails {
     pub member: MemberId,
-    /// Addresses in the order in which other members try them: `host:port`, at most [`ADDRESSES_MAX`].
+    /// Addresses in the order in which other members try them: `host:port`, at most [`MEMBER_ADDRESSES_MAX`].
     pub addresses: Vec<String>,
     /// Set on a learner that becomes a voter once it has nearly every entry.
-    pub joining: Option<Joining>,
+    pub joining: Option<JoiningMember>,
 }
 
 /// Promotion of a learner once it has nearly every entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Joining {
+pub struct JoiningMember {
     /// Member that is removed in the same change.
     pub replaces: Option<MemberId>,
 }
@@ -54,7 +54,7 @@ pub fn is_address(text: &str) -> bool {
 impl MemberDetails {
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.addresses.len() <= ADDRESSES_MAX && self.addresses.iter().all(|address| is_address(address))
+        self.addresses.len() <= MEMBER_ADDRESSES_MAX && self.addresses.iter().all(|address| is_address(address))
     }
 
     fn put(&self, bytes: &mut Vec<u8>) {
@@ -74,9 +74,9 @@ impl MemberDetails {
         let member = fields.member("member of details")?;
         let joining = match fields.u8("flags of details")? {
             0 => None,
-            JOINING_FLAG => Some(Joining::default()),
+            JOINING_FLAG => Some(JoiningMember::default()),
             flags if flags == JOINING_FLAG | REPLACES_FLAG => {
-                Some(Joining { replaces: Some(fields.member("replaced member")?) })
+                Some(JoiningMember { replaces: Some(fields.member("replaced member")?) })
             }
             _ => return Err(FieldError::Value { what: "flags of details" }),
         };
@@ -86,7 +86,7 @@ impl MemberDetails {
             let text = std::str::from_utf8(fields.bytes(length, "address")?).ok().filter(|text| is_address(text));
             text.map(str::to_owned).ok_or(FieldError::Value { what: "address" })
         };
-        if count > ADDRESSES_MAX {
+        if count > MEMBER_ADDRESSES_MAX {
             return Err(FieldError::Value { what: "number of addresses" });
         }
         Ok(Self { member, addresses: (0..count).map(address).collect::<Result<_, _>>()?, joining })
@@ -94,7 +94,7 @@ impl MemberDetails {
 }
 
 pub(super) fn put_details(bytes: &mut Vec<u8>, details: &[MemberDetails]) {
-    debug_assert!(details.len() <= MEMBERS_MAX, "details are checked before they are encoded");
+    debug_assert!(details.len() <= CONSENSUS_MEMBERS_MAX, "details are checked before they are encoded");
     bytes.push(details.len() as u8);
     details.iter().for_each(|each| each.put(bytes));
 }
@@ -102,7 +102,7 @@ pub(super) fn put_details(bytes: &mut Vec<u8>, details: &[MemberDetails]) {
 /// Reads details, ordered by member, each once.
 pub(super) fn take_details(fields: &mut Fields<'_>) -> Result<Vec<MemberDetails>, FieldError> {
     let count = usize::from(fields.u8("number of details")?);
-    if count > MEMBERS_MAX {
+    if count > CONSENSUS_MEMBERS_MAX {
         return Err(FieldError::Value { what: "number of details" });
     }
     let details = (0..count).map(|_| MemberDetails::take(fields)).collect::<Result<Vec<_>, _>>()?;

@@ -1,7 +1,7 @@
 //! Fields of this module's codecs, on top of the wire's: numbers in range, members, batches, log positions. Each codec
 //! words its own errors.
 
-use super::types::{Batch, LogPosition, MEMBERS_MAX, MemberId, NUMBER_MAX};
+use super::types::{Batch, CONSENSUS_MEMBERS_MAX, LogPosition, MemberId, NUMBER_MAX};
 pub(crate) use gapless_wire::fields::FieldError;
 use gapless_wire::fields::{FieldReader, FieldWriter};
 use std::ops::{Deref, DerefMut};
@@ -65,7 +65,7 @@ impl<'a> Fields<'a> {
     /// Reads the number of members in a list.
     pub(crate) fn count(&mut self, name: &'static str) -> Result<usize, FieldError> {
         let count = usize::from(self.u8(name)?);
-        if count > MEMBERS_MAX { Err(FieldError::Value { what: name }) } else { Ok(count) }
+        if count > CONSENSUS_MEMBERS_MAX { Err(FieldError::Value { what: name }) } else { Ok(count) }
     }
 
     pub(crate) fn list(&mut self, name: &'static str) -> Result<Vec<MemberId>, FieldError> {
@@ -88,14 +88,14 @@ pub(crate) fn put_position(bytes: &mut Vec<u8>, position: &LogPosition) {
 }
 
 pub(crate) fn put_list(bytes: &mut Vec<u8>, list: &[MemberId]) {
-    debug_assert!(list.len() <= MEMBERS_MAX, "members are checked before they are encoded");
+    debug_assert!(list.len() <= CONSENSUS_MEMBERS_MAX, "members are checked before they are encoded");
     bytes.push(list.len() as u8);
     list.iter().for_each(|member| put_u64(bytes, member.get()));
 }
 
 /// Writes a list of acknowledgements with its length.
 pub(super) fn put_acknowledged<const N: usize>(bytes: &mut Vec<u8>, list: impl ExactSizeIterator<Item = [u64; N]>) {
-    assert!(list.len() <= MEMBERS_MAX, "there are no more members");
+    assert!(list.len() <= CONSENSUS_MEMBERS_MAX, "there are no more members");
     bytes.push(list.len() as u8);
     list.flatten().for_each(|number| put_u64(bytes, number));
 }

@@ -1,9 +1,9 @@
 //! [`Members`]: the members of a cluster, and their roles.
 
 use super::MemberId;
-use super::details::{Joining, MemberDetails, put_details, take_details};
+use super::details::{JoiningMember, MemberDetails, put_details, take_details};
 use super::fields::{FieldError, Fields, put_list, put_u64};
-use super::types::{MEMBERS_MAX, NUMBER_MAX};
+use super::types::{CONSENSUS_MEMBERS_MAX, NUMBER_MAX};
 use raft::eraftpb::ConfState;
 
 /// The members of a cluster, and their roles.
@@ -31,7 +31,7 @@ pub struct Members {
 pub enum MembersError {
     #[error("a cluster needs a voter, the list of voters is empty")]
     NoVoter,
-    #[error("a cluster has at most {MEMBERS_MAX} members, {found} are listed")]
+    #[error("a cluster has at most {CONSENSUS_MEMBERS_MAX} members, {found} are listed")]
     TooMany { found: usize },
     /// A member is listed twice in a role, or in two roles that exclude each other.
     #[error("member {0} is listed twice, or as voter and learner at once")]
@@ -65,7 +65,7 @@ impl Members {
 
     /// Returns whether `member` votes, in the old or in the new configuration.
     #[must_use]
-    pub fn votes(&self, member: MemberId) -> bool {
+    pub fn is_voter(&self, member: MemberId) -> bool {
         self.voters.contains(&member) || self.voters_outgoing.contains(&member)
     }
 
@@ -105,7 +105,7 @@ impl Members {
             return Err(MembersError::NoVoter);
         }
         for list in self.lists().into_iter().chain([&self.witnesses]) {
-            if list.len() > MEMBERS_MAX {
+            if list.len() > CONSENSUS_MEMBERS_MAX {
                 return Err(MembersError::TooMany { found: list.len() });
             }
             let twice = list.iter().enumerate().find(|(at, member)| list[..*at].contains(member));
@@ -114,10 +114,10 @@ impl Members {
             }
         }
         let all = self.all();
-        if all.len() > MEMBERS_MAX {
+        if all.len() > CONSENSUS_MEMBERS_MAX {
             return Err(MembersError::TooMany { found: all.len() });
         }
-        if let Some(member) = self.learners.iter().find(|member| self.votes(**member)) {
+        if let Some(member) = self.learners.iter().find(|member| self.is_voter(**member)) {
             return Err(MembersError::Twice(*member));
         }
         for member in &self.learners_next {
@@ -177,7 +177,7 @@ impl Members {
     /// Returns the learner that is to become a voter, with the kind of its promotion; [`crate::member`] adds at most
     /// one.
     #[must_use]
-    pub fn joining(&self) -> Option<(MemberId, Joining)> {
+    pub fn joining(&self) -> Option<(MemberId, JoiningMember)> {
         self.details.iter().find_map(|each| Some((each.member, each.joining?)))
     }
 

@@ -14,11 +14,11 @@
 //! member restart with its members: without it, a member could forget a membership change and count a majority that is
 //! no longer one. The acknowledgements of others are not waited for either; see [`crate::consensus::core::history`].
 
-use super::change::Change;
+use super::change::MembershipChange;
 use super::fields::{FieldError, Fields, put_acknowledged, put_position, put_u64};
 use super::members::{Members, put_members};
 use super::types::{Batch, LogPosition, MemberId, NUMBER_MAX};
-use crate::link::log_state::Acknowledged;
+use crate::link::log_state::Acknowledgement;
 use raft::eraftpb::{Entry, EntryType};
 
 pub const VERSION: u8 = 1;
@@ -55,7 +55,7 @@ pub struct EntryRecord {
     /// Frames that it covers; without frames, its position in the stream.
     pub batch: Batch,
     /// Membership change, if the entry is one.
-    pub change: Option<Change>,
+    pub change: Option<MembershipChange>,
 }
 
 /// State that a member must never forget.
@@ -80,7 +80,7 @@ pub struct Checkpoint {
     /// Entries after it, without a gap.
     pub entries: Vec<EntryRecord>,
     /// Known acknowledgements of other members, ordered by number.
-    pub acknowledged: Vec<(MemberId, Acknowledged)>,
+    pub acknowledged: Vec<(MemberId, Acknowledgement)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub enum RecordContent {
     /// The whole state, which replaces all earlier records.
     Checkpoint(Box<Checkpoint>),
     /// Known acknowledgements of other members, in addition to earlier records.
-    Acknowledged(Vec<(MemberId, Acknowledged)>),
+    Acknowledged(Vec<(MemberId, Acknowledgement)>),
 }
 
 impl EntryRecord {
@@ -99,7 +99,7 @@ impl EntryRecord {
         let change = match entry.get_entry_type() {
             EntryType::EntryNormal => None,
             EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => {
-                Some(Change::from_entry_data(entry.get_data()))
+                Some(MembershipChange::from_entry_data(entry.get_data()))
             }
         };
         Self { index: entry.index, term: entry.term, batch, change }
@@ -126,7 +126,7 @@ impl EntryRecord {
 
     fn take_content(fields: &mut Fields<'_>, index: u64, term: u64) -> Result<Self, FieldError> {
         let batch = fields.batch()?;
-        let change = if fields.flag("change")? { Some(Change::take(fields)?) } else { None };
+        let change = if fields.flag("change")? { Some(MembershipChange::take(fields)?) } else { None };
         let is_right = index >= 1 && term >= 1 && (change.is_none() || batch.is_empty());
         if is_right { Ok(Self { index, term, batch, change }) } else { Err(FieldError::Value { what: "entry" }) }
     }
@@ -235,17 +235,17 @@ impl Checkpoint {
     }
 }
 
-fn put_list(bytes: &mut Vec<u8>, list: &[(MemberId, Acknowledged)]) {
-    put_acknowledged(bytes, list.iter().map(|(member, Acknowledged { term, index })| [member.get(), *term, *index]));
+fn put_list(bytes: &mut Vec<u8>, list: &[(MemberId, Acknowledgement)]) {
+    put_acknowledged(bytes, list.iter().map(|(member, Acknowledgement { term, index })| [member.get(), *term, *index]));
 }
 
 /// Reads each member once, in order; an empty list is refused.
-fn take_list(fields: &mut Fields<'_>) -> Result<Vec<(MemberId, Acknowledged)>, FieldError> {
+fn take_list(fields: &mut Fields<'_>) -> Result<Vec<(MemberId, Acknowledgement)>, FieldError> {
     let count = fields.count("number of acknowledgements")?;
     let each = |_| {
         let member = fields.member("member that has acknowledged")?;
         let (term, index) = (fields.number("term")?, fields.number("index")?);
-        Ok((member, Acknowledged { term, index }))
+        Ok((member, Acknowledgement { term, index }))
     };
     let list = (0..count).map(each).collect::<Result<Vec<_>, _>>()?;
     let is_right = !list.is_empty() && list.windows(2).all(|pair| pair[0].0 < pair[1].0);

@@ -1,6 +1,6 @@
-//! [`Recovered`]: the state that a restarted member reads from its journal.
+//! [`RecoveredState`]: the state that a restarted member reads from its journal.
 
-use super::Change;
+use super::MembershipChange;
 use super::change::ChangeStep;
 use super::details::MemberDetails;
 use super::members::Members;
@@ -8,7 +8,7 @@ use super::options::ENTRIES_KEPT;
 use super::record::{Checkpoint, EntryRecord, HardState, RecordContent, RecordError};
 use super::storage::Storage;
 use super::types::{Batch, LogPosition, MemberId};
-use crate::link::log_state::Acknowledged;
+use crate::link::log_state::Acknowledgement;
 use raft::{Config, RawNode};
 use std::collections::BTreeMap;
 
@@ -19,26 +19,26 @@ const COMMITTED_KEPT_MAX: usize = ENTRIES_KEPT;
 /// Reason for which a journal's records do not make a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryError {
-    #[error("the record behind sequence {behind_sequence} cannot be read: {source}")]
+    #[error("the record behind sequence {after_sequence} cannot be read: {source}")]
     Record {
         /// Last frame before the record.
-        behind_sequence: u64,
+        after_sequence: u64,
         source: RecordError,
     },
     /// A record's checkpoint mark does not match its content.
-    #[error("the record behind sequence {behind_sequence} is not of the kind that its frame says")]
-    Kind { behind_sequence: u64 },
+    #[error("the record behind sequence {after_sequence} is not of the kind that its frame says")]
+    Kind { after_sequence: u64 },
     /// The first record is not a checkpoint.
-    #[error("the journal's first record, behind sequence {behind_sequence}, is not a checkpoint: segments are missing")]
-    NoCheckpoint { behind_sequence: u64 },
+    #[error("the journal's first record, behind sequence {after_sequence}, is not a checkpoint: segments are missing")]
+    NoCheckpoint { after_sequence: u64 },
     /// An entry does not follow its predecessor.
     #[error(
-        "entry {index} behind sequence {behind_sequence} does not follow the one before it in index, term or frames"
+        "entry {index} behind sequence {after_sequence} does not follow the one before it in index, term or frames"
     )]
     Gap {
         index: u64,
         /// Last frame before its record.
-        behind_sequence: u64,
+        after_sequence: u64,
     },
     #[error("entry {index} would replace one that is committed; entries up to {commit} are")]
     Committed { index: u64, commit: u64 },
@@ -68,16 +68,16 @@ pub enum RecoveryError {
 
 /// State from a journal's records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveredState {
     pub(super) state: Option<Checkpoint>,
-    pub(super) behind: Option<Behind>,
+    pub(super) rejoin: Option<RejoinState>,
 }
 
-impl Recovered {
+impl RecoveredState {
     /// Returns the state of a member at its first start.
     #[must_use]
-    pub const fn nothing() -> Self {
-        Self { state: None, behind: None }
+    pub const fn empty() -> Self {
+        Self { state: None, rejoin: None }
     }
 
     /// Marks the member as rejoining: it may lack entries that it acknowledged, because its machine has lost power
@@ -86,15 +86,15 @@ impl Recovered {
     /// # Panics
     /// If its term is older than at the loss: terms and votes are always synced.
     #[must_use]
-    pub fn behind(self, behind: Behind) -> Self {
+    pub fn rejoining(self, rejoin: RejoinState) -> Self {
         let term = self.hard_state().term;
-        assert!(term >= behind.term, "term {term} comes before term {}, which the member had at the loss", behind.term);
-        Self { behind: Some(behind), ..self }
+        assert!(term >= rejoin.term, "term {term} comes before term {}, which the member had at the loss", rejoin.term);
+        Self { rejoin: Some(rejoin), ..self }
     }
 
     /// Reads a journal's records in order: the sequence of the last frame before each, whether its frame is marked as a
     /// checkpoint, and its payload. A checkpoint in a temporary file of a cut (see
-    /// [`crate::consensus::Effects::cut_behind`]) comes last. `last_sequence` is that of the journal's last frame.
+    /// [`crate::consensus::Effects::truncate_after`]) comes last. `last_sequence` is that of the journal's last frame.
     ///
     /// # Errors
     /// Any inconsistency. Nothing is guessed.
@@ -103,21 +103,21 @@ impl Recovered {
         last_sequence: u64,
     ) -> Result<Self, RecoveryError> {
         let mut state: Option<Checkpoint> = None;
-        for (behind_sequence, is_checkpoint, payload) in records {
+        for (after_sequence, is_checkpoint, payload) in records {
             let content = RecordContent::from_bytes(payload)
-                .map_err(|source| RecoveryError::Record { behind_sequence, source })?;
+                .map_err(|source| RecoveryError::Record { after_sequence, source })?;
             if is_checkpoint != matches!(content, RecordContent::Checkpoint(_)) {
-                return Err(RecoveryError::Kind { behind_sequence });
+                return Err(RecoveryError::Kind { after_sequence });
             }
             match (content, &mut state) {
                 (RecordContent::Checkpoint(checkpoint), state) => {
-                    *state = Some(chained(*checkpoint, behind_sequence)?);
+                    *state = Some(chained(*checkpoint, after_sequence)?);
                 }
-                (_, None) => return Err(RecoveryError::NoCheckpoint { behind_sequence }),
+                (_, None) => return Err(RecoveryError::NoCheckpoint { after_sequence }),
                 (RecordContent::HardState(found), Some(state)) => state.take_hard_state(found),
                 (RecordContent::Acknowledged(list), Some(state)) => state.take_acknowledged(&list),
                 (RecordContent::Entry(entry, commit), Some(state)) => {
-                    state.take_entry(entry, behind_sequence)?;
+                    state.take_entry(entry, after_sequence)?;
                     state.hard_state.commit = state.hard_state.commit.max(commit);
                     // A segment may hold a million entries after its checkpoint.
                     if state.entries.len() >= 2 * COMMITTED_KEPT_MAX {
@@ -139,19 +139,19 @@ impl Recovered {
             state.hard_state.commit = state.hard_state.commit.clamp(state.start.index, end.index);
             state.forget_committed();
         }
-        Ok(Self { state, behind: None })
+        Ok(Self { state, rejoin: None })
     }
 
     /// Returns the sequence after which frames are to be cut before the member starts: no other member knows of those
     /// frames.
     #[must_use]
-    pub fn cut_behind(&self) -> u64 {
+    pub fn truncate_after(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.end().sequence)
     }
 
     /// Returns the whole state as one record, which is to be written to a temporary file before frames are cut after
-    /// [`Recovered::cut_behind`], because the cut also removes records. The first poll returns the same record for the
-    /// journal. `None` before the first start.
+    /// [`RecoveredState::truncate_after`], because the cut also removes records. The first poll returns the same record
+    /// for the journal. `None` before the first start.
     #[must_use]
     pub fn checkpoint(&self) -> Option<Vec<u8>> {
         self.state.clone().map(|state| RecordContent::Checkpoint(Box::new(state)).to_bytes())
@@ -160,7 +160,7 @@ impl Recovered {
     /// Returns a checkpoint in which `member` is the whole cluster: every entry that it has is committed, and no number
     /// is reused. `None` before the first start.
     #[must_use]
-    pub fn alone(&self, member: MemberId, addresses: &[String]) -> Option<Vec<u8>> {
+    pub fn single_member_checkpoint(&self, member: MemberId, addresses: &[String]) -> Option<Vec<u8>> {
         let state = self.state.as_ref()?;
         let end = state.end();
         let changed = state.entries.iter().filter_map(|entry| entry.change.as_ref()).flat_map(|change| &change.steps);
@@ -182,7 +182,7 @@ impl Recovered {
 
     /// Returns the known acknowledgements of other members.
     #[must_use]
-    pub fn acknowledged(&self) -> Vec<(MemberId, Acknowledged)> {
+    pub fn acknowledged(&self) -> Vec<(MemberId, Acknowledgement)> {
         self.state.as_ref().map(|state| state.acknowledged.clone()).unwrap_or_default()
     }
 
@@ -243,10 +243,10 @@ impl Recovered {
     /// # Errors
     /// If the bytes are not a ballot.
     pub fn note_vote(&mut self, ballot: &[u8]) -> Result<(), RecoveryError> {
-        let behind_sequence = self.cut_behind();
+        let after_sequence = self.truncate_after();
         let content =
-            RecordContent::from_bytes(ballot).map_err(|source| RecoveryError::Record { behind_sequence, source })?;
-        let RecordContent::HardState(found) = content else { return Err(RecoveryError::Kind { behind_sequence }) };
+            RecordContent::from_bytes(ballot).map_err(|source| RecoveryError::Record { after_sequence, source })?;
+        let RecordContent::HardState(found) = content else { return Err(RecoveryError::Kind { after_sequence }) };
         let Some(Checkpoint { hard_state, .. }) = &mut self.state else { return Ok(()) };
         if found.term > hard_state.term || (found.term == hard_state.term && hard_state.vote.is_none()) {
             (hard_state.term, hard_state.vote) = (found.term, found.vote);
@@ -268,15 +268,15 @@ impl Recovered {
 }
 
 /// Returns the checkpoint if its entries are contiguous and its frames are there.
-fn chained(mut checkpoint: Checkpoint, behind_sequence: u64) -> Result<Checkpoint, RecoveryError> {
+fn chained(mut checkpoint: Checkpoint, after_sequence: u64) -> Result<Checkpoint, RecoveryError> {
     for entry in std::mem::take(&mut checkpoint.entries) {
-        checkpoint.take_entry(entry, behind_sequence)?;
+        checkpoint.take_entry(entry, after_sequence)?;
     }
-    if checkpoint.start.sequence > behind_sequence {
+    if checkpoint.start.sequence > after_sequence {
         return Err(RecoveryError::FramesMissing {
             index: checkpoint.start.index,
             end_sequence: checkpoint.start.sequence,
-            found_sequence: behind_sequence,
+            found_sequence: after_sequence,
         });
     }
     Ok(checkpoint)
@@ -311,7 +311,7 @@ impl Checkpoint {
         self.start = start;
     }
 
-    fn take_acknowledged(&mut self, list: &[(MemberId, Acknowledged)]) {
+    fn take_acknowledged(&mut self, list: &[(MemberId, Acknowledgement)]) {
         let mut known: BTreeMap<_, _> = self.acknowledged.drain(..).collect();
         super::storage::merge(&mut known, list);
         self.acknowledged = known.into_iter().collect();
@@ -323,9 +323,9 @@ impl Checkpoint {
     }
 
     /// Stores an entry; it replaces the one of its index and all after it.
-    fn take_entry(&mut self, entry: EntryRecord, behind_sequence: u64) -> Result<(), RecoveryError> {
+    fn take_entry(&mut self, entry: EntryRecord, after_sequence: u64) -> Result<(), RecoveryError> {
         let index = entry.index;
-        let gap = RecoveryError::Gap { index, behind_sequence };
+        let gap = RecoveryError::Gap { index, after_sequence };
         let before = index.checked_sub(self.start.index + 1).ok_or(gap)?;
         if before > self.entries.len() as u64 {
             return Err(gap);
@@ -342,8 +342,8 @@ impl Checkpoint {
             return Err(gap);
         }
         let end_sequence = entry.batch.end_sequence;
-        if end_sequence > behind_sequence {
-            return Err(RecoveryError::FramesMissing { index, end_sequence, found_sequence: behind_sequence });
+        if end_sequence > after_sequence {
+            return Err(RecoveryError::FramesMissing { index, end_sequence, found_sequence: after_sequence });
         }
         self.entries.truncate(before as usize);
         self.entries.push(entry);
@@ -353,7 +353,7 @@ impl Checkpoint {
 
 /// Knowledge of a rejoining member about the entries that it may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Behind {
+pub struct RejoinState {
     /// Last term in which it acknowledged anything.
     pub term: u64,
     /// Identifier of this start of the member, different from those of all its other starts.
@@ -362,7 +362,7 @@ pub struct Behind {
 
 /// Returns the members after `change` is applied to `members`; unchanged if it does not fit them. A running member
 /// applies it the same way; this is for a member that reads its journal.
-fn members_after(change: &Change, members: &Members) -> Members {
+fn members_after(change: &MembershipChange, members: &Members) -> Members {
     let start = LogPosition { index: 0, term: 0, sequence: 0, hash: 0 };
     let state = Checkpoint {
         hard_state: HardState::default(),
@@ -377,13 +377,13 @@ fn members_after(change: &Change, members: &Members) -> Members {
     let applied = raw.and_then(|mut raw| raw.apply_conf_change(&change.to_raft()));
     let Ok(conf_state) = applied else { return members.clone() };
     let mut changed = members.clone();
-    change.tell(&mut changed);
+    change.apply_to(&mut changed);
     changed.with_conf_state(&conf_state)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::change::Change;
+    use super::super::change::MembershipChange;
     use super::*;
     use gapless_testkit::random::rounds;
 
@@ -405,12 +405,12 @@ mod tests {
                 entries: Vec::new(),
                 acknowledged: Vec::new(),
             };
-            let mut recovered = Recovered { state: Some(checkpoint), ..Recovered::default() };
+            let mut recovered = RecoveredState { state: Some(checkpoint), ..RecoveredState::default() };
             recovered.note_vote(&RecordContent::HardState(HardState { commit: 9, ..ballot }).to_bytes()).unwrap();
             assert_eq!(recovered.hard_state(), expected, "{journal:?} and {ballot:?}");
         }
-        assert!(Recovered::nothing().note_vote(b"nonsense").is_err());
-        assert!(Recovered::nothing().note_vote(&RecordContent::HardState(state(1, 1)).to_bytes()).is_ok());
+        assert!(RecoveredState::empty().note_vote(b"nonsense").is_err());
+        assert!(RecoveredState::empty().note_vote(&RecordContent::HardState(state(1, 1)).to_bytes()).is_ok());
     }
 
     #[test]
@@ -423,7 +423,7 @@ mod tests {
                 .to_bytes()
         };
         let journal = checkpoint(5, 7);
-        let check = |pending: &[u8]| Recovered::check_pending([(0, true, &journal[..])], pending);
+        let check = |pending: &[u8]| RecoveredState::check_pending([(0, true, &journal[..])], pending);
         for (term, commit) in [(5, 7), (6, 7), (5, 9)] {
             assert_eq!(check(&checkpoint(term, commit)), Ok(()));
         }
@@ -444,9 +444,9 @@ mod tests {
         let hard_state = HardState { term: 1, vote: None, commit: 1 };
         let members = Members::of_voters(&[member(1), member(2)]);
         let first = Checkpoint { hard_state, start: position, members, entries: Vec::new(), acknowledged: Vec::new() };
-        let learner = Change::of(ChangeStep::Learner(member(3)));
+        let learner = MembershipChange::of(ChangeStep::Learner(member(3)));
         let steps = vec![ChangeStep::Remove(member(1)), ChangeStep::Remove(member(2))];
-        let strange = Change { steps, ..Change::default() };
+        let strange = MembershipChange { steps, ..MembershipChange::default() };
         // One frame each, except for the changes, of which the second does not fit; the last entries are not committed.
         let entry = |index: u64| {
             let change = [(500, &learner), (last_change, &strange)].into_iter().find(|(at, _)| *at == index);
@@ -460,14 +460,14 @@ mod tests {
             let begin = (0, true, RecordContent::Checkpoint(Box::new(first.clone())).to_bytes());
             let entries = (2..=count).map(|index| {
                 let entry = entry(index);
-                let behind_sequence = entry.batch.end_sequence;
+                let after_sequence = entry.batch.end_sequence;
                 let payload = RecordContent::Entry(entry, index.saturating_sub(left).max(1)).to_bytes();
-                (behind_sequence, false, payload)
+                (after_sequence, false, payload)
             });
             let records: Vec<_> = std::iter::once(begin).chain(entries).collect();
             let borrowed =
                 records.iter().map(|(behind, is_checkpoint, payload)| (*behind, *is_checkpoint, &payload[..]));
-            let recovered = Recovered::from_records(borrowed, count).unwrap();
+            let recovered = RecoveredState::from_records(borrowed, count).unwrap();
             let state = recovered.state.clone().unwrap();
             assert_eq!((state.end().index, state.hard_state.commit), (count, count - left));
             assert_eq!(state.entries.len(), COMMITTED_KEPT_MAX.max(left as usize));
@@ -496,7 +496,7 @@ mod tests {
         let state =
             Checkpoint { hard_state, start: begin, members: Members::default(), entries, acknowledged: Vec::new() };
         for (released, commit) in [(0, 1), (1, 3), (4, 3), (5, 5), (9, 5)] {
-            let mut recovered = Recovered { state: Some(state.clone()), behind: None };
+            let mut recovered = RecoveredState { state: Some(state.clone()), rejoin: None };
             recovered.note_committed(released);
             assert_eq!(recovered.hard_state().commit, commit, "frames up to {released} are released");
         }

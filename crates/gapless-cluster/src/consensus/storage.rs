@@ -1,13 +1,13 @@
 //! The entries that a member keeps in memory, in the form that raft-rs reads. Bounded: applied entries older than a
 //! number of the newest ones are forgotten, and a member that needs them gets a [`LogPosition`] instead.
 
-use super::effects::Record;
+use super::effects::ConsensusRecord;
 use super::members::Members;
 use super::raft_form::{batch_in, snapshot_of};
 use super::record::{Checkpoint, EntryRecord, HardState, RecordContent};
 use super::types::{Batch, LogPosition, MemberId};
 use super::wire::ENTRIES_MAX;
-use crate::link::log_state::Acknowledged;
+use crate::link::log_state::Acknowledgement;
 use raft::eraftpb::{Entry, Snapshot};
 use raft::{Error, GetEntriesContext, RaftState, StorageError, eraftpb};
 use std::cell::Cell;
@@ -34,7 +34,7 @@ pub struct Storage {
     /// Entry up to which a lagging member is given entries now.
     lagging_until: Option<u64>,
     /// Known acknowledgements of other members, and whether the records lack any.
-    acknowledged: BTreeMap<MemberId, Acknowledged>,
+    acknowledged: BTreeMap<MemberId, Acknowledgement>,
     acknowledged_is_new: bool,
     /// Whether a lagging member was refused entries, or has entries to be sent.
     has_lagging: Cell<bool>,
@@ -59,27 +59,27 @@ impl Storage {
         }
     }
 
-    /// Restricts a member that needs frames before `first_sequence` to the entries of [`Storage::give_until`].
+    /// Restricts a member that needs frames before `first_sequence` to the entries of [`Storage::allow_lagging_until`].
     pub(super) fn set_lagging_before(&mut self, first_sequence: u64) {
         self.lagging_before = first_sequence;
     }
 
-    pub(super) fn remember(&mut self, acknowledgements: &[(MemberId, Acknowledged)]) {
+    pub(super) fn remember(&mut self, acknowledgements: &[(MemberId, Acknowledgement)]) {
         self.acknowledged_is_new |= merge(&mut self.acknowledged, acknowledgements);
     }
 
-    pub(super) const fn acknowledged(&self) -> &BTreeMap<MemberId, Acknowledged> {
+    pub(super) const fn acknowledged(&self) -> &BTreeMap<MemberId, Acknowledgement> {
         &self.acknowledged
     }
 
     /// Takes the acknowledgements as a record, if no record holds them yet.
-    pub(super) fn take_acknowledged(&mut self) -> Option<Record> {
+    pub(super) fn take_acknowledged(&mut self) -> Option<ConsensusRecord> {
         if !std::mem::take(&mut self.acknowledged_is_new) || self.acknowledged.is_empty() {
             return None;
         }
         let list = self.acknowledged.iter().map(|(member, acknowledged)| (*member, *acknowledged)).collect();
         let payload = RecordContent::Acknowledged(list).to_bytes();
-        Some(Record { behind_sequence: self.end().sequence, is_checkpoint: false, payload })
+        Some(ConsensusRecord { after_sequence: self.end().sequence, is_checkpoint: false, payload })
     }
 
     fn forget_acknowledged(&mut self) {
@@ -88,7 +88,7 @@ impl Storage {
     }
 
     /// Allows lagging members the entries up to this one, or none.
-    pub(super) fn give_until(&mut self, index: Option<u64>) {
+    pub(super) fn allow_lagging_until(&mut self, index: Option<u64>) {
         self.lagging_until = index;
     }
 
@@ -158,7 +158,7 @@ impl Storage {
     }
 
     /// Forgets the entries after `index`.
-    pub(super) fn truncate_behind(&mut self, index: u64) {
+    pub(super) fn truncate_after(&mut self, index: u64) {
         assert!(index >= self.applied, "entry {index} is cut, {} are applied", self.applied);
         self.entries.truncate((index - self.start.index) as usize);
     }
@@ -167,7 +167,7 @@ impl Storage {
     pub(super) fn push(&mut self, entry: Entry) -> EntryRecord {
         let end = self.end();
         assert_eq!(entry.index, end.index + 1, "entries follow each other");
-        let batch = batch_in(&entry).unwrap_or(Batch::empty_behind(end.sequence, end.hash));
+        let batch = batch_in(&entry).unwrap_or(Batch::empty_after(end.sequence, end.hash));
         assert_eq!(batch.first_sequence, end.sequence + 1, "entry {} leaves a gap in the stream", entry.index);
         let record = EntryRecord::from_raft(&entry, batch);
         self.entries.push_back(KeptEntry { entry, batch });
@@ -319,8 +319,8 @@ impl raft::Storage for Storage {
 
 /// Stores acknowledgements that are newer than the known ones. Returns whether there were any.
 pub(super) fn merge(
-    known: &mut BTreeMap<MemberId, Acknowledged>,
-    acknowledgements: &[(MemberId, Acknowledged)],
+    known: &mut BTreeMap<MemberId, Acknowledgement>,
+    acknowledgements: &[(MemberId, Acknowledgement)],
 ) -> bool {
     let mut is_new = false;
     for (member, acknowledged) in acknowledgements {

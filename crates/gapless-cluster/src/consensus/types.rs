@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 /// Largest number of members of a cluster, in all roles together.
-pub const MEMBERS_MAX: usize = 64;
+pub const CONSENSUS_MEMBERS_MAX: usize = 64;
 
 /// Highest index, term or sequence, so that adding one never overflows.
 pub const NUMBER_MAX: u64 = u64::MAX >> 2;
@@ -51,7 +51,7 @@ impl Batch {
 
     /// Creates the batch without frames after a stream's `sequence`.
     #[must_use]
-    pub const fn empty_behind(sequence: u64, hash: u64) -> Self {
+    pub const fn empty_after(sequence: u64, hash: u64) -> Self {
         Self { first_sequence: sequence + 1, end_sequence: sequence, hash }
     }
 

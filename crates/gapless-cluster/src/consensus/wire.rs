@@ -19,7 +19,7 @@
 //!
 //! An entry's index is not sent: they follow the message's index without a gap.
 
-use super::change::Change;
+use super::change::MembershipChange;
 use super::fields::{FieldError, Fields, put_position, put_u64};
 use super::members::put_members;
 use super::raft_form::{batch_in, position_of, snapshot_of};
@@ -154,7 +154,7 @@ fn put_entry(entry: &Entry, bytes: &mut Vec<u8>) {
         }
         EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => {
             bytes.push(2);
-            Change::from_entry_data(entry.get_data()).put(bytes);
+            MembershipChange::from_entry_data(entry.get_data()).put(bytes);
         }
     }
 }
@@ -274,7 +274,7 @@ fn take_entries(fields: &mut Fields<'_>, message: &mut Message, count: usize) ->
             }
             2 => {
                 entry.set_entry_type(EntryType::EntryConfChangeV2);
-                entry.data = Change::take(fields)?.to_entry_data().into();
+                entry.data = MembershipChange::take(fields)?.to_entry_data().into();
             }
             _ => return Err(FieldError::Value { what: "kind of an entry" }),
         }

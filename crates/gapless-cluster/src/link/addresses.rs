@@ -1,9 +1,9 @@
-//! [`Addresses`]: the known addresses of a peer, and the order in which they are tried. [`Resolver`]: resolves names on
-//! a separate thread, because the operating system's call blocks.
+//! [`PeerAddresses`]: the known addresses of a peer, and the order in which they are tried. [`Resolver`]: resolves
+//! names on a separate thread, because the operating system's call blocks.
 
 use super::error::LinkError;
-use super::options::{ADDRESSES_MAX, Peer};
-use super::wire::MemberId;
+use super::options::{MEMBER_ADDRESSES_MAX, PeerOptions};
+use super::wire::MemberNumber;
 use gapless_transport::sockets::{Address, shared_memory_path};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -11,56 +11,61 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 /// Largest number of addresses of one name.
 const RESOLVED_MAX: usize = 8;
 /// Largest number of a peer's addresses announced by others.
-const HINTS_MAX: usize = 2 * ADDRESSES_MAX;
+const ANNOUNCED_MAX: usize = 2 * MEMBER_ADDRESSES_MAX;
 /// Interval at which a name is resolved again, ns.
 const RESOLVE_INTERVAL_NS: u64 = 1_000_000_000;
 /// Largest number of queued questions; a peer that finds no room asks again later.
 const QUESTIONS_MAX: usize = 64;
 
 #[derive(Debug)]
-pub(super) struct Addresses {
-    member: MemberId,
-    given: Vec<Given>,
+pub(super) struct PeerAddresses {
+    member: MemberNumber,
+    configured: Vec<ConfiguredAddress>,
     /// Addresses left to try in this round, the next one last.
     round: Vec<Address>,
     /// Last address of the peer.
     preferred: Option<Address>,
     /// Addresses announced by others, the newest last; tried after all others.
-    hints: Vec<Address>,
+    announced: Vec<Address>,
 }
 
 #[derive(Debug)]
-enum Given {
+enum ConfiguredAddress {
     Address(Address),
     Name { text: String, resolved: Vec<SocketAddr>, is_asked: bool, next_question_ns: u64 },
 }
 
-impl Addresses {
-    pub(super) fn new(peer: &Peer) -> Result<Self, LinkError> {
-        if peer.addresses.len() > ADDRESSES_MAX {
+impl PeerAddresses {
+    pub(super) fn new(peer: &PeerOptions) -> Result<Self, LinkError> {
+        if peer.addresses.len() > MEMBER_ADDRESSES_MAX {
             return Err(LinkError::Peer { member: peer.member, rule: "it has more than 16 addresses" });
         }
-        let given = peer.addresses.iter().map(|text| {
+        let configured = peer.addresses.iter().map(|text| {
             let wrong = || LinkError::Address { member: peer.member, address: text.clone() };
             if let Some(path) = shared_memory_path(text).map_err(|_| wrong())? {
-                return Ok(Given::Address(Address::SharedMemory(path.into())));
+                return Ok(ConfiguredAddress::Address(Address::SharedMemory(path.into())));
             }
             if let Ok(address) = text.parse() {
-                return Ok(Given::Address(Address::Network(address)));
+                return Ok(ConfiguredAddress::Address(Address::Network(address)));
             }
             let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty() && !host.contains(':'));
             if port.is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
                 return Err(wrong());
             }
-            Ok(Given::Name { text: text.clone(), resolved: Vec::new(), is_asked: false, next_question_ns: 0 })
+            Ok(ConfiguredAddress::Name {
+                text: text.clone(),
+                resolved: Vec::new(),
+                is_asked: false,
+                next_question_ns: 0,
+            })
         });
-        let given = given.collect::<Result<_, _>>()?;
-        Ok(Self { given, ..Self::none(peer.member) })
+        let configured = configured.collect::<Result<_, _>>()?;
+        Ok(Self { configured, ..Self::empty(peer.member) })
     }
 
     /// Creates an empty list of addresses.
-    pub(super) const fn none(member: MemberId) -> Self {
-        Self { member, given: Vec::new(), round: Vec::new(), preferred: None, hints: Vec::new() }
+    pub(super) const fn empty(member: MemberNumber) -> Self {
+        Self { member, configured: Vec::new(), round: Vec::new(), preferred: None, announced: Vec::new() }
     }
 
     /// Returns the next address to try in this round; `None` if all have been tried.
@@ -70,13 +75,13 @@ impl Addresses {
 
     /// Begins a round with the last address of the peer, unless memory may be shared with it, and asks for the names
     /// that are due.
-    pub(super) fn begin(&mut self, now_ns: u64, resolver: &mut Resolver) {
+    pub(super) fn begin_round(&mut self, now_ns: u64, resolver: &mut Resolver) {
         self.round.clear();
-        self.round.extend(self.hints.iter().cloned());
-        for given in self.given.iter_mut().rev() {
-            match given {
-                Given::Address(address) => self.round.push(address.clone()),
-                Given::Name { text, resolved, is_asked, next_question_ns } => {
+        self.round.extend(self.announced.iter().cloned());
+        for configured in self.configured.iter_mut().rev() {
+            match configured {
+                ConfiguredAddress::Address(address) => self.round.push(address.clone()),
+                ConfiguredAddress::Name { text, resolved, is_asked, next_question_ns } => {
                     self.round.extend(resolved.iter().rev().copied().map(Address::Network));
                     if !*is_asked && now_ns >= *next_question_ns {
                         *is_asked = resolver.ask(self.member, text);
@@ -95,30 +100,30 @@ impl Addresses {
     }
 
     /// Adds announced addresses. If there are too many, the oldest announcement is dropped.
-    pub(super) fn hint(&mut self, addresses: &[SocketAddr]) {
+    pub(super) fn add_announced(&mut self, addresses: &[SocketAddr]) {
         for address in addresses.iter().copied().map(Address::Network) {
-            self.hints.retain(|hint| *hint != address);
-            if self.hints.len() >= HINTS_MAX {
-                self.hints.remove(0);
+            self.announced.retain(|hint| *hint != address);
+            if self.announced.len() >= ANNOUNCED_MAX {
+                self.announced.remove(0);
             }
-            self.hints.push(address);
+            self.announced.push(address);
         }
     }
 
     /// Notes that the peer was found at this address.
-    pub(super) fn found(&mut self, address: Address) {
+    pub(super) fn note_success(&mut self, address: Address) {
         self.preferred = Some(address);
     }
 
     /// Notes that the peer is no longer at this address.
-    pub(super) fn not_found(&mut self, address: &Address) {
+    pub(super) fn note_failure(&mut self, address: &Address) {
         self.preferred.take_if(|preferred| preferred == address);
     }
 
     /// Stores the answer to a question.
-    pub(super) fn answered(&mut self, answer: &Answer) {
-        for given in &mut self.given {
-            if let Given::Name { text, resolved, is_asked, .. } = given
+    pub(super) fn note_resolved(&mut self, answer: &ResolvedName) {
+        for configured in &mut self.configured {
+            if let ConfiguredAddress::Name { text, resolved, is_asked, .. } = configured
                 && *text == answer.name
             {
                 *is_asked = false;
@@ -133,28 +138,28 @@ impl Addresses {
 
 /// A resolver of names, by the operating system.
 #[derive(Debug, Default)]
-pub(super) struct Resolver(Option<Thread>);
+pub(super) struct Resolver(Option<ResolverThread>);
 
 /// Addresses of a name; empty if it has none.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) member: MemberId,
+pub(super) struct ResolvedName {
+    pub(super) member: MemberNumber,
     name: String,
     addresses: Vec<SocketAddr>,
 }
 
 #[derive(Debug)]
-struct Thread {
-    questions: SyncSender<(MemberId, String)>,
-    answers: Receiver<Answer>,
+struct ResolverThread {
+    questions: SyncSender<(MemberNumber, String)>,
+    answers: Receiver<ResolvedName>,
 }
 
 impl Resolver {
     /// Queues a question. Returns false without room.
-    fn ask(&mut self, member: MemberId, name: &str) -> bool {
+    fn ask(&mut self, member: MemberNumber, name: &str) -> bool {
         let thread = match &mut self.0 {
             Some(thread) => thread,
-            none => match Thread::start() {
+            none => match ResolverThread::start() {
                 Ok(thread) => none.insert(thread),
                 Err(error) => {
                     tracing::warn!(%error, "no thread can be started to look up the names of members");
@@ -165,15 +170,15 @@ impl Resolver {
         thread.questions.try_send((member, name.to_owned())).is_ok()
     }
 
-    pub(super) fn next_answer(&mut self) -> Option<Answer> {
+    pub(super) fn next_answer(&mut self) -> Option<ResolvedName> {
         self.0.as_ref()?.answers.try_recv().ok()
     }
 }
 
-impl Thread {
+impl ResolverThread {
     /// The thread ends when the channel of questions closes. It is not joined, because its current call may take long.
     fn start() -> std::io::Result<Self> {
-        let (questions, asked) = sync_channel::<(MemberId, String)>(QUESTIONS_MAX);
+        let (questions, asked) = sync_channel::<(MemberNumber, String)>(QUESTIONS_MAX);
         let (answer, answers) = channel();
         let work = move || {
             for (member, name) in asked {
@@ -184,7 +189,7 @@ impl Thread {
                         Vec::new()
                     }
                 };
-                if answer.send(Answer { member, name, addresses }).is_err() {
+                if answer.send(ResolvedName { member, name, addresses }).is_err() {
                     break;
                 }
             }
@@ -199,12 +204,12 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    fn addresses(texts: &[&str]) -> Result<Addresses, LinkError> {
-        Addresses::new(&Peer { member: 2, addresses: texts.iter().map(|text| (*text).to_owned()).collect() })
+    fn addresses(texts: &[&str]) -> Result<PeerAddresses, LinkError> {
+        PeerAddresses::new(&PeerOptions { member: 2, addresses: texts.iter().map(|text| (*text).to_owned()).collect() })
     }
 
-    fn round(addresses: &mut Addresses, now_ns: u64, resolver: &mut Resolver) -> Vec<String> {
-        addresses.begin(now_ns, resolver);
+    fn round(addresses: &mut PeerAddresses, now_ns: u64, resolver: &mut Resolver) -> Vec<String> {
+        addresses.begin_round(now_ns, resolver);
         std::iter::from_fn(|| addresses.next()).map(|address| address.to_string()).collect()
     }
 
@@ -214,10 +219,10 @@ mod tests {
         let mut resolver = Resolver::default();
         assert_eq!(round(&mut its, 0, &mut resolver), ["10.0.0.1:1", "[::1]:2", "10.0.0.3:3"]);
         let third = Address::Network("10.0.0.3:3".parse().unwrap());
-        its.found(third.clone());
+        its.note_success(third.clone());
         assert_eq!(round(&mut its, 0, &mut resolver), ["10.0.0.3:3", "10.0.0.1:1", "[::1]:2"]);
-        its.not_found(&Address::Network("10.0.0.1:1".parse().unwrap()));
-        its.not_found(&third);
+        its.note_failure(&Address::Network("10.0.0.1:1".parse().unwrap()));
+        its.note_failure(&third);
         assert_eq!(round(&mut its, 0, &mut resolver), ["10.0.0.1:1", "[::1]:2", "10.0.0.3:3"]);
         assert!(resolver.0.is_none(), "without names no thread");
     }
@@ -227,7 +232,7 @@ mod tests {
         let mut its = addresses(&["10.0.0.1:1", "shm:/run/two", "10.0.0.3:3"]).unwrap();
         let mut resolver = Resolver::default();
         assert_eq!(round(&mut its, 0, &mut resolver), ["shm:/run/two", "10.0.0.1:1", "10.0.0.3:3"]);
-        its.found(Address::Network("10.0.0.3:3".parse().unwrap()));
+        its.note_success(Address::Network("10.0.0.3:3".parse().unwrap()));
         assert_eq!(round(&mut its, 0, &mut resolver), ["shm:/run/two", "10.0.0.3:3", "10.0.0.1:1"]);
     }
 
@@ -236,7 +241,7 @@ mod tests {
         for text in ["", "host", ":1", "host:", "host:70000", "::1:1x", "10.0.0.1", "shm:", "shm:here"] {
             assert!(addresses(&[text]).is_err(), "{text:?}");
         }
-        assert!(addresses(&["10.0.0.1:1"; ADDRESSES_MAX + 1]).is_err());
+        assert!(addresses(&["10.0.0.1:1"; MEMBER_ADDRESSES_MAX + 1]).is_err());
     }
 
     #[test]
@@ -250,7 +255,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
             if let Some(answer) = resolver.next_answer() {
                 assert_eq!(answer.member, 2);
-                its.answered(&answer);
+                its.note_resolved(&answer);
             }
         }
         let found = round(&mut its, 0, &mut resolver);

@@ -13,8 +13,8 @@
 //!  32  64 B the cluster's name, UTF-8, then zeros
 //! ```
 
-use super::options::ADDRESSES_MAX;
-use super::wire::{ClusterName, MemberId, NAME_LENGTH_MAX};
+use super::options::MEMBER_ADDRESSES_MAX;
+use super::wire::{CLUSTER_NAME_LENGTH_MAX, ClusterName, MemberNumber};
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u16_at, u64_at};
 use std::net::{IpAddr, SocketAddr};
@@ -23,18 +23,18 @@ pub const BEACON_MAGIC: u32 = u32::from_le_bytes(*b"GCB\x01");
 const VERSION: u8 = 1;
 const CRC: std::ops::Range<usize> = 24..28;
 const NAME_OFFSET: usize = 32;
-const HEAD_LENGTH: usize = NAME_OFFSET + NAME_LENGTH_MAX;
+const HEAD_LENGTH: usize = NAME_OFFSET + CLUSTER_NAME_LENGTH_MAX;
 const ADDRESS_LENGTH: usize = 24;
 /// Longest beacon, bytes.
-pub const BEACON_LENGTH_MAX: usize = HEAD_LENGTH + ADDRESSES_MAX * ADDRESS_LENGTH;
+pub const BEACON_LENGTH_MAX: usize = HEAD_LENGTH + MEMBER_ADDRESSES_MAX * ADDRESS_LENGTH;
 
 /// A member's claim about its addresses, not authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beacon {
     pub cluster: ClusterName,
-    pub member: MemberId,
+    pub member: MemberNumber,
     pub incarnation: u64,
-    /// Addresses, 1 to [`ADDRESSES_MAX`]; `0.0.0.0` stands for the packet's source.
+    /// Addresses, 1 to [`MEMBER_ADDRESSES_MAX`]; `0.0.0.0` stands for the packet's source.
     pub addresses: Vec<SocketAddr>,
 }
 
@@ -43,7 +43,10 @@ impl Beacon {
     /// If there are no addresses, or too many.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        assert!((1..=ADDRESSES_MAX).contains(&self.addresses.len()), "a beacon has 1 to {ADDRESSES_MAX} addresses");
+        assert!(
+            (1..=MEMBER_ADDRESSES_MAX).contains(&self.addresses.len()),
+            "a beacon has 1 to {MEMBER_ADDRESSES_MAX} addresses"
+        );
         let name = self.cluster.as_str().as_bytes();
         let mut bytes = vec![0; HEAD_LENGTH];
         bytes[..4].copy_from_slice(&BEACON_MAGIC.to_le_bytes());
@@ -80,7 +83,7 @@ impl Beacon {
         let count = usize::from(head[5]);
         let is_beacon = head[..4] == BEACON_MAGIC.to_le_bytes()
             && head[4] == VERSION
-            && (1..=ADDRESSES_MAX).contains(&count)
+            && (1..=MEMBER_ADDRESSES_MAX).contains(&count)
             && addresses.len() == count * ADDRESS_LENGTH
             && head[28..NAME_OFFSET] == [0; 4];
         if !is_beacon {
@@ -143,7 +146,7 @@ mod tests {
         assert_eq!(read.addresses[2], "192.0.2.9:4102".parse().unwrap());
         assert_eq!(read.addresses[..2], beacon().addresses[..2]);
         assert_eq!((read.cluster.as_str(), read.member, read.incarnation), ("market", 2, 7));
-        let most = Beacon { addresses: vec!["10.0.0.2:1".parse().unwrap(); ADDRESSES_MAX], ..beacon() };
+        let most = Beacon { addresses: vec!["10.0.0.2:1".parse().unwrap(); MEMBER_ADDRESSES_MAX], ..beacon() };
         assert_eq!(most.to_bytes().len(), BEACON_LENGTH_MAX);
         assert_eq!(Beacon::parse(&most.to_bytes(), "10.0.0.1".parse().unwrap()), Some(most));
     }

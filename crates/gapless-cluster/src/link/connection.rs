@@ -1,8 +1,8 @@
-//! [`Connection`]: messages over one socket in both directions. Knows nothing of members.
+//! [`PeerConnection`]: messages over one socket in both directions. Knows nothing of members.
 
 use super::detached_sender::{DetachedConnection, DetachedSend};
-use super::receive_buffer::{Message, ReceiveBuffer};
-use super::wire::{HEADER_LENGTH, Header, Kind, WireError};
+use super::receive_buffer::{LinkMessage, ReceiveBuffer};
+use super::wire::{HEADER_LENGTH, MessageHeader, MessageKind, WireError};
 use gapless_transport::sockets::SendQueue;
 use gapless_transport::sockets::Socket;
 use gapless_transport::sockets::SocketRead;
@@ -22,7 +22,7 @@ pub(super) const HANDSHAKE_BUFFER_BYTES: usize = 512;
 
 /// Reason for which a connection can no longer be used.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(super) enum ConnectionError {
     /// The other side has closed it.
     Closed,
     System(io::Error),
@@ -30,13 +30,13 @@ pub(super) enum Broken {
     Wire(WireError),
 }
 
-impl From<io::Error> for Broken {
+impl From<io::Error> for ConnectionError {
     fn from(error: io::Error) -> Self {
         Self::System(error)
     }
 }
 
-impl From<WireError> for Broken {
+impl From<WireError> for ConnectionError {
     fn from(error: WireError) -> Self {
         Self::Wire(error)
     }
@@ -44,7 +44,7 @@ impl From<WireError> for Broken {
 
 /// A connection from its first byte on.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct PeerConnection {
     pub(super) socket: Socket,
     incoming: ReceiveBuffer,
     outgoing: SendQueue,
@@ -57,7 +57,7 @@ pub(super) struct Connection {
     has_sent: bool,
 }
 
-impl Connection {
+impl PeerConnection {
     pub(super) fn new(socket: Socket) -> Self {
         Self {
             socket,
@@ -78,13 +78,13 @@ impl Connection {
     #[inline]
     pub(super) fn send(
         &mut self,
-        kind: Kind,
+        kind: MessageKind,
         consensus: &[u8],
         frames: &[&[u8]],
         frames_length: usize,
         queue_bytes_max: usize,
-    ) -> Result<bool, Broken> {
-        let header = Header::new(kind, self.messages_sent + 1, consensus, frames_length);
+    ) -> Result<bool, ConnectionError> {
+        let header = MessageHeader::new(kind, self.messages_sent + 1, consensus, frames_length);
         let length = header.message_length();
         let is_queued = !self.outgoing.is_empty();
         if is_queued && self.outgoing.length() + length > queue_bytes_max {
@@ -138,7 +138,7 @@ impl Connection {
     /// # Errors
     /// The connection is broken.
     #[inline]
-    pub(super) fn flush(&mut self) -> Result<usize, Broken> {
+    pub(super) fn flush(&mut self) -> Result<usize, ConnectionError> {
         if self.socket.has_unsent() {
             self.socket.flush()?;
         }
@@ -153,7 +153,7 @@ impl Connection {
     /// # Errors
     /// The connection is broken, or closed.
     #[inline]
-    pub(super) fn look(&mut self) -> Result<bool, Broken> {
+    pub(super) fn read(&mut self) -> Result<bool, ConnectionError> {
         match self.socket.receive(self.incoming.room())? {
             SocketRead::Bytes(length) => {
                 self.incoming.commit(length);
@@ -161,7 +161,7 @@ impl Connection {
                 Ok(true)
             }
             SocketRead::Nothing => Ok(false),
-            SocketRead::End => Err(Broken::Closed),
+            SocketRead::End => Err(ConnectionError::Closed),
         }
     }
 
@@ -170,7 +170,7 @@ impl Connection {
     /// # Errors
     /// The bytes are not a message.
     #[inline]
-    pub(super) fn next_message(&mut self) -> Result<Option<Message<'_>>, WireError> {
+    pub(super) fn next_message(&mut self) -> Result<Option<LinkMessage<'_>>, WireError> {
         self.incoming.next_message()
     }
 
@@ -180,7 +180,7 @@ impl Connection {
     }
 
     /// Accepts all kinds of messages from now on, with a receive buffer of this size: the other side is identified.
-    pub(super) fn welcome(&mut self, receive_buffer_bytes: usize) {
+    pub(super) fn accept_messages(&mut self, receive_buffer_bytes: usize) {
         self.incoming.set_capacity(receive_buffer_bytes.max(HEADER_LENGTH));
     }
 
@@ -225,7 +225,7 @@ impl Connection {
     }
 }
 
-impl AsFd for Connection {
+impl AsFd for PeerConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

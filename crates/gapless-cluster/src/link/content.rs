@@ -1,10 +1,10 @@
 //! Content of a link's messages, and a message in the receive buffer.
 
-use super::wire::{Kind, MemberId};
+use super::wire::{MemberNumber, MessageKind};
 
 /// Purpose of a message. Links ignore it, their users do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Content {
+pub enum MessageContent {
     /// A message of consensus with the frames that belong to it.
     Consensus,
     /// A follower's request for old frames; such a message has no frames.
@@ -29,7 +29,7 @@ pub enum Content {
     History,
 }
 
-impl Content {
+impl MessageContent {
     const ALL: [Self; 11] = [
         Self::Consensus,
         Self::CatchUpRequest,
@@ -45,34 +45,34 @@ impl Content {
     ];
 
     #[inline]
-    pub(super) const fn kind(self) -> Kind {
+    pub(super) const fn kind(self) -> MessageKind {
         match self {
-            Self::Consensus => Kind::Consensus,
-            Self::CatchUpRequest => Kind::CatchUpRequest,
-            Self::CatchUpFrames => Kind::CatchUpFrames,
-            Self::Members => Kind::Members,
-            Self::DivergenceCheck => Kind::DivergenceCheck,
-            Self::Endpoints => Kind::Endpoints,
-            Self::SnapshotTransferRequest => Kind::SnapshotTransferRequest,
-            Self::SnapshotTransfer => Kind::SnapshotTransfer,
-            Self::Time => Kind::Time,
-            Self::RetentionWatermark => Kind::RetentionWatermark,
-            Self::History => Kind::History,
+            Self::Consensus => MessageKind::Consensus,
+            Self::CatchUpRequest => MessageKind::CatchUpRequest,
+            Self::CatchUpFrames => MessageKind::CatchUpFrames,
+            Self::Members => MessageKind::Members,
+            Self::DivergenceCheck => MessageKind::DivergenceCheck,
+            Self::Endpoints => MessageKind::Endpoints,
+            Self::SnapshotTransferRequest => MessageKind::SnapshotTransferRequest,
+            Self::SnapshotTransfer => MessageKind::SnapshotTransfer,
+            Self::Time => MessageKind::Time,
+            Self::RetentionWatermark => MessageKind::RetentionWatermark,
+            Self::History => MessageKind::History,
         }
     }
 
     #[inline]
-    pub(super) fn from_kind(kind: Kind) -> Option<Self> {
+    pub(super) fn from_kind(kind: MessageKind) -> Option<Self> {
         Self::ALL.into_iter().find(|content| content.kind() == kind)
     }
 }
 
 /// A message in the receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received<'a> {
+pub struct ReceivedMessage<'a> {
     /// The sender.
-    pub from: MemberId,
-    pub content: Content,
+    pub from: MemberNumber,
+    pub content: MessageContent,
     /// Consensus part, with its checksum verified.
     pub consensus: &'a [u8],
     /// Frames part, at an address that is a multiple of 8. Frames have their own checksums, which are *not* verified

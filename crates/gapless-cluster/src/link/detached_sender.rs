@@ -32,7 +32,7 @@ pub struct DetachedSend {
 }
 
 /// State that the connection and its thread share.
-struct Shared {
+struct SenderState {
     queue: Mailbox<Vec<u8>>,
     /// Buffers for reuse.
     spare: Mailbox<Vec<u8>>,
@@ -45,7 +45,7 @@ struct Shared {
 /// The connection; it reads on the caller's thread.
 pub(super) struct DetachedConnection {
     socket: TcpSocket,
-    shared: Arc<Shared>,
+    shared: Arc<SenderState>,
     waker: Waker,
     _thread: AgentThread,
 }
@@ -63,7 +63,7 @@ impl DetachedConnection {
     /// No descriptor or no thread is available.
     pub(super) fn start(socket: BorrowedFd<'_>, options: &DetachedSend) -> io::Result<Self> {
         let duplicate = || socket.try_clone_to_owned().and_then(TcpSocket::over);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SenderState {
             queue: Mailbox::new(QUEUE_MESSAGES),
             spare: Mailbox::new(QUEUE_MESSAGES),
             queued_bytes: AtomicUsize::new(0),
@@ -147,7 +147,7 @@ impl AsFd for DetachedConnection {
 
 struct ReplicationSender {
     socket: TcpSocket,
-    shared: Arc<Shared>,
+    shared: Arc<SenderState>,
     /// Buffer of which the first `sent` bytes have left.
     rest: Vec<u8>,
     sent: usize,

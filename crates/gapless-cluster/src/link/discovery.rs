@@ -1,25 +1,25 @@
-//! [`Discovery`]: sends beacons to a multicast group, and reads those of others. A beacon only suggests an address to
-//! try; the link's handshake identifies the member there.
+//! [`PeerDiscovery`]: sends beacons to a multicast group, and reads those of others. A beacon only suggests an address
+//! to try; the link's handshake identifies the member there.
 
 use super::beacon::Beacon;
 use super::error::LinkError;
 use super::options::DiscoveryOptions;
-use super::wire::{Identity, MemberId};
+use super::wire::{MemberIdentity, MemberNumber};
 use gapless_transport::network::{Datagrams, Interface, MulticastOut, UdpOptions, UdpSocket};
 use std::fmt;
 use std::net::SocketAddr;
 
 /// Interval at which the group's socket is read, ns; each read costs a system call.
-const LOOK_INTERVAL_NS: u64 = 5_000_000;
+const CHECK_INTERVAL_NS: u64 = 5_000_000;
 /// Interval of beacons while a member is missing, ns; then the one while all are connected.
 const BEACON_INTERVAL_NS: u64 = 100_000_000;
 const BEACON_INTERVAL_CALM_NS: u64 = 1_000_000_000;
 /// Largest number of reads at one time; the operating system drops what exceeds its buffer.
-const LOOKS_MAX: usize = 4;
+const READS_MAX: usize = 4;
 /// Buffer of the operating system, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-pub(super) struct Discovery {
+pub(super) struct PeerDiscovery {
     socket: UdpSocket,
     group: SocketAddr,
     addresses: Vec<SocketAddr>,
@@ -28,7 +28,7 @@ pub(super) struct Discovery {
     is_failing: bool,
 }
 
-impl Discovery {
+impl PeerDiscovery {
     pub(super) fn open(options: &DiscoveryOptions) -> Result<Self, LinkError> {
         let (group, interface) = (options.group, Interface::Name(options.interface.clone()));
         let mut udp = UdpOptions::of_group(group.ip(), group.port(), interface.clone());
@@ -45,23 +45,23 @@ impl Discovery {
     pub(super) fn poll(
         &mut self,
         now_ns: u64,
-        own: &Identity,
+        own: &MemberIdentity,
         is_missing: bool,
-        mut take: impl FnMut(MemberId, &[SocketAddr]),
+        mut take: impl FnMut(MemberNumber, &[SocketAddr]),
     ) {
         if now_ns < self.next_look_ns {
             return;
         }
-        self.next_look_ns = now_ns + LOOK_INTERVAL_NS;
+        self.next_look_ns = now_ns + CHECK_INTERVAL_NS;
         self.next_beacon_ns = self.next_beacon_ns.min(now_ns + BEACON_INTERVAL_CALM_NS);
         if is_missing {
             self.next_beacon_ns = self.next_beacon_ns.min(now_ns + BEACON_INTERVAL_NS);
         }
         if now_ns >= self.next_beacon_ns {
             self.next_beacon_ns = u64::MAX;
-            self.say(own);
+            self.announce(own);
         }
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..READS_MAX {
             let looked = self.socket.receive(&mut |from, packet| {
                 let Some(beacon) = Beacon::parse(packet, from.ip()) else { return };
                 let is_known = |theirs: u64| theirs == own.incarnation || theirs == 0 || own.incarnation == 0;
@@ -75,7 +75,7 @@ impl Discovery {
         }
     }
 
-    fn say(&mut self, own: &Identity) {
+    fn announce(&mut self, own: &MemberIdentity) {
         let (cluster, addresses) = (own.cluster.clone(), self.addresses.clone());
         let beacon = Beacon { cluster, member: own.member, incarnation: own.incarnation, addresses }.to_bytes();
         match self.socket.send(self.group, &beacon, beacon.len()) {
@@ -89,7 +89,7 @@ impl Discovery {
     }
 }
 
-impl fmt::Debug for Discovery {
+impl fmt::Debug for PeerDiscovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Discovery").field("group", &self.group).finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
-//! Errors of links: [`LinkError`] when links are made, [`SendError`] for one message, [`GoneReason`] for one
+//! Errors of links: [`LinkError`] when links are made, [`SendError`] for one message, [`DisconnectReason`] for one
 //! connection.
 
-use super::wire::{MemberId, Refusal, RefusalCode, WireError};
+use super::wire::{LinkRefusal, LinkRefusalCode, MemberNumber, WireError};
 use gapless_transport::sockets::TlsError;
 use std::io;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ pub enum LinkError {
     },
     #[error("member {member} cannot be a peer: {rule}")]
     Peer {
-        member: MemberId,
+        member: MemberNumber,
         /// The broken rule.
         rule: &'static str,
     },
@@ -26,7 +26,7 @@ pub enum LinkError {
         "{address:?} of member {member} is no address; expected is a host and a port, as 10.0.0.5:9100, or shm: and an \
          absolute path of at most 107 bytes, as shm:/run/orders/member-2"
     )]
-    Address { member: MemberId, address: String },
+    Address { member: MemberNumber, address: String },
     /// The port for the other members cannot be opened.
     #[error("cannot listen for other members at {address}: {source}")]
     Listen { address: SocketAddr, source: io::Error },
@@ -58,7 +58,7 @@ pub enum SendError {
 
 /// Reason for which a connection to a peer has ended.
 #[derive(Debug, thiserror::Error)]
-pub enum GoneReason {
+pub enum DisconnectReason {
     /// The peer closed the connection, or its process ended.
     #[error("it has closed the connection")]
     Closed,
@@ -72,7 +72,7 @@ pub enum GoneReason {
     Garbage(WireError),
     /// The peer refuses this member.
     #[error("it refuses: {0}")]
-    Refused(Refusal),
+    Refused(LinkRefusal),
     /// The peer has made a new connection.
     #[error("it has connected anew")]
     Replaced,
@@ -82,17 +82,17 @@ pub enum GoneReason {
 #[derive(Debug)]
 pub enum LinkEvent {
     /// The peer is connected. Messages sent over an earlier connection may or may not have arrived.
-    Connected(MemberId),
-    Gone(MemberId, GoneReason),
+    Connected(MemberNumber),
+    Disconnected(MemberNumber, DisconnectReason),
     /// The peer refuses the connection. It is retried at the longest backoff.
-    Refused(MemberId, Refusal),
+    Refused(MemberNumber, LinkRefusal),
     /// This side refuses the member that answered at the peer's address, has sent it the refusal, and retries the peer,
     /// too. Or the peer has dialled with another directory than before.
-    NotWanted(MemberId, Refusal),
+    NotWanted(MemberNumber, LinkRefusal),
 }
 
-impl Refusal {
-    pub(super) fn new(code: RefusalCode, text: impl Into<String>) -> Self {
+impl LinkRefusal {
+    pub(super) fn new(code: LinkRefusalCode, text: impl Into<String>) -> Self {
         Self { code, text: text.into() }
     }
 }

@@ -1,27 +1,27 @@
 //! [`Links`]: a member's links to all other members. Polled by the member's own thread; nothing here blocks.
 
 use super::addresses::Resolver;
-use super::discovery::Discovery;
+use super::discovery::PeerDiscovery;
 use super::error::{LinkError, LinkEvent, SendError};
 use super::handshake::judge;
-use super::listener::Listener;
-use super::log_state::{Acknowledged, LogState};
-use super::options::{MemberLinkOptions, PEERS_MAX, Peer};
+use super::listener::LinkListener;
+use super::log_state::{Acknowledgement, LogState};
+use super::options::{MemberLinkOptions, PEERS_MAX, PeerOptions};
 use super::peer::{LinkStatistics, PeerLink};
 use super::pending_connections::{PendingConnections, PendingStatistics};
-use super::wire::{Identity, Introduction, Kind, MemberId, Refusal, RefusalCode};
-use super::{Content, Received};
+use super::wire::{Introduction, LinkRefusal, LinkRefusalCode, MemberIdentity, MemberNumber, MessageKind};
+use super::{MessageContent, ReceivedMessage};
 use gapless_agent::Now;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::net::SocketAddr;
 
 /// Interval at which connections and timeouts are checked, ns; each check costs a system call or two.
-const LOOK_INTERVAL_NS: u64 = 200_000;
+const CHECK_INTERVAL_NS: u64 = 200_000;
 /// Interval at which a parked caller must poll while an operation without a descriptor is in progress, ns.
 const SOON_NS: u64 = 1_000_000;
 /// Largest number of connections accepted at one check.
-const ACCEPTS_PER_LOOK: usize = 16;
+const ACCEPTS_PER_CHECK: usize = 16;
 /// Pause after the system ran out of descriptors, ns.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 /// Time without a long message after which its memory is freed, ns.
@@ -35,16 +35,16 @@ const SHRINK_INTERVAL_NS: u64 = 10_000_000_000;
 ///
 /// ```
 /// use gapless_agent::Now;
-/// use gapless_cluster::link::wire::{ClusterName, Identity};
-/// use gapless_cluster::link::{Content, LinkEvent, MemberLinkOptions, Links, Peer};
+/// use gapless_cluster::link::wire::{ClusterName, MemberIdentity};
+/// use gapless_cluster::link::{MessageContent, LinkEvent, MemberLinkOptions, Links, PeerOptions};
 ///
-/// let identity = |member| Identity {
+/// let identity = |member| MemberIdentity {
 ///     cluster: ClusterName::new("market").unwrap(), stream_id: 5, incarnation: 1, member, instance: member,
 /// };
 /// let listen = MemberLinkOptions { listen: Some("127.0.0.1:0".parse()?), ..MemberLinkOptions::default() };
-/// let mut second = Links::open(listen, identity(2), &[Peer { member: 1, addresses: vec![] }])?;
+/// let mut second = Links::open(listen, identity(2), &[PeerOptions { member: 1, addresses: vec![] }])?;
 /// let at = second.local_address().unwrap().to_string();
-/// let mut first = Links::open(MemberLinkOptions::default(), identity(1), &[Peer { member: 2, addresses: vec![at] }])?;
+/// let mut first = Links::open(MemberLinkOptions::default(), identity(1), &[PeerOptions { member: 2, addresses: vec![at] }])?;
 ///
 /// let clock = std::time::Instant::now();
 /// let now = || Now { monotonic_ns: clock.elapsed().as_nanos() as u64, epoch_ns: 0 };
@@ -53,7 +53,7 @@ const SHRINK_INTERVAL_NS: u64 = 10_000_000_000;
 ///     first.poll(now());
 ///     second.poll(now());
 ///     if let Some(LinkEvent::Connected(member)) = first.next_event() {
-///         first.send(member, Content::Consensus, b"vote for me", &[b"a frame,", b" another"])?;
+///         first.send(member, MessageContent::Consensus, b"vote for me", &[b"a frame,", b" another"])?;
 ///     }
 ///     while second.next_event().is_some() {}
 ///     second.receive(|message| received.extend_from_slice(message.frames));
@@ -64,14 +64,14 @@ const SHRINK_INTERVAL_NS: u64 = 10_000_000_000;
 #[derive(Debug)]
 pub struct Links {
     options: MemberLinkOptions,
-    identity: Identity,
+    identity: MemberIdentity,
     log: LogState,
     peers: Vec<PeerLink>,
-    listeners: Vec<Listener>,
+    listeners: Vec<LinkListener>,
     /// Highest number of a member so far: an unknown member with a number up to it was removed, and one with a higher
     /// number may have been added since. `None`: only peers are accepted.
-    numbers_used: Option<MemberId>,
-    discovery: Option<Discovery>,
+    numbers_used: Option<MemberNumber>,
+    discovery: Option<PeerDiscovery>,
     pending_connections: PendingConnections,
     resolver: Resolver,
     /// Peer that is read first at the next call.
@@ -87,13 +87,17 @@ impl Links {
     ///
     /// # Errors
     /// Contradictory options, an invalid peer, a port or a socket that cannot be opened.
-    pub fn open(options: MemberLinkOptions, identity: Identity, peers: &[Peer]) -> Result<Self, LinkError> {
+    pub fn open(
+        options: MemberLinkOptions,
+        identity: MemberIdentity,
+        peers: &[PeerOptions],
+    ) -> Result<Self, LinkError> {
         options.validate()?;
         if identity.member == 0 {
             return Err(LinkError::Peer { member: 0, rule: "0 is no member" });
         }
-        let listeners = Listener::open_all(&options)?;
-        let discovery = options.discovery.as_ref().map(Discovery::open).transpose()?;
+        let listeners = LinkListener::open_all(&options)?;
+        let discovery = options.discovery.as_ref().map(PeerDiscovery::open).transpose()?;
         let mut links = Self {
             options,
             identity,
@@ -119,11 +123,11 @@ impl Links {
     /// Returns the port that members with lower numbers connect to.
     #[must_use]
     pub fn local_address(&self) -> Option<SocketAddr> {
-        self.listeners.iter().find_map(Listener::network_address)
+        self.listeners.iter().find_map(LinkListener::network_address)
     }
 
     #[must_use]
-    pub const fn identity(&self) -> &Identity {
+    pub const fn identity(&self) -> &MemberIdentity {
         &self.identity
     }
 
@@ -137,12 +141,12 @@ impl Links {
     ///
     /// # Errors
     /// The member is a peer already, it is invalid, or there are [`PEERS_MAX`].
-    pub fn add_peer(&mut self, peer: &Peer) -> Result<(), LinkError> {
+    pub fn add_peer(&mut self, peer: &PeerOptions) -> Result<(), LinkError> {
         let wrong = |rule| Err(LinkError::Peer { member: peer.member, rule });
         let added = PeerLink::new(self.identity.member, peer, &self.options)?;
         let is_full = self.peers.len() >= PEERS_MAX;
         match self.peers.iter_mut().find(|other| other.member == peer.member) {
-            Some(newcomer) if newcomer.is_newcomer() => newcomer.note_known_as(added),
+            Some(newcomer) if newcomer.is_newcomer() => newcomer.adopt(added),
             Some(_) => return wrong("it is one already"),
             None if is_full => return wrong("there are 64 already"),
             None => self.peers.push(added),
@@ -151,7 +155,7 @@ impl Links {
     }
 
     /// Closes the link to a member and forgets it, without an event. Returns whether there was one.
-    pub fn remove_peer(&mut self, member: MemberId) -> bool {
+    pub fn remove_peer(&mut self, member: MemberNumber) -> bool {
         let before = self.peers.len();
         self.peers.retain(|peer| peer.member != member);
         self.first = 0;
@@ -162,25 +166,25 @@ impl Links {
     /// peer is refused as removed. One with a higher number that knows the stream may have been added since: it is
     /// accepted, and is a newcomer until [`Links::add_peer`] gives its addresses, or it disconnects. 0 while no member
     /// is known yet.
-    pub const fn set_numbers_used(&mut self, number: MemberId) {
+    pub const fn set_numbers_used(&mut self, number: MemberNumber) {
         self.numbers_used = Some(number);
     }
 
     /// Returns whether this member is a peer that was added, not a newcomer.
     #[must_use]
-    pub fn knows(&self, member: MemberId) -> bool {
+    pub fn is_peer(&self, member: MemberNumber) -> bool {
         self.peers.iter().any(|peer| peer.member == member && !peer.is_newcomer())
     }
 
     /// Returns the instance of a connected member.
     #[must_use]
-    pub fn instance(&self, member: MemberId) -> Option<u64> {
+    pub fn instance(&self, member: MemberNumber) -> Option<u64> {
         let peer = self.peers.iter().find(|peer| peer.member == member);
         peer.filter(|peer| peer.is_connected()).map(PeerLink::instance)
     }
 
     /// Fixes this member's instance, not 0: a connection with another one is refused.
-    pub fn set_instance(&mut self, member: MemberId, instance: u64) {
+    pub fn set_instance(&mut self, member: MemberNumber, instance: u64) {
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member) {
             peer.set_known_instance(instance);
         }
@@ -192,7 +196,7 @@ impl Links {
     }
 
     /// Sets the acknowledgement of another member: it is refused with a log that holds less.
-    pub fn set_acknowledged(&mut self, member: MemberId, acknowledged: Acknowledged) {
+    pub fn set_acknowledged(&mut self, member: MemberNumber, acknowledged: Acknowledgement) {
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member) {
             peer.set_acknowledged(acknowledged);
         }
@@ -200,24 +204,24 @@ impl Links {
 
     /// Returns the log state that this member sent at the last handshake with that member.
     #[must_use]
-    pub fn log_told(&self, member: MemberId) -> LogState {
+    pub fn reported_log(&self, member: MemberNumber) -> LogState {
         let peer = self.peers.iter().find(|peer| peer.member == member);
-        peer.map_or_else(LogState::default, PeerLink::log_told)
+        peer.map_or_else(LogState::default, PeerLink::reported_log)
     }
 
     /// Returns the other members, newcomers included, in the order in which they were added.
-    pub fn peers(&self) -> impl Iterator<Item = MemberId> {
+    pub fn peers(&self) -> impl Iterator<Item = MemberNumber> {
         self.peers.iter().map(|peer| peer.member)
     }
 
     #[must_use]
-    pub fn is_connected(&self, member: MemberId) -> bool {
+    pub fn is_connected(&self, member: MemberNumber) -> bool {
         self.peers.iter().any(|peer| peer.member == member && peer.is_connected())
     }
 
     /// Returns message counts of the link to this member.
     #[must_use]
-    pub fn statistics(&self, member: MemberId) -> Option<LinkStatistics> {
+    pub fn statistics(&self, member: MemberNumber) -> Option<LinkStatistics> {
         self.peers.iter().find(|peer| peer.member == member).map(PeerLink::statistics)
     }
 
@@ -235,8 +239,8 @@ impl Links {
     #[inline]
     pub fn send(
         &mut self,
-        to: MemberId,
-        content: Content,
+        to: MemberNumber,
+        content: MessageContent,
         consensus: &[u8],
         frames: &[&[u8]],
     ) -> Result<(), SendError> {
@@ -254,7 +258,7 @@ impl Links {
         let work: usize = self.peers.iter_mut().map(PeerLink::flush).sum();
         if self.now_ns >= self.next_look_ns {
             let pause_ns = self.now_ns.saturating_sub(before_ns);
-            self.look(pause_ns);
+            self.check(pause_ns);
         }
         work
     }
@@ -263,7 +267,7 @@ impl Links {
     /// peer before the next one's turn. Returns their number. Messages of a connection are returned once its
     /// [`LinkEvent::Connected`] was taken.
     #[inline]
-    pub fn receive(&mut self, mut take: impl FnMut(Received<'_>)) -> usize {
+    pub fn receive(&mut self, mut take: impl FnMut(ReceivedMessage<'_>)) -> usize {
         let (later, first) = self.peers.split_at_mut(self.first);
         let peers = first.iter_mut().chain(later);
         let handed = peers.map(|peer| peer.receive(self.now_ns, &mut take)).sum();
@@ -308,21 +312,21 @@ impl Links {
 
     /// Makes the periodic checks, `pause_ns` after the last poll.
     #[cold]
-    fn look(&mut self, pause_ns: u64) {
+    fn check(&mut self, pause_ns: u64) {
         let now_ns = self.now_ns;
-        self.next_look_ns = now_ns + LOOK_INTERVAL_NS;
+        self.next_look_ns = now_ns + CHECK_INTERVAL_NS;
         self.accept();
         self.take_pending_connections();
         while let Some(answer) = self.resolver.next_answer() {
             if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == answer.member) {
-                peer.addresses.answered(&answer);
+                peer.addresses.note_resolved(&answer);
             }
         }
         if let Some(discovery) = &mut self.discovery {
             let is_missing = self.peers.iter().any(|peer| !peer.is_connected());
             discovery.poll(now_ns, &self.identity, is_missing, |member, addresses| {
                 if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member && !peer.is_connected()) {
-                    peer.addresses.hint(addresses);
+                    peer.addresses.add_announced(addresses);
                 }
             });
         }
@@ -332,8 +336,8 @@ impl Links {
             peer.keep_alive(now_ns, gap_ns, &self.options);
             peer.dial(now_ns, &self.options, (&self.identity, self.log), &mut self.resolver);
         }
-        if self.peers.iter().any(PeerLink::is_newcomer_that_went) {
-            self.peers.retain(|peer| !peer.is_newcomer_that_went());
+        if self.peers.iter().any(PeerLink::is_departed_newcomer) {
+            self.peers.retain(|peer| !peer.is_departed_newcomer());
             self.first = 0;
         }
         if now_ns >= self.next_shrink_ns {
@@ -347,7 +351,7 @@ impl Links {
             return;
         }
         for listener in &self.listeners {
-            for _ in 0..ACCEPTS_PER_LOOK {
+            for _ in 0..ACCEPTS_PER_CHECK {
                 match listener.accept(&self.options) {
                     Ok(Some((socket, address))) => {
                         self.pending_connections.admit(socket, address, self.now_ns, &self.options)
@@ -383,7 +387,7 @@ impl Links {
             });
             let peer = &mut self.peers[at];
             let welcome = peer.introduction(&self.identity, self.log).to_bytes();
-            match connection.send(Kind::Welcome, &welcome, &[], 0, usize::MAX) {
+            match connection.send(MessageKind::Welcome, &welcome, &[], 0, usize::MAX) {
                 Ok(_) => peer.connect(connection, theirs.from.instance, self.now_ns, &self.options),
                 Err(broken) => tracing::debug!(member = peer.member, %address, ?broken, "gone before it was welcomed"),
             }
@@ -393,20 +397,20 @@ impl Links {
 
 /// Decides whether a member that has dialled is accepted.
 fn judge_dialler(
-    own: &Identity,
+    own: &MemberIdentity,
     peers: &[PeerLink],
-    numbers_used: Option<MemberId>,
+    numbers_used: Option<MemberNumber>,
     theirs: &Introduction,
-) -> Result<(), Box<Refusal>> {
+) -> Result<(), Box<LinkRefusal>> {
     let from = &theirs.from;
     let peer = peers.iter().find(|peer| peer.member == from.member);
     let is_later = numbers_used.is_some_and(|used| from.member > used);
     let may_be_new = peer.is_none() && is_later && from.stream_id != 0 && peers.len() < PEERS_MAX;
     judge(own, theirs, |_| peer.is_some() || may_be_new).map_err(|refusal| {
         let is_used = numbers_used.is_some_and(|used| from.member <= used);
-        let is_removed = refusal.code == RefusalCode::UnknownMember && is_used;
+        let is_removed = refusal.code == LinkRefusalCode::UnknownMember && is_used;
         let text = || format!("member {} was removed, as member {} knows", from.member, own.member);
-        if is_removed { Box::new(Refusal::new(RefusalCode::Removed, text())) } else { refusal }
+        if is_removed { Box::new(LinkRefusal::new(LinkRefusalCode::Removed, text())) } else { refusal }
     })?;
     if let Some(refusal) = peer.and_then(|peer| peer.judge_history(theirs)) {
         return Err(refusal);
@@ -414,11 +418,11 @@ fn judge_dialler(
     // This member does not dial a newcomer, because it does not know the newcomer's addresses.
     if from.member > own.member && !may_be_new && !peer.is_some_and(PeerLink::is_newcomer) {
         let text = format!("member {} connects to member {}", own.member, from.member);
-        return Err(Box::new(Refusal::new(RefusalCode::WrongSide, text)));
+        return Err(Box::new(LinkRefusal::new(LinkRefusalCode::WrongSide, text)));
     }
-    if peer.is_some_and(|peer| peer.is_taken_by_other_than(from.instance)) {
+    if peer.is_some_and(|peer| peer.has_other_instance_than(from.instance)) {
         let text = format!("another member {} is connected", from.member);
-        return Err(Box::new(Refusal::new(RefusalCode::DuplicateIdentity, text)));
+        return Err(Box::new(LinkRefusal::new(LinkRefusalCode::DuplicateIdentity, text)));
     }
     Ok(())
 }

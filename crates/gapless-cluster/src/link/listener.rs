@@ -1,4 +1,4 @@
-//! [`Listener`]: the sockets that other members connect to.
+//! [`LinkListener`]: the sockets that other members connect to.
 
 use super::dial::accepted;
 use super::error::LinkError;
@@ -14,7 +14,7 @@ use std::net::{SocketAddr, TcpListener};
 
 /// A non-blocking listening socket.
 #[derive(Debug)]
-pub(super) enum Listener {
+pub(super) enum LinkListener {
     Tcp(TcpListener),
     /// A Unix socket.
     SharedMemory(SharedListener),
@@ -22,7 +22,7 @@ pub(super) enum Listener {
     Other(Box<dyn PipeListener>, SocketAddr),
 }
 
-impl Listener {
+impl LinkListener {
     /// Opens the configured listeners, shared memory first: a member that finds the port open finds the shared memory,
     /// too.
     pub(super) fn open_all(options: &MemberLinkOptions) -> Result<Vec<Self>, LinkError> {
@@ -74,7 +74,7 @@ impl Listener {
     }
 }
 
-impl AsFd for Listener {
+impl AsFd for LinkListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(listener) => listener.as_fd(),

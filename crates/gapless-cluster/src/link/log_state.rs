@@ -1,10 +1,10 @@
-//! [`LogState`]: the state of a member's log, as reported at a handshake, and [`Acknowledged`]: other members' memory
-//! of its acknowledgements. A member that has less than it acknowledged has an older copy of its directory.
+//! [`LogState`]: the state of a member's log, as reported at a handshake, and [`Acknowledgement`]: other members'
+//! memory of its acknowledgements. A member that has less than it acknowledged has an older copy of its directory.
 
 /// Newest known acknowledgement of a member: in this term of a leader, all entries up to this one. Ordered by term,
 /// then index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Acknowledged {
+pub struct Acknowledgement {
     pub term: u64,
     /// Last acknowledged entry.
     pub index: u64,
@@ -18,16 +18,16 @@ pub struct LogState {
     /// Last entry that it has persisted.
     pub last_index: u64,
     /// Whether it reports that it may lack acknowledged entries.
-    pub is_behind: bool,
+    pub is_rejoining: bool,
 }
 
 impl LogState {
     /// Returns whether a member with this log has kept its acknowledged entries. In a later term another leader may
     /// have cut them.
     #[must_use]
-    pub fn has_kept(&self, acknowledged: Acknowledged) -> bool {
-        let Acknowledged { term, index } = acknowledged;
-        self.is_behind || self.term > term || (self.term == term && self.last_index >= index)
+    pub fn has_kept(&self, acknowledged: Acknowledgement) -> bool {
+        let Acknowledgement { term, index } = acknowledged;
+        self.is_rejoining || self.term > term || (self.term == term && self.last_index >= index)
     }
 }
 
@@ -37,13 +37,13 @@ mod tests {
 
     #[test]
     fn shorter_log_is_a_loss() {
-        let log = |term, last_index| LogState { term, last_index, is_behind: false };
-        let acknowledged = Acknowledged { term: 4, index: 100 };
+        let log = |term, last_index| LogState { term, last_index, is_rejoining: false };
+        let acknowledged = Acknowledgement { term: 4, index: 100 };
         for (log, has_kept) in
             [(log(4, 100), true), (log(4, 99), false), (log(3, 200), false), (log(5, 1), true), (log(0, 0), false)]
         {
             assert_eq!(log.has_kept(acknowledged), has_kept, "{log:?}");
-            assert!(LogState { is_behind: true, ..log }.has_kept(acknowledged), "a rejoining member is trusted");
+            assert!(LogState { is_rejoining: true, ..log }.has_kept(acknowledged), "a rejoining member is trusted");
         }
     }
 }

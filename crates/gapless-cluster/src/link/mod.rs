@@ -13,12 +13,12 @@
 //! | `receive_buffer` | [`ReceiveBuffer`]: messages handed out in place |
 //! | `dial` | a link's sockets |
 //! | [`detached_sender`] | sending on a separate thread |
-//! | `content` | [`Content`], [`Received`]: the messages of a link |
+//! | `content` | [`MessageContent`], [`ReceivedMessage`]: the messages of a link |
 //! | [`beacon`], `discovery` | members announce their addresses to a multicast group |
 //! | [`tls`] | mutual TLS over TCP |
 //! | `listener` | the sockets that others connect to |
 //! | `addresses` | addresses of a peer; names are resolved on a separate thread |
-//! | `options`, `error` | [`MemberLinkOptions`], [`Peer`]; [`LinkError`], [`SendError`], [`GoneReason`], [`LinkEvent`] |
+//! | `options`, `error` | [`MemberLinkOptions`], [`PeerOptions`]; [`LinkError`], [`SendError`], [`DisconnectReason`], [`LinkEvent`] |
 //!
 //! `docs/cluster-protocol.md` explains the messages.
 
@@ -41,15 +41,15 @@ mod receive_buffer;
 pub mod tls;
 pub mod wire;
 
-pub use content::{Content, Received};
+pub use content::{MessageContent, ReceivedMessage};
 pub use detached_sender::DetachedSend;
-pub use error::{GoneReason, LinkError, LinkEvent, SendError};
+pub use error::{DisconnectReason, LinkError, LinkEvent, SendError};
 pub use gapless_transport::sockets::{SHARED_MEMORY_PREFIX, shared_memory_path};
 pub use handshake::judge;
 pub use links::Links;
-pub use options::{ADDRESSES_MAX, DiscoveryOptions, MemberLinkOptions, PEERS_MAX, Peer};
+pub use options::{DiscoveryOptions, MEMBER_ADDRESSES_MAX, MemberLinkOptions, PEERS_MAX, PeerOptions};
 pub use peer::LinkStatistics;
 pub use pending_connections::PendingStatistics;
-pub use receive_buffer::{Message, ReceiveBuffer};
+pub use receive_buffer::{LinkMessage, ReceiveBuffer};
 pub use tls::LinkTls;
-pub use wire::{Identity, MemberId};
+pub use wire::{MemberIdentity, MemberNumber};

@@ -1,9 +1,10 @@
-//! [`MemberLinkOptions`]: options of a member's links, with every default. [`Peer`]: another member and its addresses.
+//! [`MemberLinkOptions`]: options of a member's links, with every default. [`PeerOptions`]: another member and its
+//! addresses.
 
 use super::detached_sender::DetachedSend;
 use super::error::LinkError;
 use super::tls::LinkTls;
-use super::wire::MemberId;
+use super::wire::MemberNumber;
 use gapless_transport::sockets::Network;
 use gapless_transport::sockets::RING_BYTES;
 use std::net::SocketAddr;
@@ -11,15 +12,15 @@ use std::path::PathBuf;
 
 pub const PEERS_MAX: usize = 64;
 /// Largest number of addresses of one peer.
-pub const ADDRESSES_MAX: usize = 16;
+pub const MEMBER_ADDRESSES_MAX: usize = 16;
 
 /// Another member, and its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
-    pub member: MemberId,
+pub struct PeerOptions {
+    pub member: MemberNumber,
     /// Host and port of each address (`10.0.0.5:9100`, `[fe80::1]:9100`, `db2.example.org:9100`), tried in this order;
-    /// at most [`ADDRESSES_MAX`]; or the path of a socket on this host (`shm:/run/orders/member-2`), by which memory is
-    /// shared. May be empty if the peer's number is lower than this member's, because then the peer connects.
+    /// at most [`MEMBER_ADDRESSES_MAX`]; or the path of a socket on this host (`shm:/run/orders/member-2`), by which
+    /// memory is shared. May be empty if the peer's number is lower than this member's, because then the peer connects.
     pub addresses: Vec<String>,
 }
 
@@ -29,8 +30,8 @@ pub struct DiscoveryOptions {
     pub group: SocketAddr,
     /// Name of the network interface on which the group is joined.
     pub interface: String,
-    /// Addresses of this member, 1 to [`ADDRESSES_MAX`]; for `0.0.0.0` and `[::]` the others take the source address of
-    /// its beacons.
+    /// Addresses of this member, 1 to [`MEMBER_ADDRESSES_MAX`]; for `0.0.0.0` and `[::]` the others take the source
+    /// address of its beacons.
     pub addresses: Vec<SocketAddr>,
 }
 
@@ -118,7 +119,7 @@ impl MemberLinkOptions {
                 "with TLS there are no connections through shared memory",
             ),
             (
-                self.discovery.as_ref().is_none_or(|each| (1..=ADDRESSES_MAX).contains(&each.addresses.len())),
+                self.discovery.as_ref().is_none_or(|each| (1..=MEMBER_ADDRESSES_MAX).contains(&each.addresses.len())),
                 "who is to be discovered has 1 to 16 addresses",
             ),
             (self.ping_interval_ns > 0, "ping_interval_ns is at least 1"),

@@ -1,16 +1,16 @@
 //! [`PeerLink`]: the link to one other member, through all of its connections.
 
-use super::addresses::{Addresses, Resolver};
-use super::connection::{Broken, Connection};
-use super::content::{Content, Received};
+use super::addresses::{PeerAddresses, Resolver};
+use super::connection::{ConnectionError, PeerConnection};
+use super::content::{MessageContent, ReceivedMessage};
 use super::dial::dial;
-use super::error::{GoneReason, LinkError, LinkEvent, SendError};
+use super::error::{DisconnectReason, LinkError, LinkEvent, SendError};
 use super::handshake::judge;
-use super::log_state::{Acknowledged, LogState};
-use super::options::{MemberLinkOptions, Peer};
+use super::log_state::{Acknowledgement, LogState};
+use super::options::{MemberLinkOptions, PeerOptions};
 use super::pending_connections::refuse;
 use super::wire;
-use super::wire::{Identity, Introduction, Kind, MemberId, Refusal, RefusalCode, WireError};
+use super::wire::{Introduction, LinkRefusal, LinkRefusalCode, MemberIdentity, MemberNumber, MessageKind, WireError};
 use gapless_transport::sockets::Address;
 use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -45,29 +45,29 @@ pub struct LinkStatistics {
 
 /// State of the next connection.
 #[derive(Debug)]
-enum Dial {
+enum DialState {
     /// The other side connects.
     Listens,
     /// A pause before the next round.
     Waits { until_ns: u64 },
     /// Connecting, or waiting for the welcome.
-    UnderWay { connection: Box<Connection>, address: Address, deadline_ns: u64 },
+    UnderWay { connection: Box<PeerConnection>, address: Address, deadline_ns: u64 },
 }
 
 /// Result of a check of a dialled connection.
-enum Dialled {
+enum DialOutcome {
     Nothing,
     Welcome(Introduction),
-    Refusal(Refusal),
-    Failed(Broken),
+    Refusal(LinkRefusal),
+    Failed(ConnectionError),
 }
 
 #[derive(Debug)]
 pub(super) struct PeerLink {
-    pub(super) member: MemberId,
-    pub(super) addresses: Addresses,
-    connection: Option<Connection>,
-    dial: Dial,
+    pub(super) member: MemberNumber,
+    pub(super) addresses: PeerAddresses,
+    connection: Option<PeerConnection>,
+    dial: DialState,
     /// Whether this side dials.
     dials: bool,
     /// Whether the peer connected by itself, and no record has named it a member yet, or given its addresses.
@@ -79,25 +79,25 @@ pub(super) struct PeerLink {
     /// Instance that the peer must have; 0 while it is not known.
     known_instance: u64,
     /// Known acknowledgement of the peer.
-    acknowledged: Acknowledged,
+    acknowledged: Acknowledgement,
     /// Log state that this side sent in its last introduction.
-    log_told: LogState,
+    reported_log: LogState,
     /// For a peer that dials: time of the next question about its absence.
     next_question_ns: u64,
     last_received_ns: u64,
     last_sent_ns: u64,
     /// Whether the last event taken was [`LinkEvent::Connected`].
     is_reported: bool,
-    /// Reason of a [`LinkEvent::Gone`] that was not taken yet.
-    gone: Option<GoneReason>,
+    /// Reason of a [`LinkEvent::Disconnected`] that was not taken yet.
+    disconnected: Option<DisconnectReason>,
     /// A refusal that was not taken yet, and whether this side refuses.
-    refusal: Option<(Refusal, bool)>,
+    refusal: Option<(LinkRefusal, bool)>,
     statistics: LinkStatistics,
     warnings: Warnings,
 }
 
 impl PeerLink {
-    pub(super) fn new(own: MemberId, peer: &Peer, options: &MemberLinkOptions) -> Result<Self, LinkError> {
+    pub(super) fn new(own: MemberNumber, peer: &PeerOptions, options: &MemberLinkOptions) -> Result<Self, LinkError> {
         let wrong = |rule| Err(LinkError::Peer { member: peer.member, rule });
         if peer.member == 0 {
             return wrong("0 is no member");
@@ -112,33 +112,33 @@ impl PeerLink {
         if !dials && options.listen.is_none() && options.listen_shared.is_none() {
             return wrong("its number is lower, so that it connects, but nothing listens for it");
         }
-        Ok(Self::with(peer.member, Addresses::new(peer)?, dials, options))
+        Ok(Self::with(peer.member, PeerAddresses::new(peer)?, dials, options))
     }
 
     /// Creates a peer that connected although this member does not know it.
-    pub(super) fn newcomer(member: MemberId, options: &MemberLinkOptions) -> Self {
-        Self { is_newcomer: true, ..Self::with(member, Addresses::none(member), false, options) }
+    pub(super) fn newcomer(member: MemberNumber, options: &MemberLinkOptions) -> Self {
+        Self { is_newcomer: true, ..Self::with(member, PeerAddresses::empty(member), false, options) }
     }
 
-    fn with(member: MemberId, addresses: Addresses, dials: bool, options: &MemberLinkOptions) -> Self {
+    fn with(member: MemberNumber, addresses: PeerAddresses, dials: bool, options: &MemberLinkOptions) -> Self {
         Self {
             member,
             addresses,
             connection: None,
-            dial: if dials { Dial::Waits { until_ns: 0 } } else { Dial::Listens },
+            dial: if dials { DialState::Waits { until_ns: 0 } } else { DialState::Listens },
             dials,
             is_newcomer: false,
             back_off_ns: options.back_off_ns_min,
             connected_ns: 0,
             instance: 0,
             known_instance: 0,
-            acknowledged: Acknowledged::default(),
-            log_told: LogState::default(),
+            acknowledged: Acknowledgement::default(),
+            reported_log: LogState::default(),
             next_question_ns: 0,
             last_received_ns: 0,
             last_sent_ns: 0,
             is_reported: false,
-            gone: None,
+            disconnected: None,
             refusal: None,
             statistics: LinkStatistics::default(),
             warnings: Warnings::default(),
@@ -150,12 +150,12 @@ impl PeerLink {
     }
 
     /// Returns whether it is a newcomer that has disconnected and has no event left.
-    pub(super) const fn is_newcomer_that_went(&self) -> bool {
+    pub(super) const fn is_departed_newcomer(&self) -> bool {
         self.is_newcomer && self.connection.is_none() && !self.is_reported && self.refusal.is_none()
     }
 
     /// Turns a newcomer into the peer `added`; its connection stays.
-    pub(super) fn note_known_as(&mut self, added: Self) {
+    pub(super) fn adopt(&mut self, added: Self) {
         let Self { addresses, dial, dials, .. } = added;
         (self.addresses, self.dial, self.dials, self.is_newcomer) = (addresses, dial, dials, false);
     }
@@ -165,7 +165,7 @@ impl PeerLink {
     }
 
     /// Returns whether a peer with another instance than `instance` is connected as this member.
-    pub(super) const fn is_taken_by_other_than(&self, instance: u64) -> bool {
+    pub(super) const fn has_other_instance_than(&self, instance: u64) -> bool {
         self.connection.is_some() && self.instance != instance
     }
 
@@ -177,45 +177,45 @@ impl PeerLink {
         self.known_instance = instance;
     }
 
-    pub(super) const fn set_acknowledged(&mut self, acknowledged: Acknowledged) {
+    pub(super) const fn set_acknowledged(&mut self, acknowledged: Acknowledgement) {
         self.acknowledged = acknowledged;
     }
 
-    pub(super) const fn log_told(&self) -> LogState {
-        self.log_told
+    pub(super) const fn reported_log(&self) -> LogState {
+        self.reported_log
     }
 
     /// Creates the introduction of this side's hello or welcome.
-    pub(super) fn introduction(&mut self, own: &Identity, log: LogState) -> Introduction {
-        self.log_told = log;
+    pub(super) fn introduction(&mut self, own: &MemberIdentity, log: LogState) -> Introduction {
+        self.reported_log = log;
         Introduction { from: own.clone(), to: self.member, log }
     }
 
     /// Returns a refusal if this introduction contradicts the peer's earlier instance or acknowledgements.
-    pub(super) fn judge_history(&self, theirs: &Introduction) -> Option<Box<Refusal>> {
+    pub(super) fn judge_history(&self, theirs: &Introduction) -> Option<Box<LinkRefusal>> {
         let member = self.member;
-        let no = |code, text| Some(Box::new(Refusal::new(code, text)));
+        let no = |code, text| Some(Box::new(LinkRefusal::new(code, text)));
         if self.known_instance != 0 && self.known_instance != theirs.from.instance {
             let text = format!(
                 "it may have forgotten what it acknowledged; bring back its original directory, no copy, or begin it anew \
                  with an empty directory and a new number: `gapless cluster add --replace {member}`"
             );
-            return no(RefusalCode::OtherDirectory, text);
+            return no(LinkRefusalCode::OtherDirectory, text);
         }
-        let (log, Acknowledged { term, index }) = (theirs.log, self.acknowledged);
+        let (log, Acknowledgement { term, index }) = (theirs.log, self.acknowledged);
         if !log.has_kept(self.acknowledged) {
             let text = format!(
                 "entry {index} of term {term}, and it has entry {} and term {}; an older copy of its directory? Run \
                  `gapless cluster add --replace {member}`",
                 log.last_index, log.term
             );
-            return no(RefusalCode::HasLess, text);
+            return no(LinkRefusalCode::HasLess, text);
         }
         None
     }
 
     pub(super) fn statistics(&self) -> LinkStatistics {
-        let queued_bytes = self.connection.as_ref().map_or(0, Connection::unsent) as u64;
+        let queued_bytes = self.connection.as_ref().map_or(0, PeerConnection::unsent) as u64;
         LinkStatistics { queued_bytes, ..self.statistics }
     }
 
@@ -223,7 +223,7 @@ impl PeerLink {
     #[inline]
     pub(super) fn send(
         &mut self,
-        content: Content,
+        content: MessageContent,
         consensus: &[u8],
         frames: &[&[u8]],
         queue_bytes_max: usize,
@@ -266,21 +266,21 @@ impl PeerLink {
 
     /// Passes the received messages to `take`, after at most one read of the socket. Returns their number.
     #[inline]
-    pub(super) fn receive(&mut self, now_ns: u64, take: &mut impl FnMut(Received<'_>)) -> usize {
+    pub(super) fn receive(&mut self, now_ns: u64, take: &mut impl FnMut(ReceivedMessage<'_>)) -> usize {
         // Messages of a connection are returned once its event was taken.
-        if !self.is_reported || self.gone.is_some() {
+        if !self.is_reported || self.disconnected.is_some() {
             return 0;
         }
         let Some(connection) = &mut self.connection else { return 0 };
         let mut handed = 0;
-        let outcome = hand_out(self.member, connection, &mut handed, &mut self.statistics, take).and_then(|()| {
-            if handed == 0 && connection.look()? {
-                hand_out(self.member, connection, &mut handed, &mut self.statistics, take)?;
+        let outcome = deliver(self.member, connection, &mut handed, &mut self.statistics, take).and_then(|()| {
+            if handed == 0 && connection.read()? {
+                deliver(self.member, connection, &mut handed, &mut self.statistics, take)?;
             }
             Ok(())
         });
         if let Err(why) = outcome {
-            if let GoneReason::Garbage(error) = &why {
+            if let DisconnectReason::Garbage(error) = &why {
                 self.statistics.garbage += 1;
                 let member = self.member;
                 self.warnings.warn(now_ns, || format!("the connection to member {member} is closed: {error}"));
@@ -299,12 +299,12 @@ impl PeerLink {
             self.last_sent_ns = now_ns;
         }
         if now_ns.saturating_sub(self.last_received_ns) >= options.silence_ns_max {
-            self.close(GoneReason::Silent { silence_ms: options.silence_ns_max / 1_000_000 });
+            self.close(DisconnectReason::Silent { silence_ms: options.silence_ns_max / 1_000_000 });
             return;
         }
         // Queued bytes make a ping unnecessary: they show that this side is alive.
         let is_due = now_ns.saturating_sub(self.last_sent_ns) >= options.ping_interval_ns && connection.unsent() == 0;
-        if is_due && let Err(broken) = connection.send(Kind::Ping, &[], &[], 0, options.queue_bytes_max) {
+        if is_due && let Err(broken) = connection.send(MessageKind::Ping, &[], &[], 0, options.queue_bytes_max) {
             self.close(broken.into());
         }
     }
@@ -329,15 +329,15 @@ impl PeerLink {
     /// Installs a new connection.
     pub(super) fn connect(
         &mut self,
-        mut connection: Connection,
+        mut connection: PeerConnection,
         instance: u64,
         now_ns: u64,
         options: &MemberLinkOptions,
     ) {
         if self.connection.is_some() {
-            self.close(GoneReason::Replaced);
+            self.close(DisconnectReason::Replaced);
         }
-        connection.welcome(options.receive_buffer_bytes);
+        connection.accept_messages(options.receive_buffer_bytes);
         if let Some(detached) = &options.detached_send {
             connection.detach_sending(detached);
         }
@@ -350,14 +350,14 @@ impl PeerLink {
         tracing::info!(member = self.member, "connected");
     }
 
-    fn close(&mut self, why: GoneReason) {
+    fn close(&mut self, why: DisconnectReason) {
         self.connection = None;
         tracing::info!(member = self.member, %why, "not connected any more");
         if self.is_reported {
             // The first reason is the one that ended the reported connection.
-            self.gone.get_or_insert(why);
+            self.disconnected.get_or_insert(why);
         }
-        if let Dial::Waits { until_ns } = &mut self.dial {
+        if let DialState::Waits { until_ns } = &mut self.dial {
             // Immediately, unless the connection was made just now: a peer that is accepted and dropped in turns waits
             // in between.
             *until_ns = self.connected_ns + self.back_off_ns;
@@ -366,9 +366,9 @@ impl PeerLink {
 
     /// Returns the next event; a connection that was never reported has none.
     pub(super) fn next_event(&mut self) -> Option<LinkEvent> {
-        if let Some(why) = self.gone.take() {
+        if let Some(why) = self.disconnected.take() {
             self.is_reported = false;
-            return Some(LinkEvent::Gone(self.member, why));
+            return Some(LinkEvent::Disconnected(self.member, why));
         }
         if let Some((refusal, is_own)) = self.refusal.take() {
             let event = if is_own { LinkEvent::NotWanted } else { LinkEvent::Refused };
@@ -386,51 +386,51 @@ impl PeerLink {
         &mut self,
         now_ns: u64,
         options: &MemberLinkOptions,
-        own: (&Identity, LogState),
+        own: (&MemberIdentity, LogState),
         resolver: &mut Resolver,
     ) {
         match &mut self.dial {
             // The peer may not know this member any more; then it answers so.
-            Dial::Listens => {
+            DialState::Listens => {
                 if self.connection.is_some() || self.next_question_ns == 0 {
                     self.next_question_ns = now_ns + QUESTION_INTERVAL_NS;
                 } else if now_ns >= self.next_question_ns {
                     self.next_question_ns = now_ns + QUESTION_INTERVAL_NS;
-                    self.addresses.begin(now_ns, resolver);
+                    self.addresses.begin_round(now_ns, resolver);
                     self.dial_next(now_ns, options, own);
                 }
             }
-            Dial::Waits { until_ns } => {
+            DialState::Waits { until_ns } => {
                 if self.connection.is_none() && now_ns >= *until_ns {
-                    self.addresses.begin(now_ns, resolver);
+                    self.addresses.begin_round(now_ns, resolver);
                     self.dial_next(now_ns, options, own);
                 }
             }
-            Dial::UnderWay { connection, address, deadline_ns } => {
+            DialState::UnderWay { connection, address, deadline_ns } => {
                 let address = address.clone();
-                match look_at(connection, now_ns >= *deadline_ns) {
-                    Dialled::Nothing => {}
-                    Dialled::Welcome(theirs) => self.welcomed(&theirs, &address, now_ns, options, own.0),
+                match read_welcome(connection, now_ns >= *deadline_ns) {
+                    DialOutcome::Nothing => {}
+                    DialOutcome::Welcome(theirs) => self.handle_welcome(&theirs, &address, now_ns, options, own.0),
                     // A refusal of another member at one address says nothing about the peer's other addresses.
-                    Dialled::Refusal(refusal) if refusal.code == RefusalCode::OtherMember => {
-                        self.refused(refusal, &address, now_ns, false);
+                    DialOutcome::Refusal(refusal) if refusal.code == LinkRefusalCode::OtherMember => {
+                        self.note_refusal(refusal, &address, now_ns, false);
                         self.dial_next(now_ns, options, own);
                     }
-                    Dialled::Refusal(refusal) => {
-                        self.refused(refusal, &address, now_ns, false);
+                    DialOutcome::Refusal(refusal) => {
+                        self.note_refusal(refusal, &address, now_ns, false);
                         self.dial = self.dial_at(now_ns + options.back_off_ns_max);
                     }
-                    Dialled::Failed(broken) => {
+                    DialOutcome::Failed(broken) => {
                         let is_wrong =
-                            matches!(&broken, Broken::System(error) if error.kind() == ErrorKind::InvalidData);
-                        let (member, why) = (self.member, GoneReason::from(broken));
+                            matches!(&broken, ConnectionError::System(error) if error.kind() == ErrorKind::InvalidData);
+                        let (member, why) = (self.member, DisconnectReason::from(broken));
                         if is_wrong {
                             self.warnings
                                 .warn(now_ns, || format!("no connection to member {member} at {address}: {why}"));
                         } else {
                             tracing::debug!(member, %address, %why, "no connection");
                         }
-                        self.addresses.not_found(&address);
+                        self.addresses.note_failure(&address);
                         self.dial_next(now_ns, options, own);
                     }
                 }
@@ -439,23 +439,23 @@ impl PeerLink {
     }
 
     /// Tries the next address; after the last one, waits.
-    fn dial_next(&mut self, now_ns: u64, options: &MemberLinkOptions, (own, log): (&Identity, LogState)) {
+    fn dial_next(&mut self, now_ns: u64, options: &MemberLinkOptions, (own, log): (&MemberIdentity, LogState)) {
         for _ in 0..DIALS_PER_LOOK {
             let Some(address) = self.addresses.next() else { break };
             let hello = self.introduction(own, log).to_bytes();
-            let dialled = dial(&address, self.member, options).map_err(Broken::from).and_then(|socket| {
-                let mut connection = Connection::new(socket);
-                connection.send(Kind::Hello, &hello, &[], 0, usize::MAX)?;
+            let dialled = dial(&address, self.member, options).map_err(ConnectionError::from).and_then(|socket| {
+                let mut connection = PeerConnection::new(socket);
+                connection.send(MessageKind::Hello, &hello, &[], 0, usize::MAX)?;
                 Ok(connection)
             });
             match dialled {
                 Ok(connection) => {
                     let deadline_ns = now_ns + options.handshake_ns_max;
-                    self.dial = Dial::UnderWay { connection: Box::new(connection), address, deadline_ns };
+                    self.dial = DialState::UnderWay { connection: Box::new(connection), address, deadline_ns };
                     return;
                 }
                 Err(broken) => {
-                    let why = GoneReason::from(broken);
+                    let why = DisconnectReason::from(broken);
                     tracing::debug!(member = self.member, %address, %why, "no connection");
                 }
             }
@@ -465,38 +465,38 @@ impl PeerLink {
     }
 
     /// Judges the introduction of the member that answered.
-    fn welcomed(
+    fn handle_welcome(
         &mut self,
         theirs: &Introduction,
         address: &Address,
         now_ns: u64,
         options: &MemberLinkOptions,
-        own: &Identity,
+        own: &MemberIdentity,
     ) {
         let after = self.dial_at(now_ns + options.back_off_ns_max);
-        let Dial::UnderWay { mut connection, .. } = std::mem::replace(&mut self.dial, after) else { return };
+        let DialState::UnderWay { mut connection, .. } = std::mem::replace(&mut self.dial, after) else { return };
         let judged = judge(own, theirs, |member| member == self.member);
         match judged.and_then(|()| self.judge_history(theirs).map_or(Ok(()), Err)) {
             Ok(()) => {
-                self.addresses.found(address.clone());
+                self.addresses.note_success(address.clone());
                 self.connect(*connection, theirs.from.instance, now_ns, options);
             }
             Err(refusal) => {
                 // A peer that does not receive the refusal sees the connection closed.
                 let _ = refuse(&mut connection, &refusal);
-                self.refused(*refusal, address, now_ns, true);
+                self.note_refusal(*refusal, address, now_ns, true);
             }
         }
     }
 
     /// Returns the state of the next round.
-    const fn dial_at(&self, until_ns: u64) -> Dial {
-        if self.dials { Dial::Waits { until_ns } } else { Dial::Listens }
+    const fn dial_at(&self, until_ns: u64) -> DialState {
+        if self.dials { DialState::Waits { until_ns } } else { DialState::Listens }
     }
 
-    fn refused(&mut self, refusal: Refusal, address: &Address, now_ns: u64, is_own: bool) {
+    fn note_refusal(&mut self, refusal: LinkRefusal, address: &Address, now_ns: u64, is_own: bool) {
         let member = self.member;
-        if !self.dials && refusal.code == RefusalCode::WrongSide {
+        if !self.dials && refusal.code == LinkRefusalCode::WrongSide {
             // The peer was only asked why it does not connect, and it knows this member.
             tracing::debug!(member, %address, "it is there, and has not connected");
             return;
@@ -507,28 +507,28 @@ impl PeerLink {
 
     /// Notes the decision on a connection from the peer. A final refusal becomes an event, because the peer may not
     /// connect again.
-    pub(super) fn note_judgement(&mut self, judged: &Result<(), Box<Refusal>>) {
-        let refusal = judged.as_ref().err().filter(|refusal| refusal.code == RefusalCode::OtherDirectory);
-        self.refusal = refusal.map(|refusal| (Refusal::clone(refusal), true)).or_else(|| self.refusal.take());
+    pub(super) fn note_judgement(&mut self, judged: &Result<(), Box<LinkRefusal>>) {
+        let refusal = judged.as_ref().err().filter(|refusal| refusal.code == LinkRefusalCode::OtherDirectory);
+        self.refusal = refusal.map(|refusal| (LinkRefusal::clone(refusal), true)).or_else(|| self.refusal.take());
     }
 
     /// Returns the latest time of the next check, apart from pings: `soon_ns` while an operation is in progress.
     pub(super) fn deadline_ns(&self, soon_ns: u64) -> Option<u64> {
-        if self.gone.is_some() || self.refusal.is_some() || (self.connection.is_some() && !self.is_reported) {
+        if self.disconnected.is_some() || self.refusal.is_some() || (self.connection.is_some() && !self.is_reported) {
             // An event is ready.
             return Some(0);
         }
         match (&self.connection, &self.dial) {
             (Some(connection), _) => connection.has_unsent().then_some(soon_ns),
-            (None, Dial::UnderWay { .. }) => Some(soon_ns),
-            (None, Dial::Waits { until_ns }) => Some(*until_ns.max(&soon_ns)),
-            (None, Dial::Listens) => None,
+            (None, DialState::UnderWay { .. }) => Some(soon_ns),
+            (None, DialState::Waits { until_ns }) => Some(*until_ns.max(&soon_ns)),
+            (None, DialState::Listens) => None,
         }
     }
 
     pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let dialled = match &self.dial {
-            Dial::UnderWay { connection, .. } => Some(connection.as_fd()),
+            DialState::UnderWay { connection, .. } => Some(connection.as_fd()),
             _ => None,
         };
         self.connection.iter().map(AsFd::as_fd).chain(dialled)
@@ -537,56 +537,59 @@ impl PeerLink {
 
 /// Passes the whole messages of the buffer to the caller.
 #[inline]
-fn hand_out(
-    from: MemberId,
-    connection: &mut Connection,
+fn deliver(
+    from: MemberNumber,
+    connection: &mut PeerConnection,
     handed: &mut usize,
     statistics: &mut LinkStatistics,
-    take: &mut impl FnMut(Received<'_>),
-) -> Result<(), GoneReason> {
+    take: &mut impl FnMut(ReceivedMessage<'_>),
+) -> Result<(), DisconnectReason> {
     while *handed < MESSAGES_PER_TURN {
-        let Some(message) = connection.next_message().map_err(GoneReason::Garbage)? else { break };
-        let Some(content) = Content::from_kind(message.kind) else {
+        let Some(message) = connection.next_message().map_err(DisconnectReason::Garbage)? else { break };
+        let Some(content) = MessageContent::from_kind(message.kind) else {
             match message.kind {
-                Kind::Ping => continue,
-                Kind::Refusal => {
-                    return Err(Refusal::parse(message.consensus).map_or_else(GoneReason::Garbage, GoneReason::Refused));
+                MessageKind::Ping => continue,
+                MessageKind::Refusal => {
+                    return Err(LinkRefusal::parse(message.consensus)
+                        .map_or_else(DisconnectReason::Garbage, DisconnectReason::Refused));
                 }
-                kind => return Err(GoneReason::Garbage(WireError::Kind { found: kind as u8 })),
+                kind => return Err(DisconnectReason::Garbage(WireError::Kind { found: kind as u8 })),
             }
         };
         *handed += 1;
         statistics.messages_received += 1;
         statistics.bytes_received += (message.consensus.len() + message.frames.len()) as u64;
-        take(Received { from, content, consensus: message.consensus, frames: message.frames });
+        take(ReceivedMessage { from, content, consensus: message.consensus, frames: message.frames });
     }
     Ok(())
 }
 
 /// Reads once from a connection that waits for its welcome.
-fn look_at(connection: &mut Connection, is_late: bool) -> Dialled {
+fn read_welcome(connection: &mut PeerConnection, is_late: bool) -> DialOutcome {
     connection.socket.check();
-    let looked = connection.flush().and_then(|_| connection.look());
-    let message = match looked {
+    let received = connection.flush().and_then(|_| connection.read());
+    let message = match received {
         Ok(_) => connection.next_message(),
-        Err(broken) => return Dialled::Failed(broken),
+        Err(broken) => return DialOutcome::Failed(broken),
     };
     let parsed = match message {
         Ok(Some(message)) => match message.kind {
-            Kind::Welcome => Introduction::parse(message.consensus).map(Dialled::Welcome),
-            Kind::Refusal => Refusal::parse(message.consensus).map(Dialled::Refusal),
+            MessageKind::Welcome => Introduction::parse(message.consensus).map(DialOutcome::Welcome),
+            MessageKind::Refusal => LinkRefusal::parse(message.consensus).map(DialOutcome::Refusal),
             kind => Err(WireError::Kind { found: kind as u8 }),
         },
-        Ok(None) if is_late => return Dialled::Failed(Broken::System(std::io::ErrorKind::TimedOut.into())),
-        Ok(None) => return Dialled::Nothing,
+        Ok(None) if is_late => {
+            return DialOutcome::Failed(ConnectionError::System(std::io::ErrorKind::TimedOut.into()));
+        }
+        Ok(None) => return DialOutcome::Nothing,
         Err(error) => Err(error),
     };
     match parsed {
         Ok(dialled) => dialled,
         Err(WireError::Version { found }) => {
             let text = format!("this member speaks version {}, the other one {found}", wire::VERSION);
-            Dialled::Refusal(Refusal::new(RefusalCode::OtherVersion, text))
+            DialOutcome::Refusal(LinkRefusal::new(LinkRefusalCode::OtherVersion, text))
         }
-        Err(error) => Dialled::Failed(Broken::Wire(error)),
+        Err(error) => DialOutcome::Failed(ConnectionError::Wire(error)),
     }
 }

@@ -1,10 +1,10 @@
 //! [`PendingConnections`]: accepted connections before their handshake. Limited in number and in time.
 
-use super::connection::{Broken, Connection};
-use super::error::GoneReason;
+use super::connection::{ConnectionError, PeerConnection};
+use super::error::DisconnectReason;
 use super::options::MemberLinkOptions;
 use super::tls::certificate_name;
-use super::wire::{Introduction, Kind, Refusal, RefusalCode, VERSION, WireError};
+use super::wire::{Introduction, LinkRefusal, LinkRefusalCode, MessageKind, VERSION, WireError};
 use gapless_transport::sockets::Address;
 use gapless_transport::sockets::Socket;
 use gapless_transport::warnings::Warnings;
@@ -26,20 +26,20 @@ pub struct PendingStatistics {
 
 #[derive(Debug)]
 struct PendingConnection {
-    connection: Connection,
+    connection: PeerConnection,
     address: Address,
     deadline_ns: u64,
     /// Whether it was refused, and stays open until it has read the refusal.
-    is_parting: bool,
+    is_refused: bool,
 }
 
 /// Result of a check of a pending connection.
-enum Verdict {
-    Stays,
+enum HandshakeProgress {
+    Pending,
     Member(Box<Introduction>),
-    Refused(Box<Refusal>),
+    Refused(Box<LinkRefusal>),
     Garbage(String),
-    Gone,
+    Closed,
 }
 
 /// All pending connections, oldest first.
@@ -65,10 +65,10 @@ impl PendingConnections {
         }
         let deadline_ns = now_ns + options.handshake_ns_max;
         self.all.push(PendingConnection {
-            connection: Connection::new(socket),
+            connection: PeerConnection::new(socket),
             address,
             deadline_ns,
-            is_parting: false,
+            is_refused: false,
         });
     }
 
@@ -77,35 +77,35 @@ impl PendingConnections {
         &mut self,
         now_ns: u64,
         options: &MemberLinkOptions,
-        mut judge: impl FnMut(&Introduction) -> Result<(), Box<Refusal>>,
-    ) -> Option<(Connection, Introduction, Address)> {
+        mut judge: impl FnMut(&Introduction) -> Result<(), Box<LinkRefusal>>,
+    ) -> Option<(PeerConnection, Introduction, Address)> {
         let mut index = 0;
         while let Some(pending) = self.all.get_mut(index) {
             let address = pending.address.clone();
-            match pending.look(now_ns, &mut judge) {
-                Verdict::Stays => {
+            match pending.check(now_ns, &mut judge) {
+                HandshakeProgress::Pending => {
                     index += 1;
                     continue;
                 }
-                Verdict::Refused(refusal) => {
+                HandshakeProgress::Refused(refusal) => {
                     self.statistics.refused += 1;
                     self.warnings.warn(now_ns, || format!("a member at {address} is refused: {refusal}"));
-                    if pending.part(&refusal) {
+                    if pending.refuse(&refusal) {
                         pending.deadline_ns = now_ns + options.handshake_ns_max;
                         index += 1;
                         continue;
                     }
                 }
-                Verdict::Member(introduction) => {
+                HandshakeProgress::Member(introduction) => {
                     let pending = self.all.remove(index);
                     return Some((pending.connection, *introduction, address));
                 }
-                Verdict::Garbage(error) => {
+                HandshakeProgress::Garbage(error) => {
                     self.statistics.garbage += 1;
                     self.warnings.warn(now_ns, || format!("an unknown peer at {address} is dropped: {error}"));
                 }
-                Verdict::Gone if pending.is_parting => {}
-                Verdict::Gone => {
+                HandshakeProgress::Closed if pending.is_refused => {}
+                HandshakeProgress::Closed => {
                     self.statistics.silent += 1;
                     self.warnings.warn(now_ns, || format!("an unknown peer at {address} said nothing"));
                 }
@@ -121,54 +121,58 @@ impl PendingConnections {
 }
 
 impl PendingConnection {
-    fn look(&mut self, now_ns: u64, judge: &mut impl FnMut(&Introduction) -> Result<(), Box<Refusal>>) -> Verdict {
+    fn check(
+        &mut self,
+        now_ns: u64,
+        judge: &mut impl FnMut(&Introduction) -> Result<(), Box<LinkRefusal>>,
+    ) -> HandshakeProgress {
         if now_ns >= self.deadline_ns {
-            return Verdict::Gone;
+            return HandshakeProgress::Closed;
         }
         self.connection.socket.check();
-        match self.connection.flush().and_then(|_| self.connection.look()) {
+        match self.connection.flush().and_then(|_| self.connection.read()) {
             Ok(true) => {}
-            Ok(false) => return Verdict::Stays,
-            Err(Broken::System(error)) if error.kind() == io::ErrorKind::InvalidData => {
-                return Verdict::Garbage(error.to_string());
+            Ok(false) => return HandshakeProgress::Pending,
+            Err(ConnectionError::System(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                return HandshakeProgress::Garbage(error.to_string());
             }
-            Err(_) => return Verdict::Gone,
+            Err(_) => return HandshakeProgress::Closed,
         }
-        if self.is_parting {
+        if self.is_refused {
             self.connection.discard();
-            return Verdict::Stays;
+            return HandshakeProgress::Pending;
         }
         let introduction = match self.connection.next_message() {
-            Ok(None) => return Verdict::Stays,
-            Ok(Some(message)) if message.kind == Kind::Hello => Introduction::parse(message.consensus),
+            Ok(None) => return HandshakeProgress::Pending,
+            Ok(Some(message)) if message.kind == MessageKind::Hello => Introduction::parse(message.consensus),
             Ok(Some(message)) => Err(WireError::Kind { found: message.kind as u8 }),
             Err(error) => Err(error),
         };
         match introduction {
             Ok(introduction) => match judge(&introduction).and_then(|()| self.check_proof(&introduction)) {
-                Ok(()) => Verdict::Member(Box::new(introduction)),
-                Err(refusal) => Verdict::Refused(refusal),
+                Ok(()) => HandshakeProgress::Member(Box::new(introduction)),
+                Err(refusal) => HandshakeProgress::Refused(refusal),
             },
             Err(WireError::Version { found }) => {
                 let text = format!("here version {VERSION}, there {found}");
-                Verdict::Refused(Box::new(Refusal::new(RefusalCode::OtherVersion, text)))
+                HandshakeProgress::Refused(Box::new(LinkRefusal::new(LinkRefusalCode::OtherVersion, text)))
             }
-            Err(error) => Verdict::Garbage(error.to_string()),
+            Err(error) => HandshakeProgress::Garbage(error.to_string()),
         }
     }
 
-    fn check_proof(&self, introduction: &Introduction) -> Result<(), Box<Refusal>> {
+    fn check_proof(&self, introduction: &Introduction) -> Result<(), Box<LinkRefusal>> {
         let member = introduction.from.member;
         let name = certificate_name(introduction.from.cluster.as_str(), member);
         if self.connection.socket.proves(&name) {
             return Ok(());
         }
-        Err(Box::new(Refusal::new(RefusalCode::NotProven, format!("the certificate is not for {name}"))))
+        Err(Box::new(LinkRefusal::new(LinkRefusalCode::NotProven, format!("the certificate is not for {name}"))))
     }
 
     /// Sends a refusal. Returns whether the connection should stay open until it was read.
-    fn part(&mut self, refusal: &Refusal) -> bool {
-        self.is_parting = true;
+    fn refuse(&mut self, refusal: &LinkRefusal) -> bool {
+        self.is_refused = true;
         // Unread bytes after the hello would reset the connection before the refusal is read.
         self.connection.discard();
         refuse(&mut self.connection, refusal).is_ok()
@@ -176,18 +180,18 @@ impl PendingConnection {
 }
 
 /// Sends a refusal and closes the sending side.
-pub(super) fn refuse(connection: &mut Connection, refusal: &Refusal) -> Result<(), Broken> {
-    connection.send(Kind::Refusal, &refusal.to_bytes(), &[], 0, usize::MAX)?;
+pub(super) fn refuse(connection: &mut PeerConnection, refusal: &LinkRefusal) -> Result<(), ConnectionError> {
+    connection.send(MessageKind::Refusal, &refusal.to_bytes(), &[], 0, usize::MAX)?;
     connection.socket.finish();
     Ok(())
 }
 
-impl From<Broken> for GoneReason {
-    fn from(broken: Broken) -> Self {
+impl From<ConnectionError> for DisconnectReason {
+    fn from(broken: ConnectionError) -> Self {
         match broken {
-            Broken::Closed => Self::Closed,
-            Broken::System(error) => Self::Broken(error),
-            Broken::Wire(error) => Self::Garbage(error),
+            ConnectionError::Closed => Self::Closed,
+            ConnectionError::System(error) => Self::Broken(error),
+            ConnectionError::Wire(error) => Self::Garbage(error),
         }
     }
 }

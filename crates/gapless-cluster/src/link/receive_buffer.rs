@@ -2,15 +2,15 @@
 //!
 //! Messages begin at multiples of 8 bytes, and so do their frames.
 
-use super::wire::{HEADER_LENGTH, Header, Kind, WireError};
+use super::wire::{HEADER_LENGTH, MessageHeader, MessageKind, WireError};
 
 /// Additional bytes for the alignment of the buffer.
 const ALIGNMENT: usize = 8;
 
 /// A whole message, in place in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message<'a> {
-    pub kind: Kind,
+pub struct LinkMessage<'a> {
+    pub kind: MessageKind,
     pub consensus: &'a [u8],
     /// Frames part, at an address that is a multiple of 8. Its frames' checksums are not verified.
     pub frames: &'a [u8],
@@ -19,13 +19,13 @@ pub struct Message<'a> {
 /// A buffer for the bytes that one side of a connection sends.
 ///
 /// ```
-/// use gapless_cluster::link::{ReceiveBuffer, wire::{Header, Kind}};
+/// use gapless_cluster::link::{ReceiveBuffer, wire::{MessageHeader, MessageKind}};
 ///
 /// let mut buffer = ReceiveBuffer::new(4096);
-/// let bytes = Header::new(Kind::Consensus, 1, b"", 0).to_bytes();
+/// let bytes = MessageHeader::new(MessageKind::Consensus, 1, b"", 0).to_bytes();
 /// buffer.room()[..bytes.len()].copy_from_slice(&bytes);
 /// buffer.commit(bytes.len());
-/// assert_eq!(buffer.next_message()?.map(|message| message.kind), Some(Kind::Consensus));
+/// assert_eq!(buffer.next_message()?.map(|message| message.kind), Some(MessageKind::Consensus));
 /// assert_eq!(buffer.next_message()?, None);
 /// # Ok::<(), gapless_cluster::link::wire::WireError>(())
 /// ```
@@ -40,7 +40,7 @@ pub struct ReceiveBuffer {
     capacity: usize,
     capacity_usual: usize,
     /// Header of the message at `start`, once it is checked.
-    header: Option<Header>,
+    header: Option<MessageHeader>,
     /// Bytes of the message at `start` that are needed for the next step.
     needed: usize,
     messages_taken: u64,
@@ -135,7 +135,7 @@ impl ReceiveBuffer {
     /// # Errors
     /// The bytes are not a message. All later bytes are meaningless then.
     #[inline]
-    pub fn next_message(&mut self) -> Result<Option<Message<'_>>, WireError> {
+    pub fn next_message(&mut self) -> Result<Option<LinkMessage<'_>>, WireError> {
         if self.end - self.start < self.needed {
             return Ok(None);
         }
@@ -157,15 +157,15 @@ impl ReceiveBuffer {
             (self.start, self.end) = (0, 0);
         }
         let (consensus, frames) = header.parts(&self.bytes[begin..begin + length])?;
-        Ok(Some(Message { kind: header.kind, consensus, frames }))
+        Ok(Some(LinkMessage { kind: header.kind, consensus, frames }))
     }
 
     /// Checks the header at `start`; `None` if the rest of its message is still missing.
     #[inline]
-    fn read_header(&mut self) -> Result<Option<Header>, WireError> {
+    fn read_header(&mut self) -> Result<Option<MessageHeader>, WireError> {
         let at = self.base + self.start;
         let bytes = self.bytes[at..].first_chunk().expect("the caller has looked that it is there");
-        let header = Header::parse(bytes)?;
+        let header = MessageHeader::parse(bytes)?;
         let expected = self.messages_taken + 1;
         if header.number != expected {
             return Err(WireError::Number { expected, found: header.number });
@@ -219,7 +219,7 @@ mod tests {
     use crate::link::wire::FRAMES_LENGTH_MAX;
 
     fn message(number: u64, consensus: &[u8], frames: &[u8]) -> Vec<u8> {
-        let mut bytes = Header::new(Kind::Consensus, number, consensus, frames.len()).to_bytes().to_vec();
+        let mut bytes = MessageHeader::new(MessageKind::Consensus, number, consensus, frames.len()).to_bytes().to_vec();
         for part in [consensus, frames] {
             bytes.extend(part);
             bytes.resize(bytes.len().next_multiple_of(8), 0);
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn excess_length_allocates_none() {
         let mut buffer = ReceiveBuffer::new(64);
-        let mut bytes = Header::new(Kind::Consensus, 1, b"", 0).to_bytes();
+        let mut bytes = MessageHeader::new(MessageKind::Consensus, 1, b"", 0).to_bytes();
         bytes[12..16].copy_from_slice(&(FRAMES_LENGTH_MAX as u32 + 8).to_le_bytes());
         let crc = gapless_wire::checksum::crc32c(&bytes[..28]);
         bytes[28..].copy_from_slice(&crc.to_le_bytes());
@@ -306,10 +306,10 @@ mod tests {
     #[test]
     fn pending_peer_gets_no_memory() {
         let mut buffer = ReceiveBuffer::of_pending_connection(512);
-        let bytes = Header::new(Kind::Consensus, 1, b"", FRAMES_LENGTH_MAX).to_bytes();
+        let bytes = MessageHeader::new(MessageKind::Consensus, 1, b"", FRAMES_LENGTH_MAX).to_bytes();
         buffer.room()[..32].copy_from_slice(&bytes);
         buffer.commit(32);
-        assert_eq!(buffer.next_message(), Err(WireError::Kind { found: Kind::Consensus as u8 }));
+        assert_eq!(buffer.next_message(), Err(WireError::Kind { found: MessageKind::Consensus as u8 }));
         assert_eq!(buffer.capacity(), 512);
         let mut known = ReceiveBuffer::of_pending_connection(512);
         known.set_capacity(1024);

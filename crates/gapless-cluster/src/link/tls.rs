@@ -2,7 +2,7 @@
 //! [`certificate_name`].
 
 use super::error::LinkError;
-use super::wire::MemberId;
+use super::wire::MemberNumber;
 use gapless_transport::sockets::{MutualTls, TcpSocket, TlsSocket};
 use std::io;
 use std::path::Path;
@@ -26,14 +26,14 @@ impl LinkTls {
         key: &Path,
         authority: &Path,
         cluster: &str,
-        member: MemberId,
+        member: MemberNumber,
     ) -> Result<Self, LinkError> {
         let tls = MutualTls::load(certificate, key, authority, &certificate_name(cluster, member))?;
         Ok(Self { cluster: cluster.into(), tls })
     }
 
     /// Starts TLS over a connection to a member, which must prove that it is that member.
-    pub(super) fn dialled(&self, socket: TcpSocket, to: MemberId) -> io::Result<TlsSocket> {
+    pub(super) fn dialled(&self, socket: TcpSocket, to: MemberNumber) -> io::Result<TlsSocket> {
         self.tls.dialled(socket, &certificate_name(&self.cluster, to))
     }
 
@@ -45,7 +45,7 @@ impl LinkTls {
 
 /// Returns the DNS name that a member's certificate must carry: `member-2.orders`.
 #[must_use]
-pub fn certificate_name(cluster: &str, member: MemberId) -> String {
+pub fn certificate_name(cluster: &str, member: MemberNumber) -> String {
     format!("member-{member}.{cluster}")
 }
 
@@ -67,7 +67,7 @@ mod tests {
 
     #[cfg(not(feature = "tls"))]
     #[test]
-    fn build_without_tls_says_so() {
+    fn build_without_tls_is_an_error() {
         let file = std::path::Path::new("member.pem");
         let refused = LinkTls::load(file, file, file, "orders", 1).err().map(|error| error.to_string());
         assert!(refused.is_some_and(|text| text.contains("no TLS") && text.contains("--features tls")));

@@ -51,7 +51,7 @@ pub const HANDSHAKE_LENGTH_MAX: usize = 256;
 /// Longest message of a divergence check, bytes.
 pub const DIVERGENCE_CHECK_LENGTH_MAX: usize = 4096;
 /// Longest name of a cluster, bytes.
-pub const NAME_LENGTH_MAX: usize = 64;
+pub const CLUSTER_NAME_LENGTH_MAX: usize = 64;
 /// Bytes of a hello's or welcome's consensus part.
 pub const INTRODUCTION_LENGTH: usize = 136;
 /// Longest text of a refusal, bytes.
@@ -79,7 +79,7 @@ const HEADER_CRC_OFFSET: usize = 28;
 const REFUSAL_HEADER_LENGTH: usize = 8;
 
 /// Number of a member in the cluster's configuration; never 0.
-pub type MemberId = u64;
+pub type MemberNumber = u64;
 
 /// Reason for which bytes are not a message, or not an allowed one. The connection of those bytes is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -126,7 +126,7 @@ pub enum WireError {
 /// Kind of a message. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum MessageKind {
     /// The first message of the dialling side.
     Hello = 1,
     /// The acceptance by the dialled side.
@@ -159,7 +159,7 @@ pub enum Kind {
     History = 15,
 }
 
-impl Kind {
+impl MessageKind {
     const fn from_value(value: u8) -> Option<Self> {
         Some(match value {
             1 => Self::Hello,
@@ -206,8 +206,8 @@ impl Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
-    pub kind: Kind,
+pub struct MessageHeader {
+    pub kind: MessageKind,
     /// Bytes of the consensus part, without padding.
     pub consensus_length: usize,
     /// Bytes of the frames part, without padding.
@@ -217,14 +217,14 @@ pub struct Header {
     consensus_crc: u32,
 }
 
-impl Header {
+impl MessageHeader {
     /// Creates the header of a message with this consensus part.
     ///
     /// # Panics
     /// If a part is longer than its kind allows.
     #[inline]
     #[must_use]
-    pub fn new(kind: Kind, number: u64, consensus: &[u8], frames_length: usize) -> Self {
+    pub fn new(kind: MessageKind, number: u64, consensus: &[u8], frames_length: usize) -> Self {
         let (consensus_length_max, frames_length_max) = kind.lengths_max();
         assert!(consensus.len() <= consensus_length_max, "a consensus part of {} bytes in {kind:?}", consensus.len());
         assert!(frames_length <= frames_length_max, "a frames part of {frames_length} bytes in {kind:?}");
@@ -264,7 +264,7 @@ impl Header {
         if found != computed {
             return Err(WireError::HeaderChecksum { found, computed });
         }
-        let kind = Kind::from_value(bytes[KIND_OFFSET]).ok_or(WireError::Kind { found: bytes[KIND_OFFSET] })?;
+        let kind = MessageKind::from_value(bytes[KIND_OFFSET]).ok_or(WireError::Kind { found: bytes[KIND_OFFSET] })?;
         if bytes[KIND_OFFSET + 1..CONSENSUS_LENGTH_OFFSET] != [0; 2] {
             return Err(WireError::Malformed { what: "header" });
         }
@@ -306,7 +306,7 @@ impl Header {
     /// The consensus part is damaged, or the padding is not zero.
     ///
     /// # Panics
-    /// If `message` has another length than [`Header::message_length`].
+    /// If `message` has another length than [`MessageHeader::message_length`].
     #[inline]
     pub fn parts<'a>(&self, message: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), WireError> {
         assert_eq!(message.len(), self.message_length(), "a whole message is taken apart");
@@ -324,7 +324,7 @@ impl Header {
     }
 }
 
-/// Name of a cluster: 1 to [`NAME_LENGTH_MAX`] bytes without control characters.
+/// Name of a cluster: 1 to [`CLUSTER_NAME_LENGTH_MAX`] bytes without control characters.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ClusterName(Box<str>);
 
@@ -332,7 +332,7 @@ impl ClusterName {
     /// Returns `None` if the text is empty, too long, or has control characters.
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
-        let is_valid = !name.is_empty() && name.len() <= NAME_LENGTH_MAX && !name.chars().any(char::is_control);
+        let is_valid = !name.is_empty() && name.len() <= CLUSTER_NAME_LENGTH_MAX && !name.chars().any(char::is_control);
         is_valid.then(|| Self(name.into()))
     }
 
@@ -355,14 +355,14 @@ impl fmt::Debug for ClusterName {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct MemberIdentity {
     pub cluster: ClusterName,
     /// 0 while the stream is not known.
     pub stream_id: u128,
     /// Incarnation of the stream, 0 while it is not known.
     pub incarnation: u64,
     /// Not 0.
-    pub member: MemberId,
+    pub member: MemberNumber,
     /// Random number that the member drew when its directory was empty, and keeps there: it distinguishes two members
     /// that were configured with one identity.
     pub instance: u64,
@@ -372,9 +372,9 @@ pub struct Identity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduction {
     /// The sender.
-    pub from: Identity,
+    pub from: MemberIdentity,
     /// The receiver, not 0.
-    pub to: MemberId,
+    pub to: MemberNumber,
     /// State of the sender's log.
     pub log: LogState,
 }
@@ -389,7 +389,7 @@ impl Introduction {
         put_at(&mut bytes, 24, &self.from.member.to_le_bytes());
         put_at(&mut bytes, 32, &self.to.to_le_bytes());
         put_at(&mut bytes, 40, &self.from.instance.to_le_bytes());
-        put_at(&mut bytes, 48, &u32::from(self.log.is_behind).to_le_bytes());
+        put_at(&mut bytes, 48, &u32::from(self.log.is_rejoining).to_le_bytes());
         put_at(&mut bytes, 54, &(name.len() as u16).to_le_bytes());
         bytes[56..56 + name.len()].copy_from_slice(name);
         put_at(&mut bytes, 120, &self.log.term.to_le_bytes());
@@ -405,10 +405,10 @@ impl Introduction {
         let malformed = WireError::Malformed { what: "introduction" };
         let bytes: &[u8; INTRODUCTION_LENGTH] = bytes.try_into().map_err(|_| malformed)?;
         let name_length = usize::from(u16_at(bytes, 54));
-        let name = bytes[56..56 + NAME_LENGTH_MAX].get(..name_length).ok_or(malformed)?;
+        let name = bytes[56..56 + CLUSTER_NAME_LENGTH_MAX].get(..name_length).ok_or(malformed)?;
         let cluster = std::str::from_utf8(name).ok().and_then(ClusterName::new).ok_or(malformed)?;
         let introduction = Self {
-            from: Identity {
+            from: MemberIdentity {
                 cluster,
                 stream_id: u128_at(bytes, 0),
                 incarnation: u64_at(bytes, 16),
@@ -419,7 +419,7 @@ impl Introduction {
             log: LogState {
                 term: u64_at(bytes, 120),
                 last_index: u64_at(bytes, 128),
-                is_behind: u32_at(bytes, 48) == 1,
+                is_rejoining: u32_at(bytes, 48) == 1,
             },
         };
         // Reserved fields must be zero: the encoding of the decoded introduction must give the same bytes.
@@ -431,7 +431,7 @@ impl Introduction {
 /// Reason for which a member refuses another. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[repr(u32)]
-pub enum RefusalCode {
+pub enum LinkRefusalCode {
     #[error("it belongs to a cluster of another name")]
     OtherCluster = 1,
     #[error("it belongs to another stream")]
@@ -467,7 +467,7 @@ pub enum RefusalCode {
     HasLess = 13,
 }
 
-impl RefusalCode {
+impl LinkRefusalCode {
     const ALL: [Self; 13] = [
         Self::OtherCluster,
         Self::OtherStream,
@@ -491,13 +491,13 @@ impl RefusalCode {
 
 /// A refusal, with the expected and the found value in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    pub code: RefusalCode,
+pub struct LinkRefusal {
+    pub code: LinkRefusalCode,
     /// Text for the other side's log; at most [`REFUSAL_TEXT_LENGTH_MAX`] bytes are sent.
     pub text: String,
 }
 
-impl Refusal {
+impl LinkRefusal {
     /// Encodes the refusal; a longer text is cut.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -515,7 +515,7 @@ impl Refusal {
     pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
         let malformed = WireError::Malformed { what: "refusal" };
         let (head, text) = bytes.split_first_chunk::<REFUSAL_HEADER_LENGTH>().ok_or(malformed)?;
-        let code = RefusalCode::from_value(u32_at(head, 0)).ok_or(malformed)?;
+        let code = LinkRefusalCode::from_value(u32_at(head, 0)).ok_or(malformed)?;
         if u32_at(head, 4) != 0 || text.len() > REFUSAL_TEXT_LENGTH_MAX {
             return Err(malformed);
         }
@@ -524,7 +524,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for LinkRefusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} ({})", self.code, self.text)
     }

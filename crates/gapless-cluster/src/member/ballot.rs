@@ -22,7 +22,7 @@
 use crate::ClusterError;
 use gapless_agent::checked_file;
 use gapless_journal::durable_file::sync_directory;
-use gapless_journal::{DiskWork, Environment};
+use gapless_journal::{DiskOperation, JournalEnvironment};
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at};
 use std::fs::File;
@@ -40,7 +40,7 @@ const MARK_LENGTH: usize = 16;
 
 /// Content of the file at a start.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct FoundBallot {
+pub(crate) struct StoredBallot {
     /// Newest record, if there is one.
     pub record: Option<Vec<u8>>,
     /// Number of the newest slot; 0 without one.
@@ -49,7 +49,7 @@ pub(crate) struct FoundBallot {
     pub starts: u64,
 }
 
-impl FoundBallot {
+impl StoredBallot {
     /// Reads the ballot of the member in `directory`, whose file `instance` holds this number. Changes nothing.
     pub fn read(directory: &Path, instance: u64) -> Result<Self, ClusterError> {
         let path = directory.join("ballot");
@@ -65,16 +65,16 @@ impl FoundBallot {
         let mut torn = 0;
         for slot in bytes.chunks_exact(SLOT_LENGTH) {
             match read(slot) {
-                Slot::Empty => {}
-                Slot::Torn => torn += 1,
-                Slot::Record { mark: Some((found, _)), .. } if found != instance => {
+                BallotSlot::Empty => {}
+                BallotSlot::Torn => torn += 1,
+                BallotSlot::Record { mark: Some((found, _)), .. } if found != instance => {
                     return Err(ClusterError::Damaged { path });
                 }
-                Slot::Record { number, mark, record } if number > newest.number => {
+                BallotSlot::Record { number, mark, record } if number > newest.number => {
                     let record = Some(record).filter(|record| !record.is_empty());
                     newest = Self { record, number, starts: mark.map_or(0, |(_, starts)| starts) };
                 }
-                Slot::Record { .. } => {}
+                BallotSlot::Record { .. } => {}
             }
         }
         match torn {
@@ -96,16 +96,16 @@ pub(crate) struct Ballot {
     starts: u64,
     /// Number of the last written slot.
     number: u64,
-    disk: Environment,
+    disk: JournalEnvironment,
 }
 
 impl Ballot {
     /// Records the `starts`-th start of the member in `directory`, and continues from the found ballot.
     pub fn begin(
         directory: &Path,
-        found: &FoundBallot,
+        found: &StoredBallot,
         (instance, starts): (u64, u64),
-        disk: Environment,
+        disk: JournalEnvironment,
     ) -> Result<Self, ClusterError> {
         let path = directory.join("ballot");
         let failed = |source| ClusterError::System { action: format!("opening {}", path.display()), source };
@@ -142,15 +142,16 @@ impl Ballot {
         let crc = crc32c(&slot[4..]);
         slot[..4].copy_from_slice(&crc.to_le_bytes());
         let [at, other] = [self.number % 2, (self.number + 1) % 2].map(|slot| slot * SLOT_LENGTH as u64);
-        let written = self.disk.ask(DiskWork::Write).and_then(|()| self.file.write_all_at(&slot, at));
-        let synced = written.and_then(|()| self.disk.ask(DiskWork::Sync)).and_then(|()| self.file.sync_data());
+        let written = self.disk.check_disk(DiskOperation::Write).and_then(|()| self.file.write_all_at(&slot, at));
+        let synced =
+            written.and_then(|()| self.disk.check_disk(DiskOperation::Sync)).and_then(|()| self.file.sync_data());
         synced
             .and_then(|()| self.file.write_all_at(&slot, other))
             .map_err(|source| ClusterError::System { action: format!("writing {}", self.path.display()), source })
     }
 }
 
-enum Slot {
+enum BallotSlot {
     Empty,
     Torn,
     Record {
@@ -161,20 +162,20 @@ enum Slot {
     },
 }
 
-fn read(slot: &[u8]) -> Slot {
+fn read(slot: &[u8]) -> BallotSlot {
     if slot.iter().all(|byte| *byte == 0) {
-        return Slot::Empty;
+        return BallotSlot::Empty;
     }
     let (word, long) = (|at| u32_at(slot, at), |at| u64_at(slot, at));
     let (is_marked, length) = (word(4) & MARKED != 0, (word(4) & !MARKED) as usize);
     let mark_length = if is_marked { MARK_LENGTH } else { 0 };
     let is_long_enough = if is_marked { length >= MARK_LENGTH } else { length > 0 };
     if !is_long_enough || length > SLOT_LENGTH - HEADER_LENGTH || word(0) != crc32c(&slot[4..HEADER_LENGTH + length]) {
-        return Slot::Torn;
+        return BallotSlot::Torn;
     }
     let mark = is_marked.then(|| (long(HEADER_LENGTH), long(HEADER_LENGTH + 8)));
     let record = slot[HEADER_LENGTH + mark_length..HEADER_LENGTH + length].to_vec();
-    Slot::Record { number: long(8), mark, record }
+    BallotSlot::Record { number: long(8), mark, record }
 }
 
 #[cfg(test)]
@@ -184,12 +185,12 @@ mod tests {
 
     const INSTANCE: u64 = 7;
 
-    fn found(directory: &tempfile::TempDir) -> FoundBallot {
-        FoundBallot::read(directory.path(), INSTANCE).unwrap()
+    fn found(directory: &tempfile::TempDir) -> StoredBallot {
+        StoredBallot::read(directory.path(), INSTANCE).unwrap()
     }
 
     fn begin(directory: &tempfile::TempDir, starts: u64) -> Ballot {
-        Ballot::begin(directory.path(), &found(directory), (INSTANCE, starts), Environment::default()).unwrap()
+        Ballot::begin(directory.path(), &found(directory), (INSTANCE, starts), JournalEnvironment::default()).unwrap()
     }
 
     #[test]
@@ -200,7 +201,7 @@ mod tests {
             std::fs::write(&path, bytes).unwrap();
             assert_eq!(found(&directory).record.as_deref(), Some(expected.as_bytes()), "{what}");
         };
-        assert_eq!(found(&directory), FoundBallot::default());
+        assert_eq!(found(&directory), StoredBallot::default());
         let mut ballot = begin(&directory, 1);
         ballot.write(b"one").unwrap();
         for (before, now) in [("one", "two"), ("two", "three"), ("three", "four")] {
@@ -227,11 +228,11 @@ mod tests {
         is_read(&whole[..SLOT_LENGTH + 3], "four", "cut off, and what is there counts");
         assert_eq!(begin(&directory, 2).number(), 6);
         std::fs::write(&path, &whole[..20]).unwrap();
-        assert_eq!(found(&directory), FoundBallot::default());
+        assert_eq!(found(&directory), StoredBallot::default());
         let mut bytes = whole;
         (bytes[9], bytes[SLOT_LENGTH + 9]) = (1, 1);
         std::fs::write(&path, bytes).unwrap();
-        let refused = FoundBallot::read(directory.path(), INSTANCE).unwrap_err().to_string();
+        let refused = StoredBallot::read(directory.path(), INSTANCE).unwrap_err().to_string();
         assert!(refused.contains("ballot is damaged"), "no crash tears both: {refused}");
     }
 
@@ -239,11 +240,11 @@ mod tests {
     fn start_keeps_the_vote() {
         let directory = tempfile::tempdir().unwrap();
         let mut ballot = begin(&directory, 1);
-        assert_eq!(found(&directory), FoundBallot { record: None, number: 1, starts: 1 });
+        assert_eq!(found(&directory), StoredBallot { record: None, number: 1, starts: 1 });
         ballot.write(b"vote").unwrap();
         drop(begin(&directory, 2));
-        assert_eq!(found(&directory), FoundBallot { record: Some(b"vote".to_vec()), number: 3, starts: 2 });
-        let refused = FoundBallot::read(directory.path(), INSTANCE + 1).unwrap_err().to_string();
+        assert_eq!(found(&directory), StoredBallot { record: Some(b"vote".to_vec()), number: 3, starts: 2 });
+        let refused = StoredBallot::read(directory.path(), INSTANCE + 1).unwrap_err().to_string();
         assert!(refused.contains("ballot is damaged, or of another directory"), "{refused}");
     }
 
@@ -254,8 +255,8 @@ mod tests {
         let crc = crc32c(&slot[4..]);
         slot[..4].copy_from_slice(&crc.to_le_bytes());
         std::fs::write(directory.path().join("ballot"), slot).unwrap();
-        assert_eq!(found(&directory), FoundBallot { record: Some(b"vote".to_vec()), number: 9, starts: 0 });
+        assert_eq!(found(&directory), StoredBallot { record: Some(b"vote".to_vec()), number: 9, starts: 0 });
         drop(begin(&directory, 1));
-        assert_eq!(found(&directory), FoundBallot { record: Some(b"vote".to_vec()), number: 10, starts: 1 });
+        assert_eq!(found(&directory), StoredBallot { record: Some(b"vote".to_vec()), number: 10, starts: 1 });
     }
 }

@@ -2,10 +2,10 @@
 //! position from the leader's journal, a piece at a time, and serves others from its own. `frame_fetch` describes the
 //! messages.
 
-use super::frame_fetch::{FetchError, FetchedFrames, PieceRequests, header, words};
+use super::frame_fetch::{FetchError, FetchedFrames, PieceRequests, header, parse_header};
 use super::journal_readers::{JournalReaders, ReadOutcome};
-use crate::consensus::{Fetch, LogPosition, MemberId};
-use crate::link::{Content, Links};
+use crate::consensus::{LogPosition, MemberId, PositionFetch};
+use crate::link::{Links, MessageContent};
 use gapless_transport::catch_up_budget::CatchUpBudget;
 use gapless_wire::{Frame, aligned_length};
 use std::collections::VecDeque;
@@ -14,22 +14,22 @@ use std::ops::Range;
 /// Bytes of frames in one answer: reading and sending them takes a fraction of a millisecond of a leader's turn.
 const PIECE_BYTES: usize = 256 << 10;
 /// Largest number of queued requests; more are dropped, and the other member asks again.
-const ASKED_MAX: usize = 64;
+const REQUESTS_MAX: usize = 64;
 /// Limit of the fetched bytes that will replace frames without a quorum: more than a leader has in flight.
 const REPLACEMENT_BYTES_MAX: usize = 48 << 20;
 
 /// The fetch of this member, and its service to others.
 #[derive(Default)]
 pub(super) struct CatchUp {
-    fetching: Option<Fetching>,
+    fetching: Option<FetchState>,
     /// Requesting member, with the first and last sequence.
-    asked: VecDeque<(MemberId, u64, u64)>,
+    requests: VecDeque<(MemberId, u64, u64)>,
     bytes: Vec<u8>,
     /// Number of log positions that were reached.
     fetched: u64,
 }
 
-struct Fetching {
+struct FetchState {
     requests: PieceRequests,
     frames: FetchedFrames,
     /// Sequence up to which the frames here are known to equal the leader's.
@@ -55,17 +55,17 @@ pub(super) enum PieceOutcome {
 
 impl CatchUp {
     /// Begins to fetch up to a log position. `last_sequence` is that of the last frame here.
-    pub fn begin(&mut self, fetch: &Fetch, last_sequence: u64, now_ns: u64) {
-        let LogPosition { sequence, hash, .. } = fetch.behind;
+    pub fn begin(&mut self, fetch: &PositionFetch, last_sequence: u64, now_ns: u64) {
+        let LogPosition { sequence, hash, .. } = fetch.base;
         tracing::info!(
             from = sequence + 1,
             to = fetch.position.sequence,
             last_sequence,
             "frames are fetched from the leader"
         );
-        self.fetching = Some(Fetching {
+        self.fetching = Some(FetchState {
             requests: PieceRequests::new(fetch.leader, now_ns),
-            frames: FetchedFrames::behind(sequence, hash, fetch.position),
+            frames: FetchedFrames::after(sequence, hash, fetch.position),
             common_sequence: sequence,
             is_other: false,
             replacement: Vec::new(),
@@ -105,8 +105,8 @@ impl CatchUp {
     }
 
     /// Drops the requests of a disconnected member.
-    pub fn gone(&mut self, member: MemberId) {
-        self.asked.retain(|(other, ..)| *other != member);
+    pub fn peer_disconnected(&mut self, member: MemberId) {
+        self.requests.retain(|(other, ..)| *other != member);
         if let Some(fetching) = &mut self.fetching {
             fetching.requests.end_waiting();
         }
@@ -141,21 +141,28 @@ impl CatchUp {
             return;
         }
         // If it is not connected, it is asked again later.
-        let _ = links.send(fetching.requests.leader().get(), Content::CatchUpRequest, &fetching.frames.request(), &[]);
+        let _ = links.send(
+            fetching.requests.leader().get(),
+            MessageContent::CatchUpRequest,
+            &fetching.frames.request(),
+            &[],
+        );
     }
 
     /// Queues another member's request for frames.
-    pub fn asked(&mut self, from: MemberId, bytes: &[u8]) {
-        let Some((first, last)) = words(bytes).filter(|(first, last)| *first >= 1 && first <= last) else { return };
-        self.asked.retain(|(other, ..)| *other != from);
-        if self.asked.len() < ASKED_MAX {
-            self.asked.push_back((from, first, last));
+    pub fn queue_request(&mut self, from: MemberId, bytes: &[u8]) {
+        let Some((first, last)) = parse_header(bytes).filter(|(first, last)| *first >= 1 && first <= last) else {
+            return;
+        };
+        self.requests.retain(|(other, ..)| *other != from);
+        if self.requests.len() < REQUESTS_MAX {
+            self.requests.push_back((from, first, last));
         }
     }
 
     /// Returns whether a request for frames is queued.
-    pub fn is_asked(&self) -> bool {
-        !self.asked.is_empty()
+    pub fn has_requests(&self) -> bool {
+        !self.requests.is_empty()
     }
 
     /// Serves one of the requests.
@@ -165,10 +172,10 @@ impl CatchUp {
         (readers, budget): (&mut JournalReaders, &mut CatchUpBudget),
         now_ns: u64,
     ) {
-        if self.asked.is_empty() || !budget.has_some(now_ns) {
+        if self.requests.is_empty() || !budget.has_budget(now_ns) {
             return;
         }
-        let Some((to, first, last)) = self.asked.pop_front() else { return };
+        let Some((to, first, last)) = self.requests.pop_front() else { return };
         self.bytes.clear();
         match readers.read(to, (first, last), PIECE_BYTES, (&mut self.bytes, now_ns)) {
             // A quorum was faster than this journal.
@@ -183,7 +190,7 @@ impl CatchUp {
         }
         budget.spend(self.bytes.len());
         // The receiver asks again if the frames do not arrive.
-        let _ = links.send(to.get(), Content::CatchUpFrames, &header(first, last), &[&self.bytes]);
+        let _ = links.send(to.get(), MessageContent::CatchUpFrames, &header(first, last), &[&self.bytes]);
     }
 
     /// Processes a piece. `held` are this member's own frames from the first requested sequence on, up to
@@ -196,7 +203,7 @@ impl CatchUp {
         (held, last_sequence, released): (&[u8], u64, u64),
     ) -> Result<PieceOutcome, FetchError> {
         let Some(fetching) = &mut self.fetching else { return Ok(PieceOutcome::Kept) };
-        let Some((first, _)) = words(bytes) else { return Ok(PieceOutcome::Kept) };
+        let Some((first, _)) = parse_header(bytes) else { return Ok(PieceOutcome::Kept) };
         if from != fetching.requests.leader() || first != fetching.frames.last_sequence + 1 {
             return Ok(PieceOutcome::Kept);
         }
@@ -251,11 +258,11 @@ mod tests {
         writer.payload_mut()[..3].copy_from_slice(b"abc");
         writer.finish(&FrameHeader { sequence: 1, term: 2, ..FrameHeader::default() }, 3);
         let mut chain = Chain::new(7);
-        let behind = LogPosition { index: 1, term: 1, sequence: 0, hash: chain.value() };
+        let base = LogPosition { index: 1, term: 1, sequence: 0, hash: chain.value() };
         chain.extend_frames(&frames).unwrap();
         let position = LogPosition { index: 2, term: 2, sequence: 1, hash: chain.value() };
         let leader = MemberId::new(2).unwrap();
-        let fetch = Fetch { position, members: Members::of_voters(&[leader]), behind, leader };
+        let fetch = PositionFetch { position, members: Members::of_voters(&[leader]), base, leader };
         let taken = |frames: &[u8]| {
             let mut catch_up = CatchUp::default();
             catch_up.begin(&fetch, 0, 0);

@@ -31,7 +31,7 @@ pub(super) enum FetchError {
     OtherChain { sequence: u64 },
 }
 
-pub(super) fn words(bytes: &[u8]) -> Option<(u64, u64)> {
+pub(super) fn parse_header(bytes: &[u8]) -> Option<(u64, u64)> {
     (bytes.len() == HEADER_LENGTH).then(|| (u64_at(bytes, 0), u64_at(bytes, 8)))
 }
 
@@ -93,7 +93,7 @@ pub(super) struct FetchedFrames {
 
 impl FetchedFrames {
     /// Creates the state before the first frame after `sequence`, where the chain has the value `hash`.
-    pub const fn behind(sequence: u64, hash: u64, to: LogPosition) -> Self {
+    pub const fn after(sequence: u64, hash: u64, to: LogPosition) -> Self {
         Self { to, chain: Chain::at(hash), last_sequence: sequence }
     }
 

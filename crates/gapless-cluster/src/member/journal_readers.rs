@@ -30,10 +30,10 @@ pub(super) enum ReadOutcome {
 pub(super) struct JournalReaders {
     journal: PathBuf,
     warnings: Warnings,
-    kept: Vec<KeptReader>,
+    kept: Vec<CachedReader>,
 }
 
-struct KeptReader {
+struct CachedReader {
     member: MemberId,
     replay: Replay,
     used_ns: u64,
@@ -54,7 +54,7 @@ impl JournalReaders {
         (frames, now_ns): (&mut Vec<u8>, u64),
     ) -> ReadOutcome {
         let (mut next, length_before) = (first, frames.len());
-        let outcome = self.stand_at(member, first, now_ns).and_then(|replay| {
+        let outcome = self.seek(member, first, now_ns).and_then(|replay| {
             replay.read_until(last);
             while next <= last && frames.len() < bytes_max {
                 let Some(frame) = replay.next_frame()? else { break };
@@ -88,7 +88,7 @@ impl JournalReaders {
     }
 
     /// Returns the reader of a member, placed before the frame `first`.
-    fn stand_at(&mut self, member: MemberId, first: u64, now_ns: u64) -> Result<&mut Replay, JournalError> {
+    fn seek(&mut self, member: MemberId, first: u64, now_ns: u64) -> Result<&mut Replay, JournalError> {
         let at = self.kept.iter().position(|kept| kept.member == member);
         let at = match at {
             Some(at) if self.kept[at].replay.next_sequence() == first => at,
@@ -96,7 +96,7 @@ impl JournalReaders {
                 // Sent frames were lost, or the reader is elsewhere for another reason.
                 other.into_iter().for_each(|at| drop(self.kept.swap_remove(at)));
                 let replay = JournalReader::open(&self.journal).and_then(|reader| reader.replay(first))?;
-                self.kept.push(KeptReader { member, replay, used_ns: now_ns });
+                self.kept.push(CachedReader { member, replay, used_ns: now_ns });
                 self.kept.len() - 1
             }
         };

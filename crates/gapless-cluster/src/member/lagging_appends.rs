@@ -5,66 +5,66 @@ use super::journal_readers::ReadOutcome;
 use super::{Member, transmit};
 use crate::consensus::core::lagging::LaggingFollower;
 use crate::consensus::wire::ENTRIES_MAX;
-use crate::consensus::{MemberId, Outgoing};
+use crate::consensus::{MemberId, OutgoingMessage};
 use std::collections::VecDeque;
 
 /// Frames of one piece, bytes; an entry is never split.
 const PIECE_BYTES: usize = 256 << 10;
 /// Limit of the bytes in flight to one member; one more piece may exceed it.
-const ON_THE_WAY_BYTES_MAX: usize = 1 << 20;
+const IN_FLIGHT_BYTES_MAX: usize = 1 << 20;
 
 /// Pieces in flight to members that lag.
 #[derive(Default)]
 pub(super) struct LaggingAppends {
-    paces: Vec<Pace>,
+    windows: Vec<PeerWindow>,
     /// Position of the member that is served next.
     turn: usize,
     /// Frames of a piece, and the end of each entry's frames.
     frames: Vec<u8>,
     ends: Vec<(u64, usize)>,
-    messages: Vec<Outgoing>,
+    messages: Vec<OutgoingMessage>,
 }
 
 /// Entries in flight to one member.
-struct Pace {
+struct PeerWindow {
     member: MemberId,
     /// Entry that follows the last one sent.
     next_index: u64,
     /// Last entry of each piece in flight, and the piece's bytes.
-    on_the_way: VecDeque<(u64, usize)>,
+    in_flight: VecDeque<(u64, usize)>,
 }
 
 impl LaggingAppends {
-    fn pace(&mut self, follower: &LaggingFollower) -> &mut Pace {
-        let at = self.paces.iter().position(|pace| pace.member == follower.member).unwrap_or_else(|| {
-            self.paces.push(Pace { member: follower.member, next_index: 0, on_the_way: VecDeque::new() });
-            self.paces.len() - 1
+    fn window(&mut self, follower: &LaggingFollower) -> &mut PeerWindow {
+        let at = self.windows.iter().position(|window| window.member == follower.member).unwrap_or_else(|| {
+            self.windows.push(PeerWindow { member: follower.member, next_index: 0, in_flight: VecDeque::new() });
+            self.windows.len() - 1
         });
-        let pace = &mut self.paces[at];
-        if pace.next_index != follower.next_index {
+        let window = &mut self.windows[at];
+        if window.next_index != follower.next_index {
             // The member was found to be at another entry: pieces in flight no longer count.
-            pace.on_the_way.clear();
+            window.in_flight.clear();
         }
-        while pace.on_the_way.pop_front_if(|(index, _)| *index <= follower.matched_index).is_some() {}
-        pace
+        while window.in_flight.pop_front_if(|(index, _)| *index <= follower.matched_index).is_some() {}
+        window
     }
 }
 
-impl Pace {
+impl PeerWindow {
     fn has_room(&self) -> bool {
-        self.on_the_way.iter().map(|(_, bytes)| bytes).sum::<usize>() < ON_THE_WAY_BYTES_MAX
+        self.in_flight.iter().map(|(_, bytes)| bytes).sum::<usize>() < IN_FLIGHT_BYTES_MAX
     }
 }
 
 impl Member {
     /// Sends the next piece to one of the members that lag. Returns whether one was sent.
     pub(super) fn send_to_lagging(&mut self) -> bool {
-        if !self.core.consensus.has_lagging() || !self.core.catch_up_budget.has_some(self.core.now.monotonic_ns) {
+        if !self.core.consensus.has_lagging() || !self.core.catch_up_budget.has_budget(self.core.now.monotonic_ns) {
             return false;
         }
-        self.look_who_lags();
+        self.mark_lagging();
         let all = self.core.consensus.lagging();
-        self.lagging.paces.retain(|pace| all.iter().any(|follower| follower.member == pace.member));
+        self.lagging.windows.retain(|window| all.iter().any(|follower| follower.member == window.member));
         for at in 0..all.len() {
             let follower = all[self.lagging.turn.wrapping_add(at) % all.len()];
             let number = follower.member.get();
@@ -73,7 +73,7 @@ impl Member {
                 continue;
             }
             let queued_bytes = self.links.statistics(number).map_or(0, |link| link.queued_bytes);
-            if queued_bytes < PIECE_BYTES as u64 && self.lagging.pace(&follower).has_room() {
+            if queued_bytes < PIECE_BYTES as u64 && self.lagging.window(&follower).has_room() {
                 self.lagging.turn = self.lagging.turn.wrapping_add(at + 1);
                 self.send_piece(&follower);
                 return true;
@@ -84,7 +84,7 @@ impl Member {
 
     /// Marks the members that need more than one message holds as lagging. The window holds at least two messages, so
     /// it does not soon lose frames that the other members need.
-    pub(super) fn look_who_lags(&mut self) {
+    pub(super) fn mark_lagging(&mut self) {
         let first_sequence = self.core.ingress.first_within(self.message_bytes_max);
         self.core.consensus.set_lagging_before(first_sequence);
     }
@@ -110,9 +110,9 @@ impl Member {
             // Raft-rs may make an append of fewer entries than there are frames for.
             let ends = &self.lagging.ends;
             let length = ends.iter().take_while(|(index, _)| *index <= last).last().map_or(0, |(_, length)| *length);
-            let pace = self.lagging.pace(follower);
-            pace.on_the_way.push_back((last, length));
-            pace.next_index = last + 1;
+            let window = self.lagging.window(follower);
+            window.in_flight.push_back((last, length));
+            window.next_index = last + 1;
             self.core.catch_up_budget.spend(length);
             if !transmit(&mut self.links, &mut self.bytes, &outgoing, &frames[..length]) {
                 self.core.consensus.unreachable(follower.member);

@@ -1,7 +1,7 @@
 //! [`check_member_files`]: checks that the small files of a member's directory are whole and of one start, for commands
 //! that inspect a directory and change nothing. A start refuses the same.
 
-use super::ballot::FoundBallot;
+use super::ballot::StoredBallot;
 use super::member_files::{Instances, MemberFiles, read_incarnation};
 use super::pending_checkpoint::PendingCheckpoint;
 use super::snapshot_transfer::base_file;
@@ -16,13 +16,13 @@ use std::path::Path;
 /// Without a whole `instance` the others cannot be checked, because their seals contain its number.
 #[must_use]
 pub fn check_member_files(directory: &Path) -> Vec<ClusterError> {
-    let files = match MemberFiles::look(directory) {
+    let files = match MemberFiles::open_read_only(directory) {
         Ok(files) => files,
         Err(error) => return vec![error],
     };
     let incarnation = read_incarnation(&files).and_then(|found| found.ok_or_else(|| files.missing("incarnation")));
-    let instances = Instances::look(&files).and_then(|found| found.ok_or_else(|| files.missing("instances")));
-    let ballot = FoundBallot::read(directory, files.instance());
+    let instances = Instances::read_existing(&files).and_then(|found| found.ok_or_else(|| files.missing("instances")));
+    let ballot = StoredBallot::read(directory, files.instance());
     let voting = voting::check(&files, ballot.as_ref().ok());
     let results = [
         incarnation.map(drop),

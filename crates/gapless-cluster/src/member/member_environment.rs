@@ -1,6 +1,6 @@
 //! [`MemberEnvironment`]: resources of a member's machine, which a simulation can replace.
 
-use gapless_journal::Environment;
+use gapless_journal::JournalEnvironment;
 use gapless_transport::sockets::Network;
 
 /// Network, randomness, boot and wall clock. The default is the machine's own.
@@ -11,7 +11,7 @@ pub struct MemberEnvironment {
     /// Instance number of a new directory, not 0; `None` draws one at random.
     pub instance: Option<u64>,
     /// Boot and clock of the machine, for the journal.
-    pub journal: Environment,
+    pub journal: JournalEnvironment,
     /// Largest number of bytes of frames in one message to another member, the same for all members; `None` for the
     /// default. The window holds at least two such messages.
     pub message_bytes_max: Option<usize>,

@@ -47,7 +47,7 @@ impl MemberFiles {
     /// Opens the files of `directory`, which is new if it has none and no journal: then `given` is its number, or a
     /// random one.
     pub fn open(directory: &Path, given: Option<u64>, has_journal: bool) -> Result<Self, ClusterError> {
-        match Self::look(directory) {
+        match Self::open_read_only(directory) {
             Err(error @ ClusterError::Missing { .. }) => {
                 let has_others = || SEALED_BEHIND.iter().any(|name| directory.join(name).exists());
                 if has_journal || has_others() {
@@ -60,7 +60,7 @@ impl MemberFiles {
     }
 
     /// Opens the files of `directory`, which has an `instance`. Writes nothing.
-    pub fn look(directory: &Path) -> Result<Self, ClusterError> {
+    pub fn open_read_only(directory: &Path) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: 0 };
         let text = match files.read("instance") {
             Err(ClusterError::Damaged { .. }) if files.is_of_earlier_format()? => {
@@ -110,7 +110,7 @@ impl MemberFiles {
     }
 
     /// Returns whether a file exists.
-    pub fn has(&self, name: &str) -> bool {
+    pub fn exists(&self, name: &str) -> bool {
         self.path(name).exists()
     }
 
@@ -170,7 +170,7 @@ pub(super) struct Instances {
 
 impl Instances {
     /// Reads the instances in the file. Writes nothing.
-    pub fn look(files: &MemberFiles) -> Result<Option<Self>, ClusterError> {
+    pub fn read_existing(files: &MemberFiles) -> Result<Option<Self>, ClusterError> {
         let Some(text) = files.read("instances")? else { return Ok(None) };
         let line = |line: &str| {
             let (member, instance) = line.split_once(' ')?;
@@ -183,10 +183,10 @@ impl Instances {
     /// Reads the instances in the file, or makes a new file. Call it before `voting` is written, whose existence
     /// implies this file.
     pub fn read(files: &MemberFiles) -> Result<Self, ClusterError> {
-        if let Some(instances) = Self::look(files)? {
+        if let Some(instances) = Self::read_existing(files)? {
             return Ok(instances);
         }
-        if files.has("voting") {
+        if files.exists("voting") {
             return Err(files.missing("instances"));
         }
         let instances = Self { files: files.clone(), known: BTreeMap::new() };
@@ -196,7 +196,7 @@ impl Instances {
 
     /// Checks that the directory is this member's. A member never connects to itself, so an entry with its number means
     /// another member's directory.
-    pub fn check_is(&self, member: u64) -> Result<(), ClusterError> {
+    pub fn check_member(&self, member: u64) -> Result<(), ClusterError> {
         if self.get(member).is_none() {
             return Ok(());
         }
@@ -208,12 +208,12 @@ impl Instances {
         self.known.get(&member).copied()
     }
 
-    pub fn all(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.known.iter().map(|(member, instance)| (*member, *instance))
     }
 
     /// Stores an instance, durably.
-    pub fn keep(&mut self, member: u64, instance: u64) -> Result<(), ClusterError> {
+    pub fn store(&mut self, member: u64, instance: u64) -> Result<(), ClusterError> {
         if self.known.len() >= INSTANCES_MAX || instance == 0 {
             return Ok(());
         }
@@ -231,7 +231,7 @@ impl Instances {
 }
 
 /// Stores the incarnation of the directory.
-pub(super) fn keep_incarnation(files: &MemberFiles, incarnation: u64) -> Result<(), ClusterError> {
+pub(super) fn store_incarnation(files: &MemberFiles, incarnation: u64) -> Result<(), ClusterError> {
     files.write("incarnation", &format!("{incarnation}\n"))
 }
 
@@ -240,8 +240,8 @@ pub(super) fn check_incarnation(files: &MemberFiles, configured: u64) -> Result<
     match read_incarnation(files)? {
         Some(found) if found == configured => Ok(()),
         Some(found) => Err(ClusterError::OtherIncarnation { path: files.path("incarnation"), found, configured }),
-        None if files.has("voting") => Err(files.missing("incarnation")),
-        None => keep_incarnation(files, configured),
+        None if files.exists("voting") => Err(files.missing("incarnation")),
+        None => store_incarnation(files, configured),
     }
 }
 
@@ -381,8 +381,8 @@ mod tests {
         let (directory, files) = directory();
         let mut instances = Instances::read(&files).unwrap();
         assert_eq!(instances.get(2), None);
-        instances.keep(2, 7).unwrap();
-        instances.keep(3, u64::MAX).unwrap();
+        instances.store(2, 7).unwrap();
+        instances.store(3, u64::MAX).unwrap();
         let again = Instances::read(&files).unwrap();
         assert_eq!((again.get(2), again.get(3), again.get(4)), (Some(7), Some(u64::MAX), None));
         for text in ["2\n", "2 x\n", "a 1\n", "2 0000000000000000\n"] {
@@ -398,7 +398,7 @@ mod tests {
         check_incarnation(&files, 1).unwrap();
         let refused = check_incarnation(&files, 2).unwrap_err().to_string();
         assert!(refused.contains("incarnation 1") && refused.contains("says 2"), "{refused}");
-        keep_incarnation(&files, 2).unwrap();
+        store_incarnation(&files, 2).unwrap();
         check_incarnation(&files, 2).unwrap();
         files.write("incarnation", "one").unwrap();
         assert!(check_incarnation(&files, 1).unwrap_err().to_string().contains("damaged"));

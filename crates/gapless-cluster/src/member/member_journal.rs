@@ -1,10 +1,10 @@
 //! [`MemberJournal`]: a member's journal: frames, and after them the records that describe them.
 
 use super::ballot::Ballot;
-use super::durable::Durable;
+use super::journal_sync::JournalSync;
 use super::pending_checkpoint::PendingCheckpoint;
 use crate::ClusterError;
-use crate::consensus::{Effects, Record};
+use crate::consensus::{ConsensusRecord, Effects};
 use gapless_agent::fault::crash_point;
 use gapless_journal::{Journal, JournalError};
 use gapless_log::{GatingCursor, LogError};
@@ -17,7 +17,7 @@ pub(super) struct MemberJournal {
     /// Cursor after all journaled frames.
     cursor: GatingCursor,
     /// Records to append after the frames.
-    records: Vec<Record>,
+    records: Vec<ConsensusRecord>,
     /// Whether the records must be on the device before any answer.
     must_sync: bool,
     /// Term and vote that must be on the device.
@@ -29,7 +29,7 @@ pub(super) struct MemberJournal {
     journaled_number: u64,
     segments_begun: u64,
     /// Only at tier `quorum-sync`.
-    worker: Option<Durable>,
+    worker: Option<JournalSync>,
     pending_checkpoint: PendingCheckpoint,
     /// Whether each frame is passed to the operating system separately.
     is_flushed_by_frame: bool,
@@ -38,7 +38,7 @@ pub(super) struct MemberJournal {
 impl MemberJournal {
     pub fn new(
         (journal, cursor): (Journal, GatingCursor),
-        worker: Option<Durable>,
+        worker: Option<JournalSync>,
         (pending_checkpoint, ballot): (PendingCheckpoint, Ballot),
         is_flushed_by_frame: bool,
     ) -> Self {
@@ -92,7 +92,7 @@ impl MemberJournal {
     }
 
     /// Returns the list for records that are produced before their poll.
-    pub fn records(&mut self) -> &mut Vec<Record> {
+    pub fn records(&mut self) -> &mut Vec<ConsensusRecord> {
         &mut self.records
     }
 
@@ -155,9 +155,9 @@ impl MemberJournal {
         self.journaled_number = self.number;
         let Some(worker) = &mut self.worker else { return Ok(self.number) };
         if length_bytes > 0 || is_news {
-            worker.ask(self.number);
+            worker.request(self.number);
         }
-        worker.done()
+        worker.synced_number()
     }
 
     fn append_records(&mut self) -> Result<(), JournalError> {

@@ -24,7 +24,7 @@
 //! | `member_files` | small sealed files: the directory's number, the other members' instances, the removal |
 //! | `pending_checkpoint` | a checkpoint next to the journal |
 //! | `ballot` | term and vote next to the journal |
-//! | `durable` | the thread of tier `quorum-sync` |
+//! | `journal_sync` | the thread of tier `quorum-sync` |
 //! | [`control`] | the socket for requests from outside |
 //! | `frame_fetch` | fetching frames of another member's journal, a piece at a time, and checking them |
 //! | `catch_up` | frames that are fetched from a leader's journal, and served from one's own |
@@ -40,9 +40,9 @@ mod ballot;
 mod catch_up;
 pub mod control;
 pub mod core;
-pub(crate) mod durable;
 mod frame_fetch;
 mod journal_readers;
+pub(crate) mod journal_sync;
 mod lagging_appends;
 pub mod member_check;
 pub mod member_environment;
@@ -63,17 +63,17 @@ pub use requests::MemberRequest;
 pub use shared::MemberStatus;
 pub use start::ClusterMember;
 
-use self::core::Core;
+use self::core::MemberCore;
 use crate::ClusterError;
-use crate::consensus::{MemberId, Message, Outgoing, wire};
-use crate::link::wire::{Refusal, RefusalCode};
-use crate::link::{Content, GoneReason, LinkEvent, Links};
+use crate::consensus::{MemberId, Message, OutgoingMessage, wire};
+use crate::link::wire::{LinkRefusal, LinkRefusalCode};
+use crate::link::{DisconnectReason, LinkEvent, Links, MessageContent};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_stream::AgentRole;
 use lagging_appends::LaggingAppends;
 use peers::Peers;
-use requests::{AdminCommand, ChangeRefused, Outcome};
+use requests::{AdminCommand, AdminOutcome, MembershipChangeError};
 use rustix::fd::BorrowedFd;
 use shared::MemberShared;
 use std::sync::Arc;
@@ -89,14 +89,14 @@ const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
 const REMOVED_LINGERS_NS: u64 = 2_000_000_000;
 
 pub struct Member {
-    core: Core,
+    core: MemberCore,
     links: Links,
     peers: Peers,
     /// Time at which a removed member stops, and the member that reported the removal.
     removed: Option<(u64, String)>,
     shared: Arc<MemberShared>,
     /// Appends that only carry the commit index; they wait for the next turn.
-    waiting: Vec<Outgoing>,
+    waiting: Vec<OutgoingMessage>,
     /// Appends for members that lag beyond the window.
     lagging: LaggingAppends,
     /// Largest number of bytes of frames in one message.
@@ -109,7 +109,7 @@ pub struct Member {
 }
 
 impl Member {
-    fn new(core: Core, links: Links, peers: Peers, shared: Arc<MemberShared>, message_bytes_max: usize) -> Self {
+    fn new(core: MemberCore, links: Links, peers: Peers, shared: Arc<MemberShared>, message_bytes_max: usize) -> Self {
         Self {
             core,
             links,
@@ -132,10 +132,10 @@ impl Member {
             return Ok(());
         }
         // The time is sent before the frames that a new leader appends.
-        self.tell_time();
+        self.send_time();
         let mut outbox = std::mem::take(&mut self.core.outbox);
         for outgoing in outbox.drain(..) {
-            if outgoing.says_only_commit() {
+            if outgoing.is_commit_only() {
                 self.waiting.push(outgoing);
             } else {
                 self.send_one(outgoing)?;
@@ -152,7 +152,8 @@ impl Member {
         }
         let mut waiting = std::mem::take(&mut self.waiting);
         for outgoing in waiting.drain(..) {
-            let says_so = |other: &Outgoing| other.to == outgoing.to && other.is_append() && !other.says_only_commit();
+            let says_so =
+                |other: &OutgoingMessage| other.to == outgoing.to && other.is_append() && !other.is_commit_only();
             if !self.core.outbox.iter().any(says_so) {
                 self.send_one(outgoing)?;
             }
@@ -161,7 +162,7 @@ impl Member {
         Ok(())
     }
 
-    fn send_one(&mut self, outgoing: Outgoing) -> Result<(), ClusterError> {
+    fn send_one(&mut self, outgoing: OutgoingMessage) -> Result<(), ClusterError> {
         let to = outgoing.to;
         let frames = match outgoing.frames {
             None => &[][..],
@@ -169,7 +170,7 @@ impl Member {
                 Some(found) if found.len() <= self.message_bytes_max || is_one_entry(&outgoing.message) => found,
                 _ => {
                     // The member gets the entries a piece at a time, from its present position.
-                    self.look_who_lags();
+                    self.mark_lagging();
                     self.core.consensus.unreachable(to);
                     return Ok(());
                 }
@@ -187,39 +188,39 @@ impl Member {
             LinkEvent::Connected(member) => {
                 tracing::info!(member, "a member is connected");
                 self.core.membership.refused.remove(&member);
-                self.waits.came(member);
+                self.waits.peer_connected(member);
                 self.core.membership.connected.extend(MemberId::new(member));
-                self.core.divergence.came(member);
-                self.tell_history_to(member);
-                self.peers.meet(member, &mut self.links)?;
+                self.core.divergence.peer_connected(member);
+                self.send_history_to(member);
+                self.peers.note_instance(member, &mut self.links)?;
                 // Here and below, sending fails only if the member is not connected any more.
-                let _ = self.links.send(member, Content::Endpoints, self.core.endpoints.own(), &[]);
-                self.tell_time_to(member);
+                let _ = self.links.send(member, MessageContent::Endpoints, self.core.endpoints.own(), &[]);
+                self.send_time_to(member);
                 if let Some(view) = self.core.consensus.membership_view() {
-                    let _ = self.links.send(member, Content::Members, &view.to_bytes(), &[]);
+                    let _ = self.links.send(member, MessageContent::Members, &view.to_bytes(), &[]);
                 }
                 if let Some(member) = MemberId::new(member) {
-                    self.core.consensus.peer_came(member);
+                    self.core.consensus.peer_connected(member);
                 }
             }
-            LinkEvent::Gone(member, reason) => {
+            LinkEvent::Disconnected(member, reason) => {
                 tracing::info!(member, %reason, "a member is gone");
                 if let Some(member) = MemberId::new(member) {
-                    self.core.consensus.peer_gone(member);
-                    self.core.catch_up.gone(member);
+                    self.core.consensus.peer_disconnected(member);
+                    self.core.catch_up.peer_disconnected(member);
                     self.core.readers.forget(member);
-                    self.core.snapshot_transfers.gone(member);
+                    self.core.snapshot_transfers.peer_disconnected(member);
                     self.core.membership.connected.retain(|other| *other != member);
                 }
-                if !self.links.knows(member) {
+                if !self.links.is_peer(member) {
                     self.core.endpoints.forget(member);
                 }
-                if let GoneReason::Refused(refusal) = reason {
+                if let DisconnectReason::Refused(refusal) = reason {
                     self.take_refusal(member, &refusal)?;
                 }
             }
             LinkEvent::Refused(member, refusal) => {
-                self.waits.tell_refusal(member, &refusal, self.core.now.monotonic_ns);
+                self.waits.log_refusal(member, &refusal, self.core.now.monotonic_ns);
                 self.take_refusal(member, &refusal)?;
             }
             LinkEvent::NotWanted(member, refusal) => {
@@ -231,12 +232,12 @@ impl Member {
     }
 
     /// Handles a refusal; some are final.
-    fn take_refusal(&mut self, by: u64, refusal: &Refusal) -> Result<(), ClusterError> {
+    fn take_refusal(&mut self, by: u64, refusal: &LinkRefusal) -> Result<(), ClusterError> {
         match refusal.code {
-            RefusalCode::Removed => self.removed = Some((0, refusal.text.clone())),
+            LinkRefusalCode::Removed => self.removed = Some((0, refusal.text.clone())),
             // The log may have grown since this member sent its state.
-            RefusalCode::HasLess if self.core.log_state() != self.links.log_told(by) => {}
-            RefusalCode::OtherDirectory | RefusalCode::HasLess => {
+            LinkRefusalCode::HasLess if self.core.log_state() != self.links.reported_log(by) => {}
+            LinkRefusalCode::OtherDirectory | LinkRefusalCode::HasLess => {
                 let (member, reason) = (self.core.member.get(), refusal.to_string());
                 return Err(ClusterError::NotTheSame { member, by, reason });
             }
@@ -249,11 +250,11 @@ impl Member {
     /// ones.
     fn follow_members(&mut self) -> Result<(), ClusterError> {
         let own = self.core.member;
-        if let Some(view) = self.core.membership.told.take() {
+        if let Some(view) = self.core.membership.received_view.take() {
             if view.has_removed(own) {
                 self.removed = Some((0, "another member says so".to_owned()));
             } else {
-                self.peers.widen(&view.members, &mut self.links)?;
+                self.peers.add_missing_links(&view.members, &mut self.links)?;
             }
         }
         if std::mem::take(&mut self.core.membership.is_changed)
@@ -262,7 +263,7 @@ impl Member {
             let (bytes, all) = (view.to_bytes(), self.links.peers().collect::<Vec<_>>());
             for peer in all {
                 // A member that is not connected is notified when it connects.
-                let _ = self.links.send(peer, Content::Members, &bytes, &[]);
+                let _ = self.links.send(peer, MessageContent::Members, &bytes, &[]);
             }
             if view.has_removed(own) {
                 // Other members may still need its answers to learn of the removal.
@@ -273,7 +274,7 @@ impl Member {
                     self.core.endpoints.forget(gone);
                     let Some(gone) = MemberId::new(gone) else { continue };
                     self.core.histories.forget(gone);
-                    self.core.catch_up.gone(gone);
+                    self.core.catch_up.peer_disconnected(gone);
                     self.core.snapshot_transfers.forget(gone);
                     self.core.membership.connected.retain(|other| *other != gone);
                     self.core.membership.refused.remove(&gone.get());
@@ -298,7 +299,7 @@ impl Member {
         while let Some(request) = self.shared.requests.pop() {
             work += 1;
             match self.refusal(&request) {
-                Some(reason) => drop(request.answer.send(Outcome::NotChanged(reason))),
+                Some(reason) => drop(request.answer.send(AdminOutcome::NotChanged(reason))),
                 None => self.core.execute(request),
             }
         }
@@ -306,16 +307,17 @@ impl Member {
     }
 
     /// Returns a refusal that only the links can decide: at the address of the new member another member is reached.
-    fn refusal(&self, request: &MemberRequest) -> Option<ChangeRefused> {
+    fn refusal(&self, request: &MemberRequest) -> Option<MembershipChangeError> {
         let AdminCommand::Add(new) = &request.command else { return None };
         let (owner, address) = self.peers.owner_of(&new.addresses, self.core.consensus.members())?;
         // The owner is removed when the new one votes.
-        (new.replaces != Some(owner)).then(|| ChangeRefused::AddressTaken { address: address.to_owned(), owner })
+        (new.replaces != Some(owner))
+            .then(|| MembershipChangeError::AddressTaken { address: address.to_owned(), owner })
     }
 
     fn turn(&mut self, now: Now) -> Result<usize, ClusterError> {
         self.core.now = now;
-        if self.core.voting.takes_part()? && !self.core.histories.is_stopping() {
+        if self.core.voting.may_participate()? && !self.core.histories.is_stopping() {
             self.core.consensus.tick(now.monotonic_ns);
         }
         let mut work = self.waiting.len() + self.links.poll(now) + self.take_requests();
@@ -326,7 +328,7 @@ impl Member {
         let (core, mut outcome, mut answers) = (&mut self.core, Ok(None), Vec::new());
         self.links.receive(|received| {
             // A heartbeat does not keep the thread awake, because no message follows it soon.
-            let is_heartbeat = received.content == Content::Consensus && wire::is_heartbeat(received.consensus);
+            let is_heartbeat = received.content == MessageContent::Consensus && wire::is_heartbeat(received.consensus);
             work += usize::from(!is_heartbeat);
             if outcome.is_ok() {
                 outcome = core.receive(&received);
@@ -335,7 +337,7 @@ impl Member {
         });
         outcome?;
         for (member, answer) in answers {
-            let _ = self.links.send(member, Content::History, &answer.to_bytes(), &[]);
+            let _ = self.links.send(member, MessageContent::History, &answer.to_bytes(), &[]);
         }
         self.core.answer()?;
         self.send()?;
@@ -351,10 +353,10 @@ impl Member {
         self.send()?;
         self.core.advance(&[])?;
         self.send()?;
-        self.core.keep()?;
-        self.core.voting.follow(self.core.consensus.is_behind())?;
+        self.core.journal_frames()?;
+        self.core.voting.note_rejoining(self.core.consensus.is_rejoining())?;
         self.core.promote();
-        if self.core.membership.has_news() || self.removed.is_some() {
+        if self.core.membership.has_updates() || self.removed.is_some() {
             self.follow_members()?;
         }
         self.core.advance(&[])?;
@@ -363,11 +365,11 @@ impl Member {
         self.core.catch_up(&mut self.links)?;
         self.core.release();
         self.check_divergence()?;
-        self.tell_history()?;
+        self.send_histories()?;
         self.core.ingress.turn_state_writer();
-        self.tell_retention_watermark();
-        self.core.tell(&self.shared, &self.links);
-        self.waits.tell_no_leader(&self.core, now.monotonic_ns);
+        self.send_retention_watermark();
+        self.core.publish_status(&self.shared, &self.links);
+        self.waits.log_no_leader(&self.core, now.monotonic_ns);
         Ok(work)
     }
 }
@@ -378,13 +380,13 @@ fn is_one_entry(message: &Message) -> bool {
 }
 
 /// Gives a message to the link, with the frames of its entries. Returns whether the link accepted it.
-fn transmit(links: &mut Links, bytes: &mut Vec<u8>, outgoing: &Outgoing, frames: &[u8]) -> bool {
+fn transmit(links: &mut Links, bytes: &mut Vec<u8>, outgoing: &OutgoingMessage, frames: &[u8]) -> bool {
     bytes.clear();
     wire::encode(&outgoing.message, bytes);
     if !frames.is_empty() {
         crash_point("leader_before_sending");
     }
-    let sent = links.send(outgoing.to.get(), Content::Consensus, bytes, &[frames]);
+    let sent = links.send(outgoing.to.get(), MessageContent::Consensus, bytes, &[frames]);
     if !frames.is_empty() {
         crash_point("leader_after_sending");
     }
@@ -423,7 +425,7 @@ impl Agent for Member {
         let tick_ns = if self.core.voting.is_new() { u64::MAX } else { self.core.consensus.next_tick_ns() };
         let own = tick_ns.min(self.links.next_deadline_ns());
         // The budget for members that are catching up grows with time.
-        let is_awaited = self.core.consensus.has_lagging() || self.core.catch_up.is_asked();
+        let is_awaited = self.core.consensus.has_lagging() || self.core.catch_up.has_requests();
         let own = if is_awaited { own.min(self.core.now.monotonic_ns + LAGGING_AGAIN_NS) } else { own };
         Some(self.core.ingress.next_deadline_ns().map_or(own, |deadline_ns| deadline_ns.min(own)))
     }

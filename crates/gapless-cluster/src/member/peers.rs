@@ -5,7 +5,7 @@ use super::member_files::Instances;
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberConfig};
 use crate::consensus::{MemberId, Members};
-use crate::link::{Links, Peer};
+use crate::link::{Links, PeerOptions};
 
 /// Members of the file, and the known instances.
 pub(super) struct Peers {
@@ -44,7 +44,7 @@ impl Peers {
         if members.is_empty() {
             return Ok(Vec::new());
         }
-        self.compare(members);
+        self.warn_of_differences(members);
         let highest = members.highest_number();
         links.set_numbers_used(highest);
         let is_member = |peer: &u64| MemberId::new(*peer).is_some_and(|member| members.contains(member));
@@ -54,48 +54,48 @@ impl Peers {
             tracing::info!(member = peer, "a member was removed");
             links.remove_peer(*peer);
         }
-        self.widen(members, links)?;
+        self.add_missing_links(members, links)?;
         Ok(gone)
     }
 
     /// Adds the missing links to these members.
-    pub fn widen(&mut self, members: &Members, links: &mut Links) -> Result<(), ClusterError> {
+    pub fn add_missing_links(&mut self, members: &Members, links: &mut Links) -> Result<(), ClusterError> {
         for member in members.all() {
             let number = member.get();
-            if number == links.identity().member || links.knows(number) {
+            if number == links.identity().member || links.is_peer(number) {
                 continue;
             }
-            let peer = Peer { member: number, addresses: self.addresses(member, members) };
+            let peer = PeerOptions { member: number, addresses: self.addresses(member, members) };
             match links.add_peer(&peer) {
                 Ok(()) => tracing::info!(member = number, addresses = ?peer.addresses, "a member is linked to"),
                 Err(error) => tracing::warn!(member = number, %error, "a member cannot be linked to"),
             }
-            self.meet(number, links)?;
+            self.note_instance(number, links)?;
         }
-        self.tell_instances(links);
+        self.apply_instances(links);
         Ok(())
     }
 
     /// Fixes each member's known instance.
-    pub fn tell_instances(&self, links: &mut Links) {
-        self.instances.all().for_each(|(member, instance)| links.set_instance(member, instance));
+    pub fn apply_instances(&self, links: &mut Links) {
+        self.instances.iter().for_each(|(member, instance)| links.set_instance(member, instance));
     }
 
     /// Stores the instance of a connected member, before any of its messages is processed. Not for a newcomer, which
     /// may not be a member.
-    pub fn meet(&mut self, member: u64, links: &mut Links) -> Result<(), ClusterError> {
-        if links.knows(member)
+    pub fn note_instance(&mut self, member: u64, links: &mut Links) -> Result<(), ClusterError> {
+        if links.is_peer(member)
             && let Some(instance) = links.instance(member)
             && self.instances.get(member).is_none()
         {
-            self.instances.keep(member, instance)?;
+            self.instances.store(member, instance)?;
             links.set_instance(member, instance);
         }
         Ok(())
     }
 
     /// Warns once if the file and the records differ.
-    fn compare(&mut self, members: &Members) {
+    fn warn_of_differences(&mut self, members: &Members) {
         if std::mem::replace(&mut self.is_compared, true) {
             return;
         }

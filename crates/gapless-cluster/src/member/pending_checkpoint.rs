@@ -3,7 +3,7 @@
 
 use crate::ClusterError;
 use gapless_agent::checked_file;
-use gapless_journal::Environment;
+use gapless_journal::JournalEnvironment;
 use gapless_journal::durable_file::{FileReplacement, sync_directory};
 use gapless_wire::checksum::crc32c;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
@@ -24,7 +24,7 @@ pub(crate) struct PendingCheckpoint {
     path: PathBuf,
     /// `None`: not known, and any number is accepted.
     instance: Option<u64>,
-    disk: Environment,
+    disk: JournalEnvironment,
 }
 
 impl PendingCheckpoint {
@@ -35,11 +35,11 @@ impl PendingCheckpoint {
 
     /// Opens the file in a member's directory whose file `instance` may be lost. For reading only.
     pub fn of_any_instance(directory: &Path) -> Self {
-        Self { path: directory.join("checkpoint"), instance: None, disk: Environment::default() }
+        Self { path: directory.join("checkpoint"), instance: None, disk: JournalEnvironment::default() }
     }
 
     /// Uses a simulated disk that may fail.
-    pub fn on(self, disk: Environment) -> Self {
+    pub fn on(self, disk: JournalEnvironment) -> Self {
         Self { disk, ..self }
     }
 

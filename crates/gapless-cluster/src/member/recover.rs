@@ -8,7 +8,7 @@
 //! The new incarnation is stored in the directory first: from then on a file of the old one is refused there, and after
 //! a crash the recovery is restarted. Last, the journal's new checkpoint names the member.
 
-use super::member_files::{Instances, MemberFiles, check_not_removed, keep_incarnation};
+use super::member_files::{Instances, MemberFiles, check_not_removed, store_incarnation};
 use super::pending_checkpoint::PendingCheckpoint;
 use super::snapshot_transfer::base_file;
 use super::snapshot_transfer::install::install;
@@ -16,15 +16,15 @@ use super::start;
 use super::voting::Voting;
 use crate::ClusterError;
 use crate::config::ClusterConfig;
-use crate::consensus::{MemberId, Recovered};
+use crate::consensus::{MemberId, RecoveredState};
 use gapless_agent::checked_file;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::durable_file::sync_directory;
 use gapless_journal::{FilePoint, JournalReader};
 use gapless_log::StreamIdentity;
-use gapless_stream::locked_directory::{LockedDirectory, Owner};
+use gapless_stream::locked_directory::{DirectoryOwner, LockedDirectory};
 use gapless_stream::member_service::ServiceError;
-use gapless_stream::persistence::{Opening, Persistence};
+use gapless_stream::persistence::{JournalParameters, Persistence};
 use gapless_stream::sequencer_state_writer;
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
@@ -41,13 +41,13 @@ pub struct ForcedRecovery {
     tier: Tier,
     persistence: Persistence,
     directory: LockedDirectory,
-    found: FoundLog,
+    found: LogContent,
 }
 
 /// Content of a journal.
 #[derive(Debug)]
-struct FoundLog {
-    recovered: Recovered,
+struct LogContent {
+    recovered: RecoveredState,
     last_sequence: u64,
     term: u64,
 }
@@ -78,25 +78,25 @@ impl ForcedRecovery {
         let options = config.event_stream_options();
         let root = options.directory.as_deref().unwrap_or_else(|| Path::new(""));
         if !root.is_dir() {
-            return Err(nothing(root));
+            return Err(no_member(root));
         }
         let mut directory = LockedDirectory::lock(StreamLayout::new(root))?;
-        directory.check_owner(Owner::Member)?;
+        directory.check_owner(DirectoryOwner::Member)?;
         let layout = directory.layout();
         check_not_removed(layout.root(), config.member)?;
-        if let Ok(files) = MemberFiles::look(root)
-            && let Ok(Some(instances)) = Instances::look(&files)
+        if let Ok(files) = MemberFiles::open_read_only(root)
+            && let Ok(Some(instances)) = Instances::read_existing(&files)
         {
-            instances.check_is(config.member)?;
+            instances.check_member(config.member)?;
         }
         install(layout)?;
         if !layout.journal().is_dir() {
-            return Err(nothing(layout.root()));
+            return Err(no_member(layout.root()));
         }
         let stream_id = start::stream_id(&config.name);
         let journal = JournalReader::open(layout.journal())?;
         let found = look(&journal, stream_id, layout.root())?;
-        let found = found.ok_or_else(|| nothing(layout.root()))?;
+        let found = found.ok_or_else(|| no_member(layout.root()))?;
         let newest = |points: &[FilePoint]| start::newest_readable(points).min(found.last_sequence);
         let snapshots = snapshots(layout).map_err(ClusterError::Service)?;
         let state_sequence = newest(&sequencer_state_writer::points(&layout.state())?);
@@ -150,24 +150,24 @@ impl ForcedRecovery {
         assert_ne!(incarnation, 0, "incarnations are counted from 1");
         let layout = self.directory.layout();
         let root = layout.root();
-        let files = MemberFiles::look(root).or_else(|_| {
-            keep_old(root, "instance")?;
+        let files = MemberFiles::open_read_only(root).or_else(|_| {
+            rename_to_old(root, "instance")?;
             MemberFiles::begin(root, random_token() as u64)
         })?;
-        keep_incarnation(&files, incarnation)?;
+        store_incarnation(&files, incarnation)?;
         let identity = StreamIdentity { stream_id: self.stream_id, incarnation };
         let journal = JournalReader::open(layout.journal())?;
         let last_sequence = self.found.last_sequence;
         adopt(&KeptJournal { journal: &journal, last_sequence, identity, root }).map_err(ClusterError::Service)?;
         let points = sequencer_state_writer::points(&layout.state())?;
         let points = points.into_iter().map(|point| FilePoint { identity: None, ..point }).collect();
-        let opening = Opening { points, ..Opening::new(self.tier, FRAME_LENGTH_MAX) };
+        let opening = JournalParameters { points, ..JournalParameters::new(self.tier, FRAME_LENGTH_MAX) };
         let mut opened = self.persistence.open(&layout.journal(), opening)?;
         let journal = &mut opened.journal;
         journal.sync()?;
         let found = look(&JournalReader::open(layout.journal())?, self.stream_id, root)?;
-        let FoundLog { recovered, last_sequence, .. } = found.ok_or_else(|| nothing(root))?;
-        let checkpoint = recovered.alone(self.member, &self.addresses).expect("there is a state");
+        let LogContent { recovered, last_sequence, .. } = found.ok_or_else(|| no_member(root))?;
+        let checkpoint = recovered.single_member_checkpoint(self.member, &self.addresses).expect("there is a state");
         let pending = PendingCheckpoint::new(root, files.instance());
         pending.write(&checkpoint)?;
         journal.truncate_after(last_sequence)?;
@@ -176,25 +176,25 @@ impl ForcedRecovery {
         pending.remove()?;
         // No other member is left that could hold a vote of this one, or reconnect.
         for name in ["ballot", "voting", "instances"] {
-            keep_old(root, name)?;
+            rename_to_old(root, name)?;
         }
         if base_file(&files).is_err() {
-            keep_old(root, "base")?;
+            rename_to_old(root, "base")?;
         }
         Instances::read(&files)?;
-        Voting::begin_alone(&files, self.tier.is_synced())
+        Voting::reset_for_recovery(&files, self.tier.is_synced())
     }
 }
 
-fn nothing(path: &Path) -> ClusterError {
+fn no_member(path: &Path) -> ClusterError {
     ClusterError::Foreign { path: path.to_owned(), reason: "there is nothing of a member to recover".to_owned() }
 }
 
 /// Returns the log that opening this journal would find; `None` if no member has ever begun there.
-fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<FoundLog>, ClusterError> {
+fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<LogContent>, ClusterError> {
     let last_sequence = journal.recoverable_sequence()?;
     // The records after the last recoverable frame describe frames that opening the journal cuts.
-    let records: Vec<_> = journal.records()?.take_while(|each| each.behind_sequence <= last_sequence).collect();
+    let records: Vec<_> = journal.records()?.take_while(|each| each.after_sequence <= last_sequence).collect();
     let recover = |pending| start::recover(journal, records.clone(), last_sequence, stream_id, pending);
     let pending = PendingCheckpoint::of_any_instance(root);
     let recovered = recover(Some(&pending)).or_else(|error| {
@@ -205,11 +205,11 @@ fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<
         recover(None)
     })?;
     let end = recovered.end();
-    Ok(end.map(|end| FoundLog { recovered, last_sequence: end.sequence, term: end.term }))
+    Ok(end.map(|end| LogContent { recovered, last_sequence: end.sequence, term: end.term }))
 }
 
 /// Renames a small file to its name with `.old`, if it exists.
-fn keep_old(root: &Path, name: &str) -> Result<(), ClusterError> {
+fn rename_to_old(root: &Path, name: &str) -> Result<(), ClusterError> {
     let path = root.join(name);
     // A file that an earlier recovery has kept stays.
     let names = std::iter::once(format!("{name}.old")).chain((1..).map(|number: u64| format!("{name}.old-{number}")));

@@ -1,8 +1,8 @@
 //! Requests to a member, and their outcomes.
 
-use crate::config::{MEMBERS_MAX, MemberKind};
-use crate::consensus::details::ADDRESSES_MAX;
-use crate::consensus::{Change, MemberId, ProposeError};
+use crate::config::{CLUSTER_MEMBERS_MAX, MemberKind};
+use crate::consensus::details::MEMBER_ADDRESSES_MAX;
+use crate::consensus::{MemberId, MembershipChange, ProposeError};
 use std::sync::mpsc::SyncSender;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct NewMember {
 
 /// Reason for which a membership change is refused. It has no effect then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ChangeRefused {
+pub enum MembershipChangeError {
     /// This member is not the leader.
     #[error("this member does not lead; {}", .leader.as_ref().map_or_else(|| "no leader is known".to_owned(), |leader| format!("ask {leader}")))]
     NotLeader {
@@ -41,9 +41,9 @@ pub enum ChangeRefused {
         /// Highest number that was ever given.
         highest: u64,
     },
-    #[error("there are {MEMBERS_MAX} members already, which is as many as may be")]
+    #[error("there are {CLUSTER_MEMBERS_MAX} members already, which is as many as may be")]
     Full,
-    #[error("addresses: 1 to {ADDRESSES_MAX} of the form host:port are expected, and {found:?} is none")]
+    #[error("addresses: 1 to {MEMBER_ADDRESSES_MAX} of the form host:port are expected, and {found:?} is none")]
     Address { found: String },
     /// A connection to this address would reach another member.
     #[error(
@@ -83,13 +83,13 @@ pub enum ChangeRefused {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AdminOutcome {
     /// The command is being carried out; the status shows when it is done.
     Begun,
     /// Consensus refused it, and it has had no effect.
     Refused(ProposeError),
     /// The change of members was refused, and has had no effect.
-    NotChanged(ChangeRefused),
+    NotChanged(MembershipChangeError),
     /// The upgrade of the service was refused, and has had no effect.
     NotUpgraded(String),
 }
@@ -99,7 +99,7 @@ pub enum AdminCommand {
     /// Transfers leadership to this member.
     Transfer(MemberId),
     /// Changes the members without checks: [`AdminCommand::Add`] and [`AdminCommand::Remove`] are checked.
-    Change(Change),
+    Change(MembershipChange),
     /// Adds a member: first a learner, and a voter when it has nearly every entry.
     Add(NewMember),
     Remove(MemberId),
@@ -112,5 +112,5 @@ pub enum AdminCommand {
 /// A command, with the channel for its outcome.
 pub struct MemberRequest {
     pub(super) command: AdminCommand,
-    pub(super) answer: SyncSender<Outcome>,
+    pub(super) answer: SyncSender<AdminOutcome>,
 }

@@ -1,8 +1,8 @@
 //! State of a member for users outside its agent, and their requests to it.
 
 use super::MemberRequest;
-use super::requests::{AdminCommand, Outcome};
-use crate::consensus::{MemberId, Members, Parting, Status};
+use super::requests::{AdminCommand, AdminOutcome};
+use crate::consensus::{ConsensusStatus, LogDivergence, MemberId, Members};
 use crate::link::LinkStatistics;
 use gapless_agent::Waker;
 use gapless_stream::member_service::Snapshots;
@@ -20,7 +20,7 @@ const REQUESTS_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberStatus {
     pub member: MemberId,
-    pub consensus: Status,
+    pub consensus: ConsensusStatus,
     pub members: Members,
     /// Members that it has a link to, whether each is connected, and the counters of the link.
     pub links: Vec<(MemberId, bool, LinkStatistics)>,
@@ -43,9 +43,9 @@ pub struct MemberStatus {
     /// Newest sequence at which the states of the full members were compared here, while this member led.
     pub compared_sequence: Option<u64>,
     /// Members whose logs diverge from this one's, with the place.
-    pub parted: Vec<(MemberId, Parting)>,
+    pub divergent: Vec<(MemberId, LogDivergence)>,
     /// Number of such logs found since the start.
-    pub partings: u64,
+    pub divergences: u64,
     /// Offset of the stream's time from this machine's clock, ns; `None` while it is not known.
     pub time_ahead_ns: Option<i64>,
     /// Term of the leader whose time this member continued when it last began to lead; 0 if it only had its own clock.
@@ -74,7 +74,7 @@ impl MemberShared {
         }
     }
 
-    pub(super) fn tell(&self, status: MemberStatus) {
+    pub(super) fn set_status(&self, status: MemberStatus) {
         *lock(&self.status) = Some(status);
     }
 
@@ -86,7 +86,7 @@ impl MemberShared {
 
     /// Makes a request, and waits for the answer; `None` after `timeout`.
     #[must_use]
-    pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<Outcome> {
+    pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<AdminOutcome> {
         self.post(command)?.recv_timeout(timeout).ok()
     }
 
@@ -127,7 +127,7 @@ impl MemberShared {
 
     /// Makes a request; `None` if the queue is full.
     #[must_use]
-    pub fn post(&self, command: AdminCommand) -> Option<Receiver<Outcome>> {
+    pub fn post(&self, command: AdminCommand) -> Option<Receiver<AdminOutcome>> {
         let (answer, outcome) = sync_channel(1);
         self.requests.push(MemberRequest { command, answer }).ok()?;
         self.waker.wake();

@@ -28,8 +28,8 @@
 use super::ballot;
 use super::member_files::MemberFiles;
 use crate::ClusterError;
-use crate::consensus::{Behind, MemberId, MembershipView};
-use gapless_journal::{Environment, JournalError, JournalReader};
+use crate::consensus::{MemberId, MembershipView, RejoinState};
+use gapless_journal::{JournalEnvironment, JournalError, JournalReader};
 use std::path::Path;
 
 const NAME: &str = "voting";
@@ -40,7 +40,7 @@ enum VotingState {
     New,
     CaughtUp,
     /// Rejoining, with the last term in which it may lack acknowledged entries, once determined.
-    Behind(Option<u64>),
+    Rejoining(Option<u64>),
 }
 
 #[derive(Debug)]
@@ -55,10 +55,10 @@ struct VotingFile {
 #[derive(Debug)]
 pub(super) struct Voting {
     files: MemberFiles,
-    said: VotingFile,
+    file: VotingFile,
     /// Voters from which a new member has not received a message yet, and those from which it has.
     awaited: Vec<u64>,
-    heard: Vec<u64>,
+    contacted: Vec<u64>,
     /// Index of the newest view of the members that it has received.
     recorded_index: u64,
 }
@@ -68,8 +68,8 @@ impl Voting {
     pub fn begin(
         files: &MemberFiles,
         journal: &Path,
-        environment: Environment,
-        ballot: &ballot::FoundBallot,
+        environment: JournalEnvironment,
+        ballot: &ballot::StoredBallot,
         is_synced: bool,
         awaited: Vec<u64>,
     ) -> Result<Self, ClusterError> {
@@ -85,7 +85,7 @@ impl Voting {
         if found.is_none() && (ballot.starts > 0 || boot.is_some()) {
             return Err(files.missing(NAME));
         }
-        found.as_ref().map_or(Ok(()), |found| found.agrees(files, ballot))?;
+        found.as_ref().map_or(Ok(()), |found| found.check_matches(files, ballot))?;
         let VotingFile { state, starts, is_synced: was_synced, ballot_number } = match (found, boot) {
             (None, _) => VotingFile { state: VotingState::New, starts: 0, is_synced, ballot_number: 0 },
             (Some(found), _) if found.state == VotingState::New || boot.is_some() => found,
@@ -96,44 +96,44 @@ impl Voting {
             }
         };
         let has_lost_power = state != VotingState::New && boot == Some(false) && !was_synced;
-        let state = if has_lost_power { VotingState::Behind(None) } else { state };
+        let state = if has_lost_power { VotingState::Rejoining(None) } else { state };
         let awaited = if state == VotingState::New { awaited } else { Vec::new() };
-        let said = VotingFile { state, starts: starts + 1, is_synced: is_synced && was_synced, ballot_number };
-        let voting = Self { files: files.clone(), said, awaited, heard: Vec::new(), recorded_index: 0 };
+        let file = VotingFile { state, starts: starts + 1, is_synced: is_synced && was_synced, ballot_number };
+        let voting = Self { files: files.clone(), file, awaited, contacted: Vec::new(), recorded_index: 0 };
         voting.write()?;
         Ok(voting)
     }
 
     /// Resets the file for a recovery: the journal's content is the whole cluster's, and there is no ballot.
-    pub fn begin_alone(files: &MemberFiles, is_synced: bool) -> Result<(), ClusterError> {
-        let said = VotingFile { state: VotingState::CaughtUp, starts: 1, is_synced, ballot_number: 0 };
-        files.write(NAME, &said.to_text())
+    pub fn reset_for_recovery(files: &MemberFiles, is_synced: bool) -> Result<(), ClusterError> {
+        let file = VotingFile { state: VotingState::CaughtUp, starts: 1, is_synced, ballot_number: 0 };
+        files.write(NAME, &file.to_text())
     }
 
     /// Returns the number of the member's starts, including this one.
     pub const fn starts(&self) -> u64 {
-        self.said.starts
+        self.file.starts
     }
 
     /// Notes the newest term of the recovered journal, and the ballot's slot in which the start was recorded. Returns
     /// the term if the member is rejoining.
-    pub fn recovered(&mut self, term: u64, ballot_number: u64) -> Result<Option<Behind>, ClusterError> {
-        self.said.ballot_number = ballot_number;
-        let VotingState::Behind(known) = self.said.state else { return self.write().map(|()| None) };
+    pub fn recovered(&mut self, term: u64, ballot_number: u64) -> Result<Option<RejoinState>, ClusterError> {
+        self.file.ballot_number = ballot_number;
+        let VotingState::Rejoining(known) = self.file.state else { return self.write().map(|()| None) };
         let term = known.unwrap_or(term);
-        self.said.state = VotingState::Behind(Some(term));
+        self.file.state = VotingState::Rejoining(Some(term));
         self.write()?;
         tracing::warn!(
             term,
             "this machine has started anew, and at this tier the end of the journal may be missing: the member's vote \
              counts only together with everybody's until it has caught up"
         );
-        Ok(Some(Behind { term, start: self.said.starts }))
+        Ok(Some(RejoinState { term, start: self.file.starts }))
     }
 
     /// Notes that the whole journal is on the device, and later frames will be synced.
     pub fn note_synced(&mut self) -> Result<(), ClusterError> {
-        if std::mem::replace(&mut self.said.is_synced, true) {
+        if std::mem::replace(&mut self.file.is_synced, true) {
             return Ok(());
         }
         self.write()
@@ -141,7 +141,7 @@ impl Voting {
 
     /// Returns whether it must receive a message from others before it takes part.
     pub fn is_new(&self) -> bool {
-        self.said.state == VotingState::New
+        self.file.state == VotingState::New
     }
 
     /// Returns the voters from which it must receive a message.
@@ -150,59 +150,59 @@ impl Voting {
     }
 
     /// Notes a message of another member, which has therefore stored this one's instance.
-    pub fn heard(&mut self, member: u64) {
-        if !self.heard.contains(&member) {
+    pub fn note_message(&mut self, member: u64) {
+        if !self.contacted.contains(&member) {
             self.awaited.retain(|awaited| *awaited != member);
-            self.heard.push(member);
+            self.contacted.push(member);
         }
     }
 
     /// Processes another member's view of the members: a new member waits for the present voters, and not for removed
     /// ones.
-    pub fn told(&mut self, own: MemberId, view: &MembershipView) {
+    pub fn apply_view(&mut self, own: MemberId, view: &MembershipView) {
         if !self.is_new() || self.awaited.is_empty() || view.index <= self.recorded_index {
             return;
         }
         self.recorded_index = view.index;
         self.awaited.retain(|awaited| MemberId::new(*awaited).is_none_or(|member| !view.has_removed(member)));
-        for voter in view.members.all().into_iter().filter(|member| view.members.votes(*member)) {
+        for voter in view.members.all().into_iter().filter(|member| view.members.is_voter(*member)) {
             let number = voter.get();
-            if voter != own && !self.heard.contains(&number) && !self.awaited.contains(&number) {
+            if voter != own && !self.contacted.contains(&number) && !self.awaited.contains(&number) {
                 self.awaited.push(number);
             }
         }
     }
 
     /// Returns whether every awaited voter has sent a message: from now on the member takes part.
-    pub fn takes_part(&mut self) -> Result<bool, ClusterError> {
+    pub fn may_participate(&mut self) -> Result<bool, ClusterError> {
         if !self.is_new() || !self.awaited.is_empty() {
             return Ok(!self.is_new());
         }
-        self.said.state = VotingState::CaughtUp;
+        self.file.state = VotingState::CaughtUp;
         self.write()?;
         tracing::info!("all members have met; this one takes part");
         Ok(true)
     }
 
     /// Follows the report of consensus about rejoining.
-    pub fn follow(&mut self, is_behind: bool) -> Result<(), ClusterError> {
-        if is_behind || !matches!(self.said.state, VotingState::Behind(_)) {
+    pub fn note_rejoining(&mut self, is_rejoining: bool) -> Result<(), ClusterError> {
+        if is_rejoining || !matches!(self.file.state, VotingState::Rejoining(_)) {
             return Ok(());
         }
-        self.said.state = VotingState::CaughtUp;
+        self.file.state = VotingState::CaughtUp;
         self.write()
     }
 
     fn write(&self) -> Result<(), ClusterError> {
-        self.files.write(NAME, &self.said.to_text())
+        self.files.write(NAME, &self.file.to_text())
     }
 }
 
 /// Checks that the file exists, is whole, and of the same start as `ballot`, if that can be read. Writes nothing.
-pub(super) fn check(files: &MemberFiles, ballot: Option<&ballot::FoundBallot>) -> Result<(), ClusterError> {
+pub(super) fn check(files: &MemberFiles, ballot: Option<&ballot::StoredBallot>) -> Result<(), ClusterError> {
     let text = files.read(NAME)?.ok_or_else(|| files.missing(NAME))?;
     let found = VotingFile::parse(&text).ok_or_else(|| files.damaged(NAME))?;
-    ballot.map_or(Ok(()), |ballot| found.agrees(files, ballot))
+    ballot.map_or(Ok(()), |ballot| found.check_matches(files, ballot))
 }
 
 impl VotingFile {
@@ -211,8 +211,8 @@ impl VotingFile {
         let state = match words.next()? {
             "new" => VotingState::New,
             "level" => VotingState::CaughtUp,
-            "behind:?" => VotingState::Behind(None),
-            word => VotingState::Behind(Some(word.strip_prefix("behind:")?.parse().ok()?)),
+            "behind:?" => VotingState::Rejoining(None),
+            word => VotingState::Rejoining(Some(word.strip_prefix("behind:")?.parse().ok()?)),
         };
         let starts = words.next()?.parse().ok().filter(|starts| *starts < u64::MAX)?;
         let is_synced = match words.next()? {
@@ -228,8 +228,8 @@ impl VotingFile {
         let state = match self.state {
             VotingState::New => "new".to_owned(),
             VotingState::CaughtUp => "level".to_owned(),
-            VotingState::Behind(None) => "behind:?".to_owned(),
-            VotingState::Behind(Some(term)) => format!("behind:{term}"),
+            VotingState::Rejoining(None) => "behind:?".to_owned(),
+            VotingState::Rejoining(Some(term)) => format!("behind:{term}"),
         };
         let tier = if self.is_synced { "synced" } else { "unsynced" };
         format!("{state} {} {tier} {}\n", self.starts, self.ballot_number)
@@ -237,7 +237,7 @@ impl VotingFile {
 
     /// Checks that this file and the ballot are of the same start: both are written at each start, this file before and
     /// after the ballot.
-    fn agrees(&self, files: &MemberFiles, ballot: &ballot::FoundBallot) -> Result<(), ClusterError> {
+    fn check_matches(&self, files: &MemberFiles, ballot: &ballot::StoredBallot) -> Result<(), ClusterError> {
         let older = |name: &str, found, expected| Err(ClusterError::Older { path: files.path(name), found, expected });
         if self.starts < ballot.starts {
             let (found, expected) =
@@ -266,7 +266,7 @@ mod tests {
     use crate::member::ballot::Ballot;
     use gapless_journal::{BootId, Journal, JournalOptions};
 
-    struct Machine {
+    struct SimulatedRestarts {
         root: tempfile::TempDir,
         boot: u128,
         is_synced: bool,
@@ -274,7 +274,7 @@ mod tests {
         has_ballot: bool,
     }
 
-    impl Machine {
+    impl SimulatedRestarts {
         fn new(is_synced: bool) -> Self {
             Self { root: tempfile::tempdir().unwrap(), boot: 1, is_synced, has_ballot: false }
         }
@@ -282,9 +282,9 @@ mod tests {
         /// Starts as a member does: the file, then the journal.
         fn start(&self) -> Result<Voting, ClusterError> {
             let journal = self.root.path().join("journal");
-            let environment = Environment { boot_id: Some(BootId(self.boot)), ..Environment::default() };
+            let environment = JournalEnvironment { boot_id: Some(BootId(self.boot)), ..JournalEnvironment::default() };
             let files = MemberFiles::open(self.root.path(), None, journal.exists())?;
-            let ballot = ballot::FoundBallot::read(self.root.path(), files.instance())?;
+            let ballot = ballot::StoredBallot::read(self.root.path(), files.instance())?;
             let mut voting = Voting::begin(&files, &journal, environment.clone(), &ballot, self.is_synced, vec![2, 3])?;
             std::fs::create_dir_all(&journal).unwrap();
             let mut options = JournalOptions::new(&journal, 5);
@@ -293,7 +293,7 @@ mod tests {
             Journal::open(options).unwrap();
             if self.has_ballot {
                 let begun = (files.instance(), voting.starts());
-                let ballot = Ballot::begin(self.root.path(), &ballot, begun, Environment::default())?;
+                let ballot = Ballot::begin(self.root.path(), &ballot, begun, JournalEnvironment::default())?;
                 voting.recovered(1, ballot.number())?;
             }
             Ok(voting)
@@ -305,24 +305,24 @@ mod tests {
 
         fn admitted(&self) -> Voting {
             let mut voting = self.start().unwrap();
-            voting.heard(2);
-            assert!(!voting.takes_part().unwrap());
-            voting.heard(3);
-            assert!(voting.takes_part().unwrap());
+            voting.note_message(2);
+            assert!(!voting.may_participate().unwrap());
+            voting.note_message(3);
+            assert!(voting.may_participate().unwrap());
             voting
         }
     }
 
     #[test]
     fn new_member_awaits_all_voters() {
-        let mut machine = Machine::new(false);
+        let mut machine = SimulatedRestarts::new(false);
         assert_eq!(machine.start().unwrap().awaited(), [2, 3]);
         machine.boot = 2;
         // The member has acknowledged nothing.
         let mut again = machine.start().unwrap();
         assert!(again.is_new() && again.recovered(1, 0).unwrap().is_none());
         drop(machine.admitted());
-        assert!(machine.start().unwrap().takes_part().unwrap());
+        assert!(machine.start().unwrap().may_participate().unwrap());
     }
 
     #[test]
@@ -332,45 +332,45 @@ mod tests {
             let voters = voters.iter().map(|number| member(*number)).collect();
             MembershipView { index, members: Members { voters, ..Members::default() } }
         };
-        let machine = Machine::new(false);
+        let machine = SimulatedRestarts::new(false);
         let mut voting = machine.start().unwrap();
-        voting.heard(2);
+        voting.note_message(2);
         // Member 3 was replaced by 4, as 2 says.
-        voting.told(member(1), &view(7, &[1, 2, 4]));
+        voting.apply_view(member(1), &view(7, &[1, 2, 4]));
         assert_eq!(voting.awaited(), [4]);
-        assert!(!voting.takes_part().unwrap(), "member 4 has not sent a message yet");
+        assert!(!voting.may_participate().unwrap(), "member 4 has not sent a message yet");
         // The view of a lagging member is older.
-        voting.told(member(1), &view(3, &[1, 2, 3]));
+        voting.apply_view(member(1), &view(3, &[1, 2, 3]));
         assert_eq!(voting.awaited(), [4]);
-        voting.heard(4);
-        assert!(voting.takes_part().unwrap());
-        voting.told(member(1), &view(9, &[1, 2, 4, 5]));
-        assert!(voting.takes_part().unwrap() && voting.awaited().is_empty());
+        voting.note_message(4);
+        assert!(voting.may_participate().unwrap());
+        voting.apply_view(member(1), &view(9, &[1, 2, 4, 5]));
+        assert!(voting.may_participate().unwrap() && voting.awaited().is_empty());
     }
 
     #[test]
     fn reboot_makes_member_rejoin() {
-        let mut machine = Machine::new(false);
+        let mut machine = SimulatedRestarts::new(false);
         drop(machine.admitted());
         assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None, "the same boot");
         machine.boot = 2;
         // Killed before the term was determined: the journal is of this boot now.
         drop(machine.start().unwrap());
-        assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), Some(Behind { term: 4, start: 4 }));
+        assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), Some(RejoinState { term: 4, start: 4 }));
         let mut voting = machine.start().unwrap();
-        assert_eq!(voting.recovered(6, 0).unwrap(), Some(Behind { term: 4, start: 5 }), "as it was at the loss");
-        voting.follow(true).unwrap();
-        voting.follow(false).unwrap();
+        assert_eq!(voting.recovered(6, 0).unwrap(), Some(RejoinState { term: 4, start: 5 }), "as it was at the loss");
+        voting.note_rejoining(true).unwrap();
+        voting.note_rejoining(false).unwrap();
         assert_eq!(machine.start().unwrap().recovered(6, 0).unwrap(), None);
         machine.boot = 3;
-        assert_eq!(machine.start().unwrap().recovered(6, 0).unwrap(), Some(Behind { term: 6, start: 7 }));
+        assert_eq!(machine.start().unwrap().recovered(6, 0).unwrap(), Some(RejoinState { term: 6, start: 7 }));
         machine.boot = 4;
         assert_eq!(machine.start().unwrap().recovered(8, 0).unwrap().map(|behind| behind.term), Some(8));
     }
 
     #[test]
     fn synced_journal_is_complete() {
-        let mut machine = Machine::new(true);
+        let mut machine = SimulatedRestarts::new(true);
         drop(machine.admitted());
         machine.boot = 2;
         assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None);
@@ -382,14 +382,14 @@ mod tests {
         let mut voting = machine.start().unwrap();
         assert!(voting.recovered(4, 0).unwrap().is_some());
         voting.note_synced().unwrap();
-        voting.follow(false).unwrap();
+        voting.note_rejoining(false).unwrap();
         machine.boot = 4;
         assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None);
     }
 
     #[test]
     fn lost_journal_is_an_error() {
-        let machine = Machine::new(false);
+        let machine = SimulatedRestarts::new(false);
         drop(machine.admitted());
         std::fs::remove_dir_all(machine.root.path().join("journal")).unwrap();
         assert!(machine.start().unwrap_err().to_string().contains("journal is gone"));
@@ -402,7 +402,7 @@ mod tests {
 
     #[test]
     fn unreadable_journal_is_an_error() {
-        let machine = Machine::new(false);
+        let machine = SimulatedRestarts::new(false);
         drop(machine.admitted());
         let text = || std::fs::read_to_string(machine.path("voting")).unwrap();
         let before = text();
@@ -419,7 +419,7 @@ mod tests {
     #[test]
     fn older_copies_are_refused() {
         for name in [NAME, "ballot"] {
-            let machine = Machine { has_ballot: true, ..Machine::new(false) };
+            let machine = SimulatedRestarts { has_ballot: true, ..SimulatedRestarts::new(false) };
             drop(machine.admitted());
             let old = std::fs::read(machine.path(name)).unwrap();
             drop(machine.start().unwrap());
@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     fn interrupted_start_is_accepted() {
-        let mut machine = Machine { has_ballot: true, ..Machine::new(false) };
+        let mut machine = SimulatedRestarts { has_ballot: true, ..SimulatedRestarts::new(false) };
         drop(machine.admitted());
         machine.has_ballot = false;
         drop(machine.start().unwrap());
@@ -451,7 +451,7 @@ mod tests {
     #[test]
     fn journal_without_both_is_refused() {
         for has_ballot in [false, true] {
-            let machine = Machine { has_ballot, ..Machine::new(true) };
+            let machine = SimulatedRestarts { has_ballot, ..SimulatedRestarts::new(true) };
             drop(machine.admitted());
             std::fs::remove_file(machine.path(NAME)).unwrap();
             let _there = std::fs::remove_file(machine.path("ballot"));

@@ -1,7 +1,7 @@
 //! [`MemberWaits`]: logs the reasons for which a member waits: once a second at first, then less often.
 
-use super::core::Core;
-use crate::link::wire::Refusal;
+use super::core::MemberCore;
+use crate::link::wire::LinkRefusal;
 use gapless_agent::wait_notices::WaitNotices;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,14 +21,14 @@ impl Default for MemberWaits {
 
 impl MemberWaits {
     /// Ends the notices about a connected member.
-    pub fn came(&mut self, member: u64) {
+    pub fn peer_connected(&mut self, member: u64) {
         if let Some(notices) = self.refusals.get_mut(&member) {
             notices.end();
         }
     }
 
     /// Logs a refused connection with `member`, which fails at each attempt until an operator acts.
-    pub fn tell_refusal(&mut self, member: u64, refusal: &Refusal, now_ns: u64) {
+    pub fn log_refusal(&mut self, member: u64, refusal: &LinkRefusal, now_ns: u64) {
         if let Some(waited) = self.take_refusal_due(member, now_ns) {
             tracing::warn!(member, waited_s = waited.as_secs(), %refusal, "a member cannot be connected");
         }
@@ -39,7 +39,7 @@ impl MemberWaits {
     }
 
     /// Logs that no member leads: nothing is committed, and publishers wait.
-    pub fn tell_no_leader(&mut self, core: &Core, now_ns: u64) {
+    pub fn log_no_leader(&mut self, core: &MemberCore, now_ns: u64) {
         if core.consensus.leader().is_some() {
             return self.no_leader.end();
         }
@@ -75,7 +75,7 @@ mod tests {
         };
         assert_eq!(told(2, 0..60), [0, 1, 2, 3, 4, 5, 10, 15, 20, 25, 30]);
         assert_eq!(told(3, 60..63), [60, 61, 62], "another member");
-        waits.came(2);
+        waits.peer_connected(2);
         assert!(waits.take_refusal_due(2, 61_000_000_000).is_some(), "the member was connected meanwhile");
     }
 }

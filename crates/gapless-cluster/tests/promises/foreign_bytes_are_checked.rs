@@ -4,9 +4,9 @@
 
 use gapless_cluster::consensus::record::{Checkpoint, EntryRecord, HardState, RecordContent};
 use gapless_cluster::consensus::{
-    Batch, Change, ChangeStep, Joining, LogPosition, MemberDetails, MemberId, Members, Transition, wire,
+    Batch, ChangeStep, JoiningMember, LogPosition, MemberDetails, MemberId, Members, MembershipChange, Transition, wire,
 };
-use gapless_cluster::link::log_state::Acknowledged;
+use gapless_cluster::link::log_state::Acknowledgement;
 use proptest::prelude::*;
 
 fn member() -> impl Strategy<Value = MemberId> {
@@ -39,7 +39,7 @@ fn members() -> impl Strategy<Value = Members> {
             MemberDetails {
                 member,
                 addresses: (0..member.get() % 3).map(|at| format!("host-{member}.example:{}", at + 1)).collect(),
-                joining: is_learner.then_some(Joining { replaces }),
+                joining: is_learner.then_some(JoiningMember { replaces }),
             }
         };
         members.details = members.all().into_iter().rev().take(count).rev().map(details).collect();
@@ -48,8 +48,8 @@ fn members() -> impl Strategy<Value = Members> {
     })
 }
 
-fn change() -> impl Strategy<Value = Change> {
-    let transition = prop_oneof![Just(Transition::Auto), Just(Transition::Joint), Just(Transition::JointUntilTold)];
+fn change() -> impl Strategy<Value = MembershipChange> {
+    let transition = prop_oneof![Just(Transition::Auto), Just(Transition::Joint), Just(Transition::JointExplicit)];
     let step = prop_oneof![
         member().prop_map(ChangeStep::Voter),
         member().prop_map(ChangeStep::Learner),
@@ -57,12 +57,12 @@ fn change() -> impl Strategy<Value = Change> {
     ];
     let details = (prop::option::of(prop::option::of(member())), 0usize..3).prop_map(|(joining, count)| {
         let addresses = (0..count).map(|at| format!("[::1]:{}", at + 1)).collect();
-        let joining = joining.map(|replaces| Joining { replaces });
+        let joining = joining.map(|replaces| JoiningMember { replaces });
         MemberDetails { member: MemberId::new(7).unwrap(), addresses, joining }
     });
     let details = prop::collection::vec(details, 0..2);
     (transition, prop::collection::vec(step, 0..5), prop::collection::vec(member(), 0..3), details)
-        .prop_map(|(transition, steps, witnesses, details)| Change { transition, steps, witnesses, details })
+        .prop_map(|(transition, steps, witnesses, details)| MembershipChange { transition, steps, witnesses, details })
 }
 
 /// Generates entries that follow `start`: with frames, or a change, or neither.
@@ -70,7 +70,7 @@ fn entries(start: LogPosition) -> impl Strategy<Value = Vec<EntryRecord>> {
     let content = (0u64..3, 0u64..5, any::<u64>(), prop::option::of(change()));
     prop::collection::vec(content, 0..8).prop_map(move |contents| {
         let mut end = start;
-        let mut entry = |(later, frames, hash, change): (u64, u64, u64, Option<Change>)| {
+        let mut entry = |(later, frames, hash, change): (u64, u64, u64, Option<MembershipChange>)| {
             let frames = if change.is_some() { 0 } else { frames };
             let hash = if frames == 0 { end.hash } else { hash };
             let batch = Batch { first_sequence: end.sequence + 1, end_sequence: end.sequence + frames, hash };
@@ -95,7 +95,7 @@ fn record() -> impl Strategy<Value = RecordContent> {
     let state = (number(), prop::option::of(member()), number());
     let state = state.prop_map(|(term, vote, commit)| HardState { term, vote, commit }).boxed();
     let acknowledged = prop::collection::btree_map(member(), (number(), number()), 0..4).prop_map(|all| {
-        all.into_iter().map(|(member, (term, index))| (member, Acknowledged { term, index })).collect::<Vec<_>>()
+        all.into_iter().map(|(member, (term, index))| (member, Acknowledgement { term, index })).collect::<Vec<_>>()
     });
     let acknowledged = acknowledged.boxed();
     let of_checkpoint = acknowledged.clone();
@@ -193,12 +193,12 @@ fn put_details(details: &[MemberDetails], bytes: &mut Vec<u8>) {
     }
 }
 
-fn put_change(change: &Change, bytes: &mut Vec<u8>) {
+fn put_change(change: &MembershipChange, bytes: &mut Vec<u8>) {
     bytes.push(2);
     let transition = match change.transition {
         Transition::Auto => 0,
         Transition::Joint => 1,
-        Transition::JointUntilTold => 2,
+        Transition::JointExplicit => 2,
     };
     bytes.push(transition | u8::from(!change.details.is_empty()) << 7);
     bytes.push(change.steps.len() as u8);

@@ -10,9 +10,9 @@ use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Sta
 use gapless_client::replay_merge::ReplayRead;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::consensus::Role;
+use gapless_cluster::consensus::MemberRole;
 use gapless_testkit::ports::free_ports;
-use gapless_testkit::turns::Turn;
+use gapless_testkit::turns::TestPermit;
 use gapless_testkit::wait::{PATIENCE, turn_until};
 use gapless_wire::{Encoding, Kind};
 use std::path::Path;
@@ -41,7 +41,7 @@ struct Cluster {
     directory: tempfile::TempDir,
     ports: Vec<u16>,
     members: Vec<Option<ClusterMember>>,
-    _turn: Turn,
+    _turn: TestPermit,
 }
 
 impl Cluster {
@@ -92,8 +92,9 @@ impl Cluster {
     #[track_caller]
     fn leader(&self) -> usize {
         self.wait("a leader", |cluster| {
-            let leads =
-                |member: &ClusterMember| member.status().is_some_and(|status| status.consensus.role == Role::Leader);
+            let leads = |member: &ClusterMember| {
+                member.status().is_some_and(|status| status.consensus.role == MemberRole::Leader)
+            };
             cluster.members.iter().position(|member| member.as_ref().is_some_and(leads)).map(|at| at + 1)
         })
     }
@@ -221,7 +222,9 @@ fn idle_leader_stays() {
         }
     };
     let leads = |member: &ClusterMember| {
-        member.status().is_some_and(|status| status.consensus.role == Role::Leader && status.members.voters.len() == 3)
+        member
+            .status()
+            .is_some_and(|status| status.consensus.role == MemberRole::Leader && status.members.voters.len() == 3)
     };
     let mut leader = None;
     turn_until("a leader", || {
@@ -234,7 +237,7 @@ fn idle_leader_stays() {
     for _ in 0..TIME_OUTS * timeout_ns / STEP_NS {
         turn(&mut members);
         let status = members[leader].status().unwrap().consensus;
-        assert_eq!((status.role, status.term), (Role::Leader, term));
+        assert_eq!((status.role, status.term), (MemberRole::Leader, term));
     }
 }
 

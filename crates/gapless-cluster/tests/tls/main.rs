@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 #[allow(dead_code, reason = "the program `promises` uses the rest")]
-#[path = "../promises/meeting/mod.rs"]
-mod meeting;
+#[path = "../promises/linked_members/mod.rs"]
+mod linked_members;
 
-mod members_prove_who_they_are;
+mod members_are_authenticated;

@@ -2,7 +2,7 @@
 
 use super::Entity;
 use crate::identity::Position;
-use crate::origin::{Cause, Origin};
+use crate::origin::{Cause, CommandOrigin};
 use gapless_engine::random;
 use gapless_message::headers::Headers;
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use std::cell::Cell;
 
 /// Input of a decision besides state and command. It is the same for all events of a transaction.
 #[derive(Clone, Copy, Debug)]
-pub struct Circumstances<'a> {
+pub struct DecisionContext<'a> {
     /// Time that the stream gave the command, ns since the epoch.
     pub time_ns: u64,
     /// Sequence of the transaction.
@@ -24,7 +24,7 @@ pub struct Circumstances<'a> {
     pub(crate) drawn: &'a Cell<u64>,
 }
 
-impl<'a> Circumstances<'a> {
+impl<'a> DecisionContext<'a> {
     /// Headers of the command: the caller's metadata, which the events carry on.
     ///
     /// # Panics
@@ -69,20 +69,20 @@ impl<'a> Circumstances<'a> {
         self.origin().cause()
     }
 
-    const fn origin(&self) -> Origin<'a> {
-        Origin { session: self.session, number: self.number, metadata: self.metadata }
+    const fn origin(&self) -> CommandOrigin<'a> {
+        CommandOrigin { session: self.session, number: self.number, metadata: self.metadata }
     }
 }
 
 /// Input and output of one call of *decide*.
 pub struct Decision<'a, Event> {
-    circumstances: Circumstances<'a>,
+    context: DecisionContext<'a>,
     /// Version of the aggregate before the first event of this decision.
     version: u64,
-    events: &'a mut dyn Events<Event>,
+    events: &'a mut dyn EventSink<Event>,
 }
 
-pub(super) trait Events<Event> {
+pub(super) trait EventSink<Event> {
     fn put(&mut self, event: Event);
 
     /// Tags the last event.
@@ -90,7 +90,7 @@ pub(super) trait Events<Event> {
 }
 
 /// Tags the event that was emitted last.
-pub struct Tags<'a, Event>(&'a mut dyn Events<Event>);
+pub struct Tags<'a, Event>(&'a mut dyn EventSink<Event>);
 
 impl<Event> Tags<'_, Event> {
     /// Adds a tag, by which readers and decisions find the event besides by its aggregate. Name and value have at most
@@ -102,8 +102,8 @@ impl<Event> Tags<'_, Event> {
 }
 
 impl<'a, Event> Decision<'a, Event> {
-    pub(super) fn new(circumstances: Circumstances<'a>, version: u64, events: &'a mut dyn Events<Event>) -> Self {
-        Self { circumstances, version, events }
+    pub(super) fn new(context: DecisionContext<'a>, version: u64, events: &'a mut dyn EventSink<Event>) -> Self {
+        Self { context, version, events }
     }
 
     /// Emits an event.
@@ -122,34 +122,34 @@ impl<'a, Event> Decision<'a, Event> {
     /// Time that the stream gave the command, ns since the epoch. A decision must use no other clock.
     #[must_use]
     pub const fn time_ns(&self) -> u64 {
-        self.circumstances.time_ns
+        self.context.time_ns
     }
 
-    /// Like [`Circumstances::random`].
+    /// Like [`DecisionContext::random`].
     #[must_use]
     pub fn random(&self) -> u64 {
-        self.circumstances.random()
+        self.context.random()
     }
 
-    /// Like [`Circumstances::random_below`].
+    /// Like [`DecisionContext::random_below`].
     ///
     /// # Panics
     /// If `limit` is 0.
     #[must_use]
     pub fn random_below(&self, limit: u64) -> u64 {
-        self.circumstances.random_below(limit)
+        self.context.random_below(limit)
     }
 
     /// Position of the transaction's first event. Unique in the stream, so it can serve as an identifier of an object
     /// that the decision creates.
     #[must_use]
     pub const fn position(&self) -> Position {
-        Position { sequence: self.circumstances.sequence, ordinal: 0 }
+        Position { sequence: self.context.sequence, ordinal: 0 }
     }
 
     #[must_use]
-    pub const fn circumstances(&self) -> &Circumstances<'a> {
-        &self.circumstances
+    pub const fn context(&self) -> &DecisionContext<'a> {
+        &self.context
     }
 
     /// Lets a part of the aggregate decide; `wrap` turns each event of the part into one of the aggregate.
@@ -162,18 +162,18 @@ impl<'a, Event> Decision<'a, Event> {
         command: E::Command,
         wrap: impl FnMut(E::Event) -> Event,
     ) -> Result<(), E::Refusal> {
-        let mut wrapped = Wrapped { wrap, events: &mut *self.events };
-        entity.decide(command, &mut Decision::new(self.circumstances, self.version, &mut wrapped))
+        let mut wrapped = EntityEventSink { wrap, events: &mut *self.events };
+        entity.decide(command, &mut Decision::new(self.context, self.version, &mut wrapped))
     }
 }
 
 /// Wraps the events of a part into those of the whole.
-struct Wrapped<'a, Event, Wrap> {
+struct EntityEventSink<'a, Event, Wrap> {
     wrap: Wrap,
-    events: &'a mut dyn Events<Event>,
+    events: &'a mut dyn EventSink<Event>,
 }
 
-impl<Event, Part, Wrap: FnMut(Part) -> Event> Events<Part> for Wrapped<'_, Event, Wrap> {
+impl<Event, Part, Wrap: FnMut(Part) -> Event> EventSink<Part> for EntityEventSink<'_, Event, Wrap> {
     fn put(&mut self, event: Part) {
         self.events.put((self.wrap)(event));
     }

@@ -2,28 +2,28 @@
 //! until the transaction ends: encoded for the stream, and as values to be applied. Events beyond the limit of a
 //! transaction are not kept.
 
-use super::decision::{Circumstances, Decision, Events};
+use super::decision::{Decision, DecisionContext, EventSink};
 use super::old_event::{self, OldEvent};
 use super::{Aggregate, Creation};
 use crate::event_filter::cut_tag;
 use crate::identity::{AggregateId as _, TypeKey};
-use crate::snapshots::{Of, SnapshotPolicy};
+use crate::snapshots::{SnapshotKey, SnapshotPolicy};
 use crate::transaction::EVENT_HEAD_LENGTH;
 use gapless_message::{Message, MessageError};
 use std::any::Any;
 use std::ops::Range;
 
-pub(crate) type State = Box<dyn Any + Send>;
+pub(crate) type ErasedState = Box<dyn Any + Send>;
 
 /// Identity of a message's type in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MessageType {
+pub(crate) struct MessageTypeId {
     pub name: &'static str,
     pub key: TypeKey,
     pub version: u32,
 }
 
-impl MessageType {
+impl MessageTypeId {
     #[inline]
     pub const fn of<M: Message>() -> Self {
         const { Self { name: M::TYPE_NAME, key: TypeKey::of(M::TYPE_NAME), version: M::VERSION } }
@@ -32,20 +32,20 @@ impl MessageType {
 
 /// Format of a type's state files.
 #[derive(Clone, Copy)]
-pub(crate) struct StateFiles {
+pub(crate) struct SnapshotFormat {
     pub policy: SnapshotPolicy,
     pub version: u32,
     /// Hash of the state's layout; 0 if unknown.
     pub layout: u32,
-    pub encode: fn(&State, &mut Vec<u8>) -> Result<(), MessageError>,
+    pub encode: fn(&ErasedState, &mut Vec<u8>) -> Result<(), MessageError>,
     /// Decodes a state of the given version of its type.
-    pub decode: fn(u32, &[u8]) -> Result<State, MessageError>,
+    pub decode: fn(u32, &[u8]) -> Result<ErasedState, MessageError>,
 }
 
-impl StateFiles {
+impl SnapshotFormat {
     /// Identity by which a state file is checked.
-    pub const fn of_aggregate<'a>(&self, aggregate: TypeKey, id: &'a [u8]) -> Of<'a> {
-        Of { aggregate, id, state_version: self.version, state_layout: self.layout }
+    pub const fn of_aggregate<'a>(&self, aggregate: TypeKey, id: &'a [u8]) -> SnapshotKey<'a> {
+        SnapshotKey { aggregate, id, state_version: self.version, state_layout: self.layout }
     }
 
     pub fn of<A: Aggregate + Message>(policy: SnapshotPolicy) -> Self {
@@ -60,20 +60,20 @@ impl StateFiles {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NotDecided {
+pub(crate) enum DecideError {
     NotFound,
     AlreadyExists,
     /// The command does not decode, or its version is unknown here.
     NoCommand(MessageError),
     /// Refused by the aggregate: type and bytes of the refusal.
-    Refused(MessageType, Vec<u8>),
+    Refused(MessageTypeId, Vec<u8>),
     /// The events cannot be kept, for this reason: they do not encode, or exceed the limit of a transaction.
     Impossible(String),
 }
 
 const EVENTS_MAX: usize = u16::MAX as usize;
 
-pub(crate) enum Commanded<'a> {
+pub(crate) enum CommandInput<'a> {
     /// Version and bytes of a command from the stream.
     Bytes(u32, &'a [u8]),
     /// A handler's command in the same process: an `Option` of the aggregate's command.
@@ -84,23 +84,23 @@ pub(crate) enum Commanded<'a> {
 pub(crate) trait ErasedAggregate: Send {
     fn name(&self) -> &'static str;
     fn key(&self) -> TypeKey;
-    fn command(&self) -> MessageType;
+    fn command(&self) -> MessageTypeId;
     /// The event's type, with the version in which events are written now.
-    fn event(&self) -> MessageType;
+    fn event(&self) -> MessageTypeId;
 
     /// Sets the version as which the stream's service acts from now on.
     fn become_version(&mut self, version: u32);
 
     /// A fresh instance of the same type, for another thread.
-    fn another(&self) -> Box<dyn ErasedAggregate>;
+    fn new_of_same_type(&self) -> Box<dyn ErasedAggregate>;
 
     /// Format of the type's state files; `None` if it has none.
-    fn state_files(&self) -> Option<&StateFiles>;
+    fn snapshot_format(&self) -> Option<&SnapshotFormat>;
 
     /// A state without events; `None` if the identifier does not decode.
-    fn create(&self, id: &[u8]) -> Option<State>;
+    fn create(&self, id: &[u8]) -> Option<ErasedState>;
 
-    fn copy(&self, state: &State) -> State;
+    fn copy(&self, state: &ErasedState) -> ErasedState;
 
     /// Begins a transaction whose events and tags have at most `length_max` bytes.
     fn limit(&mut self, length_max: usize);
@@ -108,11 +108,11 @@ pub(crate) trait ErasedAggregate: Send {
     /// Decides on a command for a state at `version`. Returns the indexes of the emitted events.
     fn decide(
         &mut self,
-        state: &State,
+        state: &ErasedState,
         version: u64,
-        command: Commanded<'_>,
-        circumstances: Circumstances<'_>,
-    ) -> Result<Range<usize>, NotDecided>;
+        command: CommandInput<'_>,
+        context: DecisionContext<'_>,
+    ) -> Result<Range<usize>, DecideError>;
 
     /// Adds an event that was emitted without `decide`, as an `Option` of the aggregate's event. An error says why it
     /// cannot be kept.
@@ -126,10 +126,10 @@ pub(crate) trait ErasedAggregate: Send {
     fn tags(&self, event: usize) -> &[u8];
 
     /// Applies events of this transaction to a state.
-    fn apply(&self, state: &mut State, events: Range<usize>);
+    fn apply(&self, state: &mut ErasedState, events: Range<usize>);
 
     /// Applies a stored event to a state.
-    fn fold(&self, state: &mut State, event: &OldEvent<'_>) -> Result<(), MessageError>;
+    fn fold(&self, state: &mut ErasedState, event: &OldEvent<'_>) -> Result<(), MessageError>;
 
     /// Ends the transaction.
     fn clear(&mut self);
@@ -137,12 +137,12 @@ pub(crate) trait ErasedAggregate: Send {
 
 /// An aggregate's type, and the events of the current transaction.
 pub(crate) struct TypedAggregate<A: Aggregate> {
-    emitted: Emitted<A::Event>,
-    state_files: Option<StateFiles>,
+    emitted: EmittedEvents<A::Event>,
+    snapshot_format: Option<SnapshotFormat>,
 }
 
-struct Emitted<Event> {
-    events: Vec<Emission<Event>>,
+struct EmittedEvents<Event> {
+    events: Vec<EmittedEvent<Event>>,
     tags: Vec<u8>,
     payloads: Vec<u8>,
     /// Version in which events are written.
@@ -150,30 +150,30 @@ struct Emitted<Event> {
     /// Limit of all events together, bytes.
     length_max: usize,
     /// Why the transaction is impossible; set, no further event is kept.
-    wrong: Option<String>,
+    fault: Option<String>,
 }
 
 /// Number of events that are encoded without a copy, when the transaction is written. Later ones are encoded at once,
 /// so that a decision keeps at most these and the bytes of a transaction.
 const ENCODED_LATER: usize = 4;
 
-struct Emission<Event> {
+struct EmittedEvent<Event> {
     event: Event,
     tags: Range<usize>,
     /// `None` for an event that is encoded later.
     payload: Option<Range<usize>>,
 }
 
-impl<Event> Emitted<Event> {
+impl<Event> EmittedEvents<Event> {
     #[inline]
     fn check(&mut self) -> bool {
         let heads = self.events.len() * EVENT_HEAD_LENGTH;
         if heads + self.tags.len() + self.payloads.len() > self.length_max {
             let most = self.length_max;
-            self.wrong =
+            self.fault =
                 Some(format!("its events have more than {most} bytes, and no more have room in a transaction"));
         }
-        self.wrong.is_none()
+        self.fault.is_none()
     }
 
     /// Drops the events after the first `events`.
@@ -189,33 +189,33 @@ impl<Event> Emitted<Event> {
     }
 }
 
-impl<Event: Message> Events<Event> for Emitted<Event> {
+impl<Event: Message> EventSink<Event> for EmittedEvents<Event> {
     #[inline]
     fn put(&mut self, event: Event) {
-        if self.wrong.is_some() {
+        if self.fault.is_some() {
             return;
         }
         let tags = self.tags.len()..self.tags.len();
         if self.events.len() < ENCODED_LATER {
-            self.events.push(Emission { event, tags, payload: None });
+            self.events.push(EmittedEvent { event, tags, payload: None });
             return;
         }
         let begin = self.payloads.len();
         match encode(&event, self.version, &mut self.payloads) {
-            Err(error) => self.wrong = Some(error.to_string()),
+            Err(error) => self.fault = Some(error.to_string()),
             Ok(()) if self.events.len() == EVENTS_MAX => {
-                self.wrong = Some(format!("more than {EVENTS_MAX} events, and a transaction has no more"));
+                self.fault = Some(format!("more than {EVENTS_MAX} events, and a transaction has no more"));
             }
             Ok(()) => {
                 if self.check() {
-                    self.events.push(Emission { event, tags, payload: Some(begin..self.payloads.len()) });
+                    self.events.push(EmittedEvent { event, tags, payload: Some(begin..self.payloads.len()) });
                 }
             }
         }
     }
 
     fn tag(&mut self, name: &str, value: &[u8]) {
-        if self.wrong.is_none() {
+        if self.fault.is_none() {
             write_tag(&mut self.tags, name, value);
             let last = self.events.last_mut().expect("an event is tagged behind its emission");
             last.tags.end = self.tags.len();
@@ -239,16 +239,16 @@ pub(crate) fn write_tag(tags: &mut Vec<u8>, name: &str, value: &[u8]) {
 }
 
 impl<A: Aggregate> TypedAggregate<A> {
-    pub fn new(state_files: Option<StateFiles>) -> Self {
-        let emitted = Emitted {
+    pub fn new(snapshot_format: Option<SnapshotFormat>) -> Self {
+        let emitted = EmittedEvents {
             events: Vec::new(),
             tags: Vec::new(),
             payloads: Vec::new(),
             version: A::Event::VERSION,
             length_max: usize::MAX,
-            wrong: None,
+            fault: None,
         };
-        Self { emitted, state_files }
+        Self { emitted, snapshot_format }
     }
 }
 
@@ -263,31 +263,31 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
         const { TypeKey::of(A::NAME) }
     }
 
-    fn command(&self) -> MessageType {
-        MessageType::of::<A::Command>()
+    fn command(&self) -> MessageTypeId {
+        MessageTypeId::of::<A::Command>()
     }
 
-    fn event(&self) -> MessageType {
-        MessageType { version: self.emitted.version, ..MessageType::of::<A::Event>() }
+    fn event(&self) -> MessageTypeId {
+        MessageTypeId { version: self.emitted.version, ..MessageTypeId::of::<A::Event>() }
     }
 
     fn become_version(&mut self, version: u32) {
         self.emitted.version = A::event_version(version);
     }
 
-    fn another(&self) -> Box<dyn ErasedAggregate> {
-        Box::new(Self::new(self.state_files))
+    fn new_of_same_type(&self) -> Box<dyn ErasedAggregate> {
+        Box::new(Self::new(self.snapshot_format))
     }
 
-    fn state_files(&self) -> Option<&StateFiles> {
-        self.state_files.as_ref()
+    fn snapshot_format(&self) -> Option<&SnapshotFormat> {
+        self.snapshot_format.as_ref()
     }
 
-    fn create(&self, id: &[u8]) -> Option<State> {
+    fn create(&self, id: &[u8]) -> Option<ErasedState> {
         Some(Box::new(A::new(&A::Id::read(id)?)))
     }
 
-    fn copy(&self, state: &State) -> State {
+    fn copy(&self, state: &ErasedState) -> ErasedState {
         Box::new(state.downcast_ref::<A>().expect(OWN_STATE).clone())
     }
 
@@ -298,46 +298,48 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
 
     fn decide(
         &mut self,
-        state: &State,
+        state: &ErasedState,
         version: u64,
-        command: Commanded<'_>,
-        circumstances: Circumstances<'_>,
-    ) -> Result<Range<usize>, NotDecided> {
+        command: CommandInput<'_>,
+        context: DecisionContext<'_>,
+    ) -> Result<Range<usize>, DecideError> {
         let command = match command {
-            Commanded::Bytes(version, bytes) => A::Command::decode_as(version, bytes).map_err(NotDecided::NoCommand)?,
-            Commanded::Value(command) => {
+            CommandInput::Bytes(version, bytes) => {
+                A::Command::decode_as(version, bytes).map_err(DecideError::NoCommand)?
+            }
+            CommandInput::Value(command) => {
                 let command = command.downcast_mut::<Option<A::Command>>().and_then(Option::take);
                 command.expect("a handler hands over a command of the aggregate's type")
             }
         };
         match A::creation(&command) {
-            Creation::MustExist if version == 0 => return Err(NotDecided::NotFound),
-            Creation::Creates if version > 0 => return Err(NotDecided::AlreadyExists),
+            Creation::MustExist if version == 0 => return Err(DecideError::NotFound),
+            Creation::Creates if version > 0 => return Err(DecideError::AlreadyExists),
             _ => {}
         }
         let state = state.downcast_ref::<A>().expect(OWN_STATE);
         let first = self.emitted.events.len();
-        let decided = state.decide(command, &mut Decision::new(circumstances, version, &mut self.emitted));
-        let wrong = self.emitted.wrong.take();
-        if decided.is_ok() && wrong.is_none() {
+        let decided = state.decide(command, &mut Decision::new(context, version, &mut self.emitted));
+        let fault = self.emitted.fault.take();
+        if decided.is_ok() && fault.is_none() {
             return Ok(first..self.emitted.events.len());
         }
         self.emitted.truncate(first);
-        let Err(refusal) = decided else { return Err(NotDecided::Impossible(wrong.expect("it was looked at"))) };
+        let Err(refusal) = decided else { return Err(DecideError::Impossible(fault.expect("it was looked at"))) };
         let mut bytes = Vec::new();
-        refusal.encode(&mut bytes).map_err(|error| NotDecided::Impossible(error.to_string()))?;
-        Err(NotDecided::Refused(MessageType::of::<A::Refusal>(), bytes))
+        refusal.encode(&mut bytes).map_err(|error| DecideError::Impossible(error.to_string()))?;
+        Err(DecideError::Refused(MessageTypeId::of::<A::Refusal>(), bytes))
     }
 
     fn put(&mut self, event: &mut dyn Any) -> Result<Range<usize>, String> {
         let event = event.downcast_mut::<Option<A::Event>>().and_then(Option::take);
         let first = self.emitted.events.len();
         self.emitted.put(event.expect("a handler hands over an event of the aggregate's type"));
-        match self.emitted.wrong.take() {
+        match self.emitted.fault.take() {
             None => Ok(first..first + 1),
-            Some(wrong) => {
+            Some(fault) => {
                 self.emitted.truncate(first);
-                Err(wrong)
+                Err(fault)
             }
         }
     }
@@ -348,7 +350,7 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
 
     #[inline]
     fn write(&self, event: usize, out: &mut Vec<u8>) -> Result<(), MessageError> {
-        let Emission { event, payload, .. } = &self.emitted.events[event];
+        let EmittedEvent { event, payload, .. } = &self.emitted.events[event];
         match payload {
             Some(payload) => out.extend_from_slice(&self.emitted.payloads[payload.clone()]),
             None => encode(event, self.emitted.version, out)?,
@@ -362,12 +364,12 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
     }
 
     #[inline]
-    fn apply(&self, state: &mut State, events: Range<usize>) {
+    fn apply(&self, state: &mut ErasedState, events: Range<usize>) {
         let state = state.downcast_mut::<A>().expect(OWN_STATE);
         self.emitted.events[events].iter().for_each(|emission| state.apply(&emission.event));
     }
 
-    fn fold(&self, state: &mut State, event: &OldEvent<'_>) -> Result<(), MessageError> {
+    fn fold(&self, state: &mut ErasedState, event: &OldEvent<'_>) -> Result<(), MessageError> {
         if let Some(event) = old_event::read::<A>(event)? {
             state.downcast_mut::<A>().expect(OWN_STATE).apply(&event);
         }
@@ -379,8 +381,8 @@ impl<A: Aggregate> ErasedAggregate for TypedAggregate<A> {
         self.emitted.events.clear();
         self.emitted.tags.clear();
         self.emitted.payloads.clear();
-        if self.emitted.wrong.is_some() {
-            self.emitted.wrong = None;
+        if self.emitted.fault.is_some() {
+            self.emitted.fault = None;
         }
     }
 }

@@ -10,9 +10,9 @@ mod decision;
 mod erased;
 mod old_event;
 
-pub use decision::{Circumstances, Decision, Tags};
+pub use decision::{Decision, DecisionContext, Tags};
 pub(crate) use erased::{
-    Commanded, ErasedAggregate, MessageType, NotDecided, State, StateFiles, TypedAggregate, write_tag,
+    CommandInput, DecideError, ErasedAggregate, ErasedState, MessageTypeId, SnapshotFormat, TypedAggregate, write_tag,
 };
 pub use old_event::OldEvent;
 
@@ -140,7 +140,7 @@ impl EventFilter {
         match id.write(&mut bytes) {
             Ok(length) => Self::of_aggregate(TypeKey::of(A::NAME), &bytes[..length]),
             // An identifier that is too long has no events: no command for it can be sent.
-            Err(_) => Self::of_nothing(),
+            Err(_) => Self::none(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! [`Completion`]: receives the outcome of one command, for a waiting thread, a task, a callback or no one.
 
-use crate::envelope::{Answer, Answered};
+use crate::envelope::{AnswerKind, CommandAnswer};
 use crate::error::BusError;
 use crate::identity::TypeKey;
 use gapless_message::headers::Headers;
@@ -10,10 +10,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// Answer of the writer, or the reason why there is no answer.
-pub(crate) type Outcome = Result<Arrived, BusError>;
+pub(crate) type AnswerResult = Result<WriterAnswer, BusError>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Arrived {
+pub(crate) enum WriterAnswer {
     /// Accepted without a reply, the usual case. Kept small, because it is copied often.
     Accepted {
         /// Sequence of the first event; without events, the sequence that it would have.
@@ -21,58 +21,58 @@ pub(crate) enum Arrived {
         version: u64,
         events: u32,
     },
-    Answer(Box<Answer<Vec<u8>>>),
+    Answer(Box<CommandAnswer<Vec<u8>>>),
     /// The command failed, for this reason.
     Failed(String),
 }
 
-impl Arrived {
+impl WriterAnswer {
     /// Decodes an answer.
     #[inline]
-    pub fn read(bytes: &[u8]) -> Outcome {
+    pub fn read(bytes: &[u8]) -> AnswerResult {
         Self::accepted(bytes).map_or_else(|| Self::read_other(bytes), Ok)
     }
 
     /// Decodes an answer that accepts the command without a reply; `None` for any other.
     #[inline]
     pub fn accepted(bytes: &[u8]) -> Option<Self> {
-        let answer = Answer::read(bytes).ok()?;
-        let is_plain = answer.answered == Answered::Accepted && answer.message == TypeKey::NONE;
-        let Answer { position, aggregate_version: version, events, .. } = answer;
+        let answer = CommandAnswer::read(bytes).ok()?;
+        let is_plain = answer.kind == AnswerKind::Accepted && answer.message == TypeKey::NONE;
+        let CommandAnswer { position, aggregate_version: version, events, .. } = answer;
         is_plain.then_some(Self::Accepted { sequence: position.sequence, version, events })
     }
 
     #[cold]
-    fn read_other(bytes: &[u8]) -> Outcome {
-        match Answer::read(bytes) {
+    fn read_other(bytes: &[u8]) -> AnswerResult {
+        match CommandAnswer::read(bytes) {
             Ok(answer) => Ok(Self::Answer(Box::new(answer.owned()))),
             Err(error) => Err(BusError::Unreadable(error.to_string())),
         }
     }
 }
 
-pub(crate) type Callback = Box<dyn FnOnce(Outcome) + Send>;
+pub(crate) type OutcomeCallback = Box<dyn FnOnce(AnswerResult) + Send>;
 
 /// Receives an outcome before the waiter does.
-pub(crate) trait Observer: Send + Sync {
-    /// Called with an outcome, with no lock held. Passes it on by [`Completion::settle`], or has the command sent
+pub(crate) trait CompletionObserver: Send + Sync {
+    /// Called with an outcome, with no lock held. Passes it on by [`Completion::complete`], or has the command sent
     /// again.
-    fn arrived(&self, completion: &Arc<Completion>, outcome: Outcome);
+    fn on_outcome(&self, completion: &Arc<Completion>, outcome: AnswerResult);
 
     /// Called when bytes and headers of a command have changed before it is sent.
-    fn changed(&self, bytes: &[u8], headers: Headers);
+    fn on_change(&self, bytes: &[u8], headers: Headers);
 }
 
 /// One command's outcome.
 ///
-/// Most outcomes are [`Arrived::Accepted`] and arrive before anyone waits: those use `progress` and `accepted` alone. A
+/// Most outcomes are [`WriterAnswer::Accepted`] and arrive before anyone waits: those use `progress` and `accepted` alone. A
 /// waiter locks `state` and sets `progress` to [`IN_STATE`]; from then on everything uses `state`.
 #[derive(Default)]
 pub(crate) struct Completion {
-    observer: Option<Box<dyn Observer>>,
+    observer: Option<Box<dyn CompletionObserver>>,
     progress: AtomicU8,
     accepted: PlainAnswer,
-    state: Mutex<State>,
+    state: Mutex<CompletionState>,
     /// Tells the waiter to poll for answers itself. Set and cleared with `state` locked.
     is_nudged: AtomicBool,
     arrived: Condvar,
@@ -89,7 +89,7 @@ const TAKEN: u8 = 3;
 /// Progress is in `state`.
 const IN_STATE: u8 = 4;
 
-/// Fields of [`Arrived::Accepted`].
+/// Fields of [`WriterAnswer::Accepted`].
 #[derive(Default)]
 struct PlainAnswer {
     sequence: AtomicU64,
@@ -98,48 +98,48 @@ struct PlainAnswer {
 }
 
 #[derive(Default)]
-enum State {
+enum CompletionState {
     #[default]
     Waiting,
     /// A thread sleeps until the outcome arrives.
     Asleep,
-    Woken(Waker),
-    Called(Callback),
-    Done(Outcome),
+    Task(Waker),
+    Callback(OutcomeCallback),
+    Done(AnswerResult),
     /// Taken, or the waiter has given up.
     Taken,
 }
 
 impl Completion {
     /// A completion whose outcomes go to an observer first.
-    pub fn observed(observer: Box<dyn Observer>) -> Self {
+    pub fn observed(observer: Box<dyn CompletionObserver>) -> Self {
         Self { observer: Some(observer), ..Self::default() }
     }
 
-    pub fn observer(&self) -> Option<&dyn Observer> {
+    pub fn observer(&self) -> Option<&dyn CompletionObserver> {
         self.observer.as_deref()
     }
 
     /// Delivers an outcome. The caller must call the returned callback with it, with no lock held.
     #[must_use]
     #[inline]
-    pub fn arrive(self: &Arc<Self>, outcome: Outcome) -> Option<(Callback, Outcome)> {
-        if self.observer.is_some() { Some((self.to_observer(), outcome)) } else { self.settle(outcome) }
+    pub fn deliver(self: &Arc<Self>, outcome: AnswerResult) -> Option<(OutcomeCallback, AnswerResult)> {
+        if self.observer.is_some() { Some((self.observer_callback(), outcome)) } else { self.complete(outcome) }
     }
 
-    /// Like [`Completion::arrive`], for callers that hold no lock.
-    pub fn arrive_now(self: &Arc<Self>, outcome: Outcome) {
-        if let Some((callback, outcome)) = self.arrive(outcome) {
+    /// Like [`Completion::deliver`], for callers that hold no lock.
+    pub fn deliver_now(self: &Arc<Self>, outcome: AnswerResult) {
+        if let Some((callback, outcome)) = self.deliver(outcome) {
             callback(outcome);
         }
     }
 
     #[cold]
-    fn to_observer(self: &Arc<Self>) -> Callback {
+    fn observer_callback(self: &Arc<Self>) -> OutcomeCallback {
         let this = Arc::clone(self);
         Box::new(move |outcome| {
             if let Some(observer) = &this.observer {
-                observer.arrived(&this, outcome);
+                observer.on_outcome(&this, outcome);
             }
         })
     }
@@ -147,9 +147,9 @@ impl Completion {
     /// Delivers the outcome to the waiter. A callback is returned, to be called with no lock held.
     #[must_use]
     #[inline]
-    pub fn settle(&self, outcome: Outcome) -> Option<(Callback, Outcome)> {
-        if let Ok(Arrived::Accepted { sequence, version, events }) = outcome
-            && self.go_on_to(ARRIVING)
+    pub fn complete(&self, outcome: AnswerResult) -> Option<(OutcomeCallback, AnswerResult)> {
+        if let Ok(WriterAnswer::Accepted { sequence, version, events }) = outcome
+            && self.advance_to(ARRIVING)
         {
             self.accepted.sequence.store(sequence, Ordering::Relaxed);
             self.accepted.version.store(version, Ordering::Relaxed);
@@ -158,33 +158,33 @@ impl Completion {
             self.progress.store(ACCEPTED, Ordering::Release);
             return None;
         }
-        self.settle_in_state(outcome)
+        self.complete_in_state(outcome)
     }
 
     /// Moves on from [`WAITING`]; `false` if the progress was another one.
     #[inline]
-    fn go_on_to(&self, progress: u8) -> bool {
+    fn advance_to(&self, progress: u8) -> bool {
         self.progress.compare_exchange(WAITING, progress, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    fn settle_in_state(&self, outcome: Outcome) -> Option<(Callback, Outcome)> {
+    fn complete_in_state(&self, outcome: AnswerResult) -> Option<(OutcomeCallback, AnswerResult)> {
         let mut state = self.lock();
         if !self.enter_state() {
             return None;
         }
-        match std::mem::replace(&mut *state, State::Taken) {
-            State::Waiting => *state = State::Done(outcome),
-            State::Asleep => {
-                *state = State::Done(outcome);
+        match std::mem::replace(&mut *state, CompletionState::Taken) {
+            CompletionState::Waiting => *state = CompletionState::Done(outcome),
+            CompletionState::Asleep => {
+                *state = CompletionState::Done(outcome);
                 drop(state);
                 self.arrived.notify_all();
             }
-            State::Woken(waker) => {
-                *state = State::Done(outcome);
+            CompletionState::Task(waker) => {
+                *state = CompletionState::Done(outcome);
                 drop(state);
                 waker.wake();
             }
-            State::Called(callback) => return Some((callback, outcome)),
+            CompletionState::Callback(callback) => return Some((callback, outcome)),
             other => *state = other,
         }
         None
@@ -194,7 +194,7 @@ impl Completion {
     fn enter_state(&self) -> bool {
         loop {
             match self.progress.load(Ordering::Acquire) {
-                WAITING => _ = self.go_on_to(IN_STATE),
+                WAITING => _ = self.advance_to(IN_STATE),
                 // Another thread is between three stores, and may have lost its core.
                 ARRIVING => std::thread::yield_now(),
                 progress => return progress == IN_STATE,
@@ -204,7 +204,7 @@ impl Completion {
 
     /// Takes the outcome, once.
     #[inline]
-    pub fn take(&self) -> Option<Outcome> {
+    pub fn take(&self) -> Option<AnswerResult> {
         match self.progress.load(Ordering::Acquire) {
             ACCEPTED => self.take_accepted(),
             IN_STATE => self.take_from_state(),
@@ -213,20 +213,20 @@ impl Completion {
     }
 
     #[inline]
-    fn take_accepted(&self) -> Option<Outcome> {
+    fn take_accepted(&self) -> Option<AnswerResult> {
         // The values stay: a second taker at the same time gets the same ones.
         self.progress.store(TAKEN, Ordering::Relaxed);
-        Some(Ok(Arrived::Accepted {
+        Some(Ok(WriterAnswer::Accepted {
             sequence: self.accepted.sequence.load(Ordering::Relaxed),
             version: self.accepted.version.load(Ordering::Relaxed),
             events: self.accepted.events.load(Ordering::Relaxed),
         }))
     }
 
-    fn take_from_state(&self) -> Option<Outcome> {
+    fn take_from_state(&self) -> Option<AnswerResult> {
         let mut state = self.lock();
-        match std::mem::replace(&mut *state, State::Taken) {
-            State::Done(outcome) => Some(outcome),
+        match std::mem::replace(&mut *state, CompletionState::Taken) {
+            CompletionState::Done(outcome) => Some(outcome),
             other => {
                 *state = other;
                 None
@@ -235,20 +235,20 @@ impl Completion {
     }
 
     /// Polls like a future.
-    pub fn poll(&self, context: &mut Context<'_>) -> Poll<Outcome> {
+    pub fn poll(&self, context: &mut Context<'_>) -> Poll<AnswerResult> {
         let mut state = self.lock();
         if !self.enter_state() {
             drop(state);
             return self.take().map_or(Poll::Pending, Poll::Ready);
         }
-        match std::mem::replace(&mut *state, State::Taken) {
-            State::Done(outcome) => Poll::Ready(outcome),
-            State::Woken(waker) if waker.will_wake(context.waker()) => {
-                *state = State::Woken(waker);
+        match std::mem::replace(&mut *state, CompletionState::Taken) {
+            CompletionState::Done(outcome) => Poll::Ready(outcome),
+            CompletionState::Task(waker) if waker.will_wake(context.waker()) => {
+                *state = CompletionState::Task(waker);
                 Poll::Pending
             }
             _ => {
-                *state = State::Woken(context.waker().clone());
+                *state = CompletionState::Task(context.waker().clone());
                 Poll::Pending
             }
         }
@@ -256,16 +256,16 @@ impl Completion {
 
     /// Registers a callback. It is returned with the outcome if that has arrived already.
     #[must_use]
-    pub fn call(&self, callback: Callback) -> Option<(Callback, Outcome)> {
+    pub fn call(&self, callback: OutcomeCallback) -> Option<(OutcomeCallback, AnswerResult)> {
         let mut state = self.lock();
         if !self.enter_state() {
             drop(state);
             return self.take().map(|outcome| (callback, outcome));
         }
-        match std::mem::replace(&mut *state, State::Taken) {
-            State::Done(outcome) => Some((callback, outcome)),
+        match std::mem::replace(&mut *state, CompletionState::Taken) {
+            CompletionState::Done(outcome) => Some((callback, outcome)),
             _ => {
-                *state = State::Called(callback);
+                *state = CompletionState::Callback(callback);
                 None
             }
         }
@@ -274,11 +274,14 @@ impl Completion {
     /// Sleeps until the outcome arrives, a nudge, or the timeout.
     pub fn sleep_for(&self, most: Duration) {
         let mut state = self.lock();
-        if self.enter_state() && !self.is_nudged.swap(false, Ordering::Relaxed) && matches!(*state, State::Waiting) {
-            *state = State::Asleep;
+        if self.enter_state()
+            && !self.is_nudged.swap(false, Ordering::Relaxed)
+            && matches!(*state, CompletionState::Waiting)
+        {
+            *state = CompletionState::Asleep;
             let (mut state, _) = self.arrived.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner);
-            if matches!(*state, State::Asleep) {
-                *state = State::Waiting;
+            if matches!(*state, CompletionState::Asleep) {
+                *state = CompletionState::Waiting;
             }
             self.is_nudged.store(false, Ordering::Relaxed);
         }
@@ -287,7 +290,7 @@ impl Completion {
     /// Wakes the waiting thread. `false` if it has its outcome.
     pub fn nudge(&self) -> bool {
         let state = self.lock();
-        if !self.enter_state() || !matches!(*state, State::Waiting | State::Asleep) {
+        if !self.enter_state() || !matches!(*state, CompletionState::Waiting | CompletionState::Asleep) {
             return false;
         }
         self.is_nudged.store(true, Ordering::Relaxed);
@@ -296,7 +299,7 @@ impl Completion {
         true
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, CompletionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -307,12 +310,12 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::task::Wake;
 
-    fn answer() -> Outcome {
-        Ok(Arrived::Failed("no".to_owned()))
+    fn answer() -> AnswerResult {
+        Ok(WriterAnswer::Failed("no".to_owned()))
     }
 
-    fn accepted() -> Outcome {
-        Ok(Arrived::Accepted { sequence: 7, version: 8, events: 9 })
+    fn accepted() -> AnswerResult {
+        Ok(WriterAnswer::Accepted { sequence: 7, version: 8, events: 9 })
     }
 
     struct Counts(AtomicUsize);
@@ -330,22 +333,22 @@ mod tests {
         }
     }
 
-    fn arrives_once(answer: fn() -> Outcome) {
+    fn arrives_once(answer: fn() -> AnswerResult) {
         let completion = Arc::new(Completion::default());
         assert_eq!(completion.take(), None);
-        assert!(completion.arrive(answer()).is_none());
+        assert!(completion.deliver(answer()).is_none());
         for other in [Err(BusError::Disconnected), accepted()] {
-            assert!(completion.arrive(other).is_none());
+            assert!(completion.deliver(other).is_none());
         }
         assert_eq!((completion.take(), completion.take()), (Some(answer()), None));
-        assert!(completion.arrive(accepted()).is_none() && completion.take().is_none());
+        assert!(completion.deliver(accepted()).is_none() && completion.take().is_none());
 
         let counts = Arc::new(Counts(AtomicUsize::new(0)));
         let waker = Waker::from(Arc::clone(&counts));
         let completion = Arc::new(Completion::default());
         assert_eq!(completion.poll(&mut Context::from_waker(&waker)), Poll::Pending);
         assert_eq!(completion.poll(&mut Context::from_waker(&waker)), Poll::Pending);
-        assert!(completion.arrive(answer()).is_none());
+        assert!(completion.deliver(answer()).is_none());
         assert_eq!(counts.0.load(Ordering::SeqCst), 1);
         assert_eq!(completion.poll(&mut Context::from_waker(&waker)), Poll::Ready(answer()));
 
@@ -353,13 +356,13 @@ mod tests {
             let called = Arc::new(AtomicUsize::new(0));
             let counts = Arc::clone(&called);
             let completion = Arc::new(Completion::default());
-            let callback = Box::new(move |_: Outcome| _ = counts.fetch_add(1, Ordering::SeqCst));
+            let callback = Box::new(move |_: AnswerResult| _ = counts.fetch_add(1, Ordering::SeqCst));
             let (callback, outcome) = if is_there {
-                assert!(completion.arrive(answer()).is_none());
+                assert!(completion.deliver(answer()).is_none());
                 completion.call(callback).unwrap()
             } else {
                 assert!(completion.call(callback).is_none());
-                completion.arrive(answer()).unwrap()
+                completion.deliver(answer()).unwrap()
             };
             callback(outcome);
             assert_eq!(called.load(Ordering::SeqCst), 1);
@@ -372,7 +375,7 @@ mod tests {
             let (completion, others) = (Arc::new(Completion::default()), [answer(), accepted()]);
             let threads = others.clone().map(|outcome| {
                 let completion = Arc::clone(&completion);
-                std::thread::spawn(move || completion.arrive(outcome).is_none())
+                std::thread::spawn(move || completion.deliver(outcome).is_none())
             });
             let taken = match round % 3 {
                 0 => loop {
@@ -407,7 +410,7 @@ mod tests {
             let other = Arc::clone(&completion);
             let outcome = if round % 2 == 0 { answer() } else { accepted() };
             let expected = outcome.clone();
-            let thread = std::thread::spawn(move || other.arrive(outcome).is_none());
+            let thread = std::thread::spawn(move || other.deliver(outcome).is_none());
             let taken = loop {
                 match completion.take() {
                     Some(outcome) => break outcome,
@@ -421,6 +424,6 @@ mod tests {
         assert!(completion.nudge());
         completion.sleep_for(Duration::from_secs(100));
         completion.sleep_for(Duration::ZERO);
-        assert!(completion.arrive(answer()).is_none() && !completion.nudge());
+        assert!(completion.deliver(answer()).is_none() && !completion.nudge());
     }
 }

@@ -2,30 +2,30 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`CommandBus`], [`Pending`] of an outcome |
+//! | this | [`CommandBus`], [`PendingOutcome`] of an outcome |
 //! | `send_policy` | interceptors and retries of a handle |
 //! | `timer` | delayed work |
-//! | `line` | the connection to the writer: sessions, commands in flight, polling for answers |
+//! | `connection` | the connection to the writer: sessions, commands in flight, polling for answers |
 //! | `queue` | commands for a bus that its owner polls |
 //! | `completion` | receives one outcome |
 
 mod completion;
-mod line;
+mod connection;
 mod queue;
 mod send_policy;
 mod timer;
 
 use crate::draft::Draft;
-use crate::envelope::{Answer, Answered, Envelope};
+use crate::envelope::{AnswerKind, CommandAnswer, CommandEnvelope};
 use crate::error::{BusError, CommandError};
 use crate::handling;
 use crate::identity::Position;
 use crate::interceptor::DispatchInterceptor;
-use crate::origin::Origin;
+use crate::origin::CommandOrigin;
+use connection::WriterConnection;
 use gapless_client::{Client, ClientError};
 use gapless_message::Message;
 use gapless_message::headers::Headers;
-use line::Line;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -33,9 +33,9 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-pub(crate) use completion::{Arrived, Completion, Outcome};
-pub use line::BusOptions;
-pub(crate) use queue::{Queue, Queued};
+pub(crate) use completion::{AnswerResult, Completion, WriterAnswer};
+pub use connection::BusOptions;
+pub(crate) use queue::{CommandQueue, QueuedCommand};
 pub use send_policy::RetryPolicy;
 pub(crate) use send_policy::{Attempts, SendPolicy, ending_of};
 
@@ -45,14 +45,14 @@ const WITHIN_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// A handle of the bus. Clones are handles of the same bus, for any thread.
 #[derive(Clone)]
 pub struct CommandBus {
-    way: Way,
+    transport: BusTransport,
     policy: Option<Arc<SendPolicy>>,
 }
 
 #[derive(Clone)]
-enum Way {
-    Line(Arc<Line>),
-    Queue(Arc<Queue>),
+enum BusTransport {
+    Connection(Arc<WriterConnection>),
+    Queue(Arc<CommandQueue>),
 }
 
 impl std::fmt::Debug for CommandBus {
@@ -63,7 +63,7 @@ impl std::fmt::Debug for CommandBus {
 
 /// The outcome of an accepted command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted<Reply = ()> {
+pub struct AcceptedCommand<Reply = ()> {
     /// Position of the first event; without events, the position that it would have.
     pub position: Position,
     /// Number of events.
@@ -75,12 +75,12 @@ pub struct Accepted<Reply = ()> {
 
 impl CommandBus {
     pub(crate) fn over(client: Client, options: &BusOptions) -> Result<Self, ClientError> {
-        Ok(Self { way: Way::Line(Line::new(client, options)?), policy: None })
+        Ok(Self { transport: BusTransport::Connection(WriterConnection::new(client, options)?), policy: None })
     }
 
     /// A handle of a bus that its owner polls.
-    pub(crate) const fn queued(queue: Arc<Queue>) -> Self {
-        Self { way: Way::Queue(queue), policy: None }
+    pub(crate) const fn queued(queue: Arc<CommandQueue>) -> Self {
+        Self { transport: BusTransport::Queue(queue), policy: None }
     }
 
     /// The same bus with an interceptor of all commands that this handle and its clones send, after those added before.
@@ -102,9 +102,9 @@ impl CommandBus {
     /// flight, opened when needed. 0 for a bus that its owner polls.
     #[must_use]
     pub fn sessions(&self) -> usize {
-        match &self.way {
-            Way::Line(line) => line.sessions(),
-            Way::Queue(_) => 0,
+        match &self.transport {
+            BusTransport::Connection(connection) => connection.sessions(),
+            BusTransport::Queue(_) => 0,
         }
     }
 
@@ -116,19 +116,19 @@ impl CommandBus {
     pub fn try_send<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
-    ) -> Option<Pending<Reply, Refusal>> {
-        let completion = match (&self.policy, &self.way) {
+    ) -> Option<PendingOutcome<Reply, Refusal>> {
+        let completion = match (&self.policy, &self.transport) {
             // A handler never waits for room.
             _ if handling::is_handling() => self.send_now(draft),
-            (None, Way::Line(line)) => {
+            (None, BusTransport::Connection(connection)) => {
                 let completion = Arc::new(Completion::default());
-                line.try_send(draft.command_key(), |into| draft.write(into), &completion).then_some(completion)?
+                connection.try_send(draft.command_key(), |into| draft.write(into), &completion).then_some(completion)?
             }
-            (_, way) if !way.has_room() => return None,
-            (Some(policy), _) => self.send_by(policy, draft, Way::send_soon),
-            (None, way) => {
+            (_, transport) if !transport.has_room() => return None,
+            (Some(policy), _) => self.send_by(policy, draft, BusTransport::send_soon),
+            (None, transport) => {
                 let completion = Arc::new(Completion::default());
-                way.send_written(draft, &completion, Way::send_soon);
+                transport.send_encoded(draft, &completion, BusTransport::send_soon);
                 completion
             }
         };
@@ -140,13 +140,13 @@ impl CommandBus {
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
         within: Duration,
-    ) -> Option<Pending<Reply, Refusal>> {
+    ) -> Option<PendingOutcome<Reply, Refusal>> {
         let until = Instant::now() + within.min(WITHIN_MAX);
         loop {
             if let Some(pending) = self.try_send(draft) {
                 return Some(pending);
             }
-            if Instant::now() >= until || !self.way.wait_for_room(until) {
+            if Instant::now() >= until || !self.transport.wait_for_room(until) {
                 return None;
             }
         }
@@ -160,7 +160,7 @@ impl CommandBus {
     pub fn send<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: Draft<'_, Command, Reply, Refusal>,
-    ) -> Pending<Reply, Refusal> {
+    ) -> PendingOutcome<Reply, Refusal> {
         let completion = self.send_now(&draft);
         self.pending(&draft, completion)
     }
@@ -176,7 +176,7 @@ impl CommandBus {
                 self.send_for(draft, &completion);
                 completion
             }
-            Some(policy) => self.send_by(policy, draft, Way::send_queued),
+            Some(policy) => self.send_by(policy, draft, BusTransport::send_queued),
         }
     }
 
@@ -185,8 +185,13 @@ impl CommandBus {
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
         completion: Arc<Completion>,
-    ) -> Pending<Reply, Refusal> {
-        Pending { way: self.way.clone(), completion, expected: draft.expected_version(), types: PhantomData }
+    ) -> PendingOutcome<Reply, Refusal> {
+        PendingOutcome {
+            transport: self.transport.clone(),
+            completion,
+            expected: draft.expected_version(),
+            types: PhantomData,
+        }
     }
 
     #[inline]
@@ -196,9 +201,9 @@ impl CommandBus {
         completion: &Arc<Completion>,
     ) {
         if handling::is_handling() {
-            self.way.send_behind(draft, completion);
+            self.transport.send_after_handler(draft, completion);
         } else {
-            self.way.send(draft, completion);
+            self.transport.send(draft, completion);
         }
     }
 
@@ -207,12 +212,12 @@ impl CommandBus {
         &self,
         policy: &Arc<SendPolicy>,
         draft: &Draft<'_, Command, Reply, Refusal>,
-        send: impl FnOnce(&Way, Queued),
+        send: impl FnOnce(&BusTransport, QueuedCommand),
     ) -> Arc<Completion> {
         let (mut dispatched, asked) = policy.before(draft);
         if let Err(outcome) = asked {
             let completion = policy.completion(dispatched, None);
-            completion.arrive_now(outcome);
+            completion.deliver_now(outcome);
             return completion;
         }
         let attempts = policy.retry().map(|retry| Attempts::new(retry, dispatched.identifier));
@@ -222,25 +227,25 @@ impl CommandBus {
         let (mut bytes, command, headers) = (Vec::new(), draft.command_key(), dispatched.headers.clone());
         if let Err(reason) = draft.changed(dispatched.identifier, &headers).write(&mut bytes) {
             let completion = policy.completion(dispatched, None);
-            completion.arrive_now(Err(BusError::NotSent(reason)));
+            completion.deliver_now(Err(BusError::NotSent(reason)));
             return completion;
         }
         let again = attempts.map(|attempts| {
-            let way = self.way.downgrade();
+            let transport = self.transport.downgrade();
             let send = move |bytes: Vec<u8>, completion: &Arc<Completion>| {
-                let queued = Queued { command, bytes, completion: Arc::clone(completion) };
-                way.upgrade().map(|way| way.send_again(queued)).is_some()
+                let queued = QueuedCommand { command, bytes, completion: Arc::clone(completion) };
+                transport.upgrade().map(|transport| transport.send_again(queued)).is_some()
             };
             (attempts, bytes.clone(), Arc::new(send) as Arc<_>)
         });
         let completion = policy.completion(dispatched, again);
-        let queued = Queued { command, bytes, completion: Arc::clone(&completion) };
+        let queued = QueuedCommand { command, bytes, completion: Arc::clone(&completion) };
         if handling::is_handling() {
-            self.way.send_queued_behind(queued);
+            self.transport.send_queued_after_handler(queued);
         } else {
-            send(&self.way, queued);
+            send(&self.transport, queued);
             // Interceptors get every outcome, also one that no caller awaits.
-            self.way.attend();
+            self.transport.start_poller();
         }
         completion
     }
@@ -252,7 +257,7 @@ impl CommandBus {
     pub fn call<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: Draft<'_, Command, Reply, Refusal>,
-    ) -> Result<Accepted<Reply>, CommandError<Refusal>> {
+    ) -> Result<AcceptedCommand<Reply>, CommandError<Refusal>> {
         if handling::is_handling() {
             return Err(CommandError::Bus(BusError::CalledInHandler));
         }
@@ -260,21 +265,21 @@ impl CommandBus {
     }
 }
 
-impl Way {
+impl BusTransport {
     fn send<Command: Message, Reply, Refusal>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
         completion: &Arc<Completion>,
     ) {
         match self {
-            Self::Line(line) => line.send(draft.command_key(), |into| draft.write(into), completion),
-            Self::Queue(_) => self.send_written(draft, completion, Self::send_queued),
+            Self::Connection(connection) => connection.send(draft.command_key(), |into| draft.write(into), completion),
+            Self::Queue(_) => self.send_encoded(draft, completion, Self::send_queued),
         }
     }
 
     fn has_room(&self) -> bool {
         match self {
-            Self::Line(line) => line.has_room(),
+            Self::Connection(connection) => connection.has_room(),
             Self::Queue(queue) => queue.has_room(),
         }
     }
@@ -282,169 +287,169 @@ impl Way {
     /// `false` where waiting makes no sense.
     fn wait_for_room(&self, until: Instant) -> bool {
         match self {
-            Self::Line(line) => {
-                line.wait_for_room(until);
+            Self::Connection(connection) => {
+                connection.wait_for_room(until);
                 true
             }
             Self::Queue(queue) => queue.wait_for_room(until),
         }
     }
 
-    fn send_queued(&self, queued: Queued) {
+    fn send_queued(&self, queued: QueuedCommand) {
         match self {
-            Self::Line(line) => {
+            Self::Connection(connection) => {
                 let write = |into: &mut Vec<u8>| {
                     into.extend_from_slice(&queued.bytes);
                     Ok(())
                 };
-                line.send(queued.command, write, &queued.completion);
+                connection.send(queued.command, write, &queued.completion);
             }
             Self::Queue(queue) => queue.send(queued, true),
         }
     }
 
     /// Retries a command, also on a bus that was given up, if there is one again.
-    fn send_again(&self, queued: Queued) {
-        if let Self::Line(line) = self {
-            line.revive();
+    fn send_again(&self, queued: QueuedCommand) {
+        if let Self::Connection(connection) = self {
+            connection.reconnect_for_retry();
         }
         self.send_soon(queued);
     }
 
-    fn send_soon(&self, queued: Queued) {
+    fn send_soon(&self, queued: QueuedCommand) {
         match self {
-            Self::Line(line) => line.send_soon(queued.command, queued.bytes, queued.completion),
+            Self::Connection(connection) => connection.send_soon(queued.command, queued.bytes, queued.completion),
             Self::Queue(queue) => queue.send(queued, false),
         }
     }
 
     /// Sends the command once the one that this thread handles is accepted.
     #[cold]
-    fn send_behind<Command: Message, Reply, Refusal>(
+    fn send_after_handler<Command: Message, Reply, Refusal>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
         completion: &Arc<Completion>,
     ) {
-        self.send_written(draft, completion, Self::send_queued_behind);
+        self.send_encoded(draft, completion, Self::send_queued_after_handler);
     }
 
-    fn send_written<Command: Message, Reply, Refusal>(
+    fn send_encoded<Command: Message, Reply, Refusal>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
         completion: &Arc<Completion>,
-        send: impl FnOnce(&Self, Queued),
+        send: impl FnOnce(&Self, QueuedCommand),
     ) {
-        match written(draft, completion) {
+        match encode_queued(draft, completion) {
             Ok(queued) => send(self, queued),
-            Err(reason) => completion.arrive_now(Err(BusError::NotSent(reason))),
+            Err(reason) => completion.deliver_now(Err(BusError::NotSent(reason))),
         }
     }
 
-    fn send_queued_behind(&self, mut queued: Queued) {
-        let way = self.clone();
-        handling::send_behind(Box::new(move |origin| {
+    fn send_queued_after_handler(&self, mut queued: QueuedCommand) {
+        let transport = self.clone();
+        handling::send_after_handler(Box::new(move |origin| {
             let caused = match origin {
                 Some(origin) => caused_by(origin, &mut queued),
                 None => Err("the command whose handler sent it was not accepted".to_owned()),
             };
             match caused {
-                Ok(()) => way.send_soon(queued),
-                Err(reason) => queued.completion.arrive_now(Err(BusError::NotSent(reason))),
+                Ok(()) => transport.send_soon(queued),
+                Err(reason) => queued.completion.deliver_now(Err(BusError::NotSent(reason))),
             }
         }));
     }
 
-    fn downgrade(&self) -> WeakWay {
+    fn downgrade(&self) -> WeakBusTransport {
         match self {
-            Self::Line(line) => WeakWay::Line(Arc::downgrade(line)),
-            Self::Queue(queue) => WeakWay::Queue(Arc::downgrade(queue)),
+            Self::Connection(connection) => WeakBusTransport::Connection(Arc::downgrade(connection)),
+            Self::Queue(queue) => WeakBusTransport::Queue(Arc::downgrade(queue)),
         }
     }
 
-    fn wait(&self, completion: &Arc<Completion>, until: Option<Instant>) -> Outcome {
+    fn wait(&self, completion: &Arc<Completion>, until: Option<Instant>) -> AnswerResult {
         if handling::is_handling() {
             return completion.take().unwrap_or(Err(BusError::CalledInHandler));
         }
         match self {
-            Self::Line(line) => line.wait(completion, until),
+            Self::Connection(connection) => connection.wait(completion, until),
             Self::Queue(queue) => queue.wait(completion, until),
         }
     }
 
-    fn take_arrived(&self) {
-        if let Self::Line(line) = self {
-            line.take_arrived();
+    fn take_answers(&self) {
+        if let Self::Connection(connection) = self {
+            connection.take_answers();
         }
     }
 
-    fn attend(&self) {
-        if let Self::Line(line) = self {
-            line.attend();
+    fn start_poller(&self) {
+        if let Self::Connection(connection) = self {
+            connection.start_poller();
         }
     }
 }
 
-enum WeakWay {
-    Line(Weak<Line>),
-    Queue(Weak<Queue>),
+enum WeakBusTransport {
+    Connection(Weak<WriterConnection>),
+    Queue(Weak<CommandQueue>),
 }
 
-impl WeakWay {
-    fn upgrade(&self) -> Option<Way> {
+impl WeakBusTransport {
+    fn upgrade(&self) -> Option<BusTransport> {
         match self {
-            Self::Line(line) => line.upgrade().map(Way::Line),
-            Self::Queue(queue) => queue.upgrade().map(Way::Queue),
+            Self::Connection(connection) => connection.upgrade().map(BusTransport::Connection),
+            Self::Queue(queue) => queue.upgrade().map(BusTransport::Queue),
         }
     }
 }
 
 /// Adds cause and correlation to the headers of a command.
-fn caused_by(origin: &Origin<'_>, queued: &mut Queued) -> Result<(), String> {
-    let envelope = Envelope::read(&queued.bytes).map_err(|error| error.to_string())?;
+fn caused_by(origin: &CommandOrigin<'_>, queued: &mut QueuedCommand) -> Result<(), String> {
+    let envelope = CommandEnvelope::read(&queued.bytes).map_err(|error| error.to_string())?;
     let mut headers = Headers::decode(envelope.metadata).unwrap_or_default();
     origin.carry_on(origin.command(), &mut headers);
     let bytes = envelope.with_headers(&headers)?;
     if let Some(observer) = queued.completion.observer() {
-        observer.changed(&bytes, headers);
+        observer.on_change(&bytes, headers);
     }
     queued.bytes = bytes;
     Ok(())
 }
 
-fn written<Command: Message, Reply, Refusal>(
+fn encode_queued<Command: Message, Reply, Refusal>(
     draft: &Draft<'_, Command, Reply, Refusal>,
     completion: &Arc<Completion>,
-) -> Result<Queued, String> {
+) -> Result<QueuedCommand, String> {
     let mut bytes = Vec::new();
     draft.write(&mut bytes)?;
-    Ok(Queued { command: draft.command_key(), bytes, completion: Arc::clone(completion) })
+    Ok(QueuedCommand { command: draft.command_key(), bytes, completion: Arc::clone(completion) })
 }
 
 /// The outcome of a command that was sent.
 #[must_use = "the outcome is awaited, waited for, or left to a function"]
-pub struct Pending<Reply, Refusal> {
-    way: Way,
+pub struct PendingOutcome<Reply, Refusal> {
+    transport: BusTransport,
     completion: Arc<Completion>,
     expected: u64,
     types: PhantomData<fn() -> (Reply, Refusal)>,
 }
 
-impl<Reply: Message, Refusal: Message> Pending<Reply, Refusal> {
+impl<Reply: Message, Refusal: Message> PendingOutcome<Reply, Refusal> {
     /// Waits for the outcome.
     ///
     /// # Errors
     /// Any outcome but an accepted one. [`BusError::CalledInHandler`] in a handler, because the awaited command is sent
     /// after the handler's.
-    pub fn wait(self) -> Result<Accepted<Reply>, CommandError<Refusal>> {
-        read(self.way.wait(&self.completion, None), self.expected)
+    pub fn wait(self) -> Result<AcceptedCommand<Reply>, CommandError<Refusal>> {
+        read(self.transport.wait(&self.completion, None), self.expected)
     }
 
     /// Waits for the outcome for `within` at most. The command goes on.
     ///
     /// # Errors
     /// Any outcome but an accepted one; [`BusError::TimedOut`].
-    pub fn wait_within(self, within: Duration) -> Result<Accepted<Reply>, CommandError<Refusal>> {
-        read(self.way.wait(&self.completion, Instant::now().checked_add(within)), self.expected)
+    pub fn wait_within(self, within: Duration) -> Result<AcceptedCommand<Reply>, CommandError<Refusal>> {
+        read(self.transport.wait(&self.completion, Instant::now().checked_add(within)), self.expected)
     }
 
     /// Takes the outcome if there is one now. The calling thread polls for answers but never sleeps. Made for threads
@@ -452,71 +457,71 @@ impl<Reply: Message, Refusal: Message> Pending<Reply, Refusal> {
     ///
     /// # Errors
     /// `self`, while there is no outcome.
-    pub fn try_wait(self) -> Result<Result<Accepted<Reply>, CommandError<Refusal>>, Self> {
+    pub fn try_wait(self) -> Result<Result<AcceptedCommand<Reply>, CommandError<Refusal>>, Self> {
         let found = self.completion.take().or_else(|| {
-            self.way.take_arrived();
+            self.transport.take_answers();
             self.completion.take()
         });
         found.map(|outcome| read(outcome, self.expected)).ok_or(self)
     }
 
     /// Calls a function with the outcome, on a thread of the bus: it must not sleep, nor wait for another command.
-    pub fn then(self, function: impl FnOnce(Result<Accepted<Reply>, CommandError<Refusal>>) + Send + 'static) {
+    pub fn then(self, function: impl FnOnce(Result<AcceptedCommand<Reply>, CommandError<Refusal>>) + Send + 'static) {
         let expected = self.expected;
         let callback = Box::new(move |outcome| function(read(outcome, expected)));
         if let Some((callback, outcome)) = self.completion.call(callback) {
             callback(outcome);
         } else {
-            self.way.attend();
+            self.transport.start_poller();
         }
     }
 }
 
-impl<Reply: Message, Refusal: Message> Future for Pending<Reply, Refusal> {
-    type Output = Result<Accepted<Reply>, CommandError<Refusal>>;
+impl<Reply: Message, Refusal: Message> Future for PendingOutcome<Reply, Refusal> {
+    type Output = Result<AcceptedCommand<Reply>, CommandError<Refusal>>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let polled = self.completion.poll(context);
         if polled.is_pending() {
-            self.way.attend();
+            self.transport.start_poller();
         }
         polled.map(|outcome| read(outcome, self.expected))
     }
 }
 
 pub(crate) fn read<Reply: Message, Refusal: Message>(
-    outcome: Outcome,
+    outcome: AnswerResult,
     expected: u64,
-) -> Result<Accepted<Reply>, CommandError<Refusal>> {
+) -> Result<AcceptedCommand<Reply>, CommandError<Refusal>> {
     let unreadable = |error: &dyn std::fmt::Display| CommandError::Bus(BusError::Unreadable(error.to_string()));
     let answer = match outcome? {
-        Arrived::Accepted { sequence, version, events } => {
+        WriterAnswer::Accepted { sequence, version, events } => {
             // The unit reply is decoded from no bytes.
             let reply = Reply::decode(&[]).map_err(|error| unreadable(&error))?;
-            return Ok(Accepted { position: Position { sequence, ordinal: 0 }, events, version, reply });
+            return Ok(AcceptedCommand { position: Position { sequence, ordinal: 0 }, events, version, reply });
         }
-        Arrived::Answer(answer) => answer,
-        Arrived::Failed(reason) => return Err(CommandError::Failed(reason)),
+        WriterAnswer::Answer(answer) => answer,
+        WriterAnswer::Failed(reason) => return Err(CommandError::Failed(reason)),
     };
-    Err(match answer.answered {
-        Answered::Accepted => {
+    Err(match answer.kind {
+        AnswerKind::Accepted => {
             let reply = Reply::decode_as(answer.message_version, &answer.rest).map_err(|error| unreadable(&error))?;
-            let Answer { position, events, aggregate_version: version, .. } = *answer;
-            return Ok(Accepted { position, events, version, reply });
+            let CommandAnswer { position, events, aggregate_version: version, .. } = *answer;
+            return Ok(AcceptedCommand { position, events, version, reply });
         }
-        Answered::Refused => match Refusal::decode_as(answer.message_version, &answer.rest) {
+        AnswerKind::Refused => match Refusal::decode_as(answer.message_version, &answer.rest) {
             Ok(refusal) => CommandError::Refused(refusal),
             Err(error) => unreadable(&error),
         },
-        Answered::NotFound => CommandError::NotFound,
-        Answered::AlreadyExists => CommandError::AlreadyExists,
-        Answered::Conflict => CommandError::Conflict { expected, found: answer.aggregate_version },
-        Answered::ConditionFailed => CommandError::ConditionFailed(Position {
+        AnswerKind::NotFound => CommandError::NotFound,
+        AnswerKind::AlreadyExists => CommandError::AlreadyExists,
+        AnswerKind::Conflict => CommandError::Conflict { expected, found: answer.aggregate_version },
+        AnswerKind::ConditionFailed => CommandError::ConditionFailed(Position {
             sequence: answer.position.sequence,
             ordinal: answer.aggregate_version as u16,
         }),
-        Answered::IdentifierReused => CommandError::IdentifierReused,
-        Answered::Quarantined => CommandError::Quarantined(String::from_utf8_lossy(&answer.rest).into_owned()),
-        Answered::Intercepted => CommandError::Intercepted(String::from_utf8_lossy(&answer.rest).into_owned()),
+        AnswerKind::IdentifierReused => CommandError::IdentifierReused,
+        AnswerKind::Quarantined => CommandError::Quarantined(String::from_utf8_lossy(&answer.rest).into_owned()),
+        AnswerKind::Intercepted => CommandError::Intercepted(String::from_utf8_lossy(&answer.rest).into_owned()),
     })
 }

@@ -1,6 +1,6 @@
-//! [`Queue`]: passes commands of handlers and other threads to the one owner that polls a bus.
+//! [`CommandQueue`]: passes commands of handlers and other threads to the one owner that polls a bus.
 
-use super::completion::{Completion, Outcome};
+use super::completion::{AnswerResult, Completion};
 use crate::error::BusError;
 use crate::identity::TypeKey;
 use gapless_agent::Waker;
@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 /// Longest sleep of a waiter; a wake-up ends it earlier.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-pub(crate) struct Queued {
+pub(crate) struct QueuedCommand {
     pub command: TypeKey,
     pub bytes: Vec<u8>,
     pub completion: Arc<Completion>,
 }
 
 /// Bounded queue of commands for the owner of a bus.
-pub(crate) struct Queue {
-    inner: Mutex<Inner>,
+pub(crate) struct CommandQueue {
+    inner: Mutex<QueueInner>,
     /// Length of `commands`; written with `inner` locked.
     length: AtomicUsize,
     length_max: usize,
@@ -30,28 +30,32 @@ pub(crate) struct Queue {
 }
 
 #[derive(Default)]
-struct Inner {
-    commands: VecDeque<Queued>,
+struct QueueInner {
+    commands: VecDeque<QueuedCommand>,
     polled_by: Option<ThreadId>,
-    is_gone: bool,
+    is_disconnected: bool,
 }
 
-impl Queue {
+impl CommandQueue {
     pub fn new(length_max: usize, owner: Waker) -> Arc<Self> {
         let (inner, length) = (Mutex::default(), AtomicUsize::new(0));
         Arc::new(Self { inner, length, length_max, room: Condvar::new(), owner })
     }
 
     /// Queues a command. Waits while the queue is full, except on the polling thread, which would wait for itself.
-    pub fn send(&self, queued: Queued, may_wait: bool) {
+    pub fn send(&self, queued: QueuedCommand, may_wait: bool) {
         let mut inner = self.lock();
         let this = std::thread::current().id();
-        while may_wait && !inner.is_gone && inner.commands.len() >= self.length_max && inner.polled_by != Some(this) {
+        while may_wait
+            && !inner.is_disconnected
+            && inner.commands.len() >= self.length_max
+            && inner.polled_by != Some(this)
+        {
             inner = self.room.wait(inner).unwrap_or_else(PoisonError::into_inner);
         }
-        if inner.is_gone {
+        if inner.is_disconnected {
             drop(inner);
-            return queued.completion.arrive_now(Err(BusError::Disconnected));
+            return queued.completion.deliver_now(Err(BusError::Disconnected));
         }
         inner.commands.push_back(queued);
         self.length.store(inner.commands.len(), Ordering::Relaxed);
@@ -63,7 +67,7 @@ impl Queue {
     /// itself.
     pub fn wait_for_room(&self, until: Instant) -> bool {
         let mut inner = self.lock();
-        while !inner.is_gone && inner.commands.len() >= self.length_max {
+        while !inner.is_disconnected && inner.commands.len() >= self.length_max {
             let left = until.saturating_duration_since(Instant::now());
             if inner.polled_by == Some(std::thread::current().id()) || left.is_zero() {
                 return false;
@@ -81,7 +85,7 @@ impl Queue {
     }
 
     /// Waits for the outcome. Fails on the polling thread, which would wait for itself.
-    pub fn wait(&self, completion: &Completion, until: Option<Instant>) -> Outcome {
+    pub fn wait(&self, completion: &Completion, until: Option<Instant>) -> AnswerResult {
         loop {
             if let Some(outcome) = completion.take() {
                 return outcome;
@@ -104,7 +108,7 @@ impl Queue {
         self.length.load(Ordering::Relaxed)
     }
 
-    pub fn take(&self) -> Option<Queued> {
+    pub fn take(&self) -> Option<QueuedCommand> {
         let mut inner = self.lock();
         let queued = inner.commands.pop_front();
         self.length.store(inner.commands.len(), Ordering::Relaxed);
@@ -120,9 +124,9 @@ impl Queue {
     }
 
     /// Ends polling. Returns the commands that were not run.
-    pub fn end(&self) -> VecDeque<Queued> {
+    pub fn end(&self) -> VecDeque<QueuedCommand> {
         let mut inner = self.lock();
-        inner.is_gone = true;
+        inner.is_disconnected = true;
         inner.polled_by = None;
         self.length.store(0, Ordering::Relaxed);
         let left = std::mem::take(&mut inner.commands);
@@ -131,7 +135,7 @@ impl Queue {
         left
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, QueueInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

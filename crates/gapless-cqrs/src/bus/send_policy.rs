@@ -1,14 +1,14 @@
 //! [`SendPolicy`]: interceptors of a handle, and retries as a [`RetryPolicy`] says.
 
-use super::completion::{Arrived, Completion, Observer, Outcome};
-use super::timer::Timer;
+use super::completion::{AnswerResult, Completion, CompletionObserver, WriterAnswer};
+use super::timer::RetryTimer;
 use crate::draft::Draft;
-use crate::ending::Ending;
-use crate::envelope::{Answer, Answered, change_identifier};
+use crate::ending::CommandOutcome;
+use crate::envelope::{AnswerKind, CommandAnswer, change_identifier};
 use crate::error::BusError;
 use crate::identifiers::time_ordered_identifier;
 use crate::identity::{Position, TypeKey};
-use crate::interceptor::{DispatchInterceptor, Dispatched};
+use crate::interceptor::{DispatchInterceptor, DispatchedCommand};
 use gapless_message::Message;
 use gapless_message::headers::Headers;
 use gapless_wire::split_mix;
@@ -36,7 +36,7 @@ pub struct RetryPolicy {
     /// together.
     pub jitter_percent: u8,
     /// Whether a command with this ending is retried.
-    pub retries: fn(&Ending<'_>) -> bool,
+    pub retries: fn(&CommandOutcome<'_>) -> bool,
 }
 
 impl Default for RetryPolicy {
@@ -49,7 +49,7 @@ impl Default for RetryPolicy {
             delay_max: Duration::from_secs(1),
             jitter_percent: 50,
             retries: |ending| {
-                matches!(ending, Ending::Bus(BusError::Disconnected | BusError::Forgotten | BusError::TimedOut))
+                matches!(ending, CommandOutcome::Bus(BusError::Disconnected | BusError::Forgotten | BusError::TimedOut))
             },
         }
     }
@@ -57,7 +57,7 @@ impl Default for RetryPolicy {
 
 impl RetryPolicy {
     /// Delay before the next attempt; `None` to give up. `attempt` counts from 1; `random` is any number.
-    fn delay(&self, ending: &Ending<'_>, attempt: u32, random: u64) -> Option<Duration> {
+    fn delay(&self, ending: &CommandOutcome<'_>, attempt: u32, random: u64) -> Option<Duration> {
         if attempt >= self.attempts_max || !(self.retries)(ending) {
             return None;
         }
@@ -89,7 +89,7 @@ impl Attempts {
     }
 
     /// Delay before the next attempt; `None` to give up. Changes the identifier after a decision.
-    pub fn again(&mut self, ending: &Ending<'_>) -> Option<Duration> {
+    pub fn next_delay(&mut self, ending: &CommandOutcome<'_>) -> Option<Duration> {
         let identifier = self.identifier.unwrap_or_default() as u64;
         let delay = self.policy.delay(ending, self.sent, split_mix::finish(identifier ^ u64::from(self.sent)))?;
         if ending.is_decided() {
@@ -108,11 +108,11 @@ impl Attempts {
 pub(crate) struct SendPolicy {
     interceptors: Vec<Arc<dyn DispatchInterceptor>>,
     retry: Option<RetryPolicy>,
-    timer: Arc<Timer>,
+    timer: Arc<RetryTimer>,
 }
 
 /// Sends a command's bytes; `false` if the bus is gone.
-type SendAgain = Arc<dyn Fn(Vec<u8>, &Arc<Completion>) -> bool + Send + Sync>;
+type Resend = Arc<dyn Fn(Vec<u8>, &Arc<Completion>) -> bool + Send + Sync>;
 
 impl SendPolicy {
     pub fn add(&mut self, interceptor: Arc<dyn DispatchInterceptor>) {
@@ -131,9 +131,9 @@ impl SendPolicy {
     pub fn before<Command: Message, Reply, Refusal>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
-    ) -> (Dispatched, Result<(), Outcome>) {
+    ) -> (DispatchedCommand, Result<(), AnswerResult>) {
         let (aggregate, id, identifier, expected_version, headers) = draft.parts();
-        let mut dispatched = Dispatched {
+        let mut dispatched = DispatchedCommand {
             aggregate,
             id: id.to_vec(),
             command_name: Command::TYPE_NAME,
@@ -142,11 +142,11 @@ impl SendPolicy {
             headers: headers.cloned().unwrap_or_default(),
         };
         let asked = self.interceptors.iter().try_for_each(|interceptor| interceptor.before(&mut dispatched));
-        (dispatched, asked.map_err(|reason| Ok(Arrived::Answer(Box::new(intercepted(reason))))))
+        (dispatched, asked.map_err(|reason| Ok(WriterAnswer::Answer(Box::new(interception_answer(reason))))))
     }
 
     /// Tells the interceptors the outcome.
-    pub fn after(&self, dispatched: &Dispatched, outcome: &Outcome) {
+    pub fn after(&self, dispatched: &DispatchedCommand, outcome: &AnswerResult) {
         let ending = ending_of(outcome);
         for interceptor in self.interceptors.iter().rev() {
             // A panic must not end the thread, which may be any that polls for answers.
@@ -159,18 +159,18 @@ impl SendPolicy {
     /// Completion of a command encoded as `bytes`; `send_again` retries it.
     pub fn completion(
         self: &Arc<Self>,
-        dispatched: Dispatched,
-        again: Option<(Attempts, Vec<u8>, SendAgain)>,
+        dispatched: DispatchedCommand,
+        retry: Option<(Attempts, Vec<u8>, Resend)>,
     ) -> Arc<Completion> {
-        let again = again.map(|(attempts, bytes, send)| Again { attempts, bytes, send });
-        let sending = Mutex::new(Sending { dispatched, again });
-        Arc::new(Completion::observed(Box::new(Observed { policy: Arc::clone(self), sending })))
+        let retry = retry.map(|(attempts, bytes, send)| CommandRetry { attempts, bytes, send });
+        let command = Mutex::new(ObservedCommand { dispatched, retry });
+        Arc::new(Completion::observed(Box::new(PolicyObserver { policy: Arc::clone(self), command })))
     }
 }
 
-fn intercepted(reason: String) -> Answer<Vec<u8>> {
-    Answer {
-        answered: Answered::Intercepted,
+fn interception_answer(reason: String) -> CommandAnswer<Vec<u8>> {
+    CommandAnswer {
+        kind: AnswerKind::Intercepted,
         message: TypeKey::NONE,
         message_version: 0,
         position: Position::default(),
@@ -180,55 +180,55 @@ fn intercepted(reason: String) -> Answer<Vec<u8>> {
     }
 }
 
-pub(crate) fn ending_of(outcome: &Outcome) -> Ending<'_> {
+pub(crate) fn ending_of(outcome: &AnswerResult) -> CommandOutcome<'_> {
     match outcome {
-        Ok(Arrived::Accepted { sequence, version, events }) => {
+        Ok(WriterAnswer::Accepted { sequence, version, events }) => {
             let position = Position { sequence: *sequence, ordinal: 0 };
-            Ending::Accepted { position, events: *events, version: *version }
+            CommandOutcome::Accepted { position, events: *events, version: *version }
         }
-        Ok(Arrived::Answer(answer)) => Ending::of_answer(answer),
-        Ok(Arrived::Failed(reason)) => Ending::Failed(reason),
-        Err(error) => Ending::Bus(error),
+        Ok(WriterAnswer::Answer(answer)) => CommandOutcome::of_answer(answer),
+        Ok(WriterAnswer::Failed(reason)) => CommandOutcome::Failed(reason),
+        Err(error) => CommandOutcome::Bus(error),
     }
 }
 
-struct Observed {
+struct PolicyObserver {
     policy: Arc<SendPolicy>,
-    sending: Mutex<Sending>,
+    command: Mutex<ObservedCommand>,
 }
 
-struct Sending {
-    dispatched: Dispatched,
-    again: Option<Again>,
+struct ObservedCommand {
+    dispatched: DispatchedCommand,
+    retry: Option<CommandRetry>,
 }
 
-struct Again {
+struct CommandRetry {
     attempts: Attempts,
     bytes: Vec<u8>,
-    send: SendAgain,
+    send: Resend,
 }
 
-impl Observed {
-    fn lock(&self) -> MutexGuard<'_, Sending> {
-        self.sending.lock().unwrap_or_else(PoisonError::into_inner)
+impl PolicyObserver {
+    fn lock(&self) -> MutexGuard<'_, ObservedCommand> {
+        self.command.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Observer for Observed {
-    fn arrived(&self, completion: &Arc<Completion>, outcome: Outcome) {
-        let mut sending = self.lock();
-        let Sending { dispatched, again } = &mut *sending;
-        let delayed = again.as_mut().and_then(|again| Some((again.attempts.again(&ending_of(&outcome))?, again)));
-        let Some((delay, again)) = delayed else {
+impl CompletionObserver for PolicyObserver {
+    fn on_outcome(&self, completion: &Arc<Completion>, outcome: AnswerResult) {
+        let mut command = self.lock();
+        let ObservedCommand { dispatched, retry } = &mut *command;
+        let delayed = retry.as_mut().and_then(|retry| Some((retry.attempts.next_delay(&ending_of(&outcome))?, retry)));
+        let Some((delay, retry)) = delayed else {
             let dispatched = dispatched.clone();
-            drop(sending);
+            drop(command);
             return end(&self.policy, &dispatched, completion, outcome);
         };
-        dispatched.identifier = again.attempts.identifier();
-        change_identifier(&mut again.bytes, again.attempts.identifier().unwrap_or_default());
-        let (bytes, send, completion) = (again.bytes.clone(), Arc::clone(&again.send), Arc::clone(completion));
+        dispatched.identifier = retry.attempts.identifier();
+        change_identifier(&mut retry.bytes, retry.attempts.identifier().unwrap_or_default());
+        let (bytes, send, completion) = (retry.bytes.clone(), Arc::clone(&retry.send), Arc::clone(completion));
         let (policy, dispatched) = (Arc::clone(&self.policy), dispatched.clone());
-        drop(sending);
+        drop(command);
         let work = move || {
             if !send(bytes, &completion) {
                 end(&policy, &dispatched, &completion, outcome);
@@ -237,18 +237,18 @@ impl Observer for Observed {
         self.policy.timer.after(delay, Box::new(work));
     }
 
-    fn changed(&self, bytes: &[u8], headers: Headers) {
-        let mut sending = self.lock();
-        sending.dispatched.headers = headers;
-        if let Some(again) = &mut sending.again {
-            again.bytes = bytes.to_vec();
+    fn on_change(&self, bytes: &[u8], headers: Headers) {
+        let mut command = self.lock();
+        command.dispatched.headers = headers;
+        if let Some(retry) = &mut command.retry {
+            retry.bytes = bytes.to_vec();
         }
     }
 }
 
-fn end(policy: &SendPolicy, dispatched: &Dispatched, completion: &Arc<Completion>, outcome: Outcome) {
+fn end(policy: &SendPolicy, dispatched: &DispatchedCommand, completion: &Arc<Completion>, outcome: AnswerResult) {
     policy.after(dispatched, &outcome);
-    if let Some((callback, outcome)) = completion.settle(outcome) {
+    if let Some((callback, outcome)) = completion.complete(outcome) {
         callback(outcome);
     }
 }
@@ -265,7 +265,7 @@ mod tests {
             jitter_percent: 0,
             ..RetryPolicy::default()
         };
-        let lost = Ending::Bus(&BusError::Forgotten);
+        let lost = CommandOutcome::Bus(&BusError::Forgotten);
         let delays = |policy: RetryPolicy, random| {
             [1, 2, 3, 4, 5, 39].map(|attempt| policy.delay(&lost, attempt, random).unwrap().as_millis())
         };
@@ -275,7 +275,7 @@ mod tests {
             (delays(shortened, 0), delays(shortened, 1000)),
             ([10, 20, 40, 80, 100, 100], [5, 10, 20, 40, 50, 50])
         );
-        assert_eq!((policy.delay(&lost, 40, 0), policy.delay(&Ending::Refused, 1, 0)), (None, None));
+        assert_eq!((policy.delay(&lost, 40, 0), policy.delay(&CommandOutcome::Refused, 1, 0)), (None, None));
     }
 
     #[test]
@@ -283,10 +283,10 @@ mod tests {
         let policy = RetryPolicy { retries: |_| true, ..RetryPolicy::default() };
         let mut own = Attempts::new(policy, None);
         let first = own.identifier();
-        assert!(own.again(&Ending::Failed("")).is_some() && own.identifier() == first);
-        assert!(own.again(&Ending::Refused).is_some() && own.identifier() != first);
+        assert!(own.next_delay(&CommandOutcome::Failed("")).is_some() && own.identifier() == first);
+        assert!(own.next_delay(&CommandOutcome::Refused).is_some() && own.identifier() != first);
         let mut callers = Attempts::new(policy, Some(7));
-        assert!(callers.again(&Ending::Refused).is_none());
-        assert!(callers.again(&Ending::Failed("")).is_some() && callers.identifier() == Some(7));
+        assert!(callers.next_delay(&CommandOutcome::Refused).is_none());
+        assert!(callers.next_delay(&CommandOutcome::Failed("")).is_some() && callers.identifier() == Some(7));
     }
 }

@@ -1,28 +1,28 @@
-//! [`Timer`]: runs delayed work on a thread that lives while there is any.
+//! [`RetryTimer`]: runs delayed work on a thread that lives while there is any.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub(super) type Work = Box<dyn FnOnce() + Send>;
+pub(super) type DelayedWork = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
-pub(super) struct Timer {
-    state: Mutex<State>,
+pub(super) struct RetryTimer {
+    state: Mutex<TimerState>,
     added: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct TimerState {
     /// Work by due time, then in order of insertion.
-    due: BTreeMap<(Instant, u64), Work>,
+    due: BTreeMap<(Instant, u64), DelayedWork>,
     next: u64,
     is_running: bool,
 }
 
-impl Timer {
+impl RetryTimer {
     /// Runs `work` after the delay; at once if no thread can be started.
-    pub fn after(self: &Arc<Self>, delay: Duration, work: Work) {
+    pub fn after(self: &Arc<Self>, delay: Duration, work: DelayedWork) {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
@@ -61,7 +61,7 @@ impl Timer {
         state.is_running = false;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TimerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn work_runs_at_its_time() {
-        let timer = Arc::new(Timer::default());
+        let timer = Arc::new(RetryTimer::default());
         let (done, dones) = channel();
         for round in 0..3 {
             let begun = Instant::now();

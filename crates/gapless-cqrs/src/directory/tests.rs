@@ -3,7 +3,7 @@
 use super::*;
 use crate::host::{CommandHost, CommandHostOptions};
 use crate::samples::{Account, AccountCommand, AccountEvent, Transfer, TransferHandler};
-use crate::store::{Index, IndexBuilder};
+use crate::store::{EventIndex, IndexBuilder};
 use crate::{Aggregate as _, BusOptions, CommandBus, CommandHandler as _, CommandModel};
 use gapless_engine::ServiceHostOptions;
 use gapless_testkit::random::Random;
@@ -83,7 +83,7 @@ fn select(random: &mut Random, last: u64) -> Selection {
 fn released(directory: &Path, host: &CommandHost) -> u64 {
     let layout = StreamLayout::new(directory);
     wait::until("released frames are counted", || {
-        Writing::look(&layout).unwrap() == Writing::Released(host.service().released_sequence())
+        JournalWriterState::read(&layout).unwrap() == JournalWriterState::Released(host.service().released_sequence())
     });
     host.service().released_sequence()
 }
@@ -100,7 +100,7 @@ fn outside_reads_agree_with_the_host() {
             let mut reader = host.events(Position::default());
             let identity = host.service().identity();
             let mut builder =
-                IndexBuilder::open(Index::empty(), path.join(INDEX_FOLDER), identity, &mut reader, 100).unwrap();
+                IndexBuilder::open(EventIndex::empty(), path.join(INDEX_FOLDER), identity, &mut reader, 100).unwrap();
             while builder.index().last_sequence() < host.service().released_sequence() {
                 builder.follow(&mut reader, |_| ()).unwrap();
             }

@@ -1,11 +1,12 @@
 //! Promises to senders, on handles of each drive: interceptors, retries, and consequences of a command.
 
-use super::{DirectPolled, Handles, Pipelined};
+use super::{DirectPolled, HandleDrive, Pipelined};
 use crate::samples::{Account, AccountCommand, AccountRefusal};
 use crate::{
     Aggregate as _, BusOptions, CAUSATION, CORRELATION, Cause, CommandBus, CommandError, CommandHandler, CommandHost,
-    CommandHostOptions, CommandModel, DirectBus, DispatchInterceptor, Dispatched, Ending, HandlerInterceptor, Headers,
-    Intercepted, Message, Position, RetryPolicy, Stop, TypeKey, Work,
+    CommandHostOptions, CommandModel, CommandOutcome, DirectBus, DispatchInterceptor, DispatchedCommand,
+    HandlerContext, HandlerError, HandlerInterceptor, Headers, InterceptedCommand, Message, Position, RetryPolicy,
+    TypeKey,
 };
 use gapless_engine::ServiceHostOptions;
 use serde::{Deserialize, Serialize};
@@ -26,21 +27,21 @@ over! {
         consequences_carry_their_cause;
 }
 
-type Notes = Arc<Mutex<Vec<String>>>;
+type InterceptorLog = Arc<Mutex<Vec<String>>>;
 
-fn noted(notes: &Notes) -> Vec<String> {
-    std::mem::take(&mut *notes.lock().unwrap())
+fn logged(log: &InterceptorLog) -> Vec<String> {
+    std::mem::take(&mut *log.lock().unwrap())
 }
 
 /// Signs commands, refuses those for account 13, and takes notes.
-struct Signs {
+struct SigningInterceptor {
     name: &'static str,
-    notes: Notes,
+    log: InterceptorLog,
 }
 
-impl DispatchInterceptor for Signs {
-    fn before(&self, command: &mut Dispatched) -> Result<(), String> {
-        self.notes.lock().unwrap().push(format!("{} before {}", self.name, command.command_name));
+impl DispatchInterceptor for SigningInterceptor {
+    fn before(&self, command: &mut DispatchedCommand) -> Result<(), String> {
+        self.log.lock().unwrap().push(format!("{} before {}", self.name, command.command_name));
         if command.id == 13_u64.to_be_bytes() {
             return Err(format!("{} is superstitious", self.name));
         }
@@ -49,43 +50,43 @@ impl DispatchInterceptor for Signs {
         Ok(())
     }
 
-    fn after(&self, _: &Dispatched, ending: &Ending<'_>) {
+    fn after(&self, _: &DispatchedCommand, ending: &CommandOutcome<'_>) {
         let ending = match ending {
-            Ending::Accepted { events, version, .. } => format!("{events} to {version}"),
+            CommandOutcome::Accepted { events, version, .. } => format!("{events} to {version}"),
             other => format!("{other:?}"),
         };
-        self.notes.lock().unwrap().push(format!("{} after: {ending}", self.name));
+        self.log.lock().unwrap().push(format!("{} after: {ending}", self.name));
     }
 }
 
-fn caller_interceptor_sees_outcomes<H: Handles>() {
+fn caller_interceptor_sees_outcomes<H: HandleDrive>() {
     let (mut host, plain) = H::start(CommandModel::new().aggregate::<Account>());
-    let notes = Notes::default();
+    let log = InterceptorLog::default();
     let bus = ["a", "b"].into_iter().fold(plain.clone(), |bus, name| {
-        let notes = Arc::clone(&notes);
-        bus.with_interceptor(Signs { name, notes })
+        let log = Arc::clone(&log);
+        bus.with_interceptor(SigningInterceptor { name, log })
     });
     bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
     let names = ["a before AccountCommand", "b before AccountCommand"];
-    assert_eq!(noted(&notes), [names[0], names[1], "b after: 1 to 1", "a after: 1 to 1"]);
+    assert_eq!(logged(&log), [names[0], names[1], "b after: 1 to 1", "a after: 1 to 1"]);
     bus.call(Account::command(&1, &AccountCommand::Note).with(&Headers::default().with("user", "x"))).unwrap();
-    noted(&notes);
+    logged(&log);
     assert_eq!(bus.call(Account::command(&2, &AccountCommand::Note)), Err(CommandError::NotFound));
-    assert_eq!(noted(&notes)[2..], ["b after: NotFound", "a after: NotFound"]);
+    assert_eq!(logged(&log)[2..], ["b after: NotFound", "a after: NotFound"]);
     let refused = bus.call(Account::command(&13, &AccountCommand::Open));
     assert_eq!(refused, Err(CommandError::Intercepted("a is superstitious".to_owned())));
     let told = ["b", "a"].map(|name| format!("{name} after: Intercepted(\"a is superstitious\")"));
-    assert_eq!(noted(&notes), [names[0].to_owned(), told[0].clone(), told[1].clone()]);
+    assert_eq!(logged(&log), [names[0].to_owned(), told[0].clone(), told[1].clone()]);
     // The first outcome is not awaited, and the second has a callback.
     drop(bus.send(Account::command(&1, &AccountCommand::Deposit(5))));
     let (tell, told) = std::sync::mpsc::channel();
     bus.send(Account::command(&1, &AccountCommand::Deposit(5))).then(move |outcome| tell.send(outcome).unwrap());
     assert_eq!(told.recv().unwrap().unwrap().version, 4);
-    gapless_testkit::wait::until("they are told of both", || notes.lock().unwrap().len() == 8);
+    gapless_testkit::wait::until("they are told of both", || log.lock().unwrap().len() == 8);
     // A handle without interceptors.
-    noted(&notes);
+    logged(&log);
     plain.call(Account::command(&13, &AccountCommand::Open)).unwrap();
-    assert!(noted(&notes).is_empty());
+    assert!(logged(&log).is_empty());
     let mut events = host.events();
     let users: Vec<_> = std::iter::from_fn(|| {
         let transaction = events.next_transaction().unwrap()?;
@@ -97,14 +98,14 @@ fn caller_interceptor_sees_outcomes<H: Handles>() {
 }
 
 /// Refuses large amounts, panics when an account is to be closed, and takes notes.
-struct Guards(Notes);
+struct GuardInterceptor(InterceptorLog);
 
-impl HandlerInterceptor for Guards {
-    fn before(&mut self, command: &Intercepted<'_>) -> Result<(), String> {
+impl HandlerInterceptor for GuardInterceptor {
+    fn before(&mut self, command: &InterceptedCommand<'_>) -> Result<(), String> {
         assert_eq!(command.aggregate, TypeKey::of("account"));
         match command.decode::<AccountCommand>().unwrap() {
             Some(AccountCommand::Withdraw(amount)) if amount > 1000 => {
-                let user = command.circumstances.header("user").unwrap_or(b"nobody");
+                let user = command.context.header("user").unwrap_or(b"nobody");
                 Err(format!("{} may not", String::from_utf8_lossy(user)))
             }
             Some(AccountCommand::Close) => panic!("never"),
@@ -113,10 +114,10 @@ impl HandlerInterceptor for Guards {
         }
     }
 
-    fn after(&mut self, command: &Intercepted<'_>, ending: &Ending<'_>) {
+    fn after(&mut self, command: &InterceptedCommand<'_>, ending: &CommandOutcome<'_>) {
         let number = command.decode::<AccountCommand>().unwrap().unwrap();
         let ending = match ending {
-            Ending::Accepted { version, .. } => version.to_string(),
+            CommandOutcome::Accepted { version, .. } => version.to_string(),
             other => format!("{other:?}"),
         };
         self.0.lock().unwrap().push(format!("{number:?}: {ending}"));
@@ -124,39 +125,39 @@ impl HandlerInterceptor for Guards {
     }
 }
 
-fn writer_interceptor_refuses_first<H: Handles>() {
-    let notes = Notes::default();
-    let model = CommandModel::new().aggregate::<Account>().interceptor(Guards(Arc::clone(&notes)));
+fn writer_interceptor_refuses_first<H: HandleDrive>() {
+    let log = InterceptorLog::default();
+    let model = CommandModel::new().aggregate::<Account>().interceptor(GuardInterceptor(Arc::clone(&log)));
     let (host, bus) = H::start(model);
     bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
-    assert_eq!(noted(&notes), ["Open: 1"]);
+    assert_eq!(logged(&log), ["Open: 1"]);
     let headers = Headers::default().with("user", "eve");
     for _ in 0..2 {
         // A duplicate gets the first answer without being intercepted.
         let refused = bus.call(Account::command(&1, &AccountCommand::Withdraw(1001)).identified_by(1).with(&headers));
         assert_eq!(refused, Err(CommandError::Intercepted("eve may not".to_owned())));
     }
-    assert_eq!(noted(&notes), ["Withdraw(1001): Intercepted(\"eve may not\")"]);
+    assert_eq!(logged(&log), ["Withdraw(1001): Intercepted(\"eve may not\")"]);
     let failed = bus.call(Account::command(&1, &AccountCommand::Close));
     assert_eq!(failed, Err(CommandError::Failed("an interceptor panicked: never".to_owned())));
     let refused = bus.call(Account::command(&1, &AccountCommand::Withdraw(1000)));
     assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: 0 })));
-    noted(&notes);
+    logged(&log);
     assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(0))).unwrap().version, 1);
     assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap().version, 2);
-    assert_eq!(noted(&notes), ["Deposit(0): 1", "Deposit(1): 2"]);
+    assert_eq!(logged(&log), ["Deposit(0): 1", "Deposit(1): 2"]);
     host.stop();
 }
 
 /// Panics for the first deposits, and refuses the next ones; notes each identifier.
-struct Fails {
+struct FailingInterceptor {
     panics: u32,
     refuses: u32,
     identifiers: Arc<Mutex<Vec<Option<u128>>>>,
 }
 
-impl HandlerInterceptor for Fails {
-    fn before(&mut self, command: &Intercepted<'_>) -> Result<(), String> {
+impl HandlerInterceptor for FailingInterceptor {
+    fn before(&mut self, command: &InterceptedCommand<'_>) -> Result<(), String> {
         let Some(AccountCommand::Deposit(_)) = command.decode().unwrap() else { return Ok(()) };
         self.identifiers.lock().unwrap().push(command.identifier);
         if self.panics > 0 {
@@ -174,25 +175,25 @@ impl HandlerInterceptor for Fails {
 fn retrying() -> RetryPolicy {
     RetryPolicy {
         delay_first: Duration::from_millis(1),
-        retries: |ending| matches!(ending, Ending::Failed(_) | Ending::Intercepted(_)),
+        retries: |ending| matches!(ending, CommandOutcome::Failed(_) | CommandOutcome::Intercepted(_)),
         ..RetryPolicy::default()
     }
 }
 
-fn failures_and_refusals_are_retried<H: Handles>() {
+fn failures_and_refusals_are_retried<H: HandleDrive>() {
     let identifiers = Arc::default();
-    let fails = Fails { panics: 2, refuses: 2, identifiers: Arc::clone(&identifiers) };
+    let fails = FailingInterceptor { panics: 2, refuses: 2, identifiers: Arc::clone(&identifiers) };
     let (host, bus) = H::start(CommandModel::new().aggregate::<Account>().interceptor(fails));
     bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
-    let (notes, retrying_bus) = (Notes::default(), bus.clone().with_retry(retrying()));
-    let retrying_bus = retrying_bus.with_interceptor(Signs { name: "a", notes: Arc::clone(&notes) });
+    let (log, retrying_bus) = (InterceptorLog::default(), bus.clone().with_retry(retrying()));
+    let retrying_bus = retrying_bus.with_interceptor(SigningInterceptor { name: "a", log: Arc::clone(&log) });
     // The same by every way of waiting.
     gapless_agent::block_on::block_on(async {
         let deposited = retrying_bus.send(Account::command(&1, &AccountCommand::Deposit(1))).await;
         assert_eq!(deposited.unwrap().version, 2);
     });
     // Interceptors see the command once, with its last outcome.
-    assert_eq!(noted(&notes), ["a before AccountCommand", "a after: 1 to 2"]);
+    assert_eq!(logged(&log), ["a before AccountCommand", "a after: 1 to 2"]);
     let sent = std::mem::take(&mut *identifiers.lock().unwrap());
     assert!(sent.len() == 5 && sent.iter().all(Option::is_some), "{sent:?}");
     assert!(sent[..3].iter().all(|identifier| *identifier == sent[0]) && sent[3] != sent[2] && sent[4] != sent[3]);
@@ -215,7 +216,7 @@ impl CommandHandler for DepositSoonHandler {
     type Reply = ();
     type Refusal = ();
 
-    fn handle(&self, _: DepositSoon, work: &mut Work<'_>) -> Result<(), Stop<()>> {
+    fn handle(&self, _: DepositSoon, work: &mut HandlerContext<'_>) -> Result<(), HandlerError<()>> {
         work.execute::<Account>(&1, AccountCommand::Deposit(1)).map_err(|undone| undone.refuse(|_| ()))?;
         let bus = self.0.get().unwrap();
         let own = Headers::default().with("user", "x");
@@ -226,7 +227,7 @@ impl CommandHandler for DepositSoonHandler {
     }
 }
 
-fn consequences_carry_their_cause<H: Handles>() {
+fn consequences_carry_their_cause<H: HandleDrive>() {
     let bus_of_handler = Arc::new(OnceLock::new());
     let handler = DepositSoonHandler(Arc::clone(&bus_of_handler));
     let (mut host, bus) = H::start(CommandModel::new().aggregate::<Account>().handler(handler));
@@ -270,12 +271,12 @@ fn consequences_carry_their_cause<H: Handles>() {
 #[test]
 fn direct_bus_intercepts_and_retries() {
     let identifiers = Arc::default();
-    let fails = Fails { panics: 2, refuses: 1, identifiers: Arc::clone(&identifiers) };
+    let fails = FailingInterceptor { panics: 2, refuses: 1, identifiers: Arc::clone(&identifiers) };
     let model = CommandModel::new().aggregate::<Account>().interceptor(fails);
     let (options, stream) = (CommandHostOptions::default(), ServiceHostOptions::in_memory());
-    let notes = Notes::default();
+    let log = InterceptorLog::default();
     let direct = DirectBus::start(model, options, stream, &BusOptions { in_flight_max: 4 }).unwrap();
-    let mut bus = direct.with_interceptor(Signs { name: "a", notes: Arc::clone(&notes) });
+    let mut bus = direct.with_interceptor(SigningInterceptor { name: "a", log: Arc::clone(&log) });
     bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
     let deposited = bus.call_with_retry(&Account::command(&1, &AccountCommand::Deposit(1)), retrying());
     assert_eq!(deposited.unwrap().version, 2);
@@ -285,7 +286,7 @@ fn direct_bus_intercepts_and_retries() {
     assert_eq!(refused, Err(CommandError::Intercepted("a is superstitious".to_owned())));
     gapless_testkit::wait::until("it is told", || {
         bus.turn();
-        notes.lock().unwrap().len() == 12
+        log.lock().unwrap().len() == 12
     });
     let mut reader = bus.events(Position::default());
     assert_eq!(reader.next_transaction().unwrap().unwrap().headers().get("user"), Some(&b"a"[..]));

@@ -4,7 +4,7 @@ use super::{Direct, Drive, Pipelined};
 use crate::samples::{Account, AccountCommand, Transfer, TransferHandler};
 use crate::{
     Aggregate as _, BusOptions, CommandCounters, CommandHandler as _, CommandHost, CommandHostOptions, CommandModel,
-    HandlerInterceptor, Intercepted,
+    HandlerInterceptor, InterceptedCommand,
 };
 use gapless_engine::ServiceHostOptions;
 use std::fmt::{Debug, Write as _};
@@ -71,36 +71,36 @@ fn commands_are_counted_by_outcome<D: Drive>() {
 
 /// Notes each span and event of a command as one line.
 #[derive(Clone, Default)]
-struct Notes(Arc<Mutex<Vec<String>>>, Arc<AtomicU64>);
+struct TraceLog(Arc<Mutex<Vec<String>>>, Arc<AtomicU64>);
 
-struct InOneLine(String);
+struct SpanLine(String);
 
-impl Visit for InOneLine {
+impl Visit for SpanLine {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         write!(self.0, " {}={value:?}", field.name()).unwrap();
     }
 }
 
-impl Subscriber for Notes {
+impl Subscriber for TraceLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == crate::host::TRACED || *metadata.level() == Level::WARN
+        metadata.target() == crate::host::TRACE_TARGET || *metadata.level() == Level::WARN
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut line = InOneLine(span.metadata().name().to_owned());
+        let mut line = SpanLine(span.metadata().name().to_owned());
         span.record(&mut line);
         self.0.lock().unwrap().push(line.0);
         Id::from_u64(self.1.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     fn record(&self, _: &Id, values: &Record<'_>) {
-        let mut line = InOneLine("of the last".to_owned());
+        let mut line = SpanLine("of the last".to_owned());
         values.record(&mut line);
         self.0.lock().unwrap().push(line.0);
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = InOneLine("event".to_owned());
+        let mut line = SpanLine("event".to_owned());
         event.record(&mut line);
         self.0.lock().unwrap().push(line.0);
     }
@@ -116,8 +116,8 @@ impl Subscriber for Notes {
 fn command_is_traced_until_release() {
     // A second subscriber is needed: with a single one, the first thread that reaches a call site would decide for all
     // whether it is enabled.
-    let _other = tracing::Dispatch::new(Notes::default());
-    let notes = Notes::default();
+    let _other = tracing::Dispatch::new(TraceLog::default());
+    let notes = TraceLog::default();
     let lines = Arc::clone(&notes.0);
     // The direct drive does everything on this thread.
     tracing::subscriber::with_default(notes, || {
@@ -140,10 +140,10 @@ fn command_is_traced_until_release() {
 }
 
 /// Blocks commands while the lock is held.
-struct Gate(Arc<Mutex<()>>);
+struct GateInterceptor(Arc<Mutex<()>>);
 
-impl HandlerInterceptor for Gate {
-    fn before(&mut self, _: &Intercepted<'_>) -> Result<(), String> {
+impl HandlerInterceptor for GateInterceptor {
+    fn before(&mut self, _: &InterceptedCommand<'_>) -> Result<(), String> {
         drop(self.0.lock().unwrap());
         Ok(())
     }
@@ -152,10 +152,10 @@ impl HandlerInterceptor for Gate {
 #[test]
 fn waiting_handle_is_logged() {
     // A second subscriber is needed, as above.
-    let _other = tracing::Dispatch::new(Notes::default());
-    let notes = Notes::default();
+    let _other = tracing::Dispatch::new(TraceLog::default());
+    let notes = TraceLog::default();
     let (lines, gate) = (Arc::clone(&notes.0), Arc::<Mutex<()>>::default());
-    let model = CommandModel::new().aggregate::<Account>().interceptor(Gate(Arc::clone(&gate)));
+    let model = CommandModel::new().aggregate::<Account>().interceptor(GateInterceptor(Arc::clone(&gate)));
     let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     let (closed, is_closed) = std::sync::mpsc::channel();

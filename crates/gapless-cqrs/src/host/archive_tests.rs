@@ -5,7 +5,7 @@ use super::*;
 use crate::directory::{EventDirectory, EventDirectoryError};
 use crate::samples::{Account, AccountCommand, AccountRefusal};
 use crate::{Aggregate as _, CommandError};
-use gapless_journal::{ArchiveForm, ArchiveOptions, Journal, JournalOptions, Retention};
+use gapless_journal::{ArchiveFormat, ArchiveOptions, Journal, JournalOptions, Retention};
 use gapless_transport::Tier;
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn start(directory: &Path) -> (CommandHost, CommandBus) {
     (host, bus)
 }
 
-fn archived(directory: &Path, form: ArchiveForm, before_sequence: Option<u64>) -> Result<usize, EventDirectoryError> {
+fn archived(directory: &Path, form: ArchiveFormat, before_sequence: Option<u64>) -> Result<usize, EventDirectoryError> {
     let options = ArchiveOptions { place: directory.join("archive"), form, before_sequence };
     EventDirectory::open(directory)?.archive(options, |_| ()).map(|(report, _)| report.archived.len())
 }
@@ -48,7 +48,7 @@ fn aggregates_load_from_archive() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path);
-    let refused = archived(path, ArchiveForm::Plain, None).unwrap_err();
+    let refused = archived(path, ArchiveFormat::Plain, None).unwrap_err();
     assert!(matches!(refused, EventDirectoryError::NothingMayGo { .. }), "{refused}");
     let mut balance = 0;
     for _ in 0..12 {
@@ -62,10 +62,10 @@ fn aggregates_load_from_archive() {
     // Next to a running host, while it loads aggregates.
     let (host, bus) = start(path);
     has(&bus, 7, balance);
-    let mut went = archived(path, ArchiveForm::Plain, Some(middle)).unwrap();
+    let mut went = archived(path, ArchiveFormat::Plain, Some(middle)).unwrap();
     assert!(went > 0);
     has(&bus, 8, balance);
-    let rest = archived(path, ArchiveForm::Lz4, None).unwrap();
+    let rest = archived(path, ArchiveFormat::Lz4, None).unwrap();
     went += rest;
     assert!(rest > 0);
     for id in 0..ACCOUNTS {

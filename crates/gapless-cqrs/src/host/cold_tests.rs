@@ -2,9 +2,9 @@
 //! and with a lost or damaged index.
 
 use super::*;
-use crate::aggregate::StateFiles;
+use crate::aggregate::SnapshotFormat;
 use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
-use crate::snapshots::{Of, Snapshot, Snapshots};
+use crate::snapshots::{Snapshot, SnapshotFiles, SnapshotKey};
 use crate::{Aggregate as _, CommandError, CommandHandler as _, Message as _, SnapshotPolicy, TypeKey};
 use gapless_testkit::limits::{is_alone, leave_files};
 use gapless_testkit::random::{Random, rounds};
@@ -227,16 +227,16 @@ fn live_events_are_found_by_key() {
 }
 
 /// Snapshots of a directory, and a reader of those of one account.
-fn kept(directory: &Path, id: u64) -> (Snapshots, impl Fn(&Snapshots) -> Option<Snapshot>) {
+fn snapshots_of(directory: &Path, id: u64) -> (SnapshotFiles, impl Fn(&SnapshotFiles) -> Option<Snapshot>) {
     let stream = ServiceHostOptions::in_directory(directory);
     let host = CommandHost::start(CommandModel::new(), CommandHostOptions::default(), stream).unwrap();
-    let snapshots = Snapshots::new(directory.join("aggregates"), host.service().identity());
+    let snapshots = SnapshotFiles::new(directory.join("aggregates"), host.service().identity());
     host.stop().unwrap();
     (snapshots, move |snapshots| snapshots.read(of(&id.to_be_bytes())).unwrap())
 }
 
-fn of(id: &[u8]) -> Of<'_> {
-    StateFiles::of::<Account>(SnapshotPolicy::default()).of_aggregate(TypeKey::of("account"), id)
+fn of(id: &[u8]) -> SnapshotKey<'_> {
+    SnapshotFormat::of::<Account>(SnapshotPolicy::default()).of_aggregate(TypeKey::of("account"), id)
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn load_uses_snapshot_and_later_events() {
     let file = || paths().find(|path| path.extension().is_none());
     let file = gapless_testkit::wait::until_some("a snapshot", file);
     host.stop().unwrap();
-    let (snapshots, read) = kept(directory.path(), 7);
+    let (snapshots, read) = snapshots_of(directory.path(), 7);
     let found = read(&snapshots).unwrap();
     assert!(found.version == 8 || found.version == 16, "{found:?}");
     balance(20);
@@ -278,7 +278,7 @@ fn load_uses_snapshot_and_later_events() {
     balance(20);
     rewrite(&Snapshot { state: vec![0xff; 3], ..changed.clone() });
     balance(20);
-    snapshots.write(Of { state_version: 2, ..of(&7_u64.to_be_bytes()) }, &changed).unwrap();
+    snapshots.write(SnapshotKey { state_version: 2, ..of(&7_u64.to_be_bytes()) }, &changed).unwrap();
     balance(20);
     std::fs::write(&file, b"no snapshot").unwrap();
     balance(20);

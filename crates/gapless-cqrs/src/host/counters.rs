@@ -1,8 +1,8 @@
 //! [`CommandCounters`]: counters of the writer, for the program itself. Other processes see the same in the counters of
 //! the stream.
 
-use crate::envelope::Answered;
-use crate::writer::{Failure, Ran};
+use crate::envelope::AnswerKind;
+use crate::writer::{RunFailure, RunResult};
 use gapless_agent::{Counter, CounterView, Counters};
 
 /// Defines the counters, each as a field and the label that users see.
@@ -17,28 +17,28 @@ macro_rules! counters {
         }
 
         /// The writer's end of the counters.
-        pub(super) struct CountersOfWriter {
+        pub(super) struct WriterCounters {
             $($field: Counter,)+
         }
 
         /// Reads the counters from any thread.
         #[derive(Clone)]
-        pub(crate) struct CountersReader {
+        pub(crate) struct CommandCountersReader {
             $($field: CounterView,)+
         }
 
-        impl CountersOfWriter {
+        impl WriterCounters {
             /// Adds the counters to those of the stream.
             pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
                 Ok(Self { $($field: counters.add($label)?,)+ })
             }
 
-            pub fn reader(&self) -> CountersReader {
-                CountersReader { $($field: self.$field.view(),)+ }
+            pub fn reader(&self) -> CommandCountersReader {
+                CommandCountersReader { $($field: self.$field.view(),)+ }
             }
         }
 
-        impl CountersReader {
+        impl CommandCountersReader {
             pub fn read(&self) -> CommandCounters {
                 CommandCounters { $($field: self.$field.get(),)+ }
             }
@@ -82,53 +82,53 @@ counters! {
     /// Aggregates loaded from their events.
     loaded: "commands.aggregates_loaded",
     /// Aggregates that could not be loaded, and were quarantined.
-    set_apart: "commands.aggregates_set_apart",
+    aggregates_quarantined: "commands.aggregates_set_apart",
 }
 
-impl CountersOfWriter {
-    /// Counts a run: by its answer, if it has one. `answered` is `None` for a duplicate.
+impl WriterCounters {
+    /// Counts a run: by its answer, if it has one. `kind` is `None` for a duplicate.
     #[inline]
-    pub fn count(&self, ran: Ran, answered: Option<(Answered, u32)>) {
-        let counter = match (ran, answered) {
-            (Ran::Answered, Some((Answered::Accepted, events))) => {
+    pub fn count(&self, result: RunResult, kind: Option<(AnswerKind, u32)>) {
+        let counter = match (result, kind) {
+            (RunResult::Answered, Some((AnswerKind::Accepted, events))) => {
                 self.events.add(events.into());
                 &self.accepted
             }
-            _ => self.of_others(ran, answered),
+            _ => self.counter_of_result(result, kind),
         };
         counter.add(1);
     }
 
     #[cold]
-    const fn of_others(&self, ran: Ran, answered: Option<(Answered, u32)>) -> &Counter {
-        match ran {
-            Ran::Answered => match answered {
-                Some((answered, _)) => self.of_answer(answered),
+    const fn counter_of_result(&self, result: RunResult, kind: Option<(AnswerKind, u32)>) -> &Counter {
+        match result {
+            RunResult::Answered => match kind {
+                Some((kind, _)) => self.counter_of_answer(kind),
                 None => &self.repeated,
             },
-            Ran::Failed(Failure::Unknown | Failure::Malformed) => &self.malformed,
-            Ran::Failed(Failure::Panicked | Failure::Inadmissible) => &self.failed,
-            Ran::Later => &self.put_off,
+            RunResult::Failed(RunFailure::Unknown | RunFailure::Malformed) => &self.malformed,
+            RunResult::Failed(RunFailure::Panicked | RunFailure::Inadmissible) => &self.failed,
+            RunResult::Later => &self.put_off,
         }
     }
 
-    const fn of_answer(&self, answered: Answered) -> &Counter {
-        match answered {
-            Answered::Accepted => &self.accepted,
-            Answered::Refused => &self.refused,
-            Answered::NotFound => &self.not_found,
-            Answered::AlreadyExists => &self.already_exists,
-            Answered::Conflict => &self.conflicts,
-            Answered::ConditionFailed => &self.conditions_failed,
-            Answered::IdentifierReused => &self.identifiers_reused,
-            Answered::Quarantined => &self.quarantined,
-            Answered::Intercepted => &self.intercepted,
+    const fn counter_of_answer(&self, kind: AnswerKind) -> &Counter {
+        match kind {
+            AnswerKind::Accepted => &self.accepted,
+            AnswerKind::Refused => &self.refused,
+            AnswerKind::NotFound => &self.not_found,
+            AnswerKind::AlreadyExists => &self.already_exists,
+            AnswerKind::Conflict => &self.conflicts,
+            AnswerKind::ConditionFailed => &self.conditions_failed,
+            AnswerKind::IdentifierReused => &self.identifiers_reused,
+            AnswerKind::Quarantined => &self.quarantined,
+            AnswerKind::Intercepted => &self.intercepted,
         }
     }
 
     /// Counts a load.
-    pub fn count_loaded(&self, is_made: bool) {
-        if is_made { &self.loaded } else { &self.set_apart }.add(1);
+    pub fn count_loaded(&self, is_loaded: bool) {
+        if is_loaded { &self.loaded } else { &self.aggregates_quarantined }.add(1);
     }
 
     #[inline]

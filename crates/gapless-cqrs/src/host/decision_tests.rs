@@ -1,7 +1,10 @@
 //! Decision models: courses with a limited number of seats, and students with a limited number of courses.
 
 use super::*;
-use crate::{Accepted, CommandError, CommandHandler, DecisionModel, Message, MessageError, RecordedEvent, Stop, Work};
+use crate::{
+    AcceptedCommand, CommandError, CommandHandler, DecisionModel, HandlerContext, HandlerError, Message, MessageError,
+    RecordedEvent,
+};
 use gapless_testkit::random::Random;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -93,14 +96,14 @@ impl CommandHandler for SubscribeHandler {
     type Reply = u32;
     type Refusal = SubscribeRefusal;
 
-    fn handle(&self, command: Subscribe, work: &mut Work<'_>) -> Result<u32, Stop<SubscribeRefusal>> {
+    fn handle(&self, command: Subscribe, work: &mut HandlerContext<'_>) -> Result<u32, HandlerError<SubscribeRefusal>> {
         let Subscribe { course, student, times } = command;
         for _ in 0..times {
             if work.read::<Taken>(&course)?.0 >= SEATS {
-                return Err(Stop::Refused(SubscribeRefusal::CourseIsFull));
+                return Err(HandlerError::Refused(SubscribeRefusal::CourseIsFull));
             }
             if work.read::<Courses>(&student)?.0 >= COURSES_OF_A_STUDENT {
-                return Err(Stop::Refused(SubscribeRefusal::StudentHasEnough));
+                return Err(HandlerError::Refused(SubscribeRefusal::StudentHasEnough));
             }
             let tags = work.record(&Subscribed)?;
             tags.tag("course", course.to_string()).tag("student", student.to_string());
@@ -123,7 +126,11 @@ impl CommandHandler for CancelHandler {
     type Reply = ();
     type Refusal = ();
 
-    fn handle(&self, Cancel { course, student }: Cancel, work: &mut Work<'_>) -> Result<(), Stop<()>> {
+    fn handle(
+        &self,
+        Cancel { course, student }: Cancel,
+        work: &mut HandlerContext<'_>,
+    ) -> Result<(), HandlerError<()>> {
         let tags = work.record(&Cancelled)?;
         tags.tag("course", course.to_string()).tag("student", student.to_string());
         Ok(())
@@ -154,7 +161,7 @@ fn subscribe(
     course: u64,
     student: u64,
     times: u32,
-) -> Result<Accepted<u32>, CommandError<SubscribeRefusal>> {
+) -> Result<AcceptedCommand<u32>, CommandError<SubscribeRefusal>> {
     bus.call(SubscribeHandler::command(&Subscribe { course, student, times }))
 }
 
@@ -406,7 +413,7 @@ impl CommandHandler for CountAllHandler {
     type Reply = u32;
     type Refusal = ();
 
-    fn handle(&self, _: CountAll, work: &mut Work<'_>) -> Result<u32, Stop<()>> {
+    fn handle(&self, _: CountAll, work: &mut HandlerContext<'_>) -> Result<u32, HandlerError<()>> {
         let mut all = 0;
         for course in 0..COURSES {
             all += work.read::<Taken>(&course)?.0;
@@ -482,7 +489,7 @@ impl CommandHandler for CancelManyHandler {
     type Reply = ();
     type Refusal = ();
 
-    fn handle(&self, CancelMany { count }: CancelMany, work: &mut Work<'_>) -> Result<(), Stop<()>> {
+    fn handle(&self, CancelMany { count }: CancelMany, work: &mut HandlerContext<'_>) -> Result<(), HandlerError<()>> {
         for index in 0..count {
             let tags = work.record(&Cancelled)?;
             if index % 3 == 0 {

@@ -3,12 +3,12 @@
 
 use super::*;
 use crate::samples::{Account, AccountCommand, AccountEvent, AccountRefusal, Transfer, TransferHandler};
-use crate::store::{BASE_FOLDER, Base, BaseEntry, BaseWriter};
+use crate::store::{BASE_FOLDER, BaseEntry, BaseFile, BaseWriter};
 use crate::{Aggregate as _, CommandError, CommandHandler as _, DecisionModel, DeletedEvents, EventDirectory};
 use crate::{ReadError, SnapshotPolicy};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::directory_consistency;
-use gapless_journal::{ArchiveForm, ArchiveOptions, JournalReader};
+use gapless_journal::{ArchiveFormat, ArchiveOptions, JournalReader};
 use gapless_testkit::folder::{SmallDisk, copy};
 use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::wait;
@@ -320,7 +320,7 @@ fn stateless_types_refuse_deletion() {
     let host = try_start(path, model().decision_model::<Everything>(), 8).unwrap();
     let refused = host.delete_events_before(u64::MAX).unwrap_err();
     assert!(matches!(refused, DeletionError::DecisionModel { .. }), "{refused}");
-    assert_eq!((first_held(path), DeletedEvents::look(path).unwrap()), (1, None));
+    assert_eq!((first_held(path), DeletedEvents::read(path).unwrap()), (1, None));
     host.stop().unwrap();
     let (host, bus) = start(path, 8);
     let report = host.delete_events_before(u64::MAX).unwrap();
@@ -373,22 +373,22 @@ fn start_needs_an_intact_base() {
     let mut damaged = whole.clone();
     damaged[20] ^= 1;
     std::fs::write(&report.file, damaged).unwrap();
-    assert!(DeletedEvents::check(path).is_err() && DeletedEvents::look(path).is_ok());
+    assert!(DeletedEvents::check(path).is_err() && DeletedEvents::read(path).is_ok());
     remove_snapshots(path);
     let (host, bus) = start(path, 1_000);
     let outcomes = (0..ACCOUNTS).map(|id| bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX))));
-    let (mut whole_ones, mut set_apart) = (0, 0);
+    let (mut whole_ones, mut aggregates_quarantined) = (0, 0);
     for outcome in outcomes {
         match outcome {
             Err(CommandError::Refused(_)) => whole_ones += 1,
             Err(CommandError::Quarantined(reason)) => {
                 assert!(reason.contains("is damaged") && reason.contains("base-"), "{reason}");
-                set_apart += 1;
+                aggregates_quarantined += 1;
             }
             other => panic!("{other:?}"),
         }
     }
-    assert!(set_apart > 0, "{whole_ones} and {set_apart}");
+    assert!(aggregates_quarantined > 0, "{whole_ones} and {aggregates_quarantined}");
     host.stop().unwrap();
     std::fs::write(&report.file, whole).unwrap();
     let (host, bus) = start(path, 8);
@@ -406,7 +406,7 @@ fn archived_segments_are_deleted() {
     expected.decide(&bus, 800, &mut Random::seeded());
     host.stop().unwrap();
     let (host, bus) = start(path, 8);
-    let options = ArchiveOptions { place: path.join("archive"), form: ArchiveForm::Lz4, before_sequence: None };
+    let options = ArchiveOptions { place: path.join("archive"), form: ArchiveFormat::Lz4, before_sequence: None };
     let (archived, _) = EventDirectory::open(path).unwrap().archive(options, |_| ()).unwrap();
     assert!(archived.archived.len() > 1);
     let files = || std::fs::read_dir(path.join("archive")).unwrap().count();
@@ -433,7 +433,7 @@ fn archived_segments_are_deleted() {
 /// Writes the base of a directory again, with another time stamp and with changed entries.
 fn rewrite(directory: &Path, last_time_ns: impl Fn(u64) -> u64, change: impl Fn(&mut BaseEntry)) {
     let folder = directory.join(BASE_FOLDER);
-    let old = Base::newest(&folder, None).unwrap().unwrap();
+    let old = BaseFile::newest(&folder, None).unwrap().unwrap();
     let stream_id = JournalReader::open(directory.join("journal")).unwrap().stream_id();
     let mut writer = BaseWriter::begin(&folder, stream_id, old.before, last_time_ns(old.last_time_ns)).unwrap();
     let mut entries = old.entries();
@@ -502,7 +502,7 @@ fn full_disk_deletes_nothing() {
         assert_eq!(std::fs::read_dir(&disk.path).unwrap().count(), 0);
         drop(disk);
     }
-    assert_eq!((first_held(path), DeletedEvents::look(path).unwrap()), (1, None));
+    assert_eq!((first_held(path), DeletedEvents::read(path).unwrap()), (1, None));
     let report = host.delete_events_before(u64::MAX).unwrap();
     wait_for_deleted_segments(path, &report);
     let refused = host.delete_events_before(u64::MAX).unwrap_err();

@@ -2,17 +2,17 @@
 //! models that are not in memory. The writer sends it requests and is woken by results; it never waits for the loader.
 
 use super::Threading;
-use super::folding::{Folding, LoadError};
 use super::loading_failure::{LoadingFailure, PAUSE_AFTER_FAILURE};
+use super::state_builder::{LoadError, StateBuilder};
 use crate::aggregate::ErasedAggregate;
 use crate::decision_model::ErasedDecisionModel;
 use crate::events::{EventReader, ReadError};
-use crate::found_events::Positions;
+use crate::found_events::PositionSource;
 use crate::identity::Position;
 use crate::names::TypeNames;
-use crate::snapshots::Snapshots;
-use crate::store::{Index, IndexBuilder, IndexKey};
-use crate::writer::{DueSnapshot, Load, Loaded, LoadedModel, ModelLoad, NotLoaded};
+use crate::snapshots::SnapshotFiles;
+use crate::store::{EventIndex, IndexBuilder, IndexKey};
+use crate::writer::{AggregateLoad, DueSnapshot, LoadFailure, LoadedAggregate, LoadedModel, ModelLoad};
 use gapless_agent::Waker;
 use gapless_agent::fault::crash_point;
 use gapless_log::{StreamIdentity, Window};
@@ -62,31 +62,31 @@ pub(super) struct LoaderParts {
 
 /// The writer's end of the loader. Dropping it ends the thread.
 pub(super) struct Loader {
-    shared: Arc<Shared>,
+    shared: Arc<LoaderState>,
     thread: Option<JoinHandle<()>>,
     /// Set if the loader has no thread of its own.
-    in_turns: Option<Box<Loading>>,
+    in_turns: Option<Box<LoadWorker>>,
 }
 
-struct Shared {
-    index: Index,
-    state: Mutex<Exchange>,
-    wanted: Condvar,
+struct LoaderState {
+    index: EventIndex,
+    state: Mutex<LoaderExchange>,
+    work_added: Condvar,
     /// Signals the end of a turn that a reader has waited for.
-    turned: Condvar,
-    has_made: AtomicBool,
+    turn_ended: Condvar,
+    has_results: AtomicBool,
     /// The writer has work soon, and may be asleep.
-    is_to_wake: AtomicBool,
+    is_wake_due: AtomicBool,
     /// Aggregates that got events while another member leads.
-    changed: Mutex<Noted>,
+    changed: Mutex<ChangeLog>,
 }
 
-pub(super) enum Asked {
-    Aggregate(Load),
+pub(super) enum LoadRequest {
+    Aggregate(AggregateLoad),
     Model(ModelLoad),
 }
 
-impl Asked {
+impl LoadRequest {
     const fn through(&self) -> u64 {
         match self {
             Self::Aggregate(load) => load.through,
@@ -95,29 +95,29 @@ impl Asked {
     }
 }
 
-pub(super) enum Made {
-    Aggregate(Loaded),
+pub(super) enum LoadResult {
+    Aggregate(LoadedAggregate),
     Model(LoadedModel),
 }
 
 #[derive(Default)]
-struct Exchange {
-    asked: Vec<Asked>,
-    made: Vec<Made>,
+struct LoaderExchange {
+    requests: Vec<LoadRequest>,
+    results: Vec<LoadResult>,
     states: Vec<DueSnapshot>,
     /// Decided events may be truncated, so states are dropped.
     is_deposed: bool,
     /// A reader waits for the index.
-    is_hurried: bool,
+    is_index_awaited: bool,
     /// A reader has found a damaged file of the index.
     is_damaged: bool,
-    is_over: bool,
+    is_closing: bool,
 }
 
 /// Finds released events, on any thread.
 #[derive(Clone)]
 pub(super) struct IndexReader {
-    shared: Arc<Shared>,
+    shared: Arc<LoaderState>,
     window: Window,
     has_index: bool,
 }
@@ -125,7 +125,7 @@ pub(super) struct IndexReader {
 /// Longest time for which a reader waits until the index has all released events.
 const INDEX_AWAITED: Duration = Duration::from_secs(5);
 
-impl Positions for IndexReader {
+impl PositionSource for IndexReader {
     fn through(&self) -> Result<u64, ReadError> {
         if !self.has_index {
             return Err(ReadError::NoIndex);
@@ -133,11 +133,11 @@ impl Positions for IndexReader {
         let (released, until) = (self.window.released_sequence(), Instant::now() + INDEX_AWAITED);
         while self.shared.index.last_sequence() < released {
             let mut state = self.shared.lock();
-            state.is_hurried = true;
-            self.shared.wanted.notify_one();
-            drop(self.shared.turned.wait_timeout(state, PAUSE));
+            state.is_index_awaited = true;
+            self.shared.work_added.notify_one();
+            drop(self.shared.turn_ended.wait_timeout(state, PAUSE));
             let indexed = self.shared.index.last_sequence();
-            if indexed < released && (Instant::now() >= until || self.shared.lock().is_over) {
+            if indexed < released && (Instant::now() >= until || self.shared.lock().is_closing) {
                 return Err(ReadError::IndexBehind { indexed, released });
             }
         }
@@ -148,7 +148,7 @@ impl Positions for IndexReader {
         let found = self.shared.index.find(key, from, limit);
         if found.is_err() {
             self.shared.lock().is_damaged = true;
-            self.shared.wanted.notify_one();
+            self.shared.work_added.notify_one();
         }
         Ok(found?)
     }
@@ -157,23 +157,23 @@ impl Positions for IndexReader {
         self.shared.index.deleted_before()
     }
 
-    fn times_made(&self) -> u64 {
-        self.shared.index.times_made()
+    fn rebuilds(&self) -> u64 {
+        self.shared.index.rebuilds()
     }
 }
 
 #[derive(Default)]
-struct Noted {
-    changed: Changed,
+struct ChangeLog {
+    changed: ChangedKeys,
     through: u64,
 }
 
 /// Keys changed while another member leads.
 #[derive(Default)]
-pub(super) enum Changed {
+pub(super) enum ChangedKeys {
     /// Not noted.
     #[default]
-    Unnoted,
+    NotRecorded,
     /// Keys of all changes.
     Keys(FxHashSet<IndexKey>),
     /// Too many changes were made to note them.
@@ -185,17 +185,17 @@ impl Loader {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(index: Index, parts: LoaderParts, threading: Threading) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
+    pub fn start(index: EventIndex, parts: LoaderParts, threading: Threading) -> io::Result<Self> {
+        let shared = Arc::new(LoaderState {
             index,
             state: Mutex::default(),
-            wanted: Condvar::new(),
-            turned: Condvar::new(),
-            has_made: AtomicBool::new(false),
-            is_to_wake: AtomicBool::new(false),
+            work_added: Condvar::new(),
+            turn_ended: Condvar::new(),
+            has_results: AtomicBool::new(false),
+            is_wake_due: AtomicBool::new(false),
             changed: Mutex::default(),
         });
-        let mut loading = Loading::new(Arc::clone(&shared), parts, threading);
+        let mut loading = LoadWorker::new(Arc::clone(&shared), parts, threading);
         if threading == Threading::InTurns {
             return Ok(Self { shared, thread: None, in_turns: Some(Box::new(loading)) });
         }
@@ -208,7 +208,7 @@ impl Loader {
     #[inline]
     pub fn turn(&mut self) {
         if let Some(loading) = &mut self.in_turns {
-            loading.turns();
+            loading.run_turns();
         }
     }
 
@@ -218,14 +218,14 @@ impl Loader {
 
     /// Requests loads.
     #[cold]
-    pub fn load(&self, asked: impl Iterator<Item = Asked>) {
-        self.shared.lock().asked.extend(asked);
-        self.shared.wanted.notify_one();
+    pub fn load(&self, requests: impl Iterator<Item = LoadRequest>) {
+        self.shared.lock().requests.extend(requests);
+        self.shared.work_added.notify_one();
     }
 
     /// Writes states to files once they are released. Drains `states`; those beyond the limit are dropped.
     #[cold]
-    pub fn keep_states(&self, states: &mut Vec<DueSnapshot>) {
+    pub fn write_snapshots(&self, states: &mut Vec<DueSnapshot>) {
         let mut state = self.shared.lock();
         let room = STATES_MAX.saturating_sub(state.states.len()).min(states.len());
         state.states.extend(states.drain(..room));
@@ -235,54 +235,54 @@ impl Loader {
 
     /// Results since the last call.
     #[inline]
-    pub fn made(&self) -> Vec<Made> {
+    pub fn results(&self) -> Vec<LoadResult> {
         // Relaxed: the lock guards the data. A missed flag is seen in the next turn, for which the loader wakes the
         // writer.
-        match self.shared.has_made.load(Ordering::Relaxed) {
-            true => self.take_made(),
+        match self.shared.has_results.load(Ordering::Relaxed) {
+            true => self.take_results(),
             false => Vec::new(),
         }
     }
 
     #[cold]
-    fn take_made(&self) -> Vec<Made> {
+    fn take_results(&self) -> Vec<LoadResult> {
         let mut state = self.shared.lock();
-        self.shared.has_made.store(false, Ordering::Relaxed);
-        std::mem::take(&mut state.made)
+        self.shared.has_results.store(false, Ordering::Relaxed);
+        std::mem::take(&mut state.results)
     }
 
     /// Wakes the writer soon.
-    pub fn wake_in_a_moment(&self) {
-        self.shared.is_to_wake.store(true, Ordering::Relaxed);
+    pub fn wake_writer_soon(&self) {
+        self.shared.is_wake_due.store(true, Ordering::Relaxed);
     }
 
     /// Begins to note changes, because another member leads. Returns the sequence after which they are noted.
-    pub fn note_changes(&self) -> u64 {
+    pub fn record_changes(&self) -> u64 {
         {
             let mut state = self.shared.lock();
             state.states.clear();
             state.is_deposed = true;
         }
-        let mut noted = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        noted.changed = Changed::Keys(FxHashSet::default());
-        noted.through
+        let mut log = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        log.changed = ChangedKeys::Keys(FxHashSet::default());
+        log.through
     }
 
     /// Takes the changes noted since, if they are complete up to `sequence`.
-    pub fn changes_through(&self, sequence: u64) -> Option<Changed> {
-        let mut noted = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        if noted.through < sequence {
-            self.shared.wanted.notify_one();
+    pub fn changes_through(&self, sequence: u64) -> Option<ChangedKeys> {
+        let mut log = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        if log.through < sequence {
+            self.shared.work_added.notify_one();
             return None;
         }
-        Some(std::mem::take(&mut noted.changed))
+        Some(std::mem::take(&mut log.changed))
     }
 }
 
 impl Drop for Loader {
     fn drop(&mut self) {
-        self.shared.lock().is_over = true;
-        self.shared.wanted.notify_one();
+        self.shared.lock().is_closing = true;
+        self.shared.work_added.notify_one();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -291,41 +291,41 @@ impl Drop for Loader {
     }
 }
 
-impl Shared {
+impl LoaderState {
     /// Notes that everything up to `through` is indexed, with these keys, and empties `keys`. Holds the lock only
     /// briefly: a writer that begins to lead, or ends, waits for it.
-    fn note(&self, keys: &mut Vec<IndexKey>, through: u64) {
-        let mut noted = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        noted.through = through;
-        if let Changed::Keys(changed) = &mut noted.changed {
+    fn record(&self, keys: &mut Vec<IndexKey>, through: u64) {
+        let mut log = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        log.through = through;
+        if let ChangedKeys::Keys(changed) = &mut log.changed {
             changed.extend(keys.iter());
             if changed.len() > CHANGED_MAX {
-                noted.changed = Changed::All;
+                log.changed = ChangedKeys::All;
             }
         }
-        drop(noted);
+        drop(log);
         keys.clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Exchange> {
+    fn lock(&self) -> MutexGuard<'_, LoaderExchange> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Loading {
-    shared: Arc<Shared>,
+struct LoadWorker {
+    shared: Arc<LoaderState>,
     parts: LoaderParts,
     threading: Threading,
     builder: Option<IndexBuilder>,
     /// Requests in progress.
-    asked: Vec<Asked>,
+    requests: Vec<LoadRequest>,
     /// Keys of the events in the last part that was indexed.
     followed_keys: Vec<IndexKey>,
     states: Vec<DueSnapshot>,
-    snapshots: Option<Snapshots>,
+    snapshots: Option<SnapshotFiles>,
     progress_at: Instant,
     /// Time of the last load, while the journal may still be open for it.
-    made_at: Option<Instant>,
+    loaded_at: Option<Instant>,
     /// An index file is damaged: the index has to be rebuilt.
     is_damaged: bool,
     /// Loads failed in this turn because this process or its machine lacks resources.
@@ -333,23 +333,23 @@ struct Loading {
     failure: LoadingFailure,
 }
 
-impl Loading {
-    fn new(shared: Arc<Shared>, parts: LoaderParts, threading: Threading) -> Self {
-        let snapshots = parts.snapshots.clone().map(|directory| Snapshots::new(directory, parts.identity));
-        let (asked, states, progress_at) = (Vec::new(), Vec::new(), Instant::now());
-        let (builder, made_at, followed_keys) = (None, None, Vec::new());
+impl LoadWorker {
+    fn new(shared: Arc<LoaderState>, parts: LoaderParts, threading: Threading) -> Self {
+        let snapshots = parts.snapshots.clone().map(|directory| SnapshotFiles::new(directory, parts.identity));
+        let (requests, states, progress_at) = (Vec::new(), Vec::new(), Instant::now());
+        let (builder, loaded_at, followed_keys) = (None, None, Vec::new());
         let (is_damaged, shortage, failure) = (false, None, LoadingFailure::none());
         Self {
             shared,
             parts,
             threading,
             builder,
-            asked,
+            requests,
             followed_keys,
             states,
             snapshots,
             progress_at,
-            made_at,
+            loaded_at,
             is_damaged,
             shortage,
             failure,
@@ -357,8 +357,8 @@ impl Loading {
     }
 
     #[cold]
-    fn turns(&mut self) {
-        let has_news = self.take_asked();
+    fn run_turns(&mut self) {
+        let has_news = self.take_requests();
         if has_news || !self.failure.is_pausing() {
             while self.attempt() == Some(true) {}
         }
@@ -379,44 +379,44 @@ impl Loading {
     }
 
     /// Takes the writer's requests. Returns whether there are any.
-    fn take_asked(&mut self) -> bool {
+    fn take_requests(&mut self) -> bool {
         let mut state = self.shared.lock();
-        let has_asked = !state.asked.is_empty();
-        self.asked.append(&mut state.asked);
+        let has_requests = !state.requests.is_empty();
+        self.requests.append(&mut state.requests);
         if std::mem::take(&mut state.is_deposed) {
             self.states.clear();
         }
         self.states.append(&mut state.states);
         self.is_damaged |= std::mem::take(&mut state.is_damaged);
-        has_asked
+        has_requests
     }
 
     fn run(&mut self) {
         loop {
-            if self.shared.is_to_wake.swap(false, Ordering::Relaxed) {
+            if self.shared.is_wake_due.swap(false, Ordering::Relaxed) {
                 self.parts.waker.wake();
             }
             let pause = match self.attempt() {
                 Some(true) => Duration::ZERO,
-                Some(false) if self.parts.directory.is_none() && self.asked.is_empty() => PAUSE_WITHOUT_INDEX,
-                Some(false) if !self.asked.is_empty() => PAUSE_AWAITED,
+                Some(false) if self.parts.directory.is_none() && self.requests.is_empty() => PAUSE_WITHOUT_INDEX,
+                Some(false) if !self.requests.is_empty() => PAUSE_AWAITED,
                 Some(false) => PAUSE,
                 None => PAUSE_AFTER_FAILURE,
             };
             let shared = Arc::clone(&self.shared);
             let mut state = shared.lock();
-            if std::mem::take(&mut state.is_hurried) {
-                shared.turned.notify_all();
-            } else if state.asked.is_empty() && !state.is_over && !pause.is_zero() {
-                let waited = shared.wanted.wait_timeout(state, pause);
+            if std::mem::take(&mut state.is_index_awaited) {
+                shared.turn_ended.notify_all();
+            } else if state.requests.is_empty() && !state.is_closing && !pause.is_zero() {
+                let waited = shared.work_added.wait_timeout(state, pause);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
-            if state.is_over {
+            if state.is_closing {
                 drop(state);
                 return self.close_index();
             }
             drop(state);
-            self.take_asked();
+            self.take_requests();
         }
     }
 
@@ -425,7 +425,7 @@ impl Loading {
     fn turn(&mut self) -> Result<bool, Box<dyn std::error::Error>> {
         let Some(directory) = self.parts.directory.clone() else {
             let released = self.parts.readers[0].released_sequence();
-            self.make_due(released);
+            self.run_due_loads(released);
             return self.shortage.take().map_or(Ok(false), |reason| Err(reason.into()));
         };
         let [follower, _] = &mut self.parts.readers;
@@ -442,17 +442,17 @@ impl Loading {
             }
         };
         if self.is_damaged {
-            builder.make_anew(follower)?;
+            builder.rebuild(follower)?;
             self.is_damaged = false;
         }
         let mut followed_keys = std::mem::take(&mut self.followed_keys);
         let followed = builder.follow(follower, |key| followed_keys.push(key));
         let last_sequence = self.shared.index.last_sequence();
-        self.shared.note(&mut followed_keys, last_sequence);
+        self.shared.record(&mut followed_keys, last_sequence);
         self.followed_keys = followed_keys;
         // Indexed events can be loaded, even if later ones cannot be read.
-        self.make_due(last_sequence);
-        self.keep_due(last_sequence);
+        self.run_due_loads(last_sequence);
+        self.write_due_snapshots(last_sequence);
         let is_more = match followed {
             // Events were deleted during the rebuild: the remaining ones are enough.
             Err(ReadError::Deleted { .. }) => {
@@ -485,25 +485,25 @@ impl Loading {
     }
 
     /// Does the requested loads up to `through`.
-    fn make_due(&mut self, through: u64) {
+    fn run_due_loads(&mut self, through: u64) {
         self.shortage = None;
-        let due: Vec<_> = self.asked.extract_if(.., |asked| asked.through() <= through).collect();
+        let due: Vec<_> = self.requests.extract_if(.., |requests| requests.through() <= through).collect();
         if !due.is_empty() {
-            self.made_at = Some(Instant::now());
-        } else if self.made_at.take_if(|made_at| made_at.elapsed() > IDLE).is_some() {
+            self.loaded_at = Some(Instant::now());
+        } else if self.loaded_at.take_if(|loaded_at| loaded_at.elapsed() > IDLE).is_some() {
             let [_, reader] = &mut self.parts.readers;
-            reader.let_journal_go();
+            reader.close_journal();
         }
-        for asked in due {
+        for requests in due {
             // An earlier load may have found a damaged index, or a shortage.
-            let can_make = !self.is_damaged && self.shortage.is_none();
-            match if can_make { self.make(asked) } else { Err(asked) } {
-                Err(asked) => self.asked.push(asked),
+            let can_load = !self.is_damaged && self.shortage.is_none();
+            match if can_load { self.load(requests) } else { Err(requests) } {
+                Err(requests) => self.requests.push(requests),
                 Ok(made) => {
                     crash_point("aggregate_loaded");
-                    self.shared.lock().made.push(made);
+                    self.shared.lock().results.push(made);
                     // Relaxed: see `Loader::made`.
-                    self.shared.has_made.store(true, Ordering::Relaxed);
+                    self.shared.has_results.store(true, Ordering::Relaxed);
                     self.parts.waker.wake();
                 }
             }
@@ -511,48 +511,48 @@ impl Loading {
     }
 
     /// Writes states to files once all their events are released.
-    fn keep_due(&mut self, through: u64) {
+    fn write_due_snapshots(&mut self, through: u64) {
         if self.states.is_empty() {
             return;
         }
         let due: Vec<_> = self.states.extract_if(.., |state| state.last_sequence <= through).collect();
-        due.iter().for_each(|state| self.folding().keep(state));
+        due.iter().for_each(|state| self.state_builder().write_snapshot(state));
     }
 
-    fn folding(&mut self) -> Folding<'_> {
+    fn state_builder(&mut self) -> StateBuilder<'_> {
         let LoaderParts { readers: [_, reader], aggregates, decision_models, names, directory, .. } = &mut self.parts;
         let index = directory.as_ref().map(|_| &self.shared.index);
-        Folding { index, reader, aggregates, decision_models, names, snapshots: self.snapshots.as_ref() }
+        StateBuilder { index, reader, aggregates, decision_models, names, snapshots: self.snapshots.as_ref() }
     }
 
     /// Does one load. Returns the request if it has to wait for a rebuild or for resources.
-    fn make(&mut self, asked: Asked) -> Result<Made, Asked> {
+    fn load(&mut self, requests: LoadRequest) -> Result<LoadResult, LoadRequest> {
         crash_point("aggregate_loading");
-        match asked {
-            Asked::Aggregate(load) => match self.folded(|folding| folding.aggregate(&load)) {
-                Some(content) => Ok(Made::Aggregate(Loaded { load, content })),
-                None => Err(Asked::Aggregate(load)),
+        match requests {
+            LoadRequest::Aggregate(load) => match self.fold_caught(|builder| builder.build_aggregate(&load)) {
+                Some(content) => Ok(LoadResult::Aggregate(LoadedAggregate { load, content })),
+                None => Err(LoadRequest::Aggregate(load)),
             },
-            Asked::Model(load) => match self.folded(|folding| folding.decision_model(&load)) {
-                Some(content) => Ok(Made::Model(LoadedModel { load, content })),
-                None => Err(Asked::Model(load)),
+            LoadRequest::Model(load) => match self.fold_caught(|builder| builder.build_decision_model(&load)) {
+                Some(content) => Ok(LoadResult::Model(LoadedModel { load, content })),
+                None => Err(LoadRequest::Model(load)),
             },
         }
     }
 
     /// Result of a fold; `None` if it has to wait for a rebuild or for resources.
-    fn folded<T>(
+    fn fold_caught<T>(
         &mut self,
-        fold: impl FnOnce(&mut Folding<'_>) -> Result<T, LoadError>,
-    ) -> Option<Result<T, NotLoaded>> {
-        let never = |reason| Some(Err(NotLoaded { reason, may_pass: false }));
-        let mut folding = self.folding();
-        match catch_unwind(AssertUnwindSafe(|| fold(&mut folding))) {
+        fold: impl FnOnce(&mut StateBuilder<'_>) -> Result<T, LoadError>,
+    ) -> Option<Result<T, LoadFailure>> {
+        let never = |reason| Some(Err(LoadFailure { reason, is_transient: false }));
+        let mut state_builder = self.state_builder();
+        match catch_unwind(AssertUnwindSafe(|| fold(&mut state_builder))) {
             Ok(Ok(made)) => Some(Ok(made)),
             Ok(Err(LoadError::Never(reason))) => never(reason),
             Ok(Err(LoadError::Stream(reason))) => {
                 tracing::warn!("the events of what is asked for cannot be read: {reason}");
-                Some(Err(NotLoaded { reason, may_pass: true }))
+                Some(Err(LoadFailure { reason, is_transient: true }))
             }
             Ok(Err(LoadError::Index(error))) => {
                 tracing::error!("{error}");

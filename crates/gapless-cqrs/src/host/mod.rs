@@ -11,31 +11,31 @@
 //! | `waiting_tests` | tests of readers that wait for events |
 //! | this | [`CommandHost`] and its options |
 //! | `counters` | [`CommandCounters`]: counters of the writer |
-//! | `deleting` | deletion of events |
-//! | `making_base` | writes the states that replace deleted events |
+//! | `event_deleter` | deletion of events |
+//! | `base_builder` | writes the states that replace deleted events |
 //! | `deletion_error` | reasons why no events are deleted |
 //! | `transactions` | the writer, called by the sequencer's thread |
 //! | `loading` | the thread that loads aggregates and decision models, and maintains the index |
 //! | `loading_failure` | retries and log messages of failed loads |
-//! | `folding` | builds states from events |
+//! | `state_builder` | builds states from events |
 
 #[cfg(test)]
 mod archive_tests;
+mod base_builder;
 #[cfg(test)]
 mod cold_tests;
 mod counters;
 #[cfg(test)]
 mod decision_tests;
-mod deleting;
 #[cfg(test)]
 mod deletion_edge_tests;
 mod deletion_error;
 #[cfg(test)]
 mod deletion_tests;
-mod folding;
+mod event_deleter;
 mod loading;
 mod loading_failure;
-mod making_base;
+mod state_builder;
 mod transactions;
 #[cfg(test)]
 pub(crate) mod version_tests;
@@ -43,25 +43,25 @@ pub(crate) mod version_tests;
 mod waiting_tests;
 
 pub use counters::CommandCounters;
-pub use deleting::DeletionReport;
 pub use deletion_error::DeletionError;
+pub use event_deleter::DeletionReport;
 
 use crate::bus::{BusOptions, CommandBus};
 use crate::error::{BaseFileError, ModelError, TypesError};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
-use crate::handling::SentBehind;
+use crate::handling::FollowUpQueue;
 use crate::identifiers::{IdentifierLimits, Identifiers};
 use crate::identity::Position;
 use crate::model::CommandModel;
 use crate::names::TypeNames;
-use crate::released::{Handover, Released};
-use crate::store::Index;
-use counters::CountersReader;
-use deleting::Deleting;
+use crate::released::{IdentifierHandover, ReleasedState};
+use crate::store::EventIndex;
+use counters::CommandCountersReader;
+use event_deleter::EventDeleter;
 use gapless_agent::fault::crash_point;
-use gapless_agent::progress::Progress;
+use gapless_agent::progress::ProgressCounter;
 use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
 use gapless_client::replay_merge::ReplayMerge;
@@ -105,7 +105,7 @@ impl Default for CommandHostOptions {
 
 /// Target of the traces of each command, at level trace: the span `command` during the decision, with its outcome, and
 /// the event `released`.
-pub(crate) const TRACED: &str = "gapless::commands";
+pub(crate) const TRACE_TARGET: &str = "gapless::commands";
 
 #[inline]
 fn is_traced() -> bool {
@@ -114,7 +114,7 @@ fn is_traced() -> bool {
 
 #[cold]
 fn trace_released(sequence: u64, session: u64, number: u64) {
-    tracing::trace!(target: TRACED, sequence, session, number, "released");
+    tracing::trace!(target: TRACE_TARGET, sequence, session, number, "released");
 }
 
 /// The reason why a command bus does not start, or has stopped.
@@ -148,7 +148,7 @@ impl HostError {
 /// A command bus and its stream, on one node.
 pub struct CommandHost {
     service: ServiceHost,
-    reading: Reading,
+    bus_reader: BusReader,
 }
 
 impl CommandHost {
@@ -164,12 +164,12 @@ impl CommandHost {
         options: CommandHostOptions,
         stream: ServiceHostOptions,
     ) -> Result<Self, HostError> {
-        keeps_everything(&stream)?;
-        let BusParts { released, make_writer, reading } = parts(model, options)?;
+        refuse_retention(&stream)?;
+        let BusParts { released, make_writer, bus_reader } = bus_parts(model, options)?;
         let started = ServiceHost::start_transactions(released, make_writer, stream);
         let service = started.map_err(HostError::of_start)?;
-        reading.go_on_deleting(&service);
-        Ok(Self { service, reading })
+        bus_reader.resume_deletion(&service);
+        Ok(Self { service, bus_reader })
     }
 
     /// Creates a handle of the bus.
@@ -184,7 +184,7 @@ impl CommandHost {
     /// A reader of all events from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
-        self.reading.events(self.service.reader(from.sequence), from, self.service.progress())
+        self.bus_reader.events(self.service.reader(from.sequence), from, self.service.progress())
     }
 
     /// Deletes the events before a sequence for good, while commands go on: whole segments of the journal before it,
@@ -204,7 +204,7 @@ impl CommandHost {
     /// [`DeletionError`].
     pub fn delete_events_before(&self, sequence: u64) -> Result<DeletionReport, DeletionError> {
         let reader = EventReader::over(self.service.reader(1), Position::default());
-        let report = self.reading.write_base(sequence, reader, || self.service.snapshot())?;
+        let report = self.bus_reader.write_base(sequence, reader, || self.service.snapshot())?;
         self.service.delete_journal_before(report.before);
         Ok(report)
     }
@@ -213,12 +213,12 @@ impl CommandHost {
     /// command that was answered.
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
-        self.reading.found_events(filter, from, self.service.reader(1), self.service.progress())
+        self.bus_reader.found_events(filter, from, self.service.reader(1), self.service.progress())
     }
 
     #[must_use]
     pub fn counters(&self) -> CommandCounters {
-        self.reading.counters()
+        self.bus_reader.counters()
     }
 
     #[must_use]
@@ -236,22 +236,22 @@ impl CommandHost {
 }
 
 /// Reads a bus and deletes its events. The writer fills it in when it is created.
-pub(crate) struct Reading(Arc<OnceLock<ReadingParts>>);
+pub(crate) struct BusReader(Arc<OnceLock<BusReaderParts>>);
 
-struct ReadingParts {
+struct BusReaderParts {
     index: IndexReader,
-    counters: CountersReader,
-    deleting: Deleting,
+    counters: CommandCountersReader,
+    event_deleter: EventDeleter,
 }
 
-impl Reading {
-    fn parts(&self) -> &ReadingParts {
+impl BusReader {
+    fn parts(&self) -> &BusReaderParts {
         self.0.get().expect(WRITER_IS_MADE)
     }
 
     /// All events from a position on; the reader waits by `progress`.
-    pub fn events(&self, frames: ReplayMerge, from: Position, progress: Arc<Progress>) -> EventReader {
-        EventReader::over(frames, from).waiting_by(progress).open_among(&self.parts().deleting.readers)
+    pub fn events(&self, frames: ReplayMerge, from: Position, progress: Arc<ProgressCounter>) -> EventReader {
+        EventReader::over(frames, from).with_progress(progress).registered_in(&self.parts().event_deleter.readers)
     }
 
     /// Events found by the index.
@@ -260,11 +260,11 @@ impl Reading {
         filter: EventFilter,
         from: Position,
         frames: ReplayMerge,
-        progress: Arc<Progress>,
+        progress: Arc<ProgressCounter>,
     ) -> FoundEvents {
-        let reader = EventReader::over(frames, Position::default()).waiting_by(progress);
-        let ReadingParts { index, deleting, .. } = self.parts();
-        FoundEvents::new(filter, from, Box::new(index.clone()), reader, &deleting.readers)
+        let reader = EventReader::over(frames, Position::default()).with_progress(progress);
+        let BusReaderParts { index, event_deleter, .. } = self.parts();
+        FoundEvents::new(filter, from, Box::new(index.clone()), reader, &event_deleter.readers)
     }
 
     pub fn counters(&self) -> CommandCounters {
@@ -272,8 +272,8 @@ impl Reading {
     }
 
     /// Continues the deletion of segments that the base replaces.
-    pub fn go_on_deleting(&self, service: &ServiceHost) {
-        match self.parts().deleting.deleted_before() {
+    pub fn resume_deletion(&self, service: &ServiceHost) {
+        match self.parts().event_deleter.deleted_before() {
             0 => {}
             before => service.delete_journal_before(before),
         }
@@ -286,8 +286,8 @@ impl Reading {
         reader: EventReader,
         snapshot: impl FnOnce() -> Result<u64, EngineError>,
     ) -> Result<DeletionReport, DeletionError> {
-        let ReadingParts { index, deleting, .. } = self.parts();
-        deleting.write_base(before, index, reader, snapshot)
+        let BusReaderParts { index, event_deleter, .. } = self.parts();
+        event_deleter.write_base(before, index, reader, snapshot)
     }
 }
 
@@ -297,13 +297,13 @@ type MakeWriter = Box<dyn FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transact
 
 pub(crate) struct BusParts {
     /// Consumer of released transactions.
-    pub released: ReleasedSide,
+    pub released: ReleasedConsumer,
     pub make_writer: MakeWriter,
-    pub reading: Reading,
+    pub bus_reader: BusReader,
 }
 
 /// Refuses retention: aggregates are loaded from their events.
-pub(crate) fn keeps_everything(stream: &ServiceHostOptions) -> Result<(), HostError> {
+pub(crate) fn refuse_retention(stream: &ServiceHostOptions) -> Result<(), HostError> {
     if stream.persistence.retention == Retention::default() {
         return Ok(());
     }
@@ -311,36 +311,36 @@ pub(crate) fn keeps_everything(stream: &ServiceHostOptions) -> Result<(), HostEr
     Err(EngineError::Option { option: "persistence.retention", reason }.into())
 }
 
-pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<BusParts, ModelError> {
-    parts_on(Threading::OfItsOwn, model, options)
+pub(crate) fn bus_parts(model: CommandModel, options: CommandHostOptions) -> Result<BusParts, ModelError> {
+    bus_parts_on(Threading::OwnThread, model, options)
 }
 
 /// Thread that loads aggregates and maintains the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threading {
-    OfItsOwn,
+    OwnThread,
     /// The writer's thread, in its turns; for simulations.
     InTurns,
 }
 
-pub(crate) fn parts_on(
+pub(crate) fn bus_parts_on(
     threading: Threading,
     model: CommandModel,
     options: CommandHostOptions,
 ) -> Result<BusParts, ModelError> {
     let mut model = model.finish()?;
-    let handover = Arc::new(Handover::default());
-    let released = Released::new(options.identifiers, Arc::clone(&handover));
-    let sent_behind = Arc::new(SentBehind::default());
-    let released = ReleasedSide { released, versions: model.versions.clone(), sent_behind: Arc::clone(&sent_behind) };
-    let reading = Reading(Arc::default());
-    let made = Arc::clone(&reading.0);
+    let handover = Arc::new(IdentifierHandover::default());
+    let released = ReleasedState::new(options.identifiers, Arc::clone(&handover));
+    let follow_ups = Arc::new(FollowUpQueue::default());
+    let released = ReleasedConsumer { released, versions: model.versions.clone(), follow_ups: Arc::clone(&follow_ups) };
+    let bus_reader = BusReader(Arc::default());
+    let parts_cell = Arc::clone(&bus_reader.0);
     let make_writer = move |parts: WriterParts<'_>| {
-        let (base, index) = (deleting::base_of(&model, &parts)?, Index::empty());
+        let (base, index) = (event_deleter::open_base(&model, &parts)?, EventIndex::empty());
         if let Some(base) = base {
             index.set_base(base);
         }
-        let deleting = Deleting::new(&model, options.aggregates_max, index.clone(), &parts);
+        let event_deleter = EventDeleter::new(&model, options.aggregates_max, index.clone(), &parts);
         if let Some(journal) = parts.journal() {
             match model.names.put(&journal.with_file_name(TypeNames::FILE_NAME), &model.event_layouts) {
                 Ok(names) => model.names = names,
@@ -351,23 +351,23 @@ pub(crate) fn parts_on(
             }
         }
         let identifiers = Identifiers::new(options.identifiers);
-        let (options, handover) = ((&options, threading), (handover, sent_behind));
+        let (options, handover) = ((&options, threading), (handover, follow_ups));
         let writer = BusTransactions::new(model, identifiers, options, handover, index, parts)?;
         let (index, counters) = writer.readers();
         // The writer is created once.
-        let _ = made.set(ReadingParts { index, counters, deleting });
+        let _ = parts_cell.set(BusReaderParts { index, counters, event_deleter });
         Ok(Box::new(writer) as Box<dyn Transactions>)
     };
-    Ok(BusParts { released, make_writer: Box::new(make_writer), reading })
+    Ok(BusParts { released, make_writer: Box::new(make_writer), bus_reader })
 }
 
-pub(crate) struct ReleasedSide {
-    released: Released,
+pub(crate) struct ReleasedConsumer {
+    released: ReleasedState,
     versions: RangeInclusive<u32>,
-    sent_behind: Arc<SentBehind>,
+    follow_ups: Arc<FollowUpQueue>,
 }
 
-impl ReleasedTransactions for ReleasedSide {
+impl ReleasedTransactions for ReleasedConsumer {
     #[inline]
     fn apply(&mut self, transaction: &ReleasedTransaction<'_>) -> Result<(), String> {
         let ReleasedTransaction { sequence, timestamp_ns, reply, changes, session, session_seq } = *transaction;
@@ -381,7 +381,7 @@ impl ReleasedTransactions for ReleasedSide {
     #[inline]
     fn between_batches(&mut self, last_sequence: u64) {
         self.released.between_batches(last_sequence);
-        self.sent_behind.released(last_sequence);
+        self.follow_ups.released(last_sequence);
     }
 
     fn versions(&self) -> RangeInclusive<u32> {

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::aggregate::{Aggregate, Creation, Decision, OldEvent};
-use crate::{CommandError, DerivedFiles, Draft, EventDirectory, Message, Pending, TypeKey};
+use crate::{CommandError, DerivedFiles, Draft, EventDirectory, Message, PendingOutcome, TypeKey};
 use gapless_message::MessageError;
 use gapless_testkit::random::{Random, printed_seed, rounds};
 use serde::{Deserialize, Serialize};
@@ -217,7 +217,7 @@ fn newer_files_are_refused_or_rebuilt() {
     assert_eq!(std::mem::replace(&mut bytes[format_at], 2), 1);
     std::fs::write(&file, bytes).unwrap();
     let found = EventDirectory::open(directory.path()).unwrap();
-    let unusable = DerivedFiles::look(&found).unwrap().unwrap().unusable;
+    let unusable = DerivedFiles::read(&found).unwrap().unwrap().unusable;
     assert_eq!(unusable, [(file, "it has format 2, and this program reads 1".to_owned())]);
     let (host, bus) = start::<FirstLamp>(directory.path(), 1).unwrap();
     assert_eq!(shines(&bus, 1), 100);
@@ -283,7 +283,7 @@ fn old_events_are_upcast() {
     let is_told = |reason: &str| reason.contains("version 2") && reason.contains("event ");
     assert!(matches!(&quarantined, Err(CommandError::Quarantined(reason)) if is_told(reason)), "{quarantined:?}");
     assert_eq!((shines(&bus, 1), bus.call(lamp(3, &LampCommand::Switch(true))).unwrap().version), (0, 1));
-    assert_eq!((host.counters().quarantined, host.counters().set_apart), (1, 1));
+    assert_eq!((host.counters().quarantined, host.counters().aggregates_quarantined), (1, 1));
     host.stop().unwrap();
 
     // A program that cannot read a version that it claims does not start, unless the layout was never recorded.
@@ -353,7 +353,7 @@ impl Aggregate for Collides {
 #[test]
 fn colliding_names_do_not_start() {
     assert_eq!(TypeKey::of("costarring"), TypeKey::of("liquid"));
-    let refused = |model: CommandModel| match parts(model, CommandHostOptions::default()) {
+    let refused = |model: CommandModel| match bus_parts(model, CommandHostOptions::default()) {
         Err(error) => error,
         Ok(_) => panic!("it was taken"),
     };
@@ -400,15 +400,16 @@ pub(crate) fn check_every_outcome(
     case: &str,
 ) {
     let (mut pending, mut versions) = (VecDeque::new(), [0; LAMPS as usize]);
-    let mut take =
-        |(id, pending): (u64, Pending<(), Shines>), sent| match pending.wait_within(gapless_testkit::wait::PATIENCE) {
-            Err(CommandError::Quarantined(_)) => assert!(id < APART, "{id}"),
-            Ok(accepted) => {
-                let before = std::mem::replace(&mut versions[id as usize], accepted.version);
-                assert!(id >= APART && before < accepted.version, "lamp {id}: {} after {before}", accepted.version);
-            }
-            Err(error) => panic!("lamp {id}, after {sent} others, {case}: {error}"),
-        };
+    let mut take = |(id, pending): (u64, PendingOutcome<(), Shines>), sent| match pending
+        .wait_within(gapless_testkit::wait::PATIENCE)
+    {
+        Err(CommandError::Quarantined(_)) => assert!(id < APART, "{id}"),
+        Ok(accepted) => {
+            let before = std::mem::replace(&mut versions[id as usize], accepted.version);
+            assert!(id >= APART && before < accepted.version, "lamp {id}: {} after {before}", accepted.version);
+        }
+        Err(error) => panic!("lamp {id}, after {sent} others, {case}: {error}"),
+    };
     for sent in 0..commands {
         // Some lamps are used more often than others.
         let most = 1 + random.below(LAMPS);

@@ -1,4 +1,4 @@
-//! [`Base`]: the file with the states of all aggregates that had events before a sequence. It replaces these events
+//! [`BaseFile`]: the file with the states of all aggregates that had events before a sequence. It replaces these events
 //! once they are deleted: unlike an index it cannot be rebuilt.
 //!
 //! ```text
@@ -19,7 +19,7 @@
 //! the sequence. The file names the stream and a frame but no incarnation: a restored copy of the journal has another
 //! incarnation and the same events.
 
-use super::filter::Filter;
+use super::filter::BloomFilter;
 use super::key::IndexKey;
 use crate::error::BaseFileError;
 use crate::identity::TypeKey;
@@ -95,7 +95,7 @@ impl BaseEntry {
     }
 }
 
-pub(crate) struct Base {
+pub(crate) struct BaseFile {
     file: File,
     pub path: PathBuf,
     /// Events before this sequence are folded into the states.
@@ -109,7 +109,7 @@ pub(crate) struct Base {
     /// First key and offset of each block.
     table: Vec<(IndexKey, u64)>,
     blocks_end: u64,
-    pub filter: Arc<Filter>,
+    pub filter: Arc<BloomFilter>,
 }
 
 fn name_of(before: u64) -> String {
@@ -117,20 +117,20 @@ fn name_of(before: u64) -> String {
 }
 
 #[derive(Default)]
-struct Files {
+struct BaseFolder {
     /// Paths by the sequences in their names, ascending.
     named: Vec<(u64, PathBuf)>,
     /// Temporary files left by a crash.
     unfinished: Vec<PathBuf>,
 }
 
-fn list(folder: &Path) -> Result<Files, BaseFileError> {
+fn list(folder: &Path) -> Result<BaseFolder, BaseFileError> {
     let failed = |error: io::Error| BaseFileError { path: folder.to_owned(), reason: error.to_string() };
-    let Files { mut named, mut unfinished } = Files::default();
+    let BaseFolder { mut named, mut unfinished } = BaseFolder::default();
     let entries = match std::fs::read_dir(folder) {
         // A cluster member that has fetched a state has a file of this name.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(Files::default());
+            return Ok(BaseFolder::default());
         }
         entries => entries.map_err(failed)?,
     };
@@ -145,17 +145,17 @@ fn list(folder: &Path) -> Result<Files, BaseFileError> {
         }
     }
     named.sort_unstable();
-    Ok(Files { named, unfinished })
+    Ok(BaseFolder { named, unfinished })
 }
 
-impl Base {
+impl BaseFile {
     /// Opens the newest base of a folder; `None` without any. Checks summary, table and filter now, and blocks when
     /// they are read. `stream_id`: expected stream, if known.
     ///
     /// # Errors
     /// The newest file is damaged, or of another stream.
     pub fn newest(folder: &Path, stream_id: Option<u128>) -> Result<Option<Self>, BaseFileError> {
-        let Files { named, .. } = list(folder)?;
+        let BaseFolder { named, .. } = list(folder)?;
         let Some((before, path)) = named.last() else { return Ok(None) };
         let base = Self::open(path, stream_id)?;
         if base.before != *before {
@@ -170,7 +170,7 @@ impl Base {
     /// # Errors
     /// The base is missing, damaged, or of another stream or history ([`BaseFileError`]); or the journal cannot be
     /// read.
-    pub fn beside(journal: &Path, stream_id: Option<u128>) -> io::Result<Option<(Self, u64)>> {
+    pub fn next_to(journal: &Path, stream_id: Option<u128>) -> io::Result<Option<(Self, u64)>> {
         let folder = journal.with_file_name(BASE_FOLDER);
         let (stream_id, first) = match JournalReader::open(journal) {
             Ok(reader) => (stream_id.or(Some(reader.stream_id())), reader.first_sequence()),
@@ -187,12 +187,12 @@ impl Base {
             );
             return Err(io::Error::other(BaseFileError { path: folder, reason }));
         };
-        base.look_at_history(journal)?;
+        base.check_history(journal)?;
         Ok(Some((base, first)))
     }
 
     /// Checks that the journal has the last frame that the base replaces, if it can be read.
-    fn look_at_history(&self, journal: &Path) -> io::Result<()> {
+    fn check_history(&self, journal: &Path) -> io::Result<()> {
         let (sequence, timestamp_ns) = (self.before - 1, Some(self.last_time_ns));
         let point = FilePoint { path: self.path.clone(), identity: None, sequence, timestamp_ns };
         match JournalReader::open(journal).and_then(|reader| reader.check_point(&point)) {
@@ -212,7 +212,7 @@ impl Base {
     /// A file cannot be removed.
     pub fn remove_others(&self) -> Result<(), BaseFileError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let Files { named, unfinished } = list(folder)?;
+        let BaseFolder { named, unfinished } = list(folder)?;
         let older = named.into_iter().filter(|(before, _)| *before < self.before).map(|(_, path)| path);
         for path in older.chain(unfinished) {
             checked_file::remove(&path).map_err(|error| BaseFileError { path, reason: error.to_string() })?;
@@ -256,7 +256,7 @@ impl Base {
         if !table.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1) || table.iter().any(|(_, at)| *at >= table_at) {
             return Err(unusable("its table is none".to_owned()));
         }
-        let filter = Filter::from_bytes(&part(filter_at, summary_at, 76, "filter")?);
+        let filter = BloomFilter::from_bytes(&part(filter_at, summary_at, 76, "filter")?);
         let filter = Arc::new(filter.ok_or_else(|| unusable("its filter is none".to_owned()))?);
         let (before, last_time_ns, entries) = (u64_at(&summary, 24), u64_at(&summary, 32), u64_at(&summary, 40));
         let (path, blocks_end) = (path.to_owned(), table_at);
@@ -282,7 +282,7 @@ impl Base {
         Ok(bytes)
     }
 
-    /// Entry of an aggregate; `None` if it has no events before [`Base::before`].
+    /// Entry of an aggregate; `None` if it has no events before [`BaseFile::before`].
     ///
     /// # Errors
     /// The block that would contain it is damaged or cannot be read.
@@ -333,7 +333,7 @@ impl Base {
 }
 
 pub(crate) struct BaseEntries<'a> {
-    base: &'a Base,
+    base: &'a BaseFile,
     next_block: usize,
     block: Vec<u8>,
     at: usize,
@@ -425,7 +425,7 @@ impl BaseWriter {
     }
 
     /// Moves the base into place, syncs it, and reads all of it back. On an error there is no base.
-    pub fn finish(self) -> io::Result<Base> {
+    pub fn finish(self) -> io::Result<BaseFile> {
         let path = self.path.clone();
         self.put_in_place().inspect_err(|_| {
             // A start would use the file. It may not exist.
@@ -433,9 +433,9 @@ impl BaseWriter {
         })
     }
 
-    fn put_in_place(mut self) -> io::Result<Base> {
+    fn put_in_place(mut self) -> io::Result<BaseFile> {
         self.end_block()?;
-        let filter = Filter::for_keys(self.keys.len());
+        let filter = BloomFilter::for_keys(self.keys.len());
         self.keys.iter().for_each(|key| filter.insert(*key));
         let filter = filter.to_bytes();
         let (table_at, filter_at) = (self.at, self.at + self.table.len() as u64);
@@ -456,7 +456,7 @@ impl BaseWriter {
         let mut file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync()?;
         drop(file.put_in_place()?);
-        let base = Base::open(&self.path, Some(self.stream_id)).map_err(io::Error::other)?;
+        let base = BaseFile::open(&self.path, Some(self.stream_id)).map_err(io::Error::other)?;
         base.check().map_err(io::Error::other)?;
         Ok(base)
     }
@@ -482,7 +482,7 @@ mod tests {
         }
     }
 
-    fn write(folder: &Path, count: u64) -> Base {
+    fn write(folder: &Path, count: u64) -> BaseFile {
         let mut entries: Vec<_> = (0..count).map(entry).collect();
         entries.sort_by(|a, b| a.order().cmp(&b.order()));
         let mut writer = BaseWriter::begin(folder, 7, 1_000, 5).unwrap();
@@ -494,9 +494,9 @@ mod tests {
     fn base_finds_each_aggregate() {
         let directory = tempfile::tempdir().unwrap();
         let folder = directory.path().join("base");
-        assert!(Base::newest(&folder, Some(7)).unwrap().is_none());
+        assert!(BaseFile::newest(&folder, Some(7)).unwrap().is_none());
         let written = write(&folder, 500);
-        let base = Base::newest(&folder, Some(7)).unwrap().unwrap();
+        let base = BaseFile::newest(&folder, Some(7)).unwrap().unwrap();
         assert_eq!((base.before, base.last_time_ns, base.entries), (1_000, 5, 500));
         assert_eq!(base.length, written.path.metadata().unwrap().len());
         for number in 0..500 {
@@ -505,11 +505,11 @@ mod tests {
             assert_eq!(base.find(TypeKey(3), &entry.id).unwrap(), None);
         }
         assert_eq!(base.find(TypeKey(1), &500u64.to_le_bytes()).unwrap(), None);
-        let refused = Base::newest(&folder, Some(8)).err().unwrap().to_string();
+        let refused = BaseFile::newest(&folder, Some(8)).err().unwrap().to_string();
         assert!(refused.contains("of another stream") && refused.contains("base-"), "{refused}");
         std::fs::write(folder.join("base-00000000000000000500"), b"older").unwrap();
         std::fs::write(folder.join("base-00000000000000002000.new"), b"unfinished").unwrap();
-        Base::newest(&folder, Some(7)).unwrap().unwrap().remove_others().unwrap();
+        BaseFile::newest(&folder, Some(7)).unwrap().unwrap().remove_others().unwrap();
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
     }
 
@@ -524,9 +524,9 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 1 << (at % 8);
             std::fs::write(&base.path, &whole[..at]).unwrap();
-            assert!(Base::newest(directory.path(), Some(7)).is_err(), "cut at {at}");
+            assert!(BaseFile::newest(directory.path(), Some(7)).is_err(), "cut at {at}");
             std::fs::write(&base.path, &damaged).unwrap();
-            let Ok(Some(opened)) = Base::newest(directory.path(), Some(7)) else { continue };
+            let Ok(Some(opened)) = BaseFile::newest(directory.path(), Some(7)) else { continue };
             assert!(opened.check().is_err(), "byte {at}");
             for number in 0..100 {
                 let entry = entry(number);

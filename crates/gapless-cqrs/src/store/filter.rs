@@ -1,4 +1,4 @@
-//! [`Filter`]: a set of keys in little memory, without false negatives and with about one false positive in 150.
+//! [`BloomFilter`]: a set of keys in little memory, without false negatives and with about one false positive in 150.
 //!
 //! A split block Bloom filter (Felix Putze, Peter Sanders, Johannes Singler: "Cache-, Hash- and Space-Efficient Bloom
 //! Filters", 2007; with one bit for each word of a block, like Apache Parquet): a lookup touches one cache line. One
@@ -13,20 +13,20 @@ const WORDS: usize = 8;
 const BITS_A_KEY: usize = 12;
 const BLOCK_BYTES: usize = WORDS * 8;
 
-type Block = [AtomicU64; WORDS];
+type BloomBlock = [AtomicU64; WORDS];
 
 /// A Bloom filter of index keys.
-pub(crate) struct Filter(Box<[Block]>);
+pub(crate) struct BloomFilter(Box<[BloomBlock]>);
 
-impl Filter {
+impl BloomFilter {
     /// An empty filter for `count` keys.
     pub fn for_keys(count: usize) -> Self {
         let blocks = (count * BITS_A_KEY).div_ceil(BLOCK_BYTES * 8).max(1);
-        Self((0..blocks).map(|_| Block::default()).collect())
+        Self((0..blocks).map(|_| BloomBlock::default()).collect())
     }
 
     #[inline]
-    fn place(&self, key: IndexKey) -> (&Block, u64) {
+    fn place(&self, key: IndexKey) -> (&BloomBlock, u64) {
         let block = (u128::from(key.0) * self.0.len() as u128) >> 64;
         (&self.0[block as usize], finish(key.0))
     }
@@ -63,8 +63,8 @@ impl Filter {
         if bytes.is_empty() || !bytes.len().is_multiple_of(BLOCK_BYTES) {
             return None;
         }
-        let mut blocks: Vec<Block> = Vec::with_capacity(bytes.len() / BLOCK_BYTES);
-        blocks.resize_with(bytes.len() / BLOCK_BYTES, Block::default);
+        let mut blocks: Vec<BloomBlock> = Vec::with_capacity(bytes.len() / BLOCK_BYTES);
+        blocks.resize_with(bytes.len() / BLOCK_BYTES, BloomBlock::default);
         let (words, _) = bytes.as_chunks();
         for (word, bytes) in blocks.as_flattened_mut().iter_mut().zip(words) {
             *word.get_mut() = u64::from_le_bytes(*bytes);
@@ -79,15 +79,15 @@ mod tests {
 
     #[test]
     fn false_positives_are_few() {
-        let filter = Filter::for_keys(10_000);
+        let filter = BloomFilter::for_keys(10_000);
         let key = |number: u64| IndexKey(finish(number));
         (0..10_000).for_each(|number| filter.insert(key(number)));
-        let read = Filter::from_bytes(&filter.to_bytes()).unwrap();
+        let read = BloomFilter::from_bytes(&filter.to_bytes()).unwrap();
         for filter in [&filter, &read] {
             assert!((0..10_000).all(|number| filter.may_have(key(number))));
             let wrong = (10_000..110_000).filter(|number| filter.may_have(key(*number))).count();
             assert!(wrong < 1_500, "{wrong} of 100,000");
         }
-        assert!(Filter::from_bytes(&[]).is_none() && Filter::from_bytes(&[0; 65]).is_none());
+        assert!(BloomFilter::from_bytes(&[]).is_none() && BloomFilter::from_bytes(&[0; 65]).is_none());
     }
 }

@@ -10,16 +10,16 @@ pub(crate) struct IndexKey(pub u64);
 impl IndexKey {
     #[inline]
     pub fn of_aggregate(aggregate: TypeKey, id: &[u8]) -> Self {
-        Self(hashed(1 << 62 | u64::from(aggregate.0) << 8, id))
+        Self(hash_bytes(1 << 62 | u64::from(aggregate.0) << 8, id))
     }
 
     pub fn of_tag(name: &str, value: &[u8]) -> Self {
-        Self(hashed(hashed(2 << 62, name.as_bytes()), value))
+        Self(hash_bytes(hash_bytes(2 << 62, name.as_bytes()), value))
     }
 
     #[inline]
     pub fn of_type(event: TypeKey) -> Self {
-        Self(hashed(3 << 62 | u64::from(event.0), &[]))
+        Self(hash_bytes(3 << 62 | u64::from(event.0), &[]))
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
 
 /// Hashes the number of bytes, then their words.
 #[inline]
-fn hashed(begin: u64, bytes: &[u8]) -> u64 {
+fn hash_bytes(begin: u64, bytes: &[u8]) -> u64 {
     words(bytes).fold(finish(begin ^ bytes.len() as u64), |hash, word| finish(hash ^ word))
 }
 

@@ -1,8 +1,8 @@
 //! Merges consecutive runs into one.
 
-use super::filter::Filter;
+use super::filter::BloomFilter;
 use super::key::IndexKey;
-use super::run::{Entries, Extent, Run, RunWriter};
+use super::run::{IndexRun, RunEntries, RunExtent, RunWriter};
 use crate::error::IndexFileError;
 use crate::identity::Position;
 use gapless_agent::fault::crash_point;
@@ -23,13 +23,13 @@ pub(super) enum MergeError {
     Closed,
 }
 
-struct Source<'a> {
-    entries: Entries<'a>,
+struct MergeSource<'a> {
+    entries: RunEntries<'a>,
     key: Option<IndexKey>,
     positions: Vec<Position>,
 }
 
-impl Source<'_> {
+impl MergeSource<'_> {
     fn advance(&mut self) -> Result<(), IndexFileError> {
         self.key = self.entries.next(&mut self.positions)?;
         Ok(())
@@ -41,19 +41,19 @@ impl Source<'_> {
 pub(super) fn merge(
     directory: &Path,
     identity: StreamIdentity,
-    runs: &[Arc<Run>],
+    runs: &[Arc<IndexRun>],
     is_closed: &AtomicBool,
-) -> Result<Run, MergeError> {
+) -> Result<IndexRun, MergeError> {
     crash_point("index_merge_begun");
     let (first, last) = (runs[0].extent, runs[runs.len() - 1].extent);
-    let extent = Extent { first_sequence: first.first_sequence, ..last };
+    let extent = RunExtent { first_sequence: first.first_sequence, ..last };
     // Keys in several runs are counted several times: the filter is a little larger than needed.
     let keys: u64 = runs.iter().map(|run| run.keys).sum();
-    let filter = Filter::for_keys(keys as usize);
+    let filter = BloomFilter::for_keys(keys as usize);
     let mut writer = RunWriter::begin(directory, identity, extent)?;
     let mut sources = Vec::new();
     for run in runs {
-        let mut source = Source { entries: run.entries(), key: None, positions: Vec::new() };
+        let mut source = MergeSource { entries: run.entries(), key: None, positions: Vec::new() };
         source.advance()?;
         sources.push(source);
     }

@@ -1,11 +1,11 @@
-//! [`Index`]: finds the released events of an aggregate, of a tag or of a type. It is derived from the stream alone and
+//! [`EventIndex`]: finds the released events of an aggregate, of a tag or of a type. It is derived from the stream alone and
 //! may be deleted at any time.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`Index`]: lookups; [`IndexBuilder`]: the one thread that builds the index |
+//! | this | [`EventIndex`]: lookups; [`IndexBuilder`]: the one thread that builds the index |
 //! | `stored` | [`StoredIndex`]: lookups in the files alone, for other processes |
-//! | `believing` | validates files |
+//! | `validation` | validates files |
 //! | `base` | the states that replace deleted events |
 //! | `search` | positions that a filter may match |
 //! | `merging` | merges runs |
@@ -24,7 +24,6 @@
 //! another history is rebuilt with all later ones.
 
 mod base;
-mod believing;
 mod filter;
 mod key;
 mod merging;
@@ -33,14 +32,15 @@ mod recent;
 mod run;
 mod search;
 mod stored;
+mod validation;
 
-pub(crate) use base::{BASE_FOLDER, Base, BaseEntries, BaseEntry, BaseWriter};
-pub(crate) use believing::LookError;
-pub(crate) use filter::Filter;
+pub(crate) use base::{BASE_FOLDER, BaseEntries, BaseEntry, BaseFile, BaseWriter};
+pub(crate) use filter::BloomFilter;
 pub(crate) use key::{IndexKey, words};
 pub(crate) use postings::keys_of;
-pub(crate) use search::{Search, first_keys_of};
+pub(crate) use search::{FilterSearch, first_keys_of};
 pub(crate) use stored::StoredIndex;
+pub(crate) use validation::ScanError;
 
 use crate::error::IndexFileError;
 use crate::events::{EventReader, ReadError};
@@ -51,8 +51,8 @@ use gapless_agent::fault::crash_point;
 use gapless_agent::private_folder;
 use gapless_log::StreamIdentity;
 use merging::MergeError;
-use recent::Recent;
-use run::{Extent, Run, RunWriter};
+use recent::RecentPostings;
+use run::{IndexRun, RunExtent, RunWriter};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -66,60 +66,60 @@ const MERGED_AT: usize = 4;
 /// Most postings in memory, because they are numbered by `u32`.
 const POSTINGS_MAX: usize = 1 << 31;
 /// Frames that are indexed under one write lock, plus the rest of the last transaction.
-const FRAMES_A_TURN: usize = 256;
+const TURN_FRAMES_MAX: usize = 256;
 
 /// Finds events; cheap to clone, for any thread.
 #[derive(Clone)]
-pub(crate) struct Index(Arc<Shared>);
+pub(crate) struct EventIndex(Arc<IndexState>);
 
-struct Shared {
-    recent: RwLock<Recent>,
+struct IndexState {
+    recent: RwLock<RecentPostings>,
     /// Changed only while `recent` is locked for writing.
-    runs: Mutex<Arc<[Arc<Run>]>>,
+    runs: Mutex<Arc<[Arc<IndexRun>]>>,
     /// Incremented whenever filters change.
     filters_changed: AtomicU64,
     /// Everything up to this sequence is indexed.
     last_sequence: AtomicU64,
     /// Incremented with each rebuild, while `recent` is locked for writing.
-    times_made: AtomicU64,
+    rebuilds: AtomicU64,
     /// Replaces deleted events. Changed only while `recent` is locked for writing.
-    base: Mutex<Option<Arc<Base>>>,
+    base: Mutex<Option<Arc<BaseFile>>>,
     /// Events before this sequence are deleted, or may be at any time.
     deleted_before: AtomicU64,
 }
 
-impl Index {
+impl EventIndex {
     /// An empty index. Until it is built, every key may have events.
     pub fn empty() -> Self {
-        Self(Arc::new(Shared {
-            recent: RwLock::new(Recent::new(1, 0)),
+        Self(Arc::new(IndexState {
+            recent: RwLock::new(RecentPostings::new(1, 0)),
             runs: Mutex::new(Arc::default()),
             filters_changed: AtomicU64::new(0),
             last_sequence: AtomicU64::new(0),
-            times_made: AtomicU64::new(0),
+            rebuilds: AtomicU64::new(0),
             base: Mutex::default(),
             deleted_before: AtomicU64::new(0),
         }))
     }
 
     /// Sets the base that replaces the events before its sequence.
-    pub fn set_base(&self, base: Base) {
+    pub fn set_base(&self, base: BaseFile) {
         let recent = self.0.recent.write().unwrap_or_else(PoisonError::into_inner);
         let before = base.before;
         *self.0.base.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(base));
-        // Release: pairs with `Index::deleted_before`.
+        // Release: pairs with `EventIndex::deleted_before`.
         self.0.deleted_before.store(before, Ordering::Release);
         self.0.filters_changed.fetch_add(1, Ordering::Release);
         drop(recent);
     }
 
-    pub fn base(&self) -> Option<Arc<Base>> {
+    pub fn base(&self) -> Option<Arc<BaseFile>> {
         self.0.base.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Events before this sequence are deleted, or may be at any time; 0 if none are.
     pub fn deleted_before(&self) -> u64 {
-        // Acquire: pairs with `Index::set_base`.
+        // Acquire: pairs with `EventIndex::set_base`.
         self.0.deleted_before.load(Ordering::Acquire)
     }
 
@@ -129,13 +129,13 @@ impl Index {
     }
 
     /// Replaces the whole content.
-    fn reset(&self, runs: Vec<Arc<Run>>, first_sequence: u64, postings_max: usize) {
+    fn reset(&self, runs: Vec<Arc<IndexRun>>, first_sequence: u64, postings_max: usize) {
         let mut recent = self.0.recent.write().unwrap_or_else(PoisonError::into_inner);
         // First, so that no thread trusts the old filters any more, nor the new ones before they are complete.
         self.0.last_sequence.store(0, Ordering::Release);
-        self.0.times_made.fetch_add(1, Ordering::Release);
+        self.0.rebuilds.fetch_add(1, Ordering::Release);
         *self.0.runs.lock().unwrap_or_else(PoisonError::into_inner) = runs.into();
-        *recent = Recent::new(first_sequence, postings_max);
+        *recent = RecentPostings::new(first_sequence, postings_max);
         self.0.filters_changed.fetch_add(1, Ordering::Release);
         // Last. It may grow, for instance at a start, and a thread that reads it finds the filters of everything up to
         // it.
@@ -143,9 +143,9 @@ impl Index {
     }
 
     /// Number of rebuilds.
-    pub fn times_made(&self) -> u64 {
+    pub fn rebuilds(&self) -> u64 {
         // Acquire: a lookup that missed events because of a rebuild sees the new number.
-        self.0.times_made.load(Ordering::Acquire)
+        self.0.rebuilds.load(Ordering::Acquire)
     }
 
     /// Last indexed sequence.
@@ -185,19 +185,19 @@ impl Index {
         (runs.len(), runs.iter().map(|run| run.postings).sum(), bytes)
     }
 
-    pub fn filters(&self) -> Filters {
-        Filters { index: self.clone(), seen: u64::MAX, all: Vec::new() }
+    pub fn filters(&self) -> KeyFilters {
+        KeyFilters { index: self.clone(), filters_seen: u64::MAX, all: Vec::new() }
     }
 }
 
 /// Tells which keys an index may have, for one thread that asks often: no lock unless a run was added.
-pub(crate) struct Filters {
-    index: Index,
-    seen: u64,
-    all: Vec<Arc<Filter>>,
+pub(crate) struct KeyFilters {
+    index: EventIndex,
+    filters_seen: u64,
+    all: Vec<Arc<BloomFilter>>,
 }
 
-impl Filters {
+impl KeyFilters {
     pub fn last_sequence(&self) -> u64 {
         self.index.last_sequence()
     }
@@ -214,13 +214,13 @@ impl Filters {
         let before = self.index.last_sequence();
         // Acquire: pairs with the builder, which changes the filters before it inserts a key into the new ones.
         let changed = self.index.0.filters_changed.load(Ordering::Acquire);
-        if changed != self.seen {
+        if changed != self.filters_seen {
             let recent = self.index.0.recent.read().unwrap_or_else(PoisonError::into_inner);
             let runs = self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner);
             self.all = runs.iter().map(|run| Arc::clone(&run.filter)).collect();
             self.all.push(Arc::clone(&recent.filter));
             self.all.extend(self.index.base().map(|base| Arc::clone(&base.filter)));
-            self.seen = changed;
+            self.filters_seen = changed;
         }
         before.min(self.index.last_sequence()) < through || self.all.iter().any(|filter| filter.may_have(key))
     }
@@ -228,13 +228,13 @@ impl Filters {
 
 /// Builds the index, on one thread.
 pub(crate) struct IndexBuilder {
-    index: Index,
+    index: EventIndex,
     directory: PathBuf,
     identity: StreamIdentity,
     postings_max: usize,
     /// Number of postings in memory that become a run; raised when a run could not be written.
     sealed_at: usize,
-    merging: Option<JoinHandle<Result<Run, MergeError>>>,
+    merging: Option<JoinHandle<Result<IndexRun, MergeError>>>,
     /// Merges run on the calling thread.
     merges_in_turns: bool,
     /// A merge or a run has failed. It is tried again when the next run is due.
@@ -255,16 +255,16 @@ impl IndexBuilder {
     /// # Errors
     /// A directory, a file or a stream that cannot be read now. No file is removed for that.
     pub fn open(
-        index: Index,
+        index: EventIndex,
         directory: PathBuf,
         identity: StreamIdentity,
         reader: &mut EventReader,
         postings_max: usize,
-    ) -> Result<Self, LookError> {
+    ) -> Result<Self, ScanError> {
         let postings_max = postings_max.clamp(1, POSTINGS_MAX);
         private_folder::create(&directory)?;
         let first = index.first_sequence(reader)?;
-        let runs = believed(&directory, identity, first, reader)?;
+        let runs = open_valid_runs(&directory, identity, first, reader)?;
         let first_sequence = runs.last().map_or(first, |run| run.extent.last_sequence + 1);
         reader.seek(Position { sequence: first_sequence, ordinal: 0 });
         index.reset(runs, first_sequence, postings_max);
@@ -293,7 +293,7 @@ impl IndexBuilder {
     /// # Errors
     /// The stream cannot be read now. The index has not changed.
     #[cold]
-    pub fn make_anew(&mut self, reader: &mut EventReader) -> Result<(), ReadError> {
+    pub fn rebuild(&mut self, reader: &mut EventReader) -> Result<(), ReadError> {
         let first_sequence = self.index.first_sequence(reader)?;
         tracing::warn!("all of the index of the events is made anew");
         self.end_merge();
@@ -312,7 +312,7 @@ impl IndexBuilder {
     }
 
     #[cfg(test)]
-    pub fn index(&self) -> Index {
+    pub fn index(&self) -> EventIndex {
         self.index.clone()
     }
 
@@ -343,7 +343,7 @@ impl IndexBuilder {
                 note(key);
             });
         };
-        let mut is_more = reader.visit(FRAMES_A_TURN, &mut add)?;
+        let mut is_more = reader.visit(TURN_FRAMES_MAX, &mut add)?;
         // Completeness is known only after a whole transaction. Every turn could end in the middle of one.
         while is_more && !reader.is_between_transactions() {
             is_more = reader.visit(1, &mut add)?;
@@ -354,7 +354,7 @@ impl IndexBuilder {
                 self.seal(&mut recent, last_sequence, reader.last_time_ns());
             }
             self.last = Some((last_sequence, reader.last_time_ns()));
-            // Release: pairs with `Index::last_sequence`.
+            // Release: pairs with `EventIndex::last_sequence`.
             shared.last_sequence.store(last_sequence, Ordering::Release);
         }
         drop(recent);
@@ -363,8 +363,8 @@ impl IndexBuilder {
     }
 
     /// Writes the postings in memory to a run.
-    fn seal(&mut self, recent: &mut Recent, last_sequence: u64, last_time_ns: u64) {
-        let extent = Extent { first_sequence: recent.first_sequence, last_sequence, last_time_ns };
+    fn seal(&mut self, recent: &mut RecentPostings, last_sequence: u64, last_time_ns: u64) {
+        let extent = RunExtent { first_sequence: recent.first_sequence, last_sequence, last_time_ns };
         let write = || {
             let mut writer = RunWriter::begin(&self.directory, self.identity, extent)?;
             recent.try_for_each(|key, positions| writer.put(key, positions))?;
@@ -374,7 +374,7 @@ impl IndexBuilder {
             Ok(run) => {
                 let mut runs = self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner);
                 *runs = runs.iter().cloned().chain([Arc::new(run)]).collect();
-                *recent = Recent::new(last_sequence + 1, self.postings_max);
+                *recent = RecentPostings::new(last_sequence + 1, self.postings_max);
                 self.index.0.filters_changed.fetch_add(1, Ordering::Release);
                 (self.sealed_at, self.has_failed) = (self.postings_max, false);
             }
@@ -400,7 +400,7 @@ impl IndexBuilder {
             return;
         }
         let runs = Arc::clone(&self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner));
-        let size = |run: &Run| run.postings.max(1).ilog2() / 2;
+        let size = |run: &IndexRun| run.postings.max(1).ilog2() / 2;
         let Some(last) = runs.last() else { return };
         let alike = runs.iter().rev().take_while(|run| size(run) <= size(last)).count();
         if alike < MERGED_AT {
@@ -422,7 +422,7 @@ impl IndexBuilder {
         }
     }
 
-    fn take_merged(&mut self, merged: Result<Run, MergeError>) {
+    fn take_merged(&mut self, merged: Result<IndexRun, MergeError>) {
         match merged {
             Ok(run) => self.replace(run),
             Err(error) => {
@@ -432,21 +432,22 @@ impl IndexBuilder {
         }
     }
 
-    fn replace(&self, merged: Run) {
+    fn replace(&self, merged: IndexRun) {
         let extent = merged.extent;
-        let is_in = |run: &Run| (extent.first_sequence..=extent.last_sequence).contains(&run.extent.first_sequence);
+        let is_in =
+            |run: &IndexRun| (extent.first_sequence..=extent.last_sequence).contains(&run.extent.first_sequence);
         let merged = Arc::new(merged);
         let recent = self.index.0.recent.write().unwrap_or_else(PoisonError::into_inner);
         let mut runs = self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let before = runs.iter().take_while(|run| !is_in(run)).cloned();
-        let behind = runs.iter().filter(|run| run.extent.first_sequence > extent.last_sequence).cloned();
-        let gone: Vec<_> = runs.iter().filter(|run| is_in(run)).cloned().collect();
-        *runs = before.chain([Arc::clone(&merged)]).chain(behind).collect();
+        let later = runs.iter().filter(|run| run.extent.first_sequence > extent.last_sequence).cloned();
+        let replaced: Vec<_> = runs.iter().filter(|run| is_in(run)).cloned().collect();
+        *runs = before.chain([Arc::clone(&merged)]).chain(later).collect();
         self.index.0.filters_changed.fetch_add(1, Ordering::Release);
         drop((runs, recent));
         crash_point("index_merge_placed");
         // Readers have the files open.
-        for run in gone.iter().filter(|run| run.path != merged.path) {
+        for run in replaced.iter().filter(|run| run.path != merged.path) {
             if let Err(error) = checked_file::remove(&run.path) {
                 tracing::warn!("the index file {}, which was merged, is still there: {error}", run.path.display());
             }
@@ -487,13 +488,13 @@ impl Drop for IndexBuilder {
 }
 
 /// Valid runs in `directory`; the others are removed.
-fn believed(
+fn open_valid_runs(
     directory: &Path,
     identity: StreamIdentity,
     first: u64,
     reader: &mut EventReader,
-) -> Result<Vec<Arc<Run>>, LookError> {
-    let found = believing::look(directory, Some(identity), first, reader)?;
+) -> Result<Vec<Arc<IndexRun>>, ScanError> {
+    let found = validation::scan(directory, Some(identity), first, reader)?;
     for (path, reason) in found.others {
         if let Some(reason) = reason {
             tracing::warn!("the index file {} is made anew: {reason}", path.display());

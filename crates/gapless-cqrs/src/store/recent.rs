@@ -1,6 +1,6 @@
-//! [`Recent`]: the in-memory index of the events after the last run.
+//! [`RecentPostings`]: the in-memory index of the events after the last run.
 
-use super::filter::Filter;
+use super::filter::BloomFilter;
 use super::key::IndexKey;
 use crate::identity::Position;
 use rustc_hash::FxHashMap;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 /// End of a key's chain of postings.
 const NONE: u32 = u32::MAX;
 
-pub(super) struct Recent {
+pub(super) struct RecentPostings {
     /// Sequence of the first indexed frame.
     pub first_sequence: u64,
     postings: Vec<Posting>,
     /// Newest posting of each key.
     newest: FxHashMap<IndexKey, u32>,
-    pub filter: Arc<Filter>,
+    pub filter: Arc<BloomFilter>,
 }
 
 struct Posting {
@@ -25,10 +25,10 @@ struct Posting {
     before: u32,
 }
 
-impl Recent {
+impl RecentPostings {
     /// An empty index from a sequence on, for `postings_max` postings.
     pub fn new(first_sequence: u64, postings_max: usize) -> Self {
-        let filter = Arc::new(Filter::for_keys(postings_max));
+        let filter = Arc::new(BloomFilter::for_keys(postings_max));
         Self { first_sequence, postings: Vec::new(), newest: FxHashMap::default(), filter }
     }
 
@@ -62,11 +62,11 @@ impl Recent {
         found.truncate(begin + limit);
     }
 
-    /// Calls `show` for each key with all its positions, in the order of the keys.
+    /// Calls `visit` for each key with all its positions, in the order of the keys.
     ///
     /// # Errors
-    /// The first error of `show`.
-    pub fn try_for_each<E>(&self, mut show: impl FnMut(IndexKey, &[Position]) -> Result<(), E>) -> Result<(), E> {
+    /// The first error of `visit`.
+    pub fn try_for_each<E>(&self, mut visit: impl FnMut(IndexKey, &[Position]) -> Result<(), E>) -> Result<(), E> {
         let mut keys: Vec<_> = self.newest.iter().map(|(key, newest)| (*key, *newest as usize)).collect();
         keys.sort_unstable();
         // Following each key's chain would miss the cache at every posting. So a pass from the newest posting to the
@@ -93,7 +93,7 @@ impl Recent {
         let mut begin = 0;
         keys.iter()
             .zip(ends)
-            .try_for_each(|((key, _), end)| show(*key, &positions[std::mem::replace(&mut begin, end)..end]))
+            .try_for_each(|((key, _), end)| visit(*key, &positions[std::mem::replace(&mut begin, end)..end]))
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn positions_ascend() {
-        let mut recent = Recent::new(5, 100);
+        let mut recent = RecentPostings::new(5, 100);
         let position = |sequence| Position { sequence, ordinal: 0 };
         for sequence in 5..25 {
             recent.add(IndexKey(sequence % 2), position(sequence));
@@ -128,14 +128,14 @@ mod tests {
                 .filter(|key| key % 7 >= nth)
                 .for_each(|key| recent.add(IndexKey(key), position(100 * nth + key)));
         }
-        let mut shown = Vec::new();
+        let mut visited = Vec::new();
         let all = recent.try_for_each(|key, positions| {
             let mut expected = Vec::new();
             recent.find(key, Position::default(), usize::MAX, &mut expected);
             assert_eq!(positions, expected);
-            shown.push(key.0);
+            visited.push(key.0);
             if key.0 == 139 { Err(key.0) } else { Ok(()) }
         });
-        assert_eq!((all, shown), (Err(139), [0, 1].into_iter().chain(100..140).collect()));
+        assert_eq!((all, visited), (Err(139), [0, 1].into_iter().chain(100..140).collect()));
     }
 }

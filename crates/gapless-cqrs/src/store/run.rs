@@ -1,4 +1,4 @@
-//! [`Run`]: an immutable file with the sorted keys of all events of a part of the stream, and its writer.
+//! [`IndexRun`]: an immutable file with the sorted keys of all events of a part of the stream, and its writer.
 //!
 //! ```text
 //! blocks: u32 length, u32 checksum, entries (see `postings`); a key may have several consecutive entries
@@ -16,7 +16,7 @@
 //! ```
 //! Numbers are little-endian, checksums CRC-32C. The file name tells which frames it covers.
 
-use super::filter::Filter;
+use super::filter::BloomFilter;
 use super::key::IndexKey;
 use super::postings::{put_entry, take_entry};
 use crate::error::IndexFileError;
@@ -48,23 +48,23 @@ const TABLE_ENTRY_LENGTH: usize = 16;
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct RunExtent {
     pub first_sequence: u64,
     pub last_sequence: u64,
     /// Time of the last frame.
     pub last_time_ns: u64,
 }
 
-pub(super) struct Run {
+pub(super) struct IndexRun {
     file: File,
     pub path: PathBuf,
-    pub extent: Extent,
+    pub extent: RunExtent,
     pub postings: u64,
     pub keys: u64,
     /// First key and offset of each block.
     table: Vec<(IndexKey, u64)>,
     blocks_end: u64,
-    pub filter: Arc<Filter>,
+    pub filter: Arc<BloomFilter>,
 }
 
 pub(super) fn name_of(first_sequence: u64, last_sequence: u64) -> String {
@@ -79,13 +79,13 @@ pub(super) fn extent_of_name(name: &str) -> Option<(u64, u64)> {
 }
 
 /// Reason why a file is not opened as a run.
-enum NotOpened {
+enum RunOpenError {
     /// Another kind of file, damaged, or gone.
     Unusable(String),
     System(io::Error),
 }
 
-impl NotOpened {
+impl RunOpenError {
     fn of(error: io::Error) -> Self {
         match error.raw_os_error() {
             // Another kind of file, or too short.
@@ -95,25 +95,25 @@ impl NotOpened {
     }
 }
 
-impl Run {
+impl IndexRun {
     /// Opens a run. Checks summary, table and filter now, and blocks when they are read. `identity`: expected stream,
     /// if known. The inner error means that the file is not as it should be.
     ///
     /// # Errors
     /// An error of the system, which says nothing about the file.
     pub fn open(path: &Path, identity: Option<StreamIdentity>) -> io::Result<Result<Self, IndexFileError>> {
-        match Self::opened(path, identity) {
+        match Self::open_checked(path, identity) {
             Ok(run) => Ok(Ok(run)),
-            Err(NotOpened::Unusable(reason)) => Ok(Err(IndexFileError { path: path.to_owned(), reason })),
-            Err(NotOpened::System(error)) => {
+            Err(RunOpenError::Unusable(reason)) => Ok(Err(IndexFileError { path: path.to_owned(), reason })),
+            Err(RunOpenError::System(error)) => {
                 Err(io::Error::new(error.kind(), IndexFileError { path: path.to_owned(), reason: error.to_string() }))
             }
         }
     }
 
-    fn opened(path: &Path, identity: Option<StreamIdentity>) -> Result<Self, NotOpened> {
-        let unusable = NotOpened::Unusable;
-        let failed = NotOpened::of;
+    fn open_checked(path: &Path, identity: Option<StreamIdentity>) -> Result<Self, RunOpenError> {
+        let unusable = RunOpenError::Unusable;
+        let failed = RunOpenError::of;
         let file = checked_file::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         let mut summary = [0; SUMMARY_LENGTH];
@@ -133,7 +133,7 @@ impl Run {
         if identity.is_some_and(|identity| identity != found) {
             return Err(unusable("it is of another stream".to_owned()));
         }
-        let extent = Extent {
+        let extent = RunExtent {
             first_sequence: u64_at(&summary, 32),
             last_sequence: u64_at(&summary, 40),
             last_time_ns: u64_at(&summary, 48),
@@ -156,7 +156,7 @@ impl Run {
         if !table.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1) || table.iter().any(|(_, at)| *at >= table_at) {
             return Err(unusable("its table is none".to_owned()));
         }
-        let filter = Filter::from_bytes(&part(filter_at, summary_at, 100, "filter")?);
+        let filter = BloomFilter::from_bytes(&part(filter_at, summary_at, 100, "filter")?);
         let filter = Arc::new(filter.ok_or_else(|| unusable("its filter is none".to_owned()))?);
         let (postings, keys) = (u64_at(&summary, 56), u64_at(&summary, 64));
         Ok(Self { file, path: path.to_owned(), extent, postings, keys, table, blocks_end: table_at, filter })
@@ -222,19 +222,19 @@ impl Run {
     }
 
     /// Reads all entries, in the order of their keys.
-    pub const fn entries(&self) -> Entries<'_> {
-        Entries { run: self, next_block: 0, block: Vec::new(), at: 0 }
+    pub const fn entries(&self) -> RunEntries<'_> {
+        RunEntries { run: self, next_block: 0, block: Vec::new(), at: 0 }
     }
 }
 
-pub(super) struct Entries<'a> {
-    run: &'a Run,
+pub(super) struct RunEntries<'a> {
+    run: &'a IndexRun,
     next_block: usize,
     block: Vec<u8>,
     at: usize,
 }
 
-impl Entries<'_> {
+impl RunEntries<'_> {
     /// Next entry: returns its key, and replaces the content of `positions` by its positions. `None` after the last.
     pub fn next(&mut self, positions: &mut Vec<Position>) -> Result<Option<IndexKey>, IndexFileError> {
         positions.clear();
@@ -256,7 +256,7 @@ pub(super) struct RunWriter {
     out: BufWriter<FileReplacement>,
     path: PathBuf,
     identity: StreamIdentity,
-    extent: Extent,
+    extent: RunExtent,
     /// Offset of the block being filled.
     at: u64,
     block: Vec<u8>,
@@ -269,7 +269,7 @@ pub(super) struct RunWriter {
 
 impl RunWriter {
     /// Begins a run of the frames of `extent`.
-    pub fn begin(directory: &Path, identity: StreamIdentity, extent: Extent) -> io::Result<Self> {
+    pub fn begin(directory: &Path, identity: StreamIdentity, extent: RunExtent) -> io::Result<Self> {
         crash_point("index_run_begun");
         let name = name_of(extent.first_sequence, extent.last_sequence);
         let path = directory.join(&name);
@@ -322,7 +322,7 @@ impl RunWriter {
     }
 
     /// Moves the run into place, with a filter of all its keys, and opens it.
-    pub fn finish(mut self, filter: &Filter) -> io::Result<Run> {
+    pub fn finish(mut self, filter: &BloomFilter) -> io::Result<IndexRun> {
         self.end_block()?;
         let filter = filter.to_bytes();
         let (table_at, filter_at) = (self.at, self.at + self.table.len() as u64);
@@ -332,7 +332,7 @@ impl RunWriter {
         summary.extend_from_slice(&MAGIC);
         summary.push(FORMAT);
         summary.extend_from_slice(&self.identity.stream_id.to_le_bytes());
-        let Extent { first_sequence, last_sequence, last_time_ns } = self.extent;
+        let RunExtent { first_sequence, last_sequence, last_time_ns } = self.extent;
         let numbers = [
             self.identity.incarnation,
             first_sequence,
@@ -356,7 +356,7 @@ impl RunWriter {
         crash_point("index_run_written");
         drop(file.put_in_place()?);
         crash_point("index_run_placed");
-        Run::open(&self.path, Some(self.identity))?.map_err(io::Error::other)
+        IndexRun::open(&self.path, Some(self.identity))?.map_err(io::Error::other)
     }
 }
 
@@ -366,15 +366,15 @@ mod tests {
     use gapless_testkit::random::{printed_seed, rounds};
 
     const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7, incarnation: 1 };
-    const EXTENT: Extent = Extent { first_sequence: 10, last_sequence: 9_000, last_time_ns: 5 };
+    const EXTENT: RunExtent = RunExtent { first_sequence: 10, last_sequence: 9_000, last_time_ns: 5 };
 
     fn position(sequence: u64) -> Position {
         Position { sequence, ordinal: 0 }
     }
 
     /// 300 keys with one position each, and one between them with many.
-    fn write(directory: &Path) -> Run {
-        let filter = Filter::for_keys(301);
+    fn write(directory: &Path) -> IndexRun {
+        let filter = BloomFilter::for_keys(301);
         let mut writer = RunWriter::begin(directory, IDENTITY, EXTENT).unwrap();
         for key in 0..=300 {
             filter.insert(IndexKey(key));
@@ -412,7 +412,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let run = write(directory.path());
         let whole = std::fs::read(&run.path).unwrap();
-        let all = |run: &Run| {
+        let all = |run: &IndexRun| {
             let mut found = Vec::new();
             for key in 0..=301 {
                 run.find(IndexKey(key), Position::default(), usize::MAX, &mut found)?;
@@ -426,17 +426,18 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 1 << (at % 8);
             std::fs::write(&run.path, &damaged).unwrap();
-            if let Ok(found) = Run::open(&run.path, Some(IDENTITY)).unwrap().and_then(|run| all(&run)) {
+            if let Ok(found) = IndexRun::open(&run.path, Some(IDENTITY)).unwrap().and_then(|run| all(&run)) {
                 panic!("byte {at} is damaged, and {} positions are found", found.len());
             }
         }
         for length in [0, 100, 128, whole.len() - 1] {
             std::fs::write(&run.path, &whole[..length]).unwrap();
-            assert!(Run::open(&run.path, Some(IDENTITY)).unwrap().is_err(), "cut at {length}");
+            assert!(IndexRun::open(&run.path, Some(IDENTITY)).unwrap().is_err(), "cut at {length}");
         }
         std::fs::write(&run.path, &whole).unwrap();
-        assert_eq!(all(&Run::open(&run.path, Some(IDENTITY)).unwrap().unwrap()).unwrap(), expected);
-        let other = Run::open(&run.path, Some(StreamIdentity { incarnation: 2, ..IDENTITY })).unwrap().err().unwrap();
+        assert_eq!(all(&IndexRun::open(&run.path, Some(IDENTITY)).unwrap().unwrap()).unwrap(), expected);
+        let other =
+            IndexRun::open(&run.path, Some(StreamIdentity { incarnation: 2, ..IDENTITY })).unwrap().err().unwrap();
         assert!(other.to_string().ends_with("it is of another stream"), "{other}");
     }
 

@@ -1,7 +1,7 @@
-//! [`Search`]: positions that a filter may match, in the order of the stream.
+//! [`FilterSearch`]: positions that a filter may match, in the order of the stream.
 
 use super::key::IndexKey;
-use crate::event_filter::{EventFilter, Part};
+use crate::event_filter::{EventFilter, FilterPart};
 use crate::identity::Position;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,8 +11,8 @@ const POSITIONS: usize = 4096;
 
 /// Keys of a filter. Each alternative is looked up by its tags and aggregates, and by its types only if it has none of
 /// these: most types have too many events.
-pub(crate) struct Search {
-    alternatives: Vec<Vec<Looked>>,
+pub(crate) struct FilterSearch {
+    alternatives: Vec<Vec<KeyCursor>>,
     /// First position of each alternative that has one, with the index of the alternative.
     found: BinaryHeap<Reverse<(Position, usize)>>,
     /// Alternatives to be looked up.
@@ -23,17 +23,17 @@ pub(crate) struct Search {
 }
 
 /// Positions found for a key and not passed yet.
-struct Looked {
+struct KeyCursor {
     key: IndexKey,
     page: VecDeque<Position>,
 }
 
-fn keys_of(parts: &[Part]) -> Vec<IndexKey> {
+fn keys_of(parts: &[FilterPart]) -> Vec<IndexKey> {
     let keys = |takes_types: bool| {
         parts.iter().filter_map(move |part| match part {
-            Part::Aggregate(aggregate, id) if !takes_types => Some(IndexKey::of_aggregate(*aggregate, id)),
-            Part::Tag(name, value) if !takes_types => Some(IndexKey::of_tag(name, value)),
-            Part::Type(event) if takes_types => Some(IndexKey::of_type(*event)),
+            FilterPart::Aggregate(aggregate, id) if !takes_types => Some(IndexKey::of_aggregate(*aggregate, id)),
+            FilterPart::Tag(name, value) if !takes_types => Some(IndexKey::of_tag(name, value)),
+            FilterPart::Type(event) if takes_types => Some(IndexKey::of_type(*event)),
             _ => None,
         })
     };
@@ -46,9 +46,9 @@ pub(crate) fn first_keys_of(filter: &EventFilter) -> impl Iterator<Item = IndexK
     filter.alternatives().iter().filter_map(|parts| keys_of(parts).first().copied())
 }
 
-impl Search {
+impl FilterSearch {
     pub fn new(filter: &EventFilter) -> Self {
-        let looked = |key| Looked { key, page: VecDeque::new() };
+        let looked = |key| KeyCursor { key, page: VecDeque::new() };
         let alternatives = filter.alternatives().iter().map(|parts| keys_of(parts).into_iter().map(looked).collect());
         let alternatives: Vec<_> = alternatives.collect();
         let due = (0..alternatives.len()).collect();
@@ -76,7 +76,7 @@ impl Search {
         }
         // After an error the rest is still due.
         while let Some(index) = self.due.last().copied() {
-            match joined(&mut self.alternatives[index], from, through, &mut find)? {
+            match first_common_position(&mut self.alternatives[index], from, through, &mut find)? {
                 Some(position) => self.found.push(Reverse((position, index))),
                 None => self.others.push(index),
             }
@@ -87,8 +87,8 @@ impl Search {
 }
 
 /// First position that all keys have.
-fn joined<Error>(
-    alternative: &mut [Looked],
+fn first_common_position<Error>(
+    alternative: &mut [KeyCursor],
     from: Position,
     through: u64,
     find: &mut impl FnMut(IndexKey, Position, usize) -> Result<Vec<Position>, Error>,
@@ -144,7 +144,7 @@ mod tests {
                     }
                 }
             }
-            let mut search = Search::new(&filter);
+            let mut search = FilterSearch::new(&filter);
             let most = 1 + random.below(50) as usize;
             let mut find = |key: IndexKey, from: Position, limit: usize| {
                 let found = positions.get(&key).into_iter().flat_map(|all| all.range(from..));
@@ -168,7 +168,7 @@ mod tests {
         let key = |number: u64| IndexKey::of_tag("seat", number.to_string().as_bytes());
         let at = |number| Position { sequence: number + 1, ordinal: 0 };
         let positions: BTreeMap<_, _> = (0..TAGS).map(|number| (key(number), at(number))).collect();
-        let (mut search, mut looked) = (Search::new(&filter), 0);
+        let (mut search, mut looked) = (FilterSearch::new(&filter), 0);
         let mut find = |key: IndexKey, from: Position, _: usize| {
             looked += 1;
             Ok::<_, ()>(positions.get(&key).filter(|position| **position >= from).copied().into_iter().collect())

@@ -1,8 +1,8 @@
 //! [`StoredIndex`]: read-only access to the files of an index, while another process builds it or none does.
 
-use super::believing::{self, LookError};
 use super::key::IndexKey;
-use super::run::Run;
+use super::run::IndexRun;
+use super::validation::{self, ScanError};
 use crate::error::IndexFileError;
 use crate::events::EventReader;
 use crate::identity::Position;
@@ -10,10 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Most attempts while files are merged and removed meanwhile.
-const LOOKS_MAX: usize = 10;
+const SCANS_MAX: usize = 10;
 
 pub(crate) struct StoredIndex {
-    runs: Vec<Run>,
+    runs: Vec<IndexRun>,
     /// Invalid files, each with the reason.
     pub unusable: Vec<(PathBuf, String)>,
 }
@@ -23,12 +23,12 @@ impl StoredIndex {
     ///
     /// # Errors
     /// A directory, a file or a stream that cannot be read.
-    pub fn open(directory: &Path, reader: &mut EventReader) -> Result<Self, LookError> {
-        let mut looks = 1;
+    pub fn open(directory: &Path, reader: &mut EventReader) -> Result<Self, ScanError> {
+        let mut scans = 1;
         loop {
             let first_held = reader.first_held()?;
-            let found = match believing::look(directory, None, first_held, reader) {
-                Err(LookError::System(error)) if error.kind() == io::ErrorKind::NotFound => {
+            let found = match validation::scan(directory, None, first_held, reader) {
+                Err(ScanError::System(error)) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(Self { runs: Vec::new(), unusable: Vec::new() });
                 }
                 found => found?,
@@ -36,10 +36,10 @@ impl StoredIndex {
             let unusable: Vec<_> =
                 found.others.into_iter().filter_map(|(path, reason)| Some((path, reason?))).collect();
             // A missing file was merged meanwhile.
-            if looks == LOOKS_MAX || unusable.iter().all(|(path, _)| path.exists()) {
+            if scans == SCANS_MAX || unusable.iter().all(|(path, _)| path.exists()) {
                 return Ok(Self { runs: found.runs, unusable });
             }
-            looks += 1;
+            scans += 1;
         }
     }
 
@@ -48,7 +48,7 @@ impl StoredIndex {
         self.runs.last().map_or(0, |run| run.extent.last_sequence)
     }
 
-    /// Like [`Index::find`](super::Index::find).
+    /// Like [`EventIndex::find`](super::EventIndex::find).
     ///
     /// # Errors
     /// A file that is damaged or cannot be read.
@@ -65,7 +65,7 @@ impl StoredIndex {
 
     /// Reads all files. Drops a damaged one and all later ones, which the next host rebuilds.
     pub fn check(&mut self) {
-        let damage = |run: &Run| {
+        let damage = |run: &IndexRun| {
             let (mut entries, mut positions) = (run.entries(), Vec::new());
             loop {
                 match entries.next(&mut positions) {
@@ -79,9 +79,9 @@ impl StoredIndex {
         if let Some((at, reason)) = damaged {
             let mut others = self.runs.drain(at..);
             let first = others.next().map(|run| (run.path.clone(), reason));
-            let behind =
+            let later =
                 others.map(|run| (run.path.clone(), damage(&run).unwrap_or("what is before it is damaged".to_owned())));
-            self.unusable.extend(first.into_iter().chain(behind));
+            self.unusable.extend(first.into_iter().chain(later));
         }
     }
 

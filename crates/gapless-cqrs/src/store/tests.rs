@@ -12,7 +12,7 @@ use gapless_client::client::{ClientOptions, MessageType};
 use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, write_done};
 use gapless_engine::{ServiceHost, ServiceHostOptions};
 use gapless_stream::Sequencer;
-use gapless_stream::transactions::{Execution, Transactions};
+use gapless_stream::transactions::{ExecutionResult, Transactions};
 use gapless_testkit::limits::{is_alone, leave_files};
 use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::wait::PATIENCE;
@@ -75,7 +75,7 @@ fn build(directory: &Path, host: &CommandHost) -> (IndexBuilder, u64) {
     let mut reader = host.events(Position::default());
     let identity = host.service().identity();
     let mut builder =
-        IndexBuilder::open(Index::empty(), directory.join("other-index"), identity, &mut reader, 100).unwrap();
+        IndexBuilder::open(EventIndex::empty(), directory.join("other-index"), identity, &mut reader, 100).unwrap();
     let begun_at = reader.next_sequence();
     while builder.index().last_sequence() < host.service().released_sequence() {
         builder.follow(&mut reader, |_| ()).unwrap();
@@ -84,7 +84,7 @@ fn build(directory: &Path, host: &CommandHost) -> (IndexBuilder, u64) {
 }
 
 #[track_caller]
-fn assert_complete(index: &Index, all: &BTreeMap<IndexKey, Vec<Position>>, random: &mut Random) {
+fn assert_complete(index: &EventIndex, all: &BTreeMap<IndexKey, Vec<Position>>, random: &mut Random) {
     let mut filters = index.filters();
     for (key, positions) in all {
         assert!(filters.may_have(*key, index.last_sequence()));
@@ -120,10 +120,10 @@ fn long_transactions_are_indexed() {
     assert_eq!(released, 1 + 2 * 400);
     let (mut reader, identity) = (host.events(Position::default()), host.service().identity());
     let other = directory.path().join("other-index");
-    let mut builder = IndexBuilder::open(Index::empty(), other, identity, &mut reader, 1000).unwrap();
-    for turn in 1..=released / FRAMES_A_TURN as u64 {
+    let mut builder = IndexBuilder::open(EventIndex::empty(), other, identity, &mut reader, 1000).unwrap();
+    for turn in 1..=released / TURN_FRAMES_MAX as u64 {
         assert!(builder.follow(&mut reader, |_| ()).unwrap());
-        assert_eq!(builder.index().last_sequence(), turn * FRAMES_A_TURN as u64 + 1);
+        assert_eq!(builder.index().last_sequence(), turn * TURN_FRAMES_MAX as u64 + 1);
     }
     host.stop().unwrap();
 }
@@ -151,7 +151,7 @@ fn descriptor_shortage_removes_no_file() {
     let end = loop {
         let mut reader = host.events(Position::default());
         let few = leave_files(count);
-        let opened = IndexBuilder::open(Index::empty(), path.join("other-index"), identity, &mut reader, 100);
+        let opened = IndexBuilder::open(EventIndex::empty(), path.join("other-index"), identity, &mut reader, 100);
         drop(few);
         assert_eq!(files(path), before, "with {count} descriptors");
         match opened {
@@ -258,9 +258,10 @@ fn invalid_runs_are_rebuilt() {
     files(path).iter().for_each(|file| std::fs::remove_file(file).unwrap());
     let mut reader = host.events(Position::default());
     let identity = host.service().identity();
-    let mut builder = IndexBuilder::open(Index::empty(), path.join("other-index"), identity, &mut reader, 100).unwrap();
+    let mut builder =
+        IndexBuilder::open(EventIndex::empty(), path.join("other-index"), identity, &mut reader, 100).unwrap();
     builder.follow(&mut reader, |_| ()).unwrap();
-    let (mut recent, last) = (Recent::new(1, 100), builder.index().last_sequence());
+    let (mut recent, last) = (RecentPostings::new(1, 100), builder.index().last_sequence());
     recent.add(IndexKey(1), Position { sequence: last, ordinal: 0 });
     builder.seal(&mut recent, last, 1);
     drop(builder);
@@ -289,7 +290,7 @@ fn filters_admit_all_during_rebuild() {
     let (index, through) = (builder.index(), builder.index().last_sequence());
     let mut filters = index.filters();
     assert!(!filters.may_have(account(ACCOUNTS), through));
-    builder.make_anew(&mut reader).unwrap();
+    builder.rebuild(&mut reader).unwrap();
     assert!(filters.may_have(account(ACCOUNTS), through) && files(directory.path()).is_empty());
     while builder.follow(&mut reader, |_| ()).unwrap() {
         assert!(all.keys().all(|key| filters.may_have(*key, through)));
@@ -309,7 +310,7 @@ fn full_disk_keeps_index_in_memory() {
     let mut reader = host.events(Position::default());
     let place = directory.path().join("other-index");
     let identity = host.service().identity();
-    let mut builder = IndexBuilder::open(Index::empty(), place.clone(), identity, &mut reader, 50).unwrap();
+    let mut builder = IndexBuilder::open(EventIndex::empty(), place.clone(), identity, &mut reader, 50).unwrap();
     std::fs::remove_dir(&place).unwrap();
     while builder.index().last_sequence() < host.service().released_sequence() {
         builder.follow(&mut reader, |_| ()).unwrap();
@@ -320,9 +321,9 @@ fn full_disk_keeps_index_in_memory() {
 }
 
 /// A writer whose second transaction does not decode.
-struct Spoiling(u64);
+struct SpoilingTransactions(u64);
 
-impl Transactions for Spoiling {
+impl Transactions for SpoilingTransactions {
     fn lead(&mut self, _: u64, _: u64) {}
 
     fn follow(&mut self, _: u64) {}
@@ -331,7 +332,7 @@ impl Transactions for Spoiling {
         true
     }
 
-    fn command(&mut self, _: &FrameHeader, _: &[u8], _: &Sequencer, _: usize, out: &mut Vec<u8>) -> Execution {
+    fn command(&mut self, _: &FrameHeader, _: &[u8], _: &Sequencer, _: usize, out: &mut Vec<u8>) -> ExecutionResult {
         self.0 += 1;
         let mut changes = Vec::new();
         write_head(&mut changes, None, &[]);
@@ -341,7 +342,7 @@ impl Transactions for Spoiling {
         write_event(&mut changes, &head, |_| Ok::<_, ()>(())).unwrap();
         write_count(&mut changes, if self.0 == 2 { 7 } else { 1 });
         write_done(out, 1, &[], &changes);
-        Execution::Done
+        ExecutionResult::Done
     }
 
     fn is_set(&self, _: TimerFired) -> bool {
@@ -357,9 +358,9 @@ impl Transactions for Spoiling {
     fn closed(&mut self, _: u64) {}
 }
 
-struct Nothing;
+struct NoReleased;
 
-impl ReleasedTransactions for Nothing {
+impl ReleasedTransactions for NoReleased {
     fn apply(&mut self, _: &ReleasedTransaction<'_>) -> Result<(), String> {
         Ok(())
     }
@@ -375,14 +376,15 @@ impl ReleasedTransactions for Nothing {
 fn index_stops_at_bad_transaction() {
     let directory = tempfile::tempdir().unwrap();
     let stream = ServiceHostOptions::in_directory(directory.path());
-    let host = ServiceHost::start_transactions(Nothing, |_| Ok(Box::new(Spoiling(0)) as Box<_>), stream).unwrap();
+    let host = ServiceHost::start_transactions(NoReleased, |_| Ok(Box::new(SpoilingTransactions(0)) as Box<_>), stream)
+        .unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(1, 4).unwrap();
     let message = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
     (0..3).for_each(|_| drop(client.call(session, message, b"", PATIENCE).unwrap()));
     let mut reader = EventReader::over(host.reader(1), Position::default());
     let place = directory.path().join("other-index");
-    let mut builder = IndexBuilder::open(Index::empty(), place, host.identity(), &mut reader, 100).unwrap();
+    let mut builder = IndexBuilder::open(EventIndex::empty(), place, host.identity(), &mut reader, 100).unwrap();
     for _ in 0..3 {
         let error = builder.follow(&mut reader, |_| ()).unwrap_err();
         assert!(error.to_string().starts_with("the transaction 3 cannot be read"), "{error}");

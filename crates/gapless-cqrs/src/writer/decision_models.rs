@@ -9,20 +9,20 @@
 //! ```
 //! Any state can be evicted at any time: a load goes up to the tail.
 
-use super::cache::{Cold, NotLoaded};
+use super::cache::{LoadFailure, NotInMemory};
 use super::unindexed::Unindexed;
-use crate::aggregate::State;
+use crate::aggregate::ErasedState;
 use crate::decision_model::ErasedDecisionModel;
 use crate::event_filter::EventFilter;
 use crate::identity::Position;
-use crate::store::{Filters, IndexKey, first_keys_of, keys_of};
+use crate::store::{IndexKey, KeyFilters, first_keys_of, keys_of};
 use crate::transaction::{RecordedEvent, RecordedEvents};
 use gapless_wire::fields::FieldError;
 use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-pub(crate) type Types = [Arc<dyn ErasedDecisionModel>];
+pub(crate) type ModelTypes = [Arc<dyn ErasedDecisionModel>];
 
 pub(crate) struct ModelLoad {
     /// Index of its type.
@@ -39,23 +39,23 @@ pub(crate) struct ModelLoad {
 /// A loaded state, or why it cannot be loaded.
 pub(crate) struct LoadedModel {
     pub load: ModelLoad,
-    pub content: Result<State, NotLoaded>,
+    pub content: Result<ErasedState, LoadFailure>,
 }
 
 /// Most bytes of transactions kept for states that are being loaded. Beyond, the loads start again.
-const BEHIND_MAX: usize = 16 << 20;
+const PENDING_BYTES_MAX: usize = 16 << 20;
 /// Entries examined for eviction by one call.
-const LOOKED_AT: usize = 64;
+const EXAMINED_MAX: usize = 64;
 
 pub(crate) struct DecisionModels {
-    entries: Vec<Entry>,
+    entries: Vec<ModelEntry>,
     free: Vec<usize>,
     /// Entries by type and identifier.
     by_id: FxHashMap<usize, FxHashMap<Box<[u8]>, usize>>,
     /// Entries that an event with this key may change.
-    interested: FxHashMap<IndexKey, Vec<usize>>,
+    entries_by_key: FxHashMap<IndexKey, Vec<usize>>,
     /// Keys in the index.
-    filters: Option<Filters>,
+    filters: Option<KeyFilters>,
     /// Keys that the index may not have yet.
     unindexed: Unindexed,
     /// Limit above which entries are evicted.
@@ -66,36 +66,36 @@ pub(crate) struct DecisionModels {
     loading: usize,
     next_ticket: u64,
     /// Transactions that change states being loaded, with their sequences, and their length together.
-    behind: Vec<(u64, Box<[u8]>)>,
-    behind_length: usize,
+    pending_changes: Vec<(u64, Box<[u8]>)>,
+    pending_bytes: usize,
     /// The last state that was found cold.
-    missed: Option<usize>,
+    last_missed: Option<usize>,
     /// Sessions whose states have been loaded.
     ready: Vec<u64>,
     /// States read by the running handler, with its own events applied.
-    shown: Vec<Shown>,
+    read_states: Vec<ReadState>,
     /// States looked up by the current command.
-    looked: Vec<usize>,
+    looked_up: Vec<usize>,
     /// States looked up by waiting commands, by session. They stay until the commands are decided, whatever the limit.
     held: FxHashMap<u64, Vec<usize>>,
 }
 
-struct Entry {
+struct ModelEntry {
     model: usize,
     id: Box<[u8]>,
     filter: EventFilter,
     keys: Vec<IndexKey>,
     /// Position of the first event that counts.
     from: Position,
-    content: Content,
+    content: ModelContent,
     is_used: bool,
     /// Number of waiting sessions that hold it.
     holds: u32,
 }
 
-enum Content {
-    State(State),
-    Quarantined(NotLoaded),
+enum ModelContent {
+    State(ErasedState),
+    Quarantined(LoadFailure),
     /// Being loaded; these sessions wait for it.
     Loading {
         ticket: u64,
@@ -105,22 +105,22 @@ enum Content {
 }
 
 /// A state that the handler has read, with that many of its own events applied.
-struct Shown {
+struct ReadState {
     entry: usize,
     events: usize,
     /// Copy from before the first of these events.
-    before: Option<State>,
+    before: Option<ErasedState>,
 }
 
 impl DecisionModels {
     /// No states yet. At most `states_max`, besides those that waiting commands hold. Without `filters` nothing is ever
     /// evicted.
-    pub fn new(filters: Option<Filters>, states_max: usize) -> Self {
+    pub fn new(filters: Option<KeyFilters>, states_max: usize) -> Self {
         Self {
             entries: Vec::new(),
             free: Vec::new(),
             by_id: FxHashMap::default(),
-            interested: FxHashMap::default(),
+            entries_by_key: FxHashMap::default(),
             states_max: if filters.is_some() { states_max } else { usize::MAX },
             filters,
             unindexed: Unindexed::default(),
@@ -128,31 +128,31 @@ impl DecisionModels {
             loads: Vec::new(),
             loading: 0,
             next_ticket: 0,
-            behind: Vec::new(),
-            behind_length: 0,
-            missed: None,
+            pending_changes: Vec::new(),
+            pending_bytes: 0,
+            last_missed: None,
             ready: Vec::new(),
-            shown: Vec::new(),
-            looked: Vec::new(),
+            read_states: Vec::new(),
+            looked_up: Vec::new(),
             held: FxHashMap::default(),
         }
     }
 
     /// Events before this sequence are deleted, or may be at any time; 0 if none are.
     pub fn deleted_before(&self) -> u64 {
-        self.filters.as_ref().map_or(0, Filters::deleted_before)
+        self.filters.as_ref().map_or(0, KeyFilters::deleted_before)
     }
 
-    /// Whether decided events have to be reported by [`DecisionModels::decided`].
+    /// Whether decided events have to be reported by [`DecisionModels::apply_decided`].
     #[inline]
     pub const fn is_active(&self) -> bool {
         self.unindexed.is_active()
     }
 
     /// Drops all states. All events after `sequence` will be reported.
-    pub fn begin_behind(&mut self, sequence: u64) {
+    pub fn begin_after(&mut self, sequence: u64) {
         self.clear();
-        self.unindexed.begin_behind(sequence);
+        self.unindexed.begin_after(sequence);
     }
 
     /// Drops all states.
@@ -164,51 +164,57 @@ impl DecisionModels {
     /// Finds a state, folded from all events from `from` up to `tail`.
     pub fn find(
         &mut self,
-        types: &Types,
+        types: &ModelTypes,
         (model, id): (usize, &[u8]),
         from: Position,
         tail: u64,
-    ) -> Result<usize, Cold> {
+    ) -> Result<usize, NotInMemory> {
         if !self.is_active() {
-            self.unindexed.begin_behind(tail);
+            self.unindexed.begin_after(tail);
         }
         if let Some(entry) = self.by_id.get(&model).and_then(|by_id| by_id.get(id)).copied() {
             let found = &mut self.entries[entry];
             found.is_used = true;
             if from >= found.from {
-                self.looked.push(entry);
+                self.looked_up.push(entry);
                 return match &found.content {
-                    Content::State(_) => Ok(entry),
-                    Content::Quarantined(NotLoaded { reason, may_pass }) => {
-                        let (cold, may_pass) = (Cold::Quarantined(reason.clone()), *may_pass);
-                        if may_pass {
+                    ModelContent::State(_) => Ok(entry),
+                    ModelContent::Quarantined(LoadFailure { reason, is_transient }) => {
+                        let (missing, is_transient) = (NotInMemory::Quarantined(reason.clone()), *is_transient);
+                        if is_transient {
                             // The next command tries again.
                             self.remove(entry);
                         }
-                        Err(cold)
+                        Err(missing)
                     }
-                    Content::Loading { .. } | Content::Vacant => {
-                        self.missed = Some(entry);
-                        Err(Cold::Loading)
+                    ModelContent::Loading { .. } | ModelContent::Vacant => {
+                        self.last_missed = Some(entry);
+                        Err(NotInMemory::Loading)
                     }
                 };
             }
             // The entry has fewer events than are asked for now.
-            if let Content::Loading { sessions, .. } = &mut found.content {
+            if let ModelContent::Loading { sessions, .. } = &mut found.content {
                 self.ready.append(sessions);
             }
             self.remove(entry);
         }
-        self.make(types, (model, id), from, tail)
+        self.create(types, (model, id), from, tail)
     }
 
     #[cold]
-    fn make(&mut self, types: &Types, (model, id): (usize, &[u8]), from: Position, tail: u64) -> Result<usize, Cold> {
-        let (state, filter) = types[model].create(id).ok_or(Cold::NoIdentifier)?;
+    fn create(
+        &mut self,
+        types: &ModelTypes,
+        (model, id): (usize, &[u8]),
+        from: Position,
+        tail: u64,
+    ) -> Result<usize, NotInMemory> {
+        let (state, filter) = types[model].create(id).ok_or(NotInMemory::NoIdentifier)?;
         let keys: Vec<_> = first_keys_of(&filter).collect();
         let is_empty = from.sequence > tail || !self.may_have(&keys);
-        let content = if is_empty { Content::State(state) } else { self.load(model, id, from, tail) };
-        let entry = Entry { model, id: id.into(), filter, keys, from, content, is_used: true, holds: 0 };
+        let content = if is_empty { ModelContent::State(state) } else { self.load(model, id, from, tail) };
+        let entry = ModelEntry { model, id: id.into(), filter, keys, from, content, is_used: true, holds: 0 };
         let at = match self.free.pop() {
             Some(at) => {
                 self.entries[at] = entry;
@@ -221,14 +227,14 @@ impl DecisionModels {
         };
         self.by_id.entry(model).or_default().insert(id.into(), at);
         for key in &self.entries[at].keys {
-            self.interested.entry(*key).or_default().push(at);
+            self.entries_by_key.entry(*key).or_default().push(at);
         }
-        self.looked.push(at);
+        self.looked_up.push(at);
         if is_empty {
             return Ok(at);
         }
-        self.missed = Some(at);
-        Err(Cold::Loading)
+        self.last_missed = Some(at);
+        Err(NotInMemory::Loading)
     }
 
     /// Whether there may be events with one of the keys.
@@ -244,16 +250,16 @@ impl DecisionModels {
         }
     }
 
-    fn load(&mut self, model: usize, id: &[u8], from: Position, through: u64) -> Content {
+    fn load(&mut self, model: usize, id: &[u8], from: Position, through: u64) -> ModelContent {
         let ticket = self.next_ticket;
         (self.next_ticket, self.loading) = (ticket + 1, self.loading + 1);
         self.loads.push(ModelLoad { model, id: id.into(), from, through, ticket });
-        Content::Loading { ticket, sessions: Vec::new() }
+        ModelContent::Loading { ticket, sessions: Vec::new() }
     }
 
-    pub fn state(&self, entry: usize) -> &State {
+    pub fn state(&self, entry: usize) -> &ErasedState {
         match &self.entries[entry].content {
-            Content::State(state) => state,
+            ModelContent::State(state) => state,
             _ => unreachable!("it was found"),
         }
     }
@@ -262,37 +268,37 @@ impl DecisionModels {
     ///
     /// # Errors
     /// An event cannot be applied.
-    pub fn show(
+    pub fn apply_own_events(
         &mut self,
-        types: &Types,
+        types: &ModelTypes,
         entry: usize,
         transaction: Result<RecordedEvents<'_>, FieldError>,
     ) -> Result<(), String> {
-        let at = self.shown.iter().position(|shown| shown.entry == entry).unwrap_or_else(|| {
-            self.shown.push(Shown { entry, events: 0, before: None });
-            self.shown.len() - 1
+        let at = self.read_states.iter().position(|read_state| read_state.entry == entry).unwrap_or_else(|| {
+            self.read_states.push(ReadState { entry, events: 0, before: None });
+            self.read_states.len() - 1
         });
-        let (shown, entry) = (&mut self.shown[at], &mut self.entries[entry]);
+        let (read_state, entry) = (&mut self.read_states[at], &mut self.entries[entry]);
         let mut events = transaction.map_err(|error| error.to_string())?;
         let mut count = 0;
         while let Some(event) = events.next_event().map_err(|error| error.to_string())? {
             count += 1;
-            if count <= shown.events || !entry.filter.has(&event) {
+            if count <= read_state.events || !entry.filter.has(&event) {
                 continue;
             }
-            let Content::State(state) = &mut entry.content else { unreachable!("it was found") };
-            shown.before.get_or_insert_with(|| types[entry.model].copy(state));
+            let ModelContent::State(state) = &mut entry.content else { unreachable!("it was found") };
+            read_state.before.get_or_insert_with(|| types[entry.model].copy(state));
             types[entry.model].apply(state, &event).map_err(|error| error.to_string())?;
         }
-        shown.events = count;
+        read_state.events = count;
         Ok(())
     }
 
     /// Drops the handler's events from all states.
-    pub fn undo(&mut self) {
-        for Shown { entry, before, .. } in self.shown.drain(..) {
+    pub fn roll_back(&mut self) {
+        for ReadState { entry, before, .. } in self.read_states.drain(..) {
             if let Some(before) = before {
-                self.entries[entry].content = Content::State(before);
+                self.entries[entry].content = ModelContent::State(before);
             }
         }
     }
@@ -302,54 +308,55 @@ impl DecisionModels {
     /// # Panics
     /// If the writer's own bytes do not decode.
     #[cold]
-    pub fn decided(&mut self, types: &Types, sequence: u64, changes: &[u8]) {
+    pub fn apply_decided(&mut self, types: &ModelTypes, sequence: u64, changes: &[u8]) {
         let mut events = RecordedEvents::read(sequence, changes).expect("the writer has written them");
         let mut changed: Vec<usize> = Vec::new();
-        let (mut is_behind, mut ordinal) = (false, 0);
+        let (mut is_pending, mut ordinal) = (false, 0);
         while let Some(event) = events.next_event().expect("the writer has written them") {
             changed.clear();
             for key in keys_of(&event) {
                 self.unindexed.add(key, sequence);
-                changed.extend(self.interested.get(&key).into_iter().flatten());
+                changed.extend(self.entries_by_key.get(&key).into_iter().flatten());
             }
             changed.sort_unstable();
             changed.dedup();
             for at in changed.iter().copied() {
-                let is_shown = self.shown.iter().any(|shown| shown.entry == at && ordinal < shown.events);
+                let is_applied =
+                    self.read_states.iter().any(|read_state| read_state.entry == at && ordinal < read_state.events);
                 let entry = &mut self.entries[at];
                 match &mut entry.content {
-                    Content::State(state) if !is_shown && entry.filter.has(&event) => {
-                        if let Err(reason) = applied(&*types[entry.model], state, &event) {
-                            entry.content = Content::Quarantined(NotLoaded { reason, may_pass: false });
+                    ModelContent::State(state) if !is_applied && entry.filter.has(&event) => {
+                        if let Err(reason) = apply_caught(&*types[entry.model], state, &event) {
+                            entry.content = ModelContent::Quarantined(LoadFailure { reason, is_transient: false });
                         }
                     }
-                    Content::Loading { .. } => is_behind |= entry.filter.has(&event),
+                    ModelContent::Loading { .. } => is_pending |= entry.filter.has(&event),
                     _ => {}
                 }
             }
             ordinal += 1;
         }
-        self.shown.clear();
-        if is_behind {
-            self.behind.push((sequence, changes.into()));
-            self.behind_length += changes.len();
-            if self.behind_length > BEHIND_MAX {
-                self.load_anew(sequence);
+        self.read_states.clear();
+        if is_pending {
+            self.pending_changes.push((sequence, changes.into()));
+            self.pending_bytes += changes.len();
+            if self.pending_bytes > PENDING_BYTES_MAX {
+                self.reload(sequence);
             }
         }
     }
 
     /// Starts all loads again, up to `through`, because too many events were decided meanwhile.
-    fn load_anew(&mut self, through: u64) {
-        self.behind.clear();
-        (self.behind_length, self.loading) = (0, 0);
+    fn reload(&mut self, through: u64) {
+        self.pending_changes.clear();
+        (self.pending_bytes, self.loading) = (0, 0);
         for at in 0..self.entries.len() {
-            if let Content::Loading { sessions, .. } = &mut self.entries[at].content {
+            if let ModelContent::Loading { sessions, .. } = &mut self.entries[at].content {
                 let waiting = std::mem::take(sessions);
-                let Entry { model, from, .. } = self.entries[at];
+                let ModelEntry { model, from, .. } = self.entries[at];
                 let id = self.entries[at].id.clone();
                 let mut content = self.load(model, &id, from, through);
-                if let Content::Loading { sessions, .. } = &mut content {
+                if let ModelContent::Loading { sessions, .. } = &mut content {
                     *sessions = waiting;
                 }
                 self.entries[at].content = content;
@@ -359,12 +366,12 @@ impl DecisionModels {
 
     /// Holds the states that a waiting command has looked up.
     #[cold]
-    pub fn hold(&mut self, session: u64) {
+    pub fn hold_states(&mut self, session: u64) {
         self.release(session);
-        let mut held = std::mem::take(&mut self.looked);
+        let mut held = std::mem::take(&mut self.looked_up);
         held.sort_unstable();
         held.dedup();
-        held.retain(|entry| !matches!(self.entries[*entry].content, Content::Vacant));
+        held.retain(|entry| !matches!(self.entries[*entry].content, ModelContent::Vacant));
         held.iter().for_each(|entry| self.entries[*entry].holds += 1);
         if !held.is_empty() {
             self.held.insert(session, held);
@@ -373,7 +380,7 @@ impl DecisionModels {
 
     /// Releases the states of a command that waits no more.
     #[inline]
-    pub fn end(&mut self, session: u64) {
+    pub fn release_states(&mut self, session: u64) {
         if !self.held.is_empty() {
             self.release(session);
         }
@@ -388,8 +395,8 @@ impl DecisionModels {
 
     /// Makes a session wait for the state that was found cold last; `false` without one.
     pub fn wait(&mut self, session: u64) -> bool {
-        let Some(entry) = self.missed.take() else { return false };
-        if let Content::Loading { sessions, .. } = &mut self.entries[entry].content
+        let Some(entry) = self.last_missed.take() else { return false };
+        if let ModelContent::Loading { sessions, .. } = &mut self.entries[entry].content
             && !sessions.contains(&session)
         {
             sessions.push(session);
@@ -398,10 +405,10 @@ impl DecisionModels {
     }
 
     #[cold]
-    pub fn awaits(&self, session: u64) -> bool {
+    pub fn is_awaited_by(&self, session: u64) -> bool {
         let held = self.held.get(&session).into_iter().flatten();
         held.map(|entry| &self.entries[*entry].content)
-            .any(|content| matches!(content, Content::Loading { sessions, .. } if sessions.contains(&session)))
+            .any(|content| matches!(content, ModelContent::Loading { sessions, .. } if sessions.contains(&session)))
     }
 
     /// Loads that were added since the last call.
@@ -410,63 +417,63 @@ impl DecisionModels {
     }
 
     /// Sessions whose states have been loaded since the last call.
-    pub const fn ready(&mut self) -> &mut Vec<u64> {
+    pub const fn ready_sessions(&mut self) -> &mut Vec<u64> {
         &mut self.ready
     }
 
     /// Stores a loaded state.
-    pub fn loaded(&mut self, types: &Types, LoadedModel { load, content }: LoadedModel) {
+    pub fn store_loaded(&mut self, types: &ModelTypes, LoadedModel { load, content }: LoadedModel) {
         let Some(at) = self.by_id.get(&load.model).and_then(|by_id| by_id.get(&load.id)).copied() else { return };
         let entry = &mut self.entries[at];
-        let Content::Loading { ticket, sessions } = &mut entry.content else { return };
+        let ModelContent::Loading { ticket, sessions } = &mut entry.content else { return };
         if *ticket != load.ticket {
             return;
         }
         self.ready.append(sessions);
-        let behind = self.behind.iter().filter(|(sequence, _)| *sequence > load.through);
-        let broken = |reason: String| NotLoaded { reason, may_pass: false };
+        let behind = self.pending_changes.iter().filter(|(sequence, _)| *sequence > load.through);
+        let broken = |reason: String| LoadFailure { reason, is_transient: false };
         let content = content.and_then(|mut state| {
             for (sequence, changes) in behind {
                 let mut events = RecordedEvents::read(*sequence, changes).map_err(|error| broken(error.to_string()))?;
                 while let Some(event) = events.next_event().map_err(|error| broken(error.to_string()))? {
                     if entry.filter.has(&event) {
-                        applied(&*types[entry.model], &mut state, &event).map_err(broken)?;
+                        apply_caught(&*types[entry.model], &mut state, &event).map_err(broken)?;
                     }
                 }
             }
             Ok(state)
         });
-        entry.content = content.map_or_else(Content::Quarantined, Content::State);
+        entry.content = content.map_or_else(ModelContent::Quarantined, ModelContent::State);
         self.end_load();
     }
 
     fn end_load(&mut self) {
         self.loading -= 1;
         if self.loading == 0 {
-            self.behind.clear();
-            self.behind_length = 0;
+            self.pending_changes.clear();
+            self.pending_bytes = 0;
         }
     }
 
     /// Evicts states that were not used lately, if there are too many. Call between two commands.
     #[inline]
-    pub fn make_room(&mut self, indexed: u64) {
+    pub fn evict_excess(&mut self, indexed: u64) {
         if self.is_active() {
-            self.missed = None;
-            self.looked.clear();
+            self.last_missed = None;
+            self.looked_up.clear();
             self.unindexed.forget(indexed, self.filters.is_some());
             if self.entries.len() - self.free.len() > self.states_max {
-                self.let_go();
+                self.evict();
             }
         }
     }
 
     #[cold]
-    fn let_go(&mut self) {
-        for _ in 0..LOOKED_AT {
+    fn evict(&mut self) {
+        for _ in 0..EXAMINED_MAX {
             self.hand = if self.hand + 1 < self.entries.len() { self.hand + 1 } else { 0 };
             let entry = &mut self.entries[self.hand];
-            let is_there = !matches!(entry.content, Content::Vacant | Content::Loading { .. });
+            let is_there = !matches!(entry.content, ModelContent::Vacant | ModelContent::Loading { .. });
             let may_go = is_there && entry.holds == 0;
             if may_go && !std::mem::replace(&mut entry.is_used, false) {
                 self.remove(self.hand);
@@ -478,8 +485,8 @@ impl DecisionModels {
     }
 
     fn remove(&mut self, at: usize) {
-        let content = std::mem::replace(&mut self.entries[at].content, Content::Vacant);
-        if matches!(content, Content::Loading { .. }) {
+        let content = std::mem::replace(&mut self.entries[at].content, ModelContent::Vacant);
+        if matches!(content, ModelContent::Loading { .. }) {
             self.end_load();
         }
         if std::mem::take(&mut self.entries[at].holds) > 0 {
@@ -491,10 +498,10 @@ impl DecisionModels {
             by_id.remove(&id);
         }
         for key in keys {
-            if let Some(interested) = self.interested.get_mut(&key) {
-                interested.retain(|other| *other != at);
-                if interested.is_empty() {
-                    self.interested.remove(&key);
+            if let Some(entries_by_key) = self.entries_by_key.get_mut(&key) {
+                entries_by_key.retain(|other| *other != at);
+                if entries_by_key.is_empty() {
+                    self.entries_by_key.remove(&key);
                 }
             }
         }
@@ -503,7 +510,11 @@ impl DecisionModels {
 }
 
 /// Applies an event to a state. An error says why the state is unusable from now on.
-fn applied(model: &dyn ErasedDecisionModel, state: &mut State, event: &RecordedEvent<'_>) -> Result<(), String> {
+fn apply_caught(
+    model: &dyn ErasedDecisionModel,
+    state: &mut ErasedState,
+    event: &RecordedEvent<'_>,
+) -> Result<(), String> {
     let applied = catch_unwind(AssertUnwindSafe(|| model.apply(state, event)));
     let reason = match applied {
         Ok(Ok(())) => return Ok(()),

@@ -1,28 +1,31 @@
 //! Runs the interceptors around a decision, and catches their panics.
 
-use crate::ending::Ending;
-use crate::interceptor::{HandlerInterceptor, Intercepted};
+use crate::ending::CommandOutcome;
+use crate::interceptor::{HandlerInterceptor, InterceptedCommand};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 type Interceptors = [Box<dyn HandlerInterceptor>];
 
 /// Runs all of them, up to the first refusal, whose reason is returned. An error is the message of a panic.
-pub(super) fn before(interceptors: &mut Interceptors, command: &Intercepted<'_>) -> Result<Result<(), String>, String> {
+pub(super) fn before(
+    interceptors: &mut Interceptors,
+    command: &InterceptedCommand<'_>,
+) -> Result<Result<(), String>, String> {
     let asked = catch_unwind(AssertUnwindSafe(|| interceptors.iter_mut().try_for_each(|each| each.before(command))));
-    asked.map_err(|panic| said(&*panic))
+    asked.map_err(|panic| panic_text(&*panic))
 }
 
 /// Reports the outcome to all of them.
-pub(super) fn after(interceptors: &mut Interceptors, command: &Intercepted<'_>, ending: &Ending<'_>) {
+pub(super) fn after(interceptors: &mut Interceptors, command: &InterceptedCommand<'_>, ending: &CommandOutcome<'_>) {
     for interceptor in interceptors.iter_mut().rev() {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| interceptor.after(command, ending))) {
-            tracing::error!("an interceptor panicked behind a command: {}", said(&*panic));
+            tracing::error!("an interceptor panicked behind a command: {}", panic_text(&*panic));
         }
     }
 }
 
-pub(super) fn said(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

@@ -1,79 +1,82 @@
-//! [`Writer`]: turns a command into its transaction. One thread, no clock, no disk.
+//! [`CommandWriter`]: turns a command into its transaction. One thread, no clock, no disk.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`Writer`]: one command after the other |
+//! | this | [`CommandWriter`]: one command after the other |
+//! | `host_interface` | methods that the host calls around a command |
 //! | `intercepting` | the interceptors around a decision |
-//! | `undertaking` | changes of one command to the cache, until they are kept or undone |
+//! | `unit_of_work` | changes of one command to the cache, until they are committed or rolled back |
 //! | `decision_models` | states of decision models in memory |
 //! | `unindexed` | events that the index may not have yet |
 //! | `cache` | the aggregates in memory |
-//! | `lines` | queues of commands that wait for an aggregate |
+//! | `wait_queues` | queues of commands that wait for an aggregate |
 
 mod cache;
 mod decision_models;
+mod host_interface;
 mod intercepting;
-mod lines;
 #[cfg(test)]
 mod tests;
-mod undertaking;
 mod unindexed;
+mod unit_of_work;
+mod wait_queues;
 
-pub(crate) use cache::{Cache, Cold, DueSnapshot, Load, Loaded, NotLoaded};
+pub(crate) use cache::{AggregateCache, AggregateLoad, DueSnapshot, LoadFailure, LoadedAggregate, NotInMemory};
 pub(crate) use decision_models::{DecisionModels, LoadedModel, ModelLoad};
 
-use crate::aggregate::{Circumstances, Commanded, MessageType, NotDecided};
+use crate::aggregate::{CommandInput, DecideError, DecisionContext, MessageTypeId};
 use crate::decision_model::LastOfFilter;
-use crate::ending::Ending;
-use crate::envelope::{Answer, Answered, Condition, Envelope};
-use crate::handler::Interrupted;
-use crate::identifiers::{Identifiers, Remembered};
+use crate::ending::CommandOutcome;
+use crate::envelope::{AnswerKind, CommandAnswer, CommandEnvelope, Condition};
+use crate::handler::InterruptionReason;
+use crate::identifiers::{IdentifierLookup, Identifiers};
 use crate::identity::{Position, TypeKey};
-use crate::interceptor::Intercepted;
-use crate::model::{DecisionModelTypes, Handled, Model};
+use crate::interceptor::InterceptedCommand;
+use crate::model::{CheckedModel, DecisionModelTypes, HandlerResult};
 use crate::store::words;
 use crate::transaction::CommandIdentity;
 use gapless_message::headers::Headers;
-use intercepting::said;
+use intercepting::panic_text;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
-use undertaking::{Undertaking, UndertakingWorkspace};
+use unit_of_work::{HandlerWorkspace, UnitOfWork};
 
 /// Fields that the stream gives a command.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamp {
+pub(crate) struct CommandStamp {
     pub sequence: u64,
     pub time_ns: u64,
     pub session: u64,
     pub number: u64,
 }
 
+/// The command being run.
 #[derive(Clone, Copy)]
-struct Here<'a> {
-    stamp: &'a Stamp,
+struct CommandContext<'a> {
+    stamp: &'a CommandStamp,
     length_max: usize,
     /// Identity under which its answer is remembered.
     identity: Option<CommandIdentity>,
 }
 
-impl Here<'_> {
+impl CommandContext<'_> {
     const fn position(&self) -> Position {
         Position { sequence: self.stamp.sequence, ordinal: 0 }
     }
 }
 
+/// Result of one run of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ran {
+pub(crate) enum RunResult {
     Answered,
     /// The command has no effect, and its caller gets the writer's text.
-    Failed(Failure),
+    Failed(RunFailure),
     /// The command has no effect yet: an aggregate has to be loaded first.
     Later,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum RunFailure {
     Unknown,
     Malformed,
     Panicked,
@@ -82,23 +85,28 @@ pub(crate) enum Failure {
 }
 
 /// Runs commands, one after the other, and keeps answer and events of the last one.
-pub(crate) struct Writer {
-    model: Model,
-    cache: Cache,
+pub(crate) struct CommandWriter {
+    model: CheckedModel,
+    cache: AggregateCache,
     decision_models: DecisionModels,
     identifiers: Identifiers,
-    undertaking: Undertaking,
+    unit_of_work: UnitOfWork,
     answer: Vec<u8>,
     /// Outcome of the last command, with its number of events; `None` for a duplicate, which got the first answer
     /// again.
-    answered: Option<(Answered, u32)>,
+    last_answer: Option<(AnswerKind, u32)>,
     text: String,
 }
 
-impl Writer {
-    pub fn new(model: Model, identifiers: Identifiers, cache: Cache, decision_models: DecisionModels) -> Self {
-        let (undertaking, answer, text) = (Undertaking::default(), Vec::new(), String::new());
-        Self { model, cache, decision_models, identifiers, undertaking, answer, answered: None, text }
+impl CommandWriter {
+    pub fn new(
+        model: CheckedModel,
+        identifiers: Identifiers,
+        cache: AggregateCache,
+        decision_models: DecisionModels,
+    ) -> Self {
+        let (unit_of_work, answer, text) = (UnitOfWork::default(), Vec::new(), String::new());
+        Self { model, cache, decision_models, identifiers, unit_of_work, answer, last_answer: None, text }
     }
 
     pub fn answer(&self) -> &[u8] {
@@ -107,31 +115,31 @@ impl Writer {
 
     /// Whether the last command was accepted.
     pub fn has_accepted(&self) -> bool {
-        matches!(self.answered, Some((Answered::Accepted, _)))
+        matches!(self.last_answer, Some((AnswerKind::Accepted, _)))
     }
 
     /// Outcome of the last command, with its number of events; `None` for a duplicate.
     #[inline]
-    pub const fn answered_as(&self) -> Option<(Answered, u32)> {
-        self.answered
+    pub const fn last_answer(&self) -> Option<(AnswerKind, u32)> {
+        self.last_answer
     }
 
     /// Outcome of the last command, for logs.
     #[cold]
-    pub fn outcome(&self, ran: Ran) -> String {
-        match ran {
-            Ran::Answered => Answer::read(&self.answer).map_or_else(
+    pub fn outcome(&self, result: RunResult) -> String {
+        match result {
+            RunResult::Answered => CommandAnswer::read(&self.answer).map_or_else(
                 |error| error.to_string(),
-                |answer| format!("{:?}{}", answer.answered, if self.answered.is_none() { ", as before" } else { "" }),
+                |answer| format!("{:?}{}", answer.kind, if self.last_answer.is_none() { ", as before" } else { "" }),
             ),
-            Ran::Failed(_) => format!("Failed: {}", self.text),
-            Ran::Later => "Later".to_owned(),
+            RunResult::Failed(_) => format!("Failed: {}", self.text),
+            RunResult::Later => "Later".to_owned(),
         }
     }
 
     /// Encoded events of the last command.
     pub fn changes(&self) -> &[u8] {
-        self.undertaking.changes()
+        self.unit_of_work.changes()
     }
 
     /// Reason of the last failure.
@@ -145,23 +153,8 @@ impl Writer {
         self.model.aggregates.become_version(version);
     }
 
-    pub fn identifiers_mut(&mut self) -> &mut Identifiers {
-        &mut self.identifiers
-    }
-
-    pub fn cache_mut(&mut self) -> (&mut Cache, &Model) {
+    pub fn cache_mut(&mut self) -> (&mut AggregateCache, &CheckedModel) {
         (&mut self.cache, &self.model)
-    }
-
-    /// Ends the turns of sessions that do not come. Returns whether any commands wait.
-    #[inline]
-    pub fn pass_over_the_dead(&mut self, now: impl FnOnce() -> Instant) -> bool {
-        let Self { cache, decision_models, .. } = self;
-        let has_lines = cache.has_lines();
-        if has_lines {
-            cache.expire_lines(now(), |session| decision_models.awaits(session));
-        }
-        has_lines
     }
 
     pub fn decision_models_mut(&mut self) -> (&mut DecisionModels, &DecisionModelTypes) {
@@ -170,35 +163,35 @@ impl Writer {
 
     /// Runs a command. Answer and events have at most `length_max` bytes together.
     #[inline]
-    pub fn run(&mut self, stamp: &Stamp, bytes: &[u8], length_max: usize) -> Ran {
+    pub fn run(&mut self, stamp: &CommandStamp, bytes: &[u8], length_max: usize) -> RunResult {
         self.answer.clear();
-        self.answered = None;
-        self.undertaking.clear(&mut self.model.aggregates);
-        let envelope = match Envelope::read(bytes) {
+        self.last_answer = None;
+        self.unit_of_work.clear(&mut self.model.aggregates);
+        let envelope = match CommandEnvelope::read(bytes) {
             Ok(envelope) => envelope,
-            Err(error) => return self.failed(Failure::Malformed, error.to_string()),
+            Err(error) => return self.fail(RunFailure::Malformed, error.to_string()),
         };
         let identity = envelope.identifier.map(|identifier| CommandIdentity { identifier, hash: hash_of(&envelope) });
-        let mut here = Here { stamp, length_max, identity };
+        let mut context = CommandContext { stamp, length_max, identity };
         if let Some(identity) = identity {
             match self.identifiers.find(identity, stamp.time_ns) {
-                Remembered::No => {}
-                Remembered::Same(answer) => {
+                IdentifierLookup::Unknown => {}
+                IdentifierLookup::Same(answer) => {
                     self.answer.extend_from_slice(answer);
-                    return self.without_events(&Here { identity: None, ..here });
+                    return self.finish_without_events(&CommandContext { identity: None, ..context });
                 }
-                Remembered::Other => {
+                IdentifierLookup::Other => {
                     // The first command with this identifier stays the remembered one.
-                    here.identity = None;
-                    return self.answered(&here, Answered::IdentifierReused, 0);
+                    context.identity = None;
+                    return self.answer_as(&context, AnswerKind::IdentifierReused, 0);
                 }
             }
         }
         if !Headers::are_encoded(envelope.metadata) {
-            return self.failed(Failure::Malformed, "its metadata are no headers".to_owned());
+            return self.fail(RunFailure::Malformed, "its metadata are no headers".to_owned());
         }
         let drawn = Cell::new(0);
-        let circumstances = Circumstances {
+        let decision_context = DecisionContext {
             time_ns: stamp.time_ns,
             sequence: stamp.sequence,
             session: stamp.session,
@@ -206,331 +199,362 @@ impl Writer {
             metadata: envelope.metadata,
             drawn: &drawn,
         };
-        self.undertaking.begin(identity, envelope.metadata, length_max);
+        self.unit_of_work.begin(identity, envelope.metadata, length_max);
         if !self.model.interceptors.is_empty() {
-            return self.intercept(&here, &envelope, circumstances);
+            return self.intercept(&context, &envelope, decision_context);
         }
-        self.decide_or_handle(&here, &envelope, circumstances)
+        self.decide_or_handle(&context, &envelope, decision_context)
     }
 
     #[inline]
-    fn decide_or_handle(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
+    fn decide_or_handle(
+        &mut self,
+        context: &CommandContext<'_>,
+        envelope: &CommandEnvelope<'_>,
+        decision_context: DecisionContext<'_>,
+    ) -> RunResult {
         if let Some(condition) = envelope.condition
-            && let Some(ran) = self.fails_condition(here, condition)
+            && let Some(result) = self.check_condition(context, condition)
         {
-            return ran;
+            return result;
         }
         match envelope.aggregate {
-            TypeKey::NONE => self.handle(here, envelope, circumstances),
-            _ => self.decide(here, envelope, circumstances),
+            TypeKey::NONE => self.handle(context, envelope, decision_context),
+            _ => self.decide(context, envelope, decision_context),
         }
     }
 
-    fn intercept(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
-        let command = Intercepted::new(envelope, circumstances);
-        let ran = match intercepting::before(&mut self.model.interceptors, &command) {
-            Ok(Ok(())) => self.decide_or_handle(here, envelope, circumstances),
+    fn intercept(
+        &mut self,
+        context: &CommandContext<'_>,
+        envelope: &CommandEnvelope<'_>,
+        decision_context: DecisionContext<'_>,
+    ) -> RunResult {
+        let command = InterceptedCommand::new(envelope, decision_context);
+        let result = match intercepting::before(&mut self.model.interceptors, &command) {
+            Ok(Ok(())) => self.decide_or_handle(context, envelope, decision_context),
             Ok(Err(reason)) => {
                 self.text = reason;
-                self.answered(here, Answered::Intercepted, 0)
+                self.answer_as(context, AnswerKind::Intercepted, 0)
             }
-            Err(panic) => self.failed(Failure::Panicked, format!("an interceptor panicked: {panic}")),
+            Err(panic) => self.fail(RunFailure::Panicked, format!("an interceptor panicked: {panic}")),
         };
         let Self { model, answer, text, .. } = self;
-        let answer = Answer::read(answer);
-        match (ran, &answer) {
-            (Ran::Answered, Ok(answer)) => {
-                intercepting::after(&mut model.interceptors, &command, &Ending::of_answer(answer));
+        let answer = CommandAnswer::read(answer);
+        match (result, &answer) {
+            (RunResult::Answered, Ok(answer)) => {
+                intercepting::after(&mut model.interceptors, &command, &CommandOutcome::of_answer(answer));
             }
-            (Ran::Failed(_), _) => intercepting::after(&mut model.interceptors, &command, &Ending::Failed(text)),
+            (RunResult::Failed(_), _) => {
+                intercepting::after(&mut model.interceptors, &command, &CommandOutcome::Failed(text))
+            }
             _ => {}
         }
-        ran
+        result
     }
 
     /// Result of a command whose condition fails; `None` if it holds.
     #[cold]
-    fn fails_condition(&mut self, here: &Here<'_>, Condition { behind, filter }: Condition<'_>) -> Option<Ran> {
+    fn check_condition(
+        &mut self,
+        context: &CommandContext<'_>,
+        Condition { after, filter }: Condition<'_>,
+    ) -> Option<RunResult> {
         if let Err(error) = LastOfFilter::check(filter) {
-            return Some(self.failed(Failure::Malformed, error.to_string()));
+            return Some(self.fail(RunFailure::Malformed, error.to_string()));
         }
         let types = &self.model.decision_models.all;
-        let from = Position { sequence: behind.sequence, ordinal: behind.ordinal.saturating_add(1) };
+        let from = Position { sequence: after.sequence, ordinal: after.ordinal.saturating_add(1) };
         let first = self.decision_models.deleted_before();
-        if behind.sequence.saturating_add((behind.ordinal == u16::MAX).into()) < first {
-            let reason = format!("its condition is about events behind {behind}, and those before {first} are deleted");
-            return Some(self.failed(Failure::Inadmissible, reason));
+        if after.sequence.saturating_add((after.ordinal == u16::MAX).into()) < first {
+            let reason = format!("its condition is about events behind {after}, and those before {first} are deleted");
+            return Some(self.fail(RunFailure::Inadmissible, reason));
         }
-        let (of, tail) = ((DecisionModelTypes::LAST_OF_FILTER, filter), here.stamp.sequence - 1);
+        let (of, tail) = ((DecisionModelTypes::LAST_OF_FILTER, filter), context.stamp.sequence - 1);
         let last = match self.decision_models.find(types, of, from, tail) {
             Ok(entry) => LastOfFilter::position(self.decision_models.state(entry)),
-            Err(cold) => return Some(self.not_there(here, cold)),
+            Err(missing) => return Some(self.answer_missing(context, missing)),
         };
-        let last = last.filter(|last| *last > behind)?;
-        let found = Here { stamp: &Stamp { sequence: last.sequence, ..*here.stamp }, ..*here };
-        Some(self.answered(&found, Answered::ConditionFailed, last.ordinal.into()))
+        let last = last.filter(|last| *last > after)?;
+        let found = CommandContext { stamp: &CommandStamp { sequence: last.sequence, ..*context.stamp }, ..*context };
+        Some(self.answer_as(&found, AnswerKind::ConditionFailed, last.ordinal.into()))
     }
 
-    /// Keeps a command's place although another one of its session waits. `bytes` may be a prefix of the command.
+    /// Queues a command that is not run now. `bytes` may be a prefix of the command.
     #[cold]
-    pub fn stand_in_line(&mut self, bytes: &[u8]) {
+    fn queue_unrun(&mut self, bytes: &[u8]) {
         // The arrival counts even if the needed aggregates are unknown or already loaded.
-        self.cache.arrive();
-        if let Ok(envelope) = Envelope::read(bytes)
+        self.cache.record_arrival();
+        if let Ok(envelope) = CommandEnvelope::read(bytes)
             && let Some(index) = self.model.aggregates.find(envelope.aggregate)
         {
-            self.cache.stand_in_line(&self.model.aggregates, index, envelope.id);
+            self.cache.keep_queue_position(&self.model.aggregates, index, envelope.id);
         }
     }
 
     #[inline]
-    fn decide(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
-        let Self { model, cache, undertaking, .. } = self;
+    fn decide(
+        &mut self,
+        context: &CommandContext<'_>,
+        envelope: &CommandEnvelope<'_>,
+        decision_context: DecisionContext<'_>,
+    ) -> RunResult {
+        let Self { model, cache, unit_of_work, .. } = self;
         let Some(index) = model.aggregates.find(envelope.aggregate) else {
             let name = model.names.aggregate_name(envelope.aggregate);
-            return self.failed(Failure::Unknown, format!("the model has no aggregate {name}"));
+            return self.fail(RunFailure::Unknown, format!("the model has no aggregate {name}"));
         };
-        let taken = model.aggregates.all[index].command();
-        if taken.key != envelope.command {
+        let expected = model.aggregates.all[index].command();
+        if expected.key != envelope.command {
             let name = model.aggregates.all[index].name();
             let other = model.names.message_name(envelope.command);
-            return self.failed(Failure::Unknown, format!("{name} takes {}, and this is {other}", taken.name));
+            return self.fail(RunFailure::Unknown, format!("{name} takes {}, and this is {other}", expected.name));
         }
         let entry = match cache.find(&model.aggregates, index, envelope.id) {
             Ok(entry) => entry,
-            Err(cold) => return self.not_there(here, cold),
+            Err(missing) => return self.answer_missing(context, missing),
         };
         let version = cache.version(entry);
         if let Some(expected) = envelope.expected_version
             && expected != version
         {
             cache.drop_if_empty(entry);
-            return self.answered(here, Answered::Conflict, version);
+            return self.answer_as(context, AnswerKind::Conflict, version);
         }
-        undertaking.touch(index, &mut model.aggregates);
+        unit_of_work.touch(index, &mut model.aggregates);
         let aggregate = &mut model.aggregates.all[index];
-        let command = Commanded::Bytes(envelope.version, envelope.payload);
+        let command = CommandInput::Bytes(envelope.version, envelope.payload);
         let decided =
-            catch_unwind(AssertUnwindSafe(|| aggregate.decide(cache.state(entry), version, command, circumstances)));
+            catch_unwind(AssertUnwindSafe(|| aggregate.decide(cache.state(entry), version, command, decision_context)));
         match decided {
             Ok(Ok(events)) => {
                 let version = version + events.len() as u64;
-                undertaking.add(entry, index, events);
-                self.finish(here, version, None)
+                unit_of_work.add(entry, index, events);
+                self.finish(context, version, None)
             }
             Ok(Err(reason)) => {
                 cache.drop_if_empty(entry);
-                self.not_decided(here, reason, version)
+                self.answer_undecided(context, reason, version)
             }
             Err(panic) => {
                 cache.drop_if_empty(entry);
-                self.failed(Failure::Panicked, format!("decide panicked: {}", said(&*panic)))
+                self.fail(RunFailure::Panicked, format!("decide panicked: {}", panic_text(&*panic)))
             }
         }
     }
 
     #[cold]
-    fn not_there(&mut self, here: &Here<'_>, cold: Cold) -> Ran {
-        match cold {
-            Cold::Loading => Ran::Later,
-            Cold::NoIdentifier => {
-                self.failed(Failure::Malformed, "its bytes are no identifier of such an aggregate".to_owned())
+    fn answer_missing(&mut self, context: &CommandContext<'_>, missing: NotInMemory) -> RunResult {
+        match missing {
+            NotInMemory::Loading => RunResult::Later,
+            NotInMemory::NoIdentifier => {
+                self.fail(RunFailure::Malformed, "its bytes are no identifier of such an aggregate".to_owned())
             }
-            Cold::Quarantined(reason) => self.quarantined(here, reason),
+            NotInMemory::Quarantined(reason) => self.answer_quarantined(context, reason),
         }
     }
 
     /// Answers that a needed aggregate or model cannot be loaded.
-    fn quarantined(&mut self, here: &Here<'_>, reason: String) -> Ran {
+    fn answer_quarantined(&mut self, context: &CommandContext<'_>, reason: String) -> RunResult {
         self.text = reason;
-        self.answered(here, Answered::Quarantined, 0)
+        self.answer_as(context, AnswerKind::Quarantined, 0)
     }
 
     #[cold]
-    fn not_decided(&mut self, here: &Here<'_>, reason: NotDecided, version: u64) -> Ran {
+    fn answer_undecided(&mut self, context: &CommandContext<'_>, reason: DecideError, version: u64) -> RunResult {
         match reason {
-            NotDecided::NotFound => self.answered(here, Answered::NotFound, 0),
-            NotDecided::AlreadyExists => self.answered(here, Answered::AlreadyExists, version),
-            NotDecided::Refused(message, bytes) => {
-                Answer {
-                    answered: Answered::Refused,
+            DecideError::NotFound => self.answer_as(context, AnswerKind::NotFound, 0),
+            DecideError::AlreadyExists => self.answer_as(context, AnswerKind::AlreadyExists, version),
+            DecideError::Refused(message, bytes) => {
+                CommandAnswer {
+                    kind: AnswerKind::Refused,
                     message: message.key,
                     message_version: message.version,
-                    position: here.position(),
+                    position: context.position(),
                     aggregate_version: version,
                     events: 0,
                     rest: &bytes[..],
                 }
                 .write(&mut self.answer);
-                self.answered = Some((Answered::Refused, 0));
-                self.without_events(here)
+                self.last_answer = Some((AnswerKind::Refused, 0));
+                self.finish_without_events(context)
             }
-            NotDecided::NoCommand(error) => self.failed(Failure::Malformed, error.to_string()),
-            NotDecided::Impossible(reason) => self.failed(Failure::Inadmissible, reason),
+            DecideError::NoCommand(error) => self.fail(RunFailure::Malformed, error.to_string()),
+            DecideError::Impossible(reason) => self.fail(RunFailure::Inadmissible, reason),
         }
     }
 
-    fn handle(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
-        let Self { model, cache, decision_models, undertaking, .. } = self;
-        let Model { aggregates, handlers, events, decision_models: types, names, .. } = model;
+    fn handle(
+        &mut self,
+        context: &CommandContext<'_>,
+        envelope: &CommandEnvelope<'_>,
+        decision_context: DecisionContext<'_>,
+    ) -> RunResult {
+        let Self { model, cache, decision_models, unit_of_work, .. } = self;
+        let CheckedModel { aggregates, handlers, events, decision_models: types, names, .. } = model;
         let Some(handler) = handlers.get(&envelope.command) else {
             let name = names.message_name(envelope.command);
-            return self.failed(Failure::Unknown, format!("the model has no handler of {name}"));
+            return self.fail(RunFailure::Unknown, format!("the model has no handler of {name}"));
         };
-        let mut workspace = UndertakingWorkspace {
-            undertaking,
+        let mut workspace = HandlerWorkspace {
+            unit_of_work,
             cache,
             aggregates,
             decision_models,
             types,
             events,
-            circumstances,
+            decision_context,
             interrupted: None,
         };
         let handled = catch_unwind(AssertUnwindSafe(|| {
-            handler.handle(envelope.version, envelope.payload, circumstances, &mut workspace)
+            handler.handle(envelope.version, envelope.payload, decision_context, &mut workspace)
         }));
         let interrupted = workspace.interrupted.take();
         let handled = match (handled, interrupted) {
             // An interruption counts, whatever the handler returned.
-            (Ok(_), Some(interrupted)) => Handled::Interrupted(interrupted),
+            (Ok(_), Some(interrupted)) => HandlerResult::Interrupted(interrupted),
             (Ok(handled), None) => handled,
             (Err(panic), _) => {
-                self.undo();
-                return self.failed(Failure::Panicked, format!("the handler panicked: {}", said(&*panic)));
+                self.roll_back();
+                return self.fail(RunFailure::Panicked, format!("the handler panicked: {}", panic_text(&*panic)));
             }
         };
         match handled {
-            Handled::Done(message, reply) => self.finish(here, 0, Some((message, reply))),
-            Handled::Refused(message, bytes) => {
-                self.undo();
-                self.not_decided(here, NotDecided::Refused(message, bytes), 0)
+            HandlerResult::Done(message, reply) => self.finish(context, 0, Some((message, reply))),
+            HandlerResult::Refused(message, bytes) => {
+                self.roll_back();
+                self.answer_undecided(context, DecideError::Refused(message, bytes), 0)
             }
-            Handled::Interrupted(interrupted) => {
-                self.undo();
+            HandlerResult::Interrupted(interrupted) => {
+                self.roll_back();
                 match interrupted {
-                    Interrupted::Cold => Ran::Later,
-                    Interrupted::Quarantined(reason) => self.quarantined(here, reason),
-                    Interrupted::Impossible(reason) => self.failed(Failure::Inadmissible, reason),
+                    InterruptionReason::NotInMemory => RunResult::Later,
+                    InterruptionReason::Quarantined(reason) => self.answer_quarantined(context, reason),
+                    InterruptionReason::Impossible(reason) => self.fail(RunFailure::Inadmissible, reason),
                 }
             }
-            Handled::NoCommand(error) => self.failed(Failure::Malformed, error.to_string()),
+            HandlerResult::NoCommand(error) => self.fail(RunFailure::Malformed, error.to_string()),
         }
     }
 
     /// Encodes the decided events, applies them, and answers.
     #[inline]
-    fn finish(&mut self, here: &Here<'_>, aggregate_version: u64, reply: Option<(MessageType, Vec<u8>)>) -> Ran {
-        let Self { model, cache, undertaking, .. } = self;
-        let events = match undertaking.encode(cache, &model.aggregates) {
+    fn finish(
+        &mut self,
+        context: &CommandContext<'_>,
+        aggregate_version: u64,
+        reply: Option<(MessageTypeId, Vec<u8>)>,
+    ) -> RunResult {
+        let Self { model, cache, unit_of_work, .. } = self;
+        let events = match unit_of_work.encode(cache, &model.aggregates) {
             Ok(events) => events,
             Err(reason) => {
-                self.undo();
-                return self.failed(Failure::Inadmissible, reason);
+                self.roll_back();
+                return self.fail(RunFailure::Inadmissible, reason);
             }
         };
         let (message, message_version, rest) = match &reply {
             Some((message, bytes)) => (message.key, message.version, &bytes[..]),
             None => (TypeKey::NONE, 0, &[][..]),
         };
-        Answer {
-            answered: Answered::Accepted,
+        CommandAnswer {
+            kind: AnswerKind::Accepted,
             message,
             message_version,
-            position: here.position(),
+            position: context.position(),
             aggregate_version,
             events: events.into(),
             rest,
         }
         .write(&mut self.answer);
-        self.answered = Some((Answered::Accepted, events.into()));
-        let length = self.answer.len() + undertaking.changes().len();
-        if length > here.length_max {
-            self.undo();
-            return self.too_long(here, length);
+        self.last_answer = Some((AnswerKind::Accepted, events.into()));
+        let length = self.answer.len() + unit_of_work.changes().len();
+        if length > context.length_max {
+            self.roll_back();
+            return self.too_long(context, length);
         }
-        let applied = catch_unwind(AssertUnwindSafe(|| undertaking.apply(cache, &model.aggregates)));
+        let applied = catch_unwind(AssertUnwindSafe(|| unit_of_work.apply(cache, &model.aggregates)));
         if let Err(panic) = applied {
             // A panic leaves the state undefined.
-            self.undo();
-            return self.failed(Failure::Panicked, format!("apply panicked: {}", said(&*panic)));
+            self.roll_back();
+            return self.fail(RunFailure::Panicked, format!("apply panicked: {}", panic_text(&*panic)));
         }
-        undertaking.keep(cache, &model.aggregates, (here.stamp.sequence, here.stamp.time_ns));
+        unit_of_work.commit(cache, &model.aggregates, (context.stamp.sequence, context.stamp.time_ns));
         if self.decision_models.is_active() {
             let types = &self.model.decision_models.all;
-            self.decision_models.decided(types, here.stamp.sequence, self.undertaking.changes());
+            self.decision_models.apply_decided(types, context.stamp.sequence, self.unit_of_work.changes());
         }
-        if let Some(identity) = here.identity {
-            self.identifiers.remember(identity, here.stamp.time_ns, &self.answer);
+        if let Some(identity) = context.identity {
+            self.identifiers.remember(identity, context.stamp.time_ns, &self.answer);
         }
-        Ran::Answered
+        RunResult::Answered
     }
 
-    /// Undoes all changes of the command.
+    /// Rolls back all changes of the command.
     #[cold]
-    fn undo(&mut self) {
-        self.undertaking.undo(&mut self.cache, &self.model.aggregates);
-        self.decision_models.undo();
+    fn roll_back(&mut self) {
+        self.unit_of_work.roll_back(&mut self.cache, &self.model.aggregates);
+        self.decision_models.roll_back();
     }
 
     #[cold]
-    fn answered(&mut self, here: &Here<'_>, answered: Answered, aggregate_version: u64) -> Ran {
-        let mut identity = here.identity;
-        let rest = match answered {
-            Answered::Quarantined | Answered::Intercepted => self.text.as_bytes(),
+    fn answer_as(&mut self, context: &CommandContext<'_>, kind: AnswerKind, aggregate_version: u64) -> RunResult {
+        let mut identity = context.identity;
+        let rest = match kind {
+            AnswerKind::Quarantined | AnswerKind::Intercepted => self.text.as_bytes(),
             _ => &[],
         };
-        if matches!(answered, Answered::Conflict | Answered::ConditionFailed | Answered::Quarantined) {
+        if matches!(kind, AnswerKind::Conflict | AnswerKind::ConditionFailed | AnswerKind::Quarantined) {
             // The caller may send it again with another expectation, or once the aggregate can be loaded. So it is not
             // remembered.
             identity = None;
-            self.undertaking.forget_identifier();
+            self.unit_of_work.forget_identifier();
         }
-        Answer {
-            answered,
+        CommandAnswer {
+            kind,
             message: TypeKey::NONE,
             message_version: 0,
-            position: here.position(),
+            position: context.position(),
             aggregate_version,
             events: 0,
             rest,
         }
         .write(&mut self.answer);
-        self.answered = Some((answered, 0));
-        self.without_events(&Here { identity, ..*here })
+        self.last_answer = Some((kind, 0));
+        self.finish_without_events(&CommandContext { identity, ..*context })
     }
 
     /// Completes an answer without events.
     #[cold]
-    fn without_events(&mut self, here: &Here<'_>) -> Ran {
-        self.undertaking.seal();
-        let length = self.answer.len() + self.undertaking.changes().len();
-        if length > here.length_max {
-            return self.too_long(here, length);
+    fn finish_without_events(&mut self, context: &CommandContext<'_>) -> RunResult {
+        self.unit_of_work.seal();
+        let length = self.answer.len() + self.unit_of_work.changes().len();
+        if length > context.length_max {
+            return self.too_long(context, length);
         }
-        if let Some(identity) = here.identity {
-            self.identifiers.remember(identity, here.stamp.time_ns, &self.answer);
+        if let Some(identity) = context.identity {
+            self.identifiers.remember(identity, context.stamp.time_ns, &self.answer);
         }
-        Ran::Answered
+        RunResult::Answered
     }
 
     #[cold]
-    fn too_long(&mut self, here: &Here<'_>, length: usize) -> Ran {
-        let most = here.length_max;
+    fn too_long(&mut self, context: &CommandContext<'_>, length: usize) -> RunResult {
+        let most = context.length_max;
         // Frees the memory of the large answer.
         self.answer = Vec::new();
-        self.failed(Failure::Inadmissible, format!("its events and answer have {length} bytes, and {most} have room"))
+        self.fail(RunFailure::Inadmissible, format!("its events and answer have {length} bytes, and {most} have room"))
     }
 
     #[cold]
-    fn failed(&mut self, failure: Failure, text: String) -> Ran {
+    fn fail(&mut self, failure: RunFailure, text: String) -> RunResult {
         self.text = text;
-        Ran::Failed(failure)
+        RunResult::Failed(failure)
     }
 }
 
 /// Hash of a command's target and content, without its metadata and expectations.
-fn hash_of(envelope: &Envelope<'_>) -> u64 {
+fn hash_of(envelope: &CommandEnvelope<'_>) -> u64 {
     let parts = [envelope.id, envelope.payload];
     let head = [u64::from(envelope.aggregate.0) << 32 | u64::from(envelope.command.0), u64::from(envelope.version)];
     let mut hash = head.iter().fold(0, |hash, word| gapless_wire::split_mix::finish(hash ^ word));

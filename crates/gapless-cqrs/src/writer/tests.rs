@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Bench {
-    writer: Writer,
+    writer: CommandWriter,
     sequence: u64,
 }
 
@@ -23,12 +23,16 @@ impl Bench {
     fn new() -> Self {
         let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler).finish().unwrap();
         let identifiers = Identifiers::new(crate::identifiers::IdentifierLimits::default());
-        Self { writer: Writer::new(model, identifiers, Cache::new(None, 0), DecisionModels::new(None, 0)), sequence: 0 }
+        Self {
+            writer: CommandWriter::new(model, identifiers, AggregateCache::new(None, 0), DecisionModels::new(None, 0)),
+            sequence: 0,
+        }
     }
 
-    fn run(&mut self, envelope: &Envelope<'_>) -> Ran {
+    fn run(&mut self, envelope: &CommandEnvelope<'_>) -> RunResult {
         self.sequence += 1;
-        let stamp = Stamp { sequence: self.sequence, time_ns: self.sequence * 10, session: 1, number: self.sequence };
+        let stamp =
+            CommandStamp { sequence: self.sequence, time_ns: self.sequence * 10, session: 1, number: self.sequence };
         let mut bytes = Vec::new();
         let written = envelope.write_head(&mut bytes, |into| {
             into.extend_from_slice(envelope.metadata);
@@ -39,11 +43,16 @@ impl Bench {
         self.writer.run(&stamp, &bytes, 1 << 20)
     }
 
-    fn account(&mut self, id: u64, command: &AccountCommand, change: impl FnOnce(&mut Envelope<'_>)) -> Ran {
+    fn account(
+        &mut self,
+        id: u64,
+        command: &AccountCommand,
+        change: impl FnOnce(&mut CommandEnvelope<'_>),
+    ) -> RunResult {
         let mut payload = Vec::new();
         command.encode(&mut payload).unwrap();
         let id = id.to_be_bytes();
-        let mut envelope = Envelope {
+        let mut envelope = CommandEnvelope {
             aggregate: TypeKey::of(<Account as crate::Aggregate>::NAME),
             command: TypeKey::of(AccountCommand::TYPE_NAME),
             version: 1,
@@ -58,10 +67,10 @@ impl Bench {
         self.run(&envelope)
     }
 
-    fn transfer(&mut self, from: u64, to: u64, amount: u64) -> Ran {
+    fn transfer(&mut self, from: u64, to: u64, amount: u64) -> RunResult {
         let mut payload = Vec::new();
         Transfer { from, to, amount }.encode(&mut payload).unwrap();
-        self.run(&Envelope {
+        self.run(&CommandEnvelope {
             aggregate: TypeKey::NONE,
             command: TypeKey::of(Transfer::TYPE_NAME),
             version: 1,
@@ -74,9 +83,9 @@ impl Bench {
         })
     }
 
-    fn answer(&self) -> (Answered, u64, u32, Vec<u8>) {
-        let answer = Answer::read(self.writer.answer()).unwrap();
-        (answer.answered, answer.aggregate_version, answer.events, answer.rest.to_vec())
+    fn answer(&self) -> (AnswerKind, u64, u32, Vec<u8>) {
+        let answer = CommandAnswer::read(self.writer.answer()).unwrap();
+        (answer.kind, answer.aggregate_version, answer.events, answer.rest.to_vec())
     }
 
     fn events(&self) -> Events {
@@ -102,8 +111,8 @@ impl Bench {
     fn opened(ids: &[u64], balance: u64) -> Self {
         let mut bench = Self::new();
         for id in ids {
-            assert_eq!(bench.account(*id, &AccountCommand::Open, |_| {}), Ran::Answered);
-            assert_eq!(bench.account(*id, &AccountCommand::Deposit(balance), |_| {}), Ran::Answered);
+            assert_eq!(bench.account(*id, &AccountCommand::Open, |_| {}), RunResult::Answered);
+            assert_eq!(bench.account(*id, &AccountCommand::Deposit(balance), |_| {}), RunResult::Answered);
         }
         bench
     }
@@ -112,17 +121,20 @@ impl Bench {
 #[test]
 fn decision_is_encoded_and_applied() {
     let mut bench = Bench::new();
-    assert_eq!(bench.account(7, &AccountCommand::Deposit(1), |_| {}), Ran::Answered);
-    assert_eq!(bench.answer(), (Answered::NotFound, 0, 0, vec![]));
+    assert_eq!(bench.account(7, &AccountCommand::Deposit(1), |_| {}), RunResult::Answered);
+    assert_eq!(bench.answer(), (AnswerKind::NotFound, 0, 0, vec![]));
     assert_eq!((bench.balance(7), bench.writer.changes()), (None, &[][..]));
-    assert_eq!(bench.account(7, &AccountCommand::Open, |_| {}), Ran::Answered);
-    assert_eq!((bench.answer(), bench.events()), ((Answered::Accepted, 1, 1, vec![]), vec![(7, AccountEvent::Opened)]));
+    assert_eq!(bench.account(7, &AccountCommand::Open, |_| {}), RunResult::Answered);
+    assert_eq!(
+        (bench.answer(), bench.events()),
+        ((AnswerKind::Accepted, 1, 1, vec![]), vec![(7, AccountEvent::Opened)])
+    );
     bench.account(7, &AccountCommand::Open, |_| {});
-    assert_eq!(bench.answer(), (Answered::AlreadyExists, 1, 0, vec![]));
+    assert_eq!(bench.answer(), (AnswerKind::AlreadyExists, 1, 0, vec![]));
     bench.account(7, &AccountCommand::Deposit(50), |_| {});
     bench.account(7, &AccountCommand::Withdraw(51), |_| {});
     let (answered, _, _, refusal) = bench.answer();
-    assert_eq!(answered, Answered::Refused);
+    assert_eq!(answered, AnswerKind::Refused);
     assert_eq!(AccountRefusal::decode(&refusal).unwrap(), AccountRefusal::Overdrawn { balance: 50 });
     // Events from before the refusal are dropped.
     assert_eq!((bench.balance(7), bench.writer.changes()), (Some(50), &[][..]));
@@ -136,26 +148,26 @@ fn decision_is_encoded_and_applied() {
 fn expected_version_detects_conflict() {
     let mut bench = Bench::opened(&[7], 10);
     bench.account(7, &AccountCommand::Deposit(1), |envelope| envelope.expected_version = Some(1));
-    assert_eq!((bench.answer(), bench.balance(7)), ((Answered::Conflict, 2, 0, vec![]), Some(10)));
+    assert_eq!((bench.answer(), bench.balance(7)), ((AnswerKind::Conflict, 2, 0, vec![]), Some(10)));
     bench.account(7, &AccountCommand::Deposit(1), |envelope| envelope.expected_version = Some(2));
-    assert_eq!((bench.answer(), bench.balance(7)), ((Answered::Accepted, 3, 1, vec![]), Some(11)));
+    assert_eq!((bench.answer(), bench.balance(7)), ((AnswerKind::Accepted, 3, 1, vec![]), Some(11)));
 }
 
 #[test]
 fn duplicate_gets_first_answer() {
     let mut bench = Bench::opened(&[7], 10);
-    let identified = |envelope: &mut Envelope<'_>| envelope.identifier = Some(99);
+    let identified = |envelope: &mut CommandEnvelope<'_>| envelope.identifier = Some(99);
     bench.account(7, &AccountCommand::Deposit(1), identified);
     let first = bench.writer.answer().to_vec();
     assert_eq!(bench.events(), [(7, AccountEvent::Deposited(1))]);
-    assert_eq!(bench.account(7, &AccountCommand::Deposit(1), identified), Ran::Answered);
+    assert_eq!(bench.account(7, &AccountCommand::Deposit(1), identified), RunResult::Answered);
     assert_eq!((bench.balance(7), bench.writer.answer(), bench.writer.changes()), (Some(11), &first[..], &[][..]));
     bench.account(7, &AccountCommand::Deposit(2), identified);
-    assert_eq!((bench.answer().0, bench.balance(7)), (Answered::IdentifierReused, Some(11)));
+    assert_eq!((bench.answer().0, bench.balance(7)), (AnswerKind::IdentifierReused, Some(11)));
     bench.account(7, &AccountCommand::Deposit(1), identified);
     assert_eq!(bench.writer.answer(), first);
     // A refusal is remembered, too.
-    let identified = |envelope: &mut Envelope<'_>| envelope.identifier = Some(100);
+    let identified = |envelope: &mut CommandEnvelope<'_>| envelope.identifier = Some(100);
     bench.account(7, &AccountCommand::Withdraw(500), identified);
     let (first, changes) = (bench.writer.answer().to_vec(), bench.writer.changes().to_vec());
     let events = RecordedEvents::read(1, &changes).unwrap();
@@ -168,9 +180,9 @@ fn duplicate_gets_first_answer() {
 #[test]
 fn transfer_is_all_or_nothing() {
     let mut bench = Bench::opened(&[1, 2], 100);
-    assert_eq!(bench.transfer(1, 2, 30), Ran::Answered);
+    assert_eq!(bench.transfer(1, 2, 30), RunResult::Answered);
     let (answered, _, events, reply) = bench.answer();
-    assert_eq!((answered, events, Transferred::decode(&reply).unwrap().left), (Answered::Accepted, 2, 70));
+    assert_eq!((answered, events, Transferred::decode(&reply).unwrap().left), (AnswerKind::Accepted, 2, 70));
     assert_eq!(bench.events(), [(1, AccountEvent::Withdrawn(30)), (2, AccountEvent::Deposited(30))]);
     assert_eq!((bench.balance(1), bench.balance(2)), (Some(70), Some(130)));
 
@@ -193,44 +205,46 @@ fn transfer_is_all_or_nothing() {
 #[test]
 fn panic_is_undone_and_state_reloaded() {
     let mut bench = Bench::opened(&[1, 2], 100);
-    assert_eq!(bench.account(1, &AccountCommand::Panic, |_| {}), Ran::Failed(Failure::Panicked));
+    assert_eq!(bench.account(1, &AccountCommand::Panic, |_| {}), RunResult::Failed(RunFailure::Panicked));
     assert_eq!(
         (bench.balance(1), bench.writer.text()),
         (Some(100), "decide panicked: this command makes decide panic")
     );
-    assert_eq!(bench.account(1, &AccountCommand::Poison, |_| {}), Ran::Failed(Failure::Panicked));
+    assert_eq!(bench.account(1, &AccountCommand::Poison, |_| {}), RunResult::Failed(RunFailure::Panicked));
     assert_eq!(bench.writer.text(), "apply panicked: this event makes apply panic");
-    assert_eq!(bench.account(1, &AccountCommand::Deposit(1), |_| {}), Ran::Later);
+    assert_eq!(bench.account(1, &AccountCommand::Deposit(1), |_| {}), RunResult::Later);
     // Other aggregates go on.
-    assert_eq!(bench.account(2, &AccountCommand::Deposit(1), |_| {}), Ran::Answered);
-    assert_eq!(bench.transfer(2, 1, 5), Ran::Later);
+    assert_eq!(bench.account(2, &AccountCommand::Deposit(1), |_| {}), RunResult::Answered);
+    assert_eq!(bench.transfer(2, 1, 5), RunResult::Later);
     assert_eq!(bench.balance(2), Some(101));
 }
 
 #[test]
 fn malformed_command_fails_with_reason() {
     let mut bench = Bench::opened(&[1], 100);
-    let mut failed = |command: &AccountCommand, failure, text: &str, change: &dyn Fn(&mut Envelope<'_>)| {
-        assert_eq!(bench.account(1, command, change), Ran::Failed(failure));
+    let mut failed = |command: &AccountCommand, failure, text: &str, change: &dyn Fn(&mut CommandEnvelope<'_>)| {
+        assert_eq!(bench.account(1, command, change), RunResult::Failed(failure));
         assert!(bench.writer.text().contains(text), "{}", bench.writer.text());
         assert_eq!(bench.balance(1), Some(100));
     };
     let open = AccountCommand::Open;
-    failed(&open, Failure::Unknown, "the model has no aggregate 0x", &|envelope| envelope.aggregate = TypeKey::of("x"));
-    failed(&open, Failure::Unknown, "account takes AccountCommand", &|envelope| envelope.command = TypeKey::of("x"));
-    failed(&open, Failure::Unknown, "the model has no handler of AccountCommand", &|envelope| {
+    failed(&open, RunFailure::Unknown, "the model has no aggregate 0x", &|envelope| {
+        envelope.aggregate = TypeKey::of("x")
+    });
+    failed(&open, RunFailure::Unknown, "account takes AccountCommand", &|envelope| envelope.command = TypeKey::of("x"));
+    failed(&open, RunFailure::Unknown, "the model has no handler of AccountCommand", &|envelope| {
         envelope.aggregate = TypeKey::NONE
     });
-    failed(&open, Failure::Malformed, "version 9", &|envelope| envelope.version = 9);
-    failed(&open, Failure::Malformed, "AccountCommand: ", &|envelope| envelope.payload = &[77]);
-    failed(&open, Failure::Malformed, "no identifier", &|envelope| envelope.id = &[1]);
-    failed(&open, Failure::Malformed, "no headers", &|envelope| envelope.metadata = &[1]);
-    failed(&AccountCommand::Many(65_536), Failure::Inadmissible, "no more have room", &|_| {});
+    failed(&open, RunFailure::Malformed, "version 9", &|envelope| envelope.version = 9);
+    failed(&open, RunFailure::Malformed, "AccountCommand: ", &|envelope| envelope.payload = &[77]);
+    failed(&open, RunFailure::Malformed, "no identifier", &|envelope| envelope.id = &[1]);
+    failed(&open, RunFailure::Malformed, "no headers", &|envelope| envelope.metadata = &[1]);
+    failed(&AccountCommand::Many(65_536), RunFailure::Inadmissible, "no more have room", &|_| {});
     let mut bench = Bench::new();
-    assert_eq!(bench.account(5, &AccountCommand::Many(65_535), |_| {}), Ran::Failed(Failure::Inadmissible));
+    assert_eq!(bench.account(5, &AccountCommand::Many(65_535), |_| {}), RunResult::Failed(RunFailure::Inadmissible));
     assert_eq!(bench.balance(5), None, "{}", bench.writer.text());
-    let stamp = Stamp { sequence: 1, time_ns: 1, session: 1, number: 1 };
-    assert_eq!(bench.writer.run(&stamp, &[1], 1000), Ran::Failed(Failure::Malformed));
+    let stamp = CommandStamp { sequence: 1, time_ns: 1, session: 1, number: 1 };
+    assert_eq!(bench.writer.run(&stamp, &[1], 1000), RunResult::Failed(RunFailure::Malformed));
 }
 
 /// Bytes that are not copied before they are encoded.
@@ -294,7 +308,7 @@ impl Aggregate for Flood {
 fn oversized_transaction_is_refused() {
     let model = CommandModel::new().aggregate::<Account>().aggregate::<Flood>().finish().unwrap();
     let identifiers = Identifiers::new(crate::identifiers::IdentifierLimits::default());
-    let writer = Writer::new(model, identifiers, Cache::new(None, 0), DecisionModels::new(None, 0));
+    let writer = CommandWriter::new(model, identifiers, AggregateCache::new(None, 0), DecisionModels::new(None, 0));
     let mut bench = Bench { writer, sequence: 0 };
     let flood = |bench: &mut Bench, count: u32, length: u8| {
         let payload = [&count.to_le_bytes()[..], &[length]].concat();
@@ -309,12 +323,12 @@ fn oversized_transaction_is_refused() {
         [(u32::MAX >> rounds(6, 10), 0, 50_000), (u32::MAX >> rounds(8, 12), 6, 16_500), (1 << 10, 20, 6), (1, 28, 6)]
     {
         KEPT.store(0, Ordering::Relaxed);
-        assert_eq!(flood(&mut bench, count, length), Ran::Failed(Failure::Inadmissible));
+        assert_eq!(flood(&mut bench, count, length), RunResult::Failed(RunFailure::Inadmissible));
         let (text, kept) = (bench.writer.text(), KEPT.load(Ordering::Relaxed));
         assert!(text.contains("more than 1048576 bytes") && kept <= kept_max, "{kept} events: {text}");
         // Other aggregates are not affected.
-        assert_eq!(bench.account(2, &AccountCommand::Open, |_| {}), Ran::Answered);
-        assert_eq!(flood(&mut bench, 1000, 8), Ran::Answered);
+        assert_eq!(bench.account(2, &AccountCommand::Open, |_| {}), RunResult::Answered);
+        assert_eq!(flood(&mut bench, 1000, 8), RunResult::Answered);
         assert_eq!(bench.answer().2, 1000);
     }
 }

@@ -11,7 +11,7 @@ const GENERATION_KEYS: usize = 1024;
 #[derive(Default)]
 pub(super) struct Unindexed {
     /// All events after this sequence were reported and are not forgotten; `None` while none are reported.
-    behind: Option<u64>,
+    after: Option<u64>,
     older: Generation,
     younger: Generation,
 }
@@ -27,22 +27,22 @@ impl Unindexed {
     /// Whether events are to be reported.
     #[inline]
     pub const fn is_active(&self) -> bool {
-        self.behind.is_some()
+        self.after.is_some()
     }
 
     /// Starts again: all events after `sequence` will be reported.
-    pub fn begin_behind(&mut self, sequence: u64) {
-        *self = Self { behind: Some(sequence), ..Self::default() };
+    pub fn begin_after(&mut self, sequence: u64) {
+        *self = Self { after: Some(sequence), ..Self::default() };
     }
 
     /// Whether all events of the stream were reported.
     pub fn is_whole(&self) -> bool {
-        self.behind == Some(0)
+        self.after == Some(0)
     }
 
     /// Whether all events after `sequence` were reported, and none is forgotten.
     pub fn covers(&self, sequence: u64) -> bool {
-        self.behind.is_some_and(|behind| behind <= sequence)
+        self.after.is_some_and(|after| after <= sequence)
     }
 
     /// Reports an event.
@@ -61,7 +61,7 @@ impl Unindexed {
     pub fn forget(&mut self, indexed: u64, has_index: bool) {
         if has_index && indexed >= self.older.through && self.younger.keys.len() >= GENERATION_KEYS {
             // The older generation is about to be forgotten.
-            self.behind = self.behind.max(Some(self.older.through));
+            self.after = self.after.max(Some(self.older.through));
             std::mem::swap(&mut self.older, &mut self.younger);
             self.younger.keys.clear();
         }
@@ -76,7 +76,7 @@ mod tests {
     fn only_indexed_keys_are_forgotten() {
         let mut unindexed = Unindexed::default();
         assert!(!unindexed.is_active() && !unindexed.covers(7) && !unindexed.is_whole());
-        unindexed.begin_behind(5);
+        unindexed.begin_after(5);
         assert!(unindexed.covers(7) && !unindexed.covers(4) && !unindexed.is_whole());
         for sequence in 6..10_000 {
             unindexed.add(IndexKey(sequence), sequence);
@@ -85,7 +85,7 @@ mod tests {
             assert!((sequence.saturating_sub(9).max(6)..=sequence).all(|key| unindexed.has(IndexKey(key))));
         }
         assert!(!unindexed.has(IndexKey(7000)) && !unindexed.covers(6999), "forgotten keys are still covered");
-        unindexed.begin_behind(0);
+        unindexed.begin_after(0);
         for sequence in 1..10_000 {
             unindexed.add(IndexKey(sequence), sequence);
             unindexed.forget(u64::MAX, false);

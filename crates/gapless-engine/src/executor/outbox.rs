@@ -1,14 +1,14 @@
-//! [`Outbox`]: outputs of a live fold on their way to the publishers and the sequencer.
+//! [`ReplyOutbox`]: outputs of a live fold on their way to the publishers and the sequencer.
 
-use super::Delivery;
+use super::ReplyDelivery;
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::fold::{Fold, Sink};
 use crate::output_record::OutputRecord;
-use crate::sender::{Deferred, DeferredKind, Undelivered};
-use crate::sessions::{Notice, SessionEntry, StoredReply};
+use crate::sender::{DeferredSend, DeferredSendKind, UndeliveredMessage};
+use crate::sessions::{SessionEntry, StoredNotice, StoredReply};
 use gapless_agent::Waker;
 use gapless_agent::fault::crash_point;
-use gapless_stream::egress::{Delivered, Payload};
+use gapless_stream::egress::{CheckedPayload, SendResult};
 use gapless_stream::messages::{ResponderMessage, SequencerRequest};
 use gapless_stream::responder::{NOT_LEADER_LENGTH_MAX, not_leader};
 use gapless_transport::ConnectionId;
@@ -23,18 +23,18 @@ use std::collections::{BTreeMap, VecDeque};
 const COMPACTED_FROM: usize = 1 << 16;
 
 /// Messages for a publisher whose ring is full, in order. A message that is still of use is never dropped, because no
-/// client would ask for it. Their number is bounded by the windows of the open sessions and by their unreceived
+/// client would ask for it. Their number is bounded by the windows of the open sessions and by their unacknowledged_notices
 /// notices.
-pub(super) struct Waiting {
+pub(super) struct DeferredQueue {
     connection: ConnectionId,
-    pub(super) messages: VecDeque<Deferred>,
+    pub(super) messages: VecDeque<DeferredSend>,
     /// Number of messages that triggers the next compaction.
     compacted_from: usize,
 }
 
 /// Reopening of an open session by its token. The answer states the stream's last sequence for it, and waits until that
 /// is released.
-pub(super) struct Reopened {
+pub(super) struct ReopenedSession {
     connection: ConnectionId,
     next_session_seq: u64,
     notices_seen: u64,
@@ -43,14 +43,14 @@ pub(super) struct Reopened {
 }
 
 /// Destination of the live fold's outputs.
-pub(super) struct Outbox {
-    pub(super) delivery: Delivery,
+pub(super) struct ReplyOutbox {
+    pub(super) delivery: ReplyDelivery,
     /// Messages for publishers whose ring was full.
-    pub(super) deferred: Vec<Waiting>,
+    pub(super) deferred: Vec<DeferredQueue>,
     /// Connections of sessions whose open is not applied yet.
     pub(super) attached_early: FxHashMap<u64, ConnectionId>,
     /// Reopened sessions without an answer so far.
-    pub(super) reopened: BTreeMap<u64, Reopened>,
+    pub(super) reopened: BTreeMap<u64, ReopenedSession>,
     pub(super) sequencer: Mailbox<SequencerRequest>,
     /// Wakes the sequencer's thread, which may sleep when a timer is set.
     pub(super) sequencer_waker: Waker,
@@ -62,15 +62,15 @@ pub(super) struct Outbox {
     pub(super) timers_from: Option<u64>,
 }
 
-impl Outbox {
+impl ReplyOutbox {
     /// Continues messages longer than a ring; returns how much has found room.
     #[inline]
     pub(super) fn refresh(&mut self) -> usize {
         match &mut self.delivery {
-            Delivery::Direct(egress) => egress.refresh(),
-            Delivery::Detached(queue) => {
+            ReplyDelivery::Direct(egress) => egress.refresh(),
+            ReplyDelivery::Detached(queue) => {
                 while let Some(back) = queue.take_undelivered() {
-                    let Undelivered { connection, message } = back;
+                    let UndeliveredMessage { connection, message } = back;
                     defer(&mut self.deferred, connection, message);
                 }
                 0
@@ -84,8 +84,8 @@ impl Outbox {
             self.flush_requests();
         }
         match &mut self.delivery {
-            Delivery::Direct(egress) => egress.flush(),
-            Delivery::Detached(queue) => queue.flush(),
+            ReplyDelivery::Direct(egress) => egress.flush(),
+            ReplyDelivery::Detached(queue) => queue.flush(),
         }
     }
 
@@ -100,21 +100,21 @@ impl Outbox {
     }
 
     pub(super) fn drop_closed(&mut self) {
-        if let Delivery::Direct(egress) = &mut self.delivery {
+        if let ReplyDelivery::Direct(egress) = &mut self.delivery {
             egress.drop_closed();
         }
     }
 
     #[inline]
-    fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: Payload<'_>) -> Delivered {
+    fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: CheckedPayload<'_>) -> SendResult {
         match &mut self.delivery {
-            Delivery::Direct(egress) => egress.deliver(connection, header, payload),
-            Delivery::Detached(queue) => queue.push(connection, header, payload),
+            ReplyDelivery::Direct(egress) => egress.deliver(connection, header, payload),
+            ReplyDelivery::Detached(queue) => queue.push(connection, header, payload),
         }
     }
 
-    fn defer(&mut self, connection: ConnectionId, session: u64, kind: DeferredKind) {
-        defer(&mut self.deferred, connection, Deferred { session, kind });
+    fn defer(&mut self, connection: ConnectionId, session: u64, kind: DeferredSendKind) {
+        defer(&mut self.deferred, connection, DeferredSend { session, kind });
     }
 
     /// Tells whether messages to this publisher are deferred; later ones must not overtake them.
@@ -124,14 +124,15 @@ impl Outbox {
     }
 
     #[inline]
-    fn send_reply(&mut self, connection: ConnectionId, session: u64, reply: &StoredReply, payload: Payload<'_>) {
-        if self.is_waiting(connection) || self.deliver(connection, &reply.header(session), payload) == Delivered::Later
+    fn send_reply(&mut self, connection: ConnectionId, session: u64, reply: &StoredReply, payload: CheckedPayload<'_>) {
+        if self.is_waiting(connection)
+            || self.deliver(connection, &reply.header(session), payload) == SendResult::RingFull
         {
-            self.defer(connection, session, DeferredKind::Reply(reply.session_seq));
+            self.defer(connection, session, DeferredSendKind::Reply(reply.session_seq));
         }
     }
 
-    fn send_notice(&mut self, connection: ConnectionId, session: u64, notice: &Notice) -> Delivered {
+    fn send_notice(&mut self, connection: ConnectionId, session: u64, notice: &StoredNotice) -> SendResult {
         let header = FrameHeader {
             kind: Kind::Notice,
             flags: notice.encoding.flags(),
@@ -142,13 +143,13 @@ impl Outbox {
             schema: notice.schema,
             ..FrameHeader::default()
         };
-        self.deliver(connection, &header, Payload::new(&notice.payload))
+        self.deliver(connection, &header, CheckedPayload::new(&notice.payload))
     }
 
     fn send_notices(&mut self, entry: &SessionEntry, connection: ConnectionId, seen: u64) {
         for notice in entry.notices.iter().filter(|notice| notice.number > seen) {
-            if self.send_notice(connection, entry.session, notice) == Delivered::Later {
-                self.defer(connection, entry.session, DeferredKind::Notices);
+            if self.send_notice(connection, entry.session, notice) == SendResult::RingFull {
+                self.defer(connection, entry.session, DeferredSendKind::Notices);
                 return;
             }
         }
@@ -156,17 +157,17 @@ impl Outbox {
 
     /// Answers a session open. The frame's sequence is the session's identifier.
     fn send_opened(&mut self, connection: ConnectionId, entry: &SessionEntry, next_session_seq: u64) {
-        if self.is_waiting(connection) || self.try_opened(connection, entry, next_session_seq) == Delivered::Later {
-            self.defer(connection, entry.session, DeferredKind::Opened { next_session_seq });
+        if self.is_waiting(connection) || self.try_opened(connection, entry, next_session_seq) == SendResult::RingFull {
+            self.defer(connection, entry.session, DeferredSendKind::Opened { next_session_seq });
         }
     }
 
-    fn try_opened(&mut self, connection: ConnectionId, entry: &SessionEntry, next_session_seq: u64) -> Delivered {
+    fn try_opened(&mut self, connection: ConnectionId, entry: &SessionEntry, next_session_seq: u64) -> SendResult {
         let notices_acknowledged = entry.last_notice - entry.notices.len() as u64;
         let opened = SessionOpened { token: entry.token, next_session_seq, notices_acknowledged };
         let session = entry.session;
         let header = FrameHeader { kind: Kind::Reply, sequence: session, session, ..FrameHeader::default() };
-        self.deliver(connection, &header, Payload::new(&opened.to_bytes()))
+        self.deliver(connection, &header, CheckedPayload::new(&opened.to_bytes()))
     }
 
     fn send_refusal(&mut self, connection: ConnectionId, session: u64, session_seq: u64, refusal: &Refusal<'_>) {
@@ -175,7 +176,7 @@ impl Outbox {
         let kind = Kind::Reply;
         let header = FrameHeader { kind, flags: REFUSED_FLAG, session, session_seq, ..FrameHeader::default() };
         // Without room the refusal is dropped: the publisher repeats its command and is refused again.
-        let _ = self.deliver(connection, &header, Payload::new(&payload[..length]));
+        let _ = self.deliver(connection, &header, CheckedPayload::new(&payload[..length]));
     }
 
     /// Requests every timer of the fold from the sequencer.
@@ -198,7 +199,7 @@ impl Outbox {
                 // An unknown session or command is still on its way; its reply is sent when it is applied.
                 let Some(entry) = fold.sessions.get(session) else { return };
                 if let Some(reply) = entry.find(session_seq) {
-                    self.send_reply(connection, session, reply, Payload::new(&reply.payload));
+                    self.send_reply(connection, session, reply, CheckedPayload::new(&reply.payload));
                 } else if session_seq <= entry.last_session_seq {
                     let (code, detail, text) = match entry.command_over(session_seq) {
                         Some(command) => (RefusalCode::NotACommand, command, "a frame of a longer command"),
@@ -212,7 +213,8 @@ impl Outbox {
             }
             ResponderMessage::Reopen { session, next_session_seq, notices_seen, last_sequence, connection, .. } => {
                 self.attached_early.remove(&session);
-                self.reopened.insert(session, Reopened { connection, next_session_seq, notices_seen, last_sequence });
+                self.reopened
+                    .insert(session, ReopenedSession { connection, next_session_seq, notices_seen, last_sequence });
             }
             ResponderMessage::Refuse { connection, session, session_seq, code, detail } => {
                 let text = match code {
@@ -228,9 +230,9 @@ impl Outbox {
                 let mut payload = [0; NOT_LEADER_LENGTH_MAX];
                 let (header, length) = not_leader(&leader, &mut payload);
                 // Without room it is dropped: the publisher asks again.
-                let _ = self.deliver(connection, &header, Payload::new(&payload[..length]));
+                let _ = self.deliver(connection, &header, CheckedPayload::new(&payload[..length]));
             }
-            ResponderMessage::LeadsNoMore => {
+            ResponderMessage::Deposed => {
                 self.attached_early.clear();
                 self.reopened.clear();
             }
@@ -244,7 +246,7 @@ impl Outbox {
         let mut all = std::mem::take(&mut self.reopened);
         let last_applied = fold.last_sequence();
         all.retain(|session, reopened| {
-            let Reopened { connection, next_session_seq, notices_seen, last_sequence } = *reopened;
+            let ReopenedSession { connection, next_session_seq, notices_seen, last_sequence } = *reopened;
             if last_sequence > released_sequence || *session > last_applied {
                 return true;
             }
@@ -261,8 +263,8 @@ impl Outbox {
 
     /// Tells whether messages wait for room in a publisher's ring. No wake-up announces that room.
     #[inline]
-    pub(super) fn awaits_room(&self) -> bool {
-        let has_begun = matches!(&self.delivery, Delivery::Direct(egress) if egress.awaits_room());
+    pub(super) fn has_deferred_messages(&self) -> bool {
+        let has_begun = matches!(&self.delivery, ReplyDelivery::Direct(egress) if egress.is_waiting_for_room());
         has_begun || !self.deferred.is_empty()
     }
 
@@ -273,7 +275,7 @@ impl Outbox {
         let mut all = std::mem::take(&mut self.deferred);
         all.retain_mut(|waiting| {
             while let Some(message) = waiting.messages.front() {
-                if self.try_again(fold, waiting.connection, *message) == Delivered::Later {
+                if self.resend(fold, waiting.connection, *message) == SendResult::RingFull {
                     waiting.compact(fold);
                     return true;
                 }
@@ -286,38 +288,38 @@ impl Outbox {
         moved
     }
 
-    fn try_again(&mut self, fold: &Fold, connection: ConnectionId, message: Deferred) -> Delivered {
-        let Deferred { session, kind } = message;
-        let Some(entry) = fold.sessions.get(session) else { return Delivered::Never };
+    fn resend(&mut self, fold: &Fold, connection: ConnectionId, message: DeferredSend) -> SendResult {
+        let DeferredSend { session, kind } = message;
+        let Some(entry) = fold.sessions.get(session) else { return SendResult::Undeliverable };
         match kind {
-            DeferredKind::Reply(session_seq) => match entry.find(session_seq) {
-                Some(reply) => self.deliver(connection, &reply.header(session), Payload::new(&reply.payload)),
+            DeferredSendKind::Reply(session_seq) => match entry.find(session_seq) {
+                Some(reply) => self.deliver(connection, &reply.header(session), CheckedPayload::new(&reply.payload)),
                 // A reply that is no longer stored was acknowledged by a later command.
-                None => Delivered::Never,
+                None => SendResult::Undeliverable,
             },
-            DeferredKind::Notices => {
+            DeferredSendKind::Notices => {
                 // The publisher drops duplicates by their numbers.
                 let mut notices = entry.notices.iter();
                 let first_rejected =
-                    notices.find(|notice| self.send_notice(connection, session, notice) == Delivered::Later);
-                if first_rejected.is_some() { Delivered::Later } else { Delivered::Yes }
+                    notices.find(|notice| self.send_notice(connection, session, notice) == SendResult::RingFull);
+                if first_rejected.is_some() { SendResult::RingFull } else { SendResult::Written }
             }
-            DeferredKind::Opened { next_session_seq } => self.try_opened(connection, entry, next_session_seq),
+            DeferredSendKind::Opened { next_session_seq } => self.try_opened(connection, entry, next_session_seq),
         }
     }
 }
 
 /// Defers a message for a publisher whose ring is full.
 #[cold]
-fn defer(deferred: &mut Vec<Waiting>, connection: ConnectionId, message: Deferred) {
+fn defer(deferred: &mut Vec<DeferredQueue>, connection: ConnectionId, message: DeferredSend) {
     let number = deferred.iter().position(|waiting| waiting.connection == connection).unwrap_or_else(|| {
-        deferred.push(Waiting { connection, messages: VecDeque::new(), compacted_from: COMPACTED_FROM });
+        deferred.push(DeferredQueue { connection, messages: VecDeque::new(), compacted_from: COMPACTED_FROM });
         deferred.len() - 1
     });
     deferred[number].messages.push_back(message);
 }
 
-impl Waiting {
+impl DeferredQueue {
     /// Above the limit, removes duplicates, replies that later commands have acknowledged, and messages for closed
     /// sessions. Without this, a publisher that sends and never reads would grow the queue without end.
     fn compact(&mut self, fold: &Fold) {
@@ -325,12 +327,12 @@ impl Waiting {
             return;
         }
         let mut seen = FxHashSet::default();
-        self.messages.retain(|Deferred { session, kind }| {
+        self.messages.retain(|DeferredSend { session, kind }| {
             let Some(entry) = fold.sessions.get(*session) else { return false };
             let (is_of_use, number) = match kind {
-                DeferredKind::Reply(session_seq) => (entry.find(*session_seq).is_some(), *session_seq),
-                DeferredKind::Notices => (!entry.notices.is_empty(), 0),
-                DeferredKind::Opened { .. } => (true, 0),
+                DeferredSendKind::Reply(session_seq) => (entry.find(*session_seq).is_some(), *session_seq),
+                DeferredSendKind::Notices => (!entry.notices.is_empty(), 0),
+                DeferredSendKind::Opened { .. } => (true, 0),
             };
             is_of_use && seen.insert((*session, std::mem::discriminant(kind), number))
         });
@@ -338,7 +340,7 @@ impl Waiting {
     }
 }
 
-impl Sink for Outbox {
+impl Sink for ReplyOutbox {
     #[inline]
     fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
         crash_point("before_reply");
@@ -347,7 +349,7 @@ impl Sink for Outbox {
         if session.connection.is_none() && self.record.is_none() {
             return;
         }
-        let payload = Payload::new(&reply.payload);
+        let payload = CheckedPayload::new(&reply.payload);
         if let Some(record) = &mut self.record {
             record.hash.reply(reply, payload.crc());
         }
@@ -368,8 +370,9 @@ impl Sink for Outbox {
             record.hash.notice(session);
         }
         let (Some(connection), Some(notice)) = (session.connection, session.notices.back()) else { return };
-        if self.is_waiting(connection) || self.send_notice(connection, session.session, notice) == Delivered::Later {
-            self.defer(connection, session.session, DeferredKind::Notices);
+        if self.is_waiting(connection) || self.send_notice(connection, session.session, notice) == SendResult::RingFull
+        {
+            self.defer(connection, session.session, DeferredSendKind::Notices);
         }
     }
 

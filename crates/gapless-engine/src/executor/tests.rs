@@ -72,11 +72,11 @@ impl SnapshotJournal for Synced {
         Ok(())
     }
 
-    fn covered(&mut self, _: u64) {}
+    fn snapshot_written(&mut self, _: u64) {}
 }
 
 /// An executor between its window and its publisher. The test controls release and time.
-struct World {
+struct TestExecutor {
     writer: WindowWriter,
     releaser: Releaser,
     executor: Executor,
@@ -90,7 +90,7 @@ struct World {
     session_seq: u64,
 }
 
-impl World {
+impl TestExecutor {
     fn new() -> Self {
         Self::with(|_| {})
     }
@@ -104,8 +104,8 @@ impl World {
         let mut links = ExecutorLinks {
             cursor: writer.gating_cursor(Scope::Released),
             window: writer.window(),
-            stop_at: StopAt::Released,
-            delivery: Delivery::Direct(Egress::new(publishers.clone(), RING_BYTES / 2)),
+            stop_at: StopPosition::Released,
+            delivery: ReplyDelivery::Direct(Egress::new(publishers.clone(), RING_BYTES / 2)),
             sequencer: to_sequencer.clone(),
             sequencer_waker: Waker::new().unwrap(),
             from_sequencer: from_sequencer.clone(),
@@ -114,7 +114,7 @@ impl World {
             state_hasher: None,
             record: None,
             frames_per_poll_max: FRAMES_PER_POLL_MAX,
-            counters: ExecutorCounters::add_to(&counters, &Recovered::default()).unwrap(),
+            counters: ExecutorCounters::add_to(&counters, &RecoverySummary::default()).unwrap(),
         };
         change(&mut links);
         let (writing_end, replies) = ring::create(&MemoryKind::Anonymous, RING_BYTES, IDENTITY).unwrap();
@@ -241,7 +241,7 @@ fn snapshots_of(directory: &Path) -> Vec<u64> {
 
 #[test]
 fn frames_run_once_in_order() {
-    let mut world = World::new();
+    let mut world = TestExecutor::new();
     assert_eq!((world.executor.name(), world.count("last_sequence")), ("service", 1));
     world.append_command(SCHEMA, Fragment::WHOLE, b"a");
     for _ in 0..3 {
@@ -263,7 +263,7 @@ fn frames_run_once_in_order() {
 #[test]
 fn counters_start_at_recovery() {
     let counters = Counters::in_memory(32).unwrap();
-    let recovered = Recovered { last_sequence: 7, interrupted_sequence: 6, ..Recovered::default() };
+    let recovered = RecoverySummary { last_sequence: 7, interrupted_sequence: 6, ..RecoverySummary::default() };
     let views = ExecutorCounters::add_to(&counters, &recovered).unwrap().views();
     assert_eq!((views.0.get(), views.1.get()), (7, 0));
     assert!(counters.values().contains(&(INTERRUPTED.to_owned(), 6)));
@@ -271,7 +271,7 @@ fn counters_start_at_recovery() {
 
 #[test]
 fn full_polls_double_until_too_slow() {
-    let mut world = World::new();
+    let mut world = TestExecutor::new();
     world.send(100, b"_");
     // The first poll, of the session open, was full.
     let took_ns = [0, 0, POLL_NS_MAX, 1, 0, POLL_NS_MAX + 1];
@@ -285,7 +285,7 @@ fn full_polls_double_until_too_slow() {
 
 #[test]
 fn fragments_are_handled_in_one_poll() {
-    let mut world = World::new();
+    let mut world = TestExecutor::new();
     for index in 0..3 {
         world.append_command(SCHEMA, Fragment { index, count: 3 }, b"m");
     }
@@ -296,7 +296,7 @@ fn fragments_are_handled_in_one_poll() {
 
 #[test]
 fn corrupt_frame_stops_after_replies() {
-    let mut world = World::new();
+    let mut world = TestExecutor::new();
     world.send(1, b"a");
     let header = FrameHeader { sequence: 3, ..FrameHeader::default() };
     let mut frame = vec![0; HEADER_LENGTH];
@@ -315,7 +315,7 @@ fn corrupt_frame_stops_after_replies() {
 
 #[test]
 fn reopen_waits_for_the_release() {
-    let mut world = World::new();
+    let mut world = TestExecutor::new();
     world.append_command(SCHEMA, Fragment::WHOLE, b"a");
     let (session, token, connection) = (SESSION, 7, PUBLISHER);
     let (next_session_seq, notices_seen, last_sequence) = (2, 0, 2);
@@ -329,7 +329,7 @@ fn reopen_waits_for_the_release() {
 
 #[test]
 fn new_leader_gets_all_timers() {
-    let mut world = World::new();
+    let mut world = TestExecutor::new();
     world.send(1, &[b't', 1, 101]);
     assert_eq!((world.poll(0), world.timers_requested()), (1, vec![1]));
     world.from_sequencer.push(ResponderMessage::Leads { last_sequence: 3 }).unwrap();
@@ -342,7 +342,7 @@ fn new_leader_gets_all_timers() {
 
 #[test]
 fn deferred_replies_are_retried() {
-    let mut world = World::new();
+    let mut world = TestExecutor::new();
     world.send(8, b"l");
     while world.poll(0) > 0 {}
     assert_eq!((world.count("messages_waiting"), world.count("last_sequence")), (4, 9));
@@ -363,7 +363,7 @@ fn deferred_replies_are_retried() {
 
 #[test]
 fn closed_publisher_is_dropped() {
-    let mut world = World::new();
+    let mut world = TestExecutor::new();
     let (_, other) = ring::create(&MemoryKind::Anonymous, RING_BYTES, IDENTITY).unwrap();
     drop(std::mem::replace(&mut world.replies, other));
     world.poll(SECOND_NS - 1);
@@ -374,8 +374,8 @@ fn closed_publisher_is_dropped() {
 
 #[test]
 fn clean_stop_drains_first() {
-    for (stop_at, is_drained) in [(StopAt::Released, true), (StopAt::Appended, false)] {
-        let mut world = World::with(|links| links.stop_at = stop_at);
+    for (stop_at, is_drained) in [(StopPosition::Released, true), (StopPosition::Appended, false)] {
+        let mut world = TestExecutor::with(|links| links.stop_at = stop_at);
         assert!(world.executor.is_drained());
         world.append_command(SCHEMA, Fragment::WHOLE, b"a");
         world.close();
@@ -392,7 +392,7 @@ fn clean_stop_drains_first() {
 fn stop_awaits_last_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let rules = SnapshotRules { interval_frames: None, on_stop: true };
-    let mut world = World::with(|links| links.snapshots = snapshots_in(directory.path(), rules));
+    let mut world = TestExecutor::with(|links| links.snapshots = snapshots_in(directory.path(), rules));
     world.send(1, b"a");
     for _ in 0..3 {
         world.poll(0);
@@ -419,10 +419,10 @@ fn idle_or_snapshot_ends_record() {
         bytes[64..].chunks(output_record::RECORD_LENGTH).map(|record| (u64_at(record, 0), u64_at(record, 8))).collect()
     };
     let rules = SnapshotRules { interval_frames: Some(4), on_stop: false };
-    let mut world = World::with(|links| {
+    let mut world = TestExecutor::with(|links| {
         let fold = Fold::new(Keeper(Vec::new()), Policy::default());
         let nothing = RecordedOutputs::nothing(path, IDENTITY);
-        links.record = Some(nothing.go_on_behind(&fold, path).unwrap());
+        links.record = Some(nothing.resume_after(&fold, path).unwrap());
         links.snapshots = snapshots_in(path, rules);
     });
     assert_eq!((world.waits_ns(), records()), (None, vec![(1, 1)]));
@@ -442,7 +442,7 @@ fn idle_or_snapshot_ends_record() {
 
 #[test]
 fn replies_before_a_panic_are_sent() {
-    let mut world = World::with(|links| links.state_hasher = StateHasher::new(3, IDENTITY, Mailbox::new(8)));
+    let mut world = TestExecutor::with(|links| links.state_hasher = StateHasher::new(3, IDENTITY, Mailbox::new(8)));
     world.send(1, b"a");
     world.send(1, b"!");
     let outcome = catch_unwind(AssertUnwindSafe(|| world.try_poll(0).map_err(|error| error.to_string())));
@@ -452,7 +452,7 @@ fn replies_before_a_panic_are_sent() {
         (vec![], 3),
         "the second command was in progress"
     );
-    let World { executor, mut replies, .. } = world;
+    let TestExecutor { executor, mut replies, .. } = world;
     drop(executor);
     assert!(replies.next_length().unwrap().is_some());
 }

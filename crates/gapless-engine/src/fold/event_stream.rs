@@ -5,7 +5,7 @@
 use crate::EngineError;
 use crate::dead_letters::DeadLetter;
 use crate::fold::{Fold, Sink};
-use crate::outputs::Outcome;
+use crate::outputs::ExecutionOutcome;
 use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind};
@@ -60,9 +60,9 @@ impl Fold {
             return Ok(());
         }
         match self.run(frame, payload)? {
-            Outcome::Done => self.commit_side_outputs(sink),
+            ExecutionOutcome::Done => self.commit_side_outputs(sink),
             // No client waits for a reply, so a refusal is recorded as a dead letter.
-            Outcome::Refused { text, .. } => {
+            ExecutionOutcome::Refused { text, .. } => {
                 let (sequence, session, schema) = (frame.sequence(), frame.session(), frame.schema());
                 let session_seq = frame.session_seq();
                 sink.dead_letter(DeadLetter { sequence, session, session_seq, schema, reason: text });

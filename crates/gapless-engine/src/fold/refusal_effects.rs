@@ -25,15 +25,15 @@ impl Default for CheckRefusals {
 const BYTES_PER_CALL: usize = 4096;
 
 #[derive(Default)]
-pub(super) struct StateBefore {
+pub(super) struct SavedState {
     state: Vec<u8>,
-    again: Vec<u8>,
+    state_after: Vec<u8>,
     /// Unchecked calls until the next check.
-    rest: usize,
-    is_taken: bool,
+    calls_until_check: usize,
+    is_saved: bool,
 }
 
-impl StateBefore {
+impl SavedState {
     /// Captures the state, if due, before a handler of `service` is called.
     #[inline]
     pub fn take(&mut self, how: CheckRefusals, service: &dyn ErasedService) {
@@ -44,23 +44,23 @@ impl StateBefore {
 
     #[cold]
     fn take_if_due(&mut self, how: CheckRefusals, service: &dyn ErasedService) {
-        self.is_taken = how == CheckRefusals::Always || self.rest == 0;
-        if !self.is_taken {
-            self.rest -= 1;
+        self.is_saved = how == CheckRefusals::Always || self.calls_until_check == 0;
+        if !self.is_saved {
+            self.calls_until_check -= 1;
             return;
         }
         self.state.clear();
         service.snapshot(&mut self.state);
-        self.rest = self.state.len() / BYTES_PER_CALL;
+        self.calls_until_check = self.state.len() / BYTES_PER_CALL;
     }
 
     /// Tells whether the refused call has changed the state; `false` if it was not checked.
     pub fn is_changed(&mut self, service: &dyn ErasedService) -> bool {
-        if !std::mem::take(&mut self.is_taken) {
+        if !std::mem::take(&mut self.is_saved) {
             return false;
         }
-        self.again.clear();
-        service.snapshot(&mut self.again);
-        self.state != self.again
+        self.state_after.clear();
+        service.snapshot(&mut self.state_after);
+        self.state != self.state_after
     }
 }

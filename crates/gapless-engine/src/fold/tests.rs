@@ -98,9 +98,9 @@ fn copy(buffer: &mut [u8], bytes: &[u8]) -> Result<usize, String> {
 
 /// Sink that describes each output in a line.
 #[derive(Default)]
-struct Told(Vec<String>);
+struct RecordingSink(Vec<String>);
 
-impl Sink for Told {
+impl Sink for RecordingSink {
     fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
         let text = if reply.flags & REFUSED_FLAG != 0 {
             let refusal = Refusal::from_bytes(&reply.payload).unwrap();
@@ -134,12 +134,12 @@ impl Sink for Told {
     }
 }
 
-struct World {
+struct TestFold {
     fold: Fold,
     session_seq: u64,
 }
 
-impl World {
+impl TestFold {
     /// Opens session 1 with token 7.
     fn open(policy: Policy) -> Self {
         let mut world = Self { fold: Fold::new(Keeper::default(), policy), session_seq: 0 };
@@ -153,9 +153,9 @@ impl World {
         let mut writer = FrameWriter::new(&mut bytes);
         writer.payload_mut()[..payload.len()].copy_from_slice(payload);
         let length = writer.finish(&header, payload.len());
-        let mut told = Told::default();
-        self.fold.apply(&Frame::parse(&bytes[..length]).unwrap(), &mut told)?;
-        Ok(told.0)
+        let mut outputs = RecordingSink::default();
+        self.fold.apply(&Frame::parse(&bytes[..length]).unwrap(), &mut outputs)?;
+        Ok(outputs.0)
     }
 
     fn header(&self, kind: Kind) -> FrameHeader {
@@ -187,7 +187,7 @@ impl World {
 
 #[test]
 fn commands_change_state_and_reply() {
-    let mut world = World::open(Policy::default());
+    let mut world = TestFold::open(Policy::default());
     assert_eq!(world.command(b"rone").unwrap(), ["reply 1 1 2: 5 one"]);
     assert_eq!(world.command(b"_").unwrap(), ["reply 1 2 3: 0 "], "also one without a reply of its own");
     assert_eq!(world.command(b"rtwo").unwrap(), ["reply 1 3 4: 5 two"]);
@@ -198,15 +198,15 @@ fn commands_change_state_and_reply() {
     assert_eq!((entry.messages, entry.last_session_seq, entry.last_active_ns), (3, 3, 4 * TIME_NS));
     assert_eq!(entry.find(1).unwrap().payload, b"one");
     // A command with too long a reply takes effect nevertheless.
-    let told = world.command(b"l").unwrap();
-    assert_eq!(told, ["reply 1 4 5: ReplyTooLong 2097152 the command is done; its reply is longer than any may be"]);
+    let outputs = world.command(b"l").unwrap();
+    assert_eq!(outputs, ["reply 1 4 5: ReplyTooLong 2097152 the command is done; its reply is longer than any may be"]);
     assert_eq!(world.fold.state(), b"rone_rtwol");
     assert_eq!(world.fold.prefetch(&[SESSION, SESSION + 1]), 2);
 }
 
 #[test]
 fn unexpected_frames_are_corrupt() {
-    let mut world = World::open(Policy::default());
+    let mut world = TestFold::open(Policy::default());
     let reason = |outcome| match outcome {
         Err(EngineError::Corrupt { reason, .. }) => reason,
         other => panic!("{other:?}"),
@@ -216,27 +216,27 @@ fn unexpected_frames_are_corrupt() {
         assert_eq!(reason(world.apply(header, b"_")), "sequence 2 was due");
     }
     let header = FrameHeader { session: 5, schema: SCHEMA, session_seq: 1, ..world.header(Kind::Command) };
-    let mut other = World::open(Policy::default());
+    let mut other = TestFold::open(Policy::default());
     assert!(
         other
             .apply(FrameHeader { schema: 4, ..header }, b"_")
             .is_err_and(|error| error.to_string().contains("session 5"))
     );
     assert_eq!(reason(world.apply(world.header(Kind::Event), b"")), "a frame of kind Event");
-    let mut world = World::open(Policy::default());
+    let mut world = TestFold::open(Policy::default());
     assert_eq!(reason(world.apply(world.header(Kind::SessionOpen), b"?")), "a malformed session open");
-    let mut world = World::open(Policy::default());
+    let mut world = TestFold::open(Policy::default());
     assert_eq!(reason(world.apply(world.header(Kind::Timer), b"?")), "a malformed timer");
     // A transaction belongs to a state-replicated service.
-    let mut world = World::open(Policy::default());
+    let mut world = TestFold::open(Policy::default());
     let header = FrameHeader { flags: TRANSACTION_FLAG, session_seq: 1, ..world.header(Kind::Command) };
     assert!(matches!(world.apply(header, b"_"), Err(EngineError::Kind { sequence: 2, .. })));
 }
 
 #[test]
 fn fragments_run_with_the_last_one() {
-    let mut world = World::open(Policy::default());
-    let part = |world: &mut World, index: u16, payload: &[u8]| {
+    let mut world = TestFold::open(Policy::default());
+    let part = |world: &mut TestFold, index: u16, payload: &[u8]| {
         let fragment = Fragment { index, count: 3 };
         let session_seq = u64::from(index) + 1;
         world
@@ -259,25 +259,25 @@ fn fragments_run_with_the_last_one() {
 
 #[test]
 fn notices_stay_until_acknowledged() {
-    let mut world = World::open(Policy::default());
+    let mut world = TestFold::open(Policy::default());
     for number in 1..=3 {
-        let told = world.command(&[b'n', SESSION as u8]).unwrap();
-        assert_eq!(told[1], format!("notice 1 {number} {}", number + 1));
+        let outputs = world.command(&[b'n', SESSION as u8]).unwrap();
+        assert_eq!(outputs[1], format!("notice 1 {number} {}", number + 1));
     }
     assert_eq!(world.command(&[b'n', 99]).unwrap().len(), 1, "a notice to a session that is not open is dropped");
-    let kept = |world: &World| world.fold.sessions().get(SESSION).unwrap().notices.len();
+    let kept = |world: &TestFold| world.fold.sessions().get(SESSION).unwrap().notices.len();
     assert_eq!(kept(&world), 3);
     let header = FrameHeader { session_seq: 5, ..world.header(Kind::Acknowledge) };
-    let told = world.apply(header, &2u64.to_le_bytes()).unwrap();
-    assert_eq!((told, kept(&world)), (vec!["reply 1 5 6: NotACommand 0 it acknowledges notices".to_owned()], 1));
+    let outputs = world.apply(header, &2u64.to_le_bytes()).unwrap();
+    assert_eq!((outputs, kept(&world)), (vec!["reply 1 5 6: NotACommand 0 it acknowledges notices".to_owned()], 1));
     assert_eq!(world.fold.sessions().get(SESSION).unwrap().last_active_ns, 6 * TIME_NS);
     assert!(world.tell(Kind::SessionClose, b"").is_empty() && world.fold.sessions().is_empty());
 }
 
 #[test]
 fn timer_fires_at_last_deadline() {
-    let mut world = World::open(Policy::default());
-    let side = |world: &mut World, payload: &[u8]| world.command(payload).unwrap()[1..].to_vec();
+    let mut world = TestFold::open(Policy::default());
+    let side = |world: &mut TestFold, payload: &[u8]| world.command(payload).unwrap()[1..].to_vec();
     assert_eq!(side(&mut world, &[b't', 3, 50]), ["set 3 50"]);
     assert_eq!(side(&mut world, &[b't', 3, 50]), ["set 3 50"], "setting the same deadline cancels nothing");
     assert_eq!(side(&mut world, &[b't', 3, 60]), ["set 3 60", "cancel 3 50"]);
@@ -298,14 +298,14 @@ fn timer_fires_at_last_deadline() {
 #[test]
 fn refusal_has_reason_but_no_effect() {
     let check_refusals = CheckRefusals::Always;
-    let mut world = World::open(Policy { check_refusals, ..Policy::default() });
+    let mut world = TestFold::open(Policy { check_refusals, ..Policy::default() });
     assert_eq!(world.command(b"x").unwrap(), ["reply 1 1 2: Rejected 9 no"]);
-    let told = world.command_of(SCHEMA + 1, b"?").unwrap();
+    let outputs = world.command_of(SCHEMA + 1, b"?").unwrap();
     assert!(
-        told[0].starts_with("reply 1 2 3: Unhandled 0 ")
-            && told[1].starts_with(&format!("dead 3 1 2 {}: ", SCHEMA + 1))
+        outputs[0].starts_with("reply 1 2 3: Unhandled 0 ")
+            && outputs[1].starts_with(&format!("dead 3 1 2 {}: ", SCHEMA + 1))
     );
-    assert!(told[1].contains("schema 3 template 8"), "{told:?}");
+    assert!(outputs[1].contains("schema 3 template 8"), "{outputs:?}");
     assert!(world.fold.state().is_empty());
     // A handler that changes the state before it refuses.
     match world.command(b"e") {
@@ -315,13 +315,13 @@ fn refusal_has_reason_but_no_effect() {
         }
         other => panic!("{other:?}"),
     }
-    let mut world = World::open(Policy { check_refusals: CheckRefusals::Never, ..Policy::default() });
+    let mut world = TestFold::open(Policy { check_refusals: CheckRefusals::Never, ..Policy::default() });
     assert_eq!(world.command(b"e").unwrap(), ["reply 1 1 2: Rejected 0 too late"]);
 }
 
 #[test]
 fn policy_selects_stop_or_skip() {
-    let mut world = World::open(Policy::default());
+    let mut world = TestFold::open(Policy::default());
     match world.command(b"p") {
         Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason }) => {
             assert_eq!((message.as_str(), sequence, session, session_seq), ("schema 3 template 7", 2, 1, 1));
@@ -330,10 +330,13 @@ fn policy_selects_stop_or_skip() {
         other => panic!("{other:?}"),
     }
     let policy = Policy { on_panic: OnPanic::DeadLetter, on_unhandled: OnUnhandled::Stop, ..Policy::default() };
-    let mut world = World::open(policy.clone());
+    let mut world = TestFold::open(policy.clone());
     assert_eq!(world.fold.policy(), &policy);
-    let told = world.command(b"p").unwrap();
-    assert!(told[0].starts_with("reply 1 1 2: HandlerPanicked") && told[1].starts_with("dead 2 1 1 "), "{told:?}");
+    let outputs = world.command(b"p").unwrap();
+    assert!(
+        outputs[0].starts_with("reply 1 1 2: HandlerPanicked") && outputs[1].starts_with("dead 2 1 1 "),
+        "{outputs:?}"
+    );
     match world.command_of(SCHEMA + 1, b"?") {
         Err(EngineError::Unhandled { message, sequence, session, session_seq, .. }) => {
             assert_eq!((message.as_str(), sequence, session, session_seq), ("schema 3 template 8", 3, 1, 2));
@@ -341,11 +344,11 @@ fn policy_selects_stop_or_skip() {
         other => panic!("{other:?}"),
     }
     // A timer is named as one.
-    let mut world = World::open(Policy { check_refusals: CheckRefusals::Always, ..Policy::default() });
+    let mut world = TestFold::open(Policy { check_refusals: CheckRefusals::Always, ..Policy::default() });
     world.command(&[b't', 9, 5]).unwrap();
     assert!(world.fire(9, 5)[0].ends_with("a timer that refuses"));
     // Commands that an operator has ordered to be skipped.
-    let mut world = World::open(Policy { skip_sequences: [3].into(), ..Policy::default() });
+    let mut world = TestFold::open(Policy { skip_sequences: [3].into(), ..Policy::default() });
     assert_eq!(world.command(b"r1").unwrap(), ["reply 1 1 2: 5 1"]);
     let skipped = "skipped by an operator";
     let dead = format!("dead 3 1 2 {SCHEMA}: {skipped}");
@@ -358,7 +361,7 @@ fn policy_selects_stop_or_skip() {
 
 #[test]
 fn mark_changes_the_version() {
-    let mut world = World::open(Policy::default());
+    let mut world = TestFold::open(Policy::default());
     world.command(b"_").unwrap();
     assert!(world.tell(Kind::Mark, &mark_of(2)).is_empty());
     world.command(b"_").unwrap();
@@ -374,7 +377,7 @@ fn mark_changes_the_version() {
 #[test]
 fn first_fault_rules_hold() {
     let rules = |panic_is_dead_letter, unhandled_stops| FaultRules { panic_is_dead_letter, unhandled_stops };
-    let mut world = World::open(Policy::default());
+    let mut world = TestFold::open(Policy::default());
     for later in [rules(false, true), rules(true, true)] {
         world.tell(Kind::Mark, &payload_of(Mark::FaultRules(later)));
     }
@@ -413,7 +416,7 @@ impl Service for Second {
 
 #[test]
 fn missing_version_is_an_error() {
-    let mut world = World { fold: Fold::new(Second, Policy::default()), session_seq: 0 };
+    let mut world = TestFold { fold: Fold::new(Second, Policy::default()), session_seq: 0 };
     let open = SessionOpen { token: 7, window_messages: 4, shared: false, notices_seen: 0 };
     world.tell(Kind::SessionOpen, &open.to_bytes());
     match world.command(b"_") {
@@ -429,25 +432,25 @@ fn missing_version_is_an_error() {
 #[test]
 fn undecodable_payload_is_a_fault() {
     let reason = "pair at byte 0 needs 2 bytes, but only 1 are left";
-    let mut world = World::open(Policy::default());
-    let told = world.command_of(PAIR, b"1").unwrap();
-    assert_eq!(told, [format!("reply 1 1 2: Malformed 0 {reason}"), format!("dead 2 1 1 {PAIR}: {reason}")]);
+    let mut world = TestFold::open(Policy::default());
+    let outputs = world.command_of(PAIR, b"1").unwrap();
+    assert_eq!(outputs, [format!("reply 1 1 2: Malformed 0 {reason}"), format!("dead 2 1 1 {PAIR}: {reason}")]);
     assert_eq!(world.command_of(PAIR, b"12").unwrap(), ["reply 1 2 3: 0 "]);
     assert_eq!(world.fold.state(), b"12");
-    let mut world = World::open(Policy { on_unhandled: OnUnhandled::Stop, ..Policy::default() });
+    let mut world = TestFold::open(Policy { on_unhandled: OnUnhandled::Stop, ..Policy::default() });
     match world.command_of(PAIR, b"1") {
-        Err(EngineError::Unhandled { message, sequence, session, session_seq, reason: told }) => {
+        Err(EngineError::Unhandled { message, sequence, session, session_seq, reason: found }) => {
             assert_eq!((message.as_str(), sequence, session, session_seq), ("schema 3 template 9", 2, 1, 1));
-            assert_eq!(told, reason);
+            assert_eq!(found, reason);
         }
         other => panic!("{other:?}"),
     }
 }
 
 /// State that applies transactions only.
-struct Released;
+struct NoState;
 
-impl ReleasedTransactions for Released {
+impl ReleasedTransactions for NoState {
     fn apply(&mut self, _transaction: &ReleasedTransaction<'_>) -> Result<(), String> {
         Ok(())
     }
@@ -461,7 +464,7 @@ impl ReleasedTransactions for Released {
 
 #[test]
 fn bare_timer_frame_is_rejected() {
-    let mut world = World { fold: fold_of_transactions(Released), session_seq: 0 };
+    let mut world = TestFold { fold: fold_of_transactions(NoState), session_seq: 0 };
     assert!(!world.fold.runs_handlers());
     let header = FrameHeader { session: 0, ..world.header(Kind::Timer) };
     match world.apply(header, &TimerFired { timer: 3, deadline_ns: 50 }.to_bytes()) {

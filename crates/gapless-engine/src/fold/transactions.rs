@@ -2,10 +2,10 @@
 
 use super::{Fold, Policy, Sink};
 use crate::dead_letters::DeadLetter;
-use crate::erased_service::{Applied, ErasedService};
-use crate::handler_guard::Refused;
-use crate::outputs::{Outcome, Outputs};
-use crate::transaction_layout::Reply;
+use crate::erased_service::{ErasedService, TransactionPosition};
+use crate::handler_guard::HandlerRefusal;
+use crate::outputs::{ExecutionOutcome, Outputs};
+use crate::transaction_layout::TransactionReply;
 use crate::{EngineError, transaction_layout};
 use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
@@ -36,12 +36,12 @@ impl Fold {
         &mut self,
         frame: &Frame<'_>,
         payload: &'a [u8],
-    ) -> Result<(Outcome, Option<Reply<'a>>), EngineError> {
+    ) -> Result<(ExecutionOutcome, Option<TransactionReply<'a>>), EngineError> {
         let sequence = frame.sequence();
         let corrupt = |reason| EngineError::Corrupt { sequence, reason };
         self.outputs.clear();
         let read = transaction_layout::read(payload, &mut self.outputs).map_err(corrupt)?;
-        if let Some(session) = self.sessions.first_flooded(&self.outputs) {
+        if let Some(session) = self.sessions.first_over_notice_limit(&self.outputs) {
             return Err(corrupt(format!("a transaction leaves session {session} more notices than it may have")));
         }
         let (first_sequence, first_timestamp_ns) = match frame.fragment() {
@@ -49,7 +49,7 @@ impl Fold {
             _ => self.first_fragment,
         };
         let (session, session_seq) = (frame.session(), frame.session_seq());
-        let applied = Applied { sequence, first_sequence, first_timestamp_ns, session, session_seq };
+        let applied = TransactionPosition { sequence, first_sequence, first_timestamp_ns, session, session_seq };
         self.service.apply(&applied, &read).map_err(corrupt)?;
         Ok((read.outcome, read.reply))
     }
@@ -78,7 +78,7 @@ impl Fold {
         if reply.is_some() {
             return Err(corrupt("a timer with a reply"));
         }
-        if let Outcome::Refused { text: reason, .. } = outcome {
+        if let ExecutionOutcome::Refused { text: reason, .. } = outcome {
             sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema: 0, reason });
         }
         self.commit_side_outputs(sink);
@@ -92,12 +92,15 @@ impl Fold {
 /// # Errors
 /// The frame has no term. A stream outside a cluster always has its service, so this one was event-sourced.
 #[cold]
-pub(super) fn refuse_unexecuted(frame: &Frame<'_>, outputs: &mut Outputs) -> Result<Outcome, EngineError> {
+pub(super) fn refuse_without_handlers(
+    frame: &Frame<'_>,
+    outputs: &mut Outputs,
+) -> Result<ExecutionOutcome, EngineError> {
     if frame.term() == 0 {
         let (found, expected) = ("an event-sourced", "state-replicated");
         return Err(EngineError::Kind { sequence: frame.sequence(), found, expected });
     }
     outputs.clear();
     let text = "the leader that took it runs no service; send it as another command".to_owned();
-    Ok(Refused::Unhandled(text).into())
+    Ok(HandlerRefusal::Unhandled(text).into())
 }

@@ -1,4 +1,4 @@
-//! [`Checks`]: locate the first differing output within a record. In a short record they find the frame, in a long one
+//! [`OutputChecks`]: locate the first differing output within a record. In a short record they find the frame, in a long one
 //! a range of frames, so that all records have the same length.
 
 use super::OutputHash;
@@ -11,7 +11,7 @@ pub(super) const CHECK_LENGTH: usize = 2;
 /// Lowest bits of the hash after every `step_frames` frames of a record. When the array is full, every second check is
 /// dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Checks {
+pub(crate) struct OutputChecks {
     /// Frames between two checks, a power of two.
     step_frames: u32,
     /// Frames of the record so far.
@@ -19,7 +19,7 @@ pub(crate) struct Checks {
     values: [u16; CHECKS_MAX],
 }
 
-impl Checks {
+impl OutputChecks {
     pub const fn new() -> Self {
         Self { step_frames: 1, frames: 0, values: [0; CHECKS_MAX] }
     }
@@ -84,16 +84,16 @@ impl Checks {
 
 /// Replay of a record's frames.
 #[derive(Clone, Debug)]
-pub(super) struct Replayed {
-    checks: Checks,
+pub(super) struct ReplayComparison {
+    checks: OutputChecks,
     frames: u32,
     /// First differing frames, counted from 0; `None` until a check differs.
     differs: Option<RangeInclusive<u32>>,
 }
 
-impl Replayed {
+impl ReplayComparison {
     /// Starts before the first frame of the record with these checks.
-    pub const fn new(checks: Checks) -> Self {
+    pub const fn new(checks: OutputChecks) -> Self {
         Self { checks, frames: 0, differs: None }
     }
 
@@ -125,8 +125,8 @@ mod tests {
     use super::*;
 
     /// Builds the checks of `frames` frames; frame `other` has different outputs.
-    fn checks(frames: u64, other: Option<u64>) -> (Checks, Vec<OutputHash>) {
-        let (mut checks, mut hash, mut hashes) = (Checks::new(), OutputHash::new(), Vec::new());
+    fn checks(frames: u64, other: Option<u64>) -> (OutputChecks, Vec<OutputHash>) {
+        let (mut checks, mut hash, mut hashes) = (OutputChecks::new(), OutputHash::new(), Vec::new());
         for frame in 0..frames {
             hash.timer(frame, u64::from(other == Some(frame)));
             checks.after_frame(hash);
@@ -135,8 +135,8 @@ mod tests {
         (checks, hashes)
     }
 
-    fn found(recorded: Checks, replayed: &[OutputHash]) -> RangeInclusive<u64> {
-        let mut replay = Replayed::new(recorded);
+    fn found(recorded: OutputChecks, replayed: &[OutputHash]) -> RangeInclusive<u64> {
+        let mut replay = ReplayComparison::new(recorded);
         replayed.iter().for_each(|hash| replay.after_frame(*hash));
         replay.differs(101, 100 + replayed.len() as u64)
     }
@@ -160,11 +160,11 @@ mod tests {
         let whole = checks(700, None).0;
         let bytes: Vec<u8> = whole.to_bytes().collect();
         assert_eq!(bytes.len(), CHECKS_MAX * CHECK_LENGTH);
-        assert_eq!(Checks::from_bytes(whole.step_frames(), 700, &bytes), Some(whole));
+        assert_eq!(OutputChecks::from_bytes(whole.step_frames(), 700, &bytes), Some(whole));
         for step_frames in [0, 3, 6, u32::MAX] {
-            assert_eq!(Checks::from_bytes(step_frames, 700, &bytes), None, "{step_frames}");
+            assert_eq!(OutputChecks::from_bytes(step_frames, 700, &bytes), None, "{step_frames}");
         }
-        assert_eq!(Checks::from_bytes(1, 700, &bytes), None, "too many checks");
+        assert_eq!(OutputChecks::from_bytes(1, 700, &bytes), None, "too many checks");
         // Checks of an unfinished batch are dropped.
         let part = whole.of_first(690);
         assert_eq!(found(part, &checks(690, Some(10)).1), 109..=112);

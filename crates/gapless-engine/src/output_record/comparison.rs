@@ -1,6 +1,6 @@
 //! [`ComparingSink`]: compares a replay's outputs with the recorded ones.
 
-use super::checks::Replayed;
+use super::checks::ReplayComparison;
 use super::{OutputHash, RecordedOutputs};
 use crate::dead_letters::DeadLetter;
 use crate::fold::Sink;
@@ -16,18 +16,18 @@ pub(crate) struct ComparingSink<'a> {
     pub recorded: &'a mut RecordedOutputs,
     next: usize,
     /// Set while the replay is within the next record, from its first frame on.
-    replaying: Option<Replaying>,
+    replaying: Option<RecordReplay>,
 }
 
-struct Replaying {
+struct RecordReplay {
     hash: OutputHash,
-    replayed: Replayed,
+    replayed: ReplayComparison,
 }
 
 /// Difference between the outputs of the frames `first` to `last` and their record; a frame in `at` was the first to
 /// differ.
 #[derive(Debug)]
-pub(crate) struct OtherOutputs {
+pub(crate) struct OutputDifference {
     pub first: u64,
     pub last: u64,
     pub at: RangeInclusive<u64>,
@@ -47,7 +47,8 @@ impl<'a> ComparingSink<'a> {
             self.next += 1;
         }
         if let Some(next) = self.recorded.records.get(self.next).filter(|next| next.first == sequence) {
-            self.replaying = Some(Replaying { hash: OutputHash::new(), replayed: Replayed::new(next.checks) });
+            self.replaying =
+                Some(RecordReplay { hash: OutputHash::new(), replayed: ReplayComparison::new(next.checks) });
         }
     }
 
@@ -56,13 +57,13 @@ impl<'a> ComparingSink<'a> {
     /// # Errors
     /// The outputs of the record that ends here differ from the recorded ones.
     #[inline]
-    pub fn after(&mut self, sequence: u64, timestamp_ns: u64) -> Result<(), OtherOutputs> {
+    pub fn after(&mut self, sequence: u64, timestamp_ns: u64) -> Result<(), OutputDifference> {
         let Some(replaying) = &mut self.replaying else { return Ok(()) };
         replaying.replayed.after_frame(replaying.hash);
         let Some(record) = self.recorded.records.get(self.next).filter(|record| record.last == sequence) else {
             return Ok(());
         };
-        let Some(Replaying { hash, replayed }) = self.replaying.take() else { return Ok(()) };
+        let Some(RecordReplay { hash, replayed }) = self.replaying.take() else { return Ok(()) };
         if record.timestamp_ns != timestamp_ns {
             tracing::info!(sequence, "a record of outputs is of frames that were cut, and goes");
             self.recorded.records.remove(self.next);
@@ -73,7 +74,7 @@ impl<'a> ComparingSink<'a> {
             return Ok(());
         }
         let (first, last, path) = (record.first, record.last, self.recorded.path.clone());
-        Err(OtherOutputs { first, last, at: replayed.differs(first, last), path })
+        Err(OutputDifference { first, last, at: replayed.differs(first, last), path })
     }
 
     fn with(&mut self, add: impl FnOnce(&mut OutputHash)) {

@@ -17,8 +17,8 @@ fn handle(entry: &mut SessionEntry, session_seq: u64) -> usize {
     slot
 }
 
-fn notice(number: u64) -> Notice {
-    Notice { number, sequence: 1, timestamp_ns: 2, schema: 3, encoding: Encoding::Opaque, payload: Vec::new() }
+fn notice(number: u64) -> StoredNotice {
+    StoredNotice { number, sequence: 1, timestamp_ns: 2, schema: 3, encoding: Encoding::Opaque, payload: Vec::new() }
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn session_over_limit_is_found() {
     let limit = NOTICES_UNRECEIVED_MAX as u64;
     table.get_mut(2).unwrap().notices = (1..limit).map(notice).collect();
     assert_eq!(
-        (table.unreceived(1), table.unreceived(2), table.unreceived(3)),
+        (table.unacknowledged_notices(1), table.unacknowledged_notices(2), table.unacknowledged_notices(3)),
         (Some(0), Some(limit as usize - 1), None)
     );
     let mut outputs = Outputs::default();
@@ -162,7 +162,7 @@ fn session_over_limit_is_found() {
             let draft = outputs.stage(1, Encoding::Opaque, 0, |_| Ok::<_, ()>(0)).unwrap();
             outputs.notices.push((*session, draft));
         }
-        table.first_flooded(&outputs)
+        table.first_over_notice_limit(&outputs)
     };
     assert_eq!(flooded(&[]), None);
     assert_eq!(flooded(&[1, 2, 3]), None, "exactly the limit");

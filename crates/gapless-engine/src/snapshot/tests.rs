@@ -98,7 +98,7 @@ fn full_fold(sequence: u64) -> Fold {
     entry.replies = vec![reply(1), StoredReply::default(), reply(3)];
     entry.last_notice = 12;
     entry.notices = (11..=12)
-        .map(|number| Notice {
+        .map(|number| StoredNotice {
             number,
             sequence: 70 + number,
             timestamp_ns: 80 + number,

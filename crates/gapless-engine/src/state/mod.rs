@@ -24,10 +24,10 @@ pub(crate) mod transaction_applier;
 use crate::context::Context;
 use crate::erased_service::unhandled;
 use crate::fold::Fold;
-use crate::handler_guard::Refused;
+use crate::handler_guard::HandlerRefusal;
 use crate::reject::Reject;
 use crate::service::describe;
-use crate::store::{Limits, Store, Transaction};
+use crate::store::{Store, StoreLimits, Transaction};
 use gapless_schema::{Encoding, Message, schema_key};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -104,26 +104,27 @@ pub struct StateOptions {
     /// Write a snapshot at a clean stop.
     pub snapshot_on_stop: bool,
     /// Limits of the state. They must be equal on all members.
-    pub limits: Limits,
+    pub limits: StoreLimits,
 }
 
 impl Default for StateOptions {
     fn default() -> Self {
-        Self { snapshot_interval_frames: Some(10_000_000), snapshot_on_stop: true, limits: Limits::default() }
+        Self { snapshot_interval_frames: Some(10_000_000), snapshot_on_stop: true, limits: StoreLimits::default() }
     }
 }
 
 /// Creates a fold that applies the transactions of a state-replicated service without running handlers. For debugging
 /// replays of a copied journal ([`recover`](crate::recovery::recover)) and for tests.
-pub fn fold_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static, limits: Limits) -> Fold {
+pub fn fold_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static, limits: StoreLimits) -> Fold {
     Fold::applying_transactions(Box::new(transaction_applier::TransactionApplier::new(factory_of(make), limits)))
 }
 
-type Handler<S> = Box<dyn Fn(&S, &mut Transaction<'_>, &[u8], &mut Context<'_>) -> Result<(), Refused> + Send>;
+type StateHandler<S> =
+    Box<dyn Fn(&S, &mut Transaction<'_>, &[u8], &mut Context<'_>) -> Result<(), HandlerRefusal> + Send>;
 
 /// Registry of handlers by message.
 pub struct StateHandlers<S> {
-    by_message: FxHashMap<(u32, Encoding), Handler<S>>,
+    by_message: FxHashMap<(u32, Encoding), StateHandler<S>>,
     names: FxHashMap<(u32, Encoding), &'static str>,
 }
 
@@ -151,8 +152,8 @@ impl<S> StateHandlers<S> {
         handler: impl Fn(&S, &mut Transaction<'_>, M::Decoded<'_>, &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
     ) -> &mut Self {
         let call = move |service: &S, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>| {
-            let message = M::decode(payload).map_err(Refused::Undecodable)?;
-            handler(service, store, message, context).map_err(Refused::Rejected)
+            let message = M::decode(payload).map_err(HandlerRefusal::Undecodable)?;
+            handler(service, store, message, context).map_err(HandlerRefusal::Rejected)
         };
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
         self.names.insert((schema, M::ENCODING), M::NAME);
@@ -169,19 +170,19 @@ impl<S> StateHandlers<S> {
         handler: impl Fn(&S, &mut Transaction<'_>, &[u8], &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
     ) -> &mut Self {
         let call = move |service: &S, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>| {
-            handler(service, store, payload, context).map_err(Refused::Rejected)
+            handler(service, store, payload, context).map_err(HandlerRefusal::Rejected)
         };
         self.insert(schema, Encoding::Opaque, Box::new(call))
     }
 
-    fn insert(&mut self, schema: u32, encoding: Encoding, handler: Handler<S>) -> &mut Self {
+    fn insert(&mut self, schema: u32, encoding: Encoding, handler: StateHandler<S>) -> &mut Self {
         let before = self.by_message.insert((schema, encoding), handler);
         assert!(before.is_none(), "message {} in {encoding:?} has two handlers", describe(schema));
         self
     }
 
     #[inline]
-    fn find(&self, schema: u32, encoding: Encoding) -> Option<&Handler<S>> {
+    fn find(&self, schema: u32, encoding: Encoding) -> Option<&StateHandler<S>> {
         self.by_message.get(&(schema, encoding))
     }
 }
@@ -195,7 +196,7 @@ pub(crate) trait ErasedStateService: Send {
         encoding: Encoding,
         payload: &[u8],
         context: &mut Context<'_>,
-    ) -> Result<(), Refused>;
+    ) -> Result<(), HandlerRefusal>;
 
     fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, context: &mut Context<'_>) -> Result<(), Reject>;
 }
@@ -213,7 +214,7 @@ impl<S: StateService> ErasedStateService for TypedStateService<S> {
         encoding: Encoding,
         payload: &[u8],
         context: &mut Context<'_>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), HandlerRefusal> {
         match self.handlers.find(schema, encoding) {
             Some(handler) => handler(&self.service, store, payload, context),
             None => Err(unhandled(schema, encoding)),
@@ -245,7 +246,7 @@ pub(crate) struct ReplicatedState {
 }
 
 impl ReplicatedState {
-    pub fn new(factory: &ServiceFactory, limits: Limits) -> Self {
+    pub fn new(factory: &ServiceFactory, limits: StoreLimits) -> Self {
         let mut store = Store::new(limits);
         let service = factory(&mut store);
         let layout = store.layout_hash();

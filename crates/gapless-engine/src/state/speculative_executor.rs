@@ -1,16 +1,18 @@
 //! [`SpeculativeExecutor`]: runs handlers before their commands enter the stream, in the leader's appending agent. Only
 //! that agent calls it, and only while it owns the state.
 
-use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, Unreceived};
+use super::state_exchange::{
+    LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, UnacknowledgedNotices,
+};
 use super::{ErasedStateService, ReplicatedState};
 use crate::context::Context;
-use crate::handler_guard::{Refused, guard};
-use crate::outputs::{Outcome, Outputs, TimerChange};
-use crate::sessions::Receivers;
+use crate::handler_guard::{HandlerRefusal, guard};
+use crate::outputs::{ExecutionOutcome, Outputs, TimerChange};
+use crate::sessions::NoticeReceivers;
 use crate::store::Transaction;
 use crate::transaction_layout::{put_hash, write_outputs, write_refusal};
 use gapless_stream::Sequencer;
-use gapless_stream::transactions::{Execution, Transactions};
+use gapless_stream::transactions::{ExecutionResult, Transactions};
 use gapless_wire::FrameHeader;
 use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::Encoding;
@@ -32,16 +34,17 @@ pub(crate) struct SpeculativeExecutor {
 }
 
 /// Call of a handler, for a message or a timer.
-type Call<'a> = dyn FnMut(&dyn ErasedStateService, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), Refused> + 'a;
+type HandlerCall<'a> =
+    dyn FnMut(&dyn ErasedStateService, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), HandlerRefusal> + 'a;
 
 /// The sessions after all appended frames: the same that the appliers see when they reach the frame.
 struct AppendedSessions<'a> {
     sequencer: &'a Sequencer,
-    notices: &'a Unreceived,
+    notices: &'a UnacknowledgedNotices,
 }
 
-impl Receivers for AppendedSessions<'_> {
-    fn unreceived(&self, session: u64) -> Option<usize> {
+impl NoticeReceivers for AppendedSessions<'_> {
+    fn unacknowledged_notices(&self, session: u64) -> Option<usize> {
         self.sequencer.session(session).map(|_| self.notices.count(session))
     }
 }
@@ -56,14 +59,14 @@ impl SpeculativeExecutor {
     #[cold]
     fn request_state(&mut self, request: StateRequest) {
         self.ownership = StateOwnership::Requested(request);
-        self.exchange.tell_applier(|slots| slots.request = Some(request));
+        self.exchange.notify_applier(|slots| slots.request = Some(request));
     }
 
     /// Hands the state back, as it is after frame `to_sequence`.
     #[cold]
-    fn give_back(&mut self, to_sequence: u64) {
+    fn return_state(&mut self, to_sequence: u64) {
         let ownership = std::mem::replace(&mut self.ownership, StateOwnership::Following);
-        self.exchange.tell_applier(|slots| {
+        self.exchange.notify_applier(|slots| {
             slots.request = None;
             let (lent, to_sequence) = match (ownership, slots.lent.take()) {
                 (StateOwnership::Owned(lent), _) => (lent, to_sequence),
@@ -82,7 +85,7 @@ impl SpeculativeExecutor {
 
     #[inline]
     fn poll_exchange(&mut self, last_sequence: u64) {
-        let Some(mut slots) = self.exchange.news_for_executor() else { return };
+        let Some(mut slots) = self.exchange.changes_for_executor() else { return };
         let is_recalled = std::mem::take(&mut slots.is_recalled);
         if let StateOwnership::Requested(request) = self.ownership
             && let Some(lent) = slots.lent.take_if(|lent| lent.request == request)
@@ -93,7 +96,7 @@ impl SpeculativeExecutor {
         if let StateOwnership::Owned(LentState { request: StateRequest { term, .. }, .. }) = self.ownership
             && is_recalled
         {
-            self.give_back(last_sequence);
+            self.return_state(last_sequence);
             self.request_state(StateRequest { after_sequence: last_sequence, term });
         }
     }
@@ -106,7 +109,7 @@ impl SpeculativeExecutor {
         sequencer: &Sequencer,
         length_max: usize,
         out: &mut Vec<u8>,
-        handler: &mut Call<'_>,
+        handler: &mut HandlerCall<'_>,
     ) {
         let StateOwnership::Owned(lent) = &mut self.ownership else { unreachable!("{NOT_OWNED}") };
         let ReplicatedState { service, store, layout } = &mut *lent.state;
@@ -134,7 +137,7 @@ impl SpeculativeExecutor {
                 // Objects are encoded here, by application code.
                 guard(|| {
                     let committed = transaction.commit_within(out, left);
-                    committed.map_err(|error| Refused::Inadmissible(error.to_string()))
+                    committed.map_err(|error| HandlerRefusal::Inadmissible(error.to_string()))
                 })
             }
             Err(refused) => {
@@ -142,8 +145,8 @@ impl SpeculativeExecutor {
                 Err(refused)
             }
         };
-        match done.map_or_else(Outcome::from, |()| Outcome::Done) {
-            Outcome::Done => {
+        match done.map_or_else(ExecutionOutcome::from, |()| ExecutionOutcome::Done) {
+            ExecutionOutcome::Done => {
                 for (session, _) in outputs.notices.iter().filter(|(session, _)| sequencer.session(*session).is_some())
                 {
                     lent.notices.sent(*session);
@@ -155,7 +158,7 @@ impl SpeculativeExecutor {
                     };
                 }
             }
-            Outcome::Refused { code, detail, text, dead } => {
+            ExecutionOutcome::Refused { code, detail, text, dead } => {
                 out.truncate(begin);
                 write_refusal(out, (code, detail), &text, dead, *layout);
             }
@@ -171,7 +174,7 @@ impl Transactions for SpeculativeExecutor {
 
     fn follow(&mut self, last_sequence: u64) {
         if !matches!(self.ownership, StateOwnership::Following) {
-            self.give_back(last_sequence);
+            self.return_state(last_sequence);
         }
     }
 
@@ -188,12 +191,12 @@ impl Transactions for SpeculativeExecutor {
         sequencer: &Sequencer,
         length_max: usize,
         out: &mut Vec<u8>,
-    ) -> Execution {
+    ) -> ExecutionResult {
         let encoding = Encoding::from_flags(header.flags).expect("the flags of a frame are checked");
         self.run(header, sequencer, length_max, out, &mut |service, store, context| {
             service.handle(store, header.schema, encoding, payload, context)
         });
-        Execution::Done
+        ExecutionResult::Done
     }
 
     fn is_set(&self, fired: TimerFired) -> bool {
@@ -215,9 +218,9 @@ impl Transactions for SpeculativeExecutor {
         let head = fired.to_bytes();
         out.extend_from_slice(&head);
         self.run(header, sequencer, length_max - head.len(), out, &mut |service, store, context| {
-            service.on_timer(fired.timer, store, context).map_err(Refused::Rejected)?;
+            service.on_timer(fired.timer, store, context).map_err(HandlerRefusal::Rejected)?;
             match context.outputs.reply.is_some() {
-                true => Err(Refused::Rejected("nobody waits for the reply to a timer".into())),
+                true => Err(HandlerRefusal::Rejected("nobody waits for the reply to a timer".into())),
                 false => Ok(()),
             }
         });
@@ -243,7 +246,7 @@ mod tests {
     use super::super::{StateHandlers, StateService, factory_of};
     use super::*;
     use crate::fold::Fold;
-    use crate::store::{Limits, Map, ObjectError, Store, StoreObject};
+    use crate::store::{Map, ObjectError, Store, StoreLimits, StoreObject};
     use gapless_agent::Waker;
     use gapless_stream::sequencer::SequencerRules;
 
@@ -283,7 +286,7 @@ mod tests {
     fn encoder_panic_undoes_the_call() {
         let mut applier = TransactionApplier::new(
             factory_of(|store: &mut Store| Numbers(store.map(1, "numbers"))),
-            Limits::default(),
+            StoreLimits::default(),
         );
         let mut executor = applier.speculative_executor(Waker::new().unwrap());
         let mut fold = Fold::applying_transactions(Box::new(applier));

@@ -31,7 +31,7 @@ pub(crate) struct StateRequest {
 pub(crate) struct LentState {
     pub state: Box<ReplicatedState>,
     pub timers: TimerTable,
-    pub notices: Unreceived,
+    pub notices: UnacknowledgedNotices,
     pub request: StateRequest,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct ReturnedState {
     pub span: SpeculativeSpan,
 }
 
-pub(crate) struct Slots {
+pub(crate) struct ExchangeSlots {
     pub request: Option<StateRequest>,
     pub lent: Option<LentState>,
     pub returned: Option<ReturnedState>,
@@ -50,7 +50,7 @@ pub(crate) struct Slots {
 }
 
 pub(crate) struct StateExchange {
-    slots: Mutex<Slots>,
+    slots: Mutex<ExchangeSlots>,
     /// New contents in the slots, for the applier or the executor.
     for_applier: AtomicBool,
     for_executor: AtomicBool,
@@ -60,7 +60,7 @@ pub(crate) struct StateExchange {
 
 impl StateExchange {
     pub fn new(executor: Waker) -> Self {
-        let slots = Mutex::new(Slots { request: None, lent: None, returned: None, is_recalled: false });
+        let slots = Mutex::new(ExchangeSlots { request: None, lent: None, returned: None, is_recalled: false });
         let flags = (AtomicBool::new(false), AtomicBool::new(false));
         Self { slots, for_applier: flags.0, for_executor: flags.1, applier: OnceLock::new(), executor }
     }
@@ -70,15 +70,15 @@ impl StateExchange {
         let _ = self.applier.set(applier);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Slots> {
+    fn lock(&self) -> MutexGuard<'_, ExchangeSlots> {
         // No holder panics between two of its changes.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the slots for the applier, and wakes it.
-    pub fn tell_applier(&self, change: impl FnOnce(&mut Slots)) {
+    pub fn notify_applier(&self, change: impl FnOnce(&mut ExchangeSlots)) {
         change(&mut self.lock());
-        // Release: pairs with the Acquire in news_for_applier.
+        // Release: pairs with the Acquire in changes_for_applier.
         self.for_applier.store(true, Ordering::Release);
         if let Some(applier) = self.applier.get() {
             applier.wake();
@@ -86,23 +86,23 @@ impl StateExchange {
     }
 
     /// Changes the slots for the speculative executor, and wakes it.
-    pub fn tell_executor(&self, change: impl FnOnce(&mut Slots)) {
+    pub fn notify_executor(&self, change: impl FnOnce(&mut ExchangeSlots)) {
         change(&mut self.lock());
-        // Release: pairs with the Acquire in news_for_executor.
+        // Release: pairs with the Acquire in changes_for_executor.
         self.for_executor.store(true, Ordering::Release);
         self.executor.wake();
     }
 
     #[inline]
-    pub fn news_for_applier(&self) -> Option<MutexGuard<'_, Slots>> {
-        // Acquire: pairs with the Release in tell_applier. The plain load keeps the frequent case cheap.
+    pub fn changes_for_applier(&self) -> Option<MutexGuard<'_, ExchangeSlots>> {
+        // Acquire: pairs with the Release in notify_applier. The plain load keeps the frequent case cheap.
         (self.for_applier.load(Ordering::Acquire) && self.for_applier.swap(false, Ordering::Acquire))
             .then(|| self.lock())
     }
 
     #[inline]
-    pub fn news_for_executor(&self) -> Option<MutexGuard<'_, Slots>> {
-        // Acquire: pairs with the Release in tell_executor.
+    pub fn changes_for_executor(&self) -> Option<MutexGuard<'_, ExchangeSlots>> {
+        // Acquire: pairs with the Release in notify_executor.
         (self.for_executor.load(Ordering::Acquire) && self.for_executor.swap(false, Ordering::Acquire))
             .then(|| self.lock())
     }
@@ -110,12 +110,12 @@ impl StateExchange {
 
 /// Count of unacknowledged notices per session, without sessions that were never sent one.
 #[derive(Default)]
-pub(crate) struct Unreceived {
+pub(crate) struct UnacknowledgedNotices {
     /// Number of the last notice, and of the last acknowledged one.
     by_session: FxHashMap<u64, (u64, u64)>,
 }
 
-impl Unreceived {
+impl UnacknowledgedNotices {
     pub fn of(sessions: &SessionTable) -> Self {
         let sent = sessions.iter().filter(|entry| entry.last_notice > 0);
         let by_session =

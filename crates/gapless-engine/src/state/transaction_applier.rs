@@ -3,20 +3,22 @@
 //! When these are released they are not applied again.
 
 use super::speculative_executor::SpeculativeExecutor;
-use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, Unreceived};
+use super::state_exchange::{
+    LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, UnacknowledgedNotices,
+};
 use super::{ReplicatedState, ServiceFactory};
 use crate::EngineError;
 use crate::context::Context;
-use crate::erased_service::{Applied, ErasedService, unhandled};
+use crate::erased_service::{ErasedService, TransactionPosition, unhandled};
 use crate::fold::{Fold, NoSink};
-use crate::handler_guard::Refused;
+use crate::handler_guard::HandlerRefusal;
 use crate::recovery::recover;
 use crate::reject::Reject;
 use crate::sessions::SessionTable;
-use crate::store::Limits;
+use crate::store::StoreLimits;
 use crate::store::snapshot::MAGIC;
 use crate::timers::TimerTable;
-use crate::transaction_layout::Read;
+use crate::transaction_layout::DecodedTransaction;
 use gapless_agent::fault::mutant;
 use gapless_agent::{Counter, CounterView, Counters, Waker};
 use gapless_client::stream_layout::StreamLayout;
@@ -40,7 +42,7 @@ enum StateLocation {
 
 pub(crate) struct TransactionApplier {
     factory: ServiceFactory,
-    limits: Limits,
+    limits: StoreLimits,
     location: StateLocation,
     /// Hash of the state after the last frame.
     hash: u64,
@@ -70,7 +72,7 @@ pub(crate) struct StateViews {
 const ATTEMPTS_MAX: u32 = 3;
 
 impl TransactionApplier {
-    pub fn new(factory: ServiceFactory, limits: Limits) -> Self {
+    pub fn new(factory: ServiceFactory, limits: StoreLimits) -> Self {
         let state = Box::new(ReplicatedState::new(&factory, limits));
         Self {
             factory,
@@ -121,13 +123,13 @@ impl TransactionApplier {
     #[cold]
     fn leave_speculation(&mut self, sequence: u64) -> Result<(), EngineError> {
         let last_sequence = sequence - 1;
-        if !self.settle(last_sequence) {
+        if !self.make_current(last_sequence) {
             if mutant("keep_cut_state")
                 && let StateLocation::Speculative(_, span) = &mut self.location
             {
                 // Mutant: treats truncated frames as applied.
                 span.to_sequence = last_sequence;
-                self.settle(last_sequence);
+                self.make_current(last_sequence);
                 return Ok(());
             }
             self.rebuild(last_sequence)?;
@@ -137,7 +139,7 @@ impl TransactionApplier {
 
     /// Tells whether the state is here, as it is after the last frame. A speculative state becomes current once its
     /// frames are released.
-    fn settle(&mut self, last_sequence: u64) -> bool {
+    fn make_current(&mut self, last_sequence: u64) -> bool {
         if !matches!(&self.location, StateLocation::Speculative(_, span) if span.to_sequence <= last_sequence) {
             return matches!(self.location, StateLocation::Current(_));
         }
@@ -153,7 +155,7 @@ impl TransactionApplier {
         let Some(request) = self.request.filter(|request| request.after_sequence == last_sequence) else {
             return Ok(());
         };
-        if !self.settle(last_sequence) {
+        if !self.make_current(last_sequence) {
             // Its frames were truncated, or it never came back. A snapshot would wait forever for its return.
             self.rebuild(last_sequence)?;
         }
@@ -165,10 +167,10 @@ impl TransactionApplier {
         if let StateLocation::Current(state) = std::mem::replace(&mut self.location, StateLocation::Lent(request))
             && let Some(exchange) = &self.exchange
         {
-            let (timers, notices) = (timers.clone(), Unreceived::of(sessions));
+            let (timers, notices) = (timers.clone(), UnacknowledgedNotices::of(sessions));
             let mut lent = Some(LentState { state: state.into_inner(), timers, notices, request });
             // An executor that has lost the lead meanwhile would never return it.
-            exchange.tell_executor(|slots| slots.lent = lent.take_if(|_| slots.request == Some(request)));
+            exchange.notify_executor(|slots| slots.lent = lent.take_if(|_| slots.request == Some(request)));
             if let Some(LentState { state, .. }) = lent {
                 self.location = StateLocation::Current(RefCell::new(state));
             }
@@ -178,7 +180,9 @@ impl TransactionApplier {
 
     #[inline]
     fn poll_exchange(&mut self) {
-        let Some(mut slots) = self.exchange.as_ref().and_then(|exchange| exchange.news_for_applier()) else { return };
+        let Some(mut slots) = self.exchange.as_ref().and_then(|exchange| exchange.changes_for_applier()) else {
+            return;
+        };
         let (request, returned) = (slots.request, slots.returned.take());
         drop(slots);
         self.request = request;
@@ -257,7 +261,7 @@ impl ErasedService for TransactionApplier {
         false
     }
 
-    fn handle(&mut self, schema: u32, encoding: Encoding, _: &[u8], _: &mut Context<'_>) -> Result<(), Refused> {
+    fn handle(&mut self, schema: u32, encoding: Encoding, _: &[u8], _: &mut Context<'_>) -> Result<(), HandlerRefusal> {
         Err(unhandled(schema, encoding))
     }
 
@@ -281,7 +285,11 @@ impl ErasedService for TransactionApplier {
         }
     }
 
-    fn apply(&mut self, &Applied { sequence, .. }: &Applied, read: &Read<'_>) -> Result<(), String> {
+    fn apply(
+        &mut self,
+        &TransactionPosition { sequence, .. }: &TransactionPosition,
+        read: &DecodedTransaction<'_>,
+    ) -> Result<(), String> {
         let StateLocation::Current(state) = &mut self.location else {
             // The state contains the transaction already.
             self.set_hash(read.hash);
@@ -314,7 +322,7 @@ impl ErasedService for TransactionApplier {
     }
 
     fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
-        if !self.settle(last_sequence) {
+        if !self.make_current(last_sequence) {
             if is_final && matches!(self.location, StateLocation::Speculative(..)) {
                 // The stop does not wait to learn whether its frames are released.
                 self.rebuild(last_sequence)?;
@@ -322,7 +330,7 @@ impl ErasedService for TransactionApplier {
                 if let (StateLocation::Lent(_), false, Some(exchange)) =
                     (&self.location, self.snapshot_waits, &self.exchange)
                 {
-                    exchange.tell_executor(|slots| slots.is_recalled = true);
+                    exchange.notify_executor(|slots| slots.is_recalled = true);
                 }
                 self.snapshot_waits = true;
                 return Ok(false);
@@ -332,7 +340,7 @@ impl ErasedService for TransactionApplier {
             && let Some(exchange) = &self.exchange
         {
             // The waiting executor gets the state in the next turn.
-            exchange.tell_applier(|_| {});
+            exchange.notify_applier(|_| {});
         }
         Ok(true)
     }
@@ -377,7 +385,7 @@ mod tests {
 
     #[test]
     fn withdrawn_request_keeps_state() {
-        let mut applier = TransactionApplier::new(factory_of(|_: &mut Store| Nothing), Limits::default());
+        let mut applier = TransactionApplier::new(factory_of(|_: &mut Store| Nothing), StoreLimits::default());
         let mut executor = applier.speculative_executor(Waker::new().unwrap());
         let mut fold = Fold::applying_transactions(Box::new(applier));
         executor.lead(1, 0);
@@ -399,7 +407,7 @@ mod tests {
 
     #[test]
     fn truncation_unblocks_a_snapshot() {
-        let mut applier = TransactionApplier::new(factory_of(|_: &mut Store| Nothing), Limits::default());
+        let mut applier = TransactionApplier::new(factory_of(|_: &mut Store| Nothing), StoreLimits::default());
         let mut executor = applier.speculative_executor(Waker::new().unwrap());
         let mut fold = Fold::applying_transactions(Box::new(applier));
         executor.lead(1, 0);

@@ -1,7 +1,7 @@
 //! Applies changes of other replicas: every byte is checked, and either all changes are applied or none.
 
 use super::Store;
-use super::changes::{BEGIN, Flaw, HEAD_LENGTH, Reader, VERSION, What};
+use super::changes::{BEGIN, ChangeError, ChangeErrorDetails, ChangesReader, HEAD_LENGTH, VERSION};
 use super::error::StoreError;
 
 impl Store {
@@ -12,7 +12,7 @@ impl Store {
     /// [`StoreError::Changes`] with the place of the defect, or [`StoreError::Limit`]; the store is unchanged then.
     pub fn apply(&mut self, changes: &[u8]) -> Result<(), StoreError> {
         self.tracker.begin();
-        let mut place = Place::default();
+        let mut place = ChangeLocation::default();
         let applied = self.apply_whole(changes, &mut place).map_err(|flaw| self.describe(flaw, &place));
         let checked = applied.and_then(|()| {
             super::tracker::check_changes(changes.len(), self.tracker.limits.changes_length_max as usize)
@@ -23,8 +23,8 @@ impl Store {
     /// Applies the operations of a snapshot's piece.
     pub(super) fn apply_piece(&mut self, operations: &[u8]) -> Result<(), StoreError> {
         self.tracker.begin();
-        let mut place = Place::default();
-        let mut reader = Reader::new(operations);
+        let mut place = ChangeLocation::default();
+        let mut reader = ChangesReader::new(operations);
         let mut apply = || {
             while !reader.is_at_end() {
                 self.apply_next(&mut reader, &mut place, true)?;
@@ -37,57 +37,62 @@ impl Store {
 
     fn end_apply(&mut self, applied: Result<(), StoreError>) -> Result<(), StoreError> {
         match applied {
-            Ok(()) => self.settle(),
+            Ok(()) => self.end_transaction(),
             Err(_) => self.undo(),
         }
         applied
     }
 
-    fn apply_whole(&mut self, changes: &[u8], place: &mut Place) -> Result<(), Flaw> {
-        let mut reader = Reader::new(changes);
+    fn apply_whole(&mut self, changes: &[u8], place: &mut ChangeLocation) -> Result<(), ChangeError> {
+        let mut reader = ChangesReader::new(changes);
         let version = reader.byte("the version of the changes")?;
         if version != VERSION {
             let reason =
                 format!("they are of version {version}, {VERSION} is known here: run the program that made them");
-            return Err(Flaw::new(0, reason));
+            return Err(ChangeError::new(0, reason));
         }
         let operations = u32::from_le_bytes(reader.array("the number of operations")?);
         debug_assert_eq!(reader.position(), HEAD_LENGTH);
         for _ in 0..operations {
             self.apply_next(&mut reader, place, false)?;
         }
-        *place = Place::default();
+        *place = ChangeLocation::default();
         if reader.is_at_end() {
             return Ok(());
         }
-        Err(Flaw::new(reader.position(), format!("there is more behind its {operations} operations")))
+        Err(ChangeError::new(reader.position(), format!("there is more behind its {operations} operations")))
     }
 
-    fn apply_next(&mut self, reader: &mut Reader<'_>, place: &mut Place, is_snapshot: bool) -> Result<(), Flaw> {
-        *place = Place::default();
+    fn apply_next(
+        &mut self,
+        reader: &mut ChangesReader<'_>,
+        place: &mut ChangeLocation,
+        is_snapshot: bool,
+    ) -> Result<(), ChangeError> {
+        *place = ChangeLocation::default();
         let at = reader.position();
         let operation = reader.byte("an operation")?;
         let id = reader.varint_u16("the number of a collection")?;
         place.id = Some(id);
         let position = self.positions.get(usize::from(id)).and_then(|place| place.checked_sub(1));
         let Some(position) = position else {
-            return Err(Flaw::new(at, "there is no such collection: run a newer program, or declare it"));
+            return Err(ChangeError::new(at, "there is no such collection: run a newer program, or declare it"));
         };
         place.position = Some(usize::from(position));
         if operation == BEGIN && !is_snapshot {
-            return Err(Flaw::new(at, "a queue begins in snapshots only"));
+            return Err(ChangeError::new(at, "a queue begins in snapshots only"));
         }
         self.collections[usize::from(position)].apply(operation, reader, &mut self.tracker)
     }
 
     #[cold]
-    fn describe(&self, flaw: Flaw, place: &Place) -> StoreError {
+    fn describe(&self, flaw: ChangeError, place: &ChangeLocation) -> StoreError {
         let mut text = match (place.position, place.id) {
             (Some(position), Some(id)) => format!("collection {} ({id})", self.collections[position].identity().name),
             (_, Some(id)) => format!("collection {id}"),
             _ => "outside of any collection".to_owned(),
         };
-        let What { offset, key, reason } = *flaw.0;
+        let ChangeErrorDetails { offset, key, reason } = *flaw.0;
         if let Some(key) = key {
             text = format!("{text}, key {key}");
         }
@@ -97,7 +102,7 @@ impl Store {
 
 /// Position of the reader, for errors.
 #[derive(Default)]
-struct Place {
+struct ChangeLocation {
     id: Option<u16>,
     position: Option<usize>,
 }

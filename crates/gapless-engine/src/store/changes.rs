@@ -34,20 +34,20 @@ pub(super) const BEGIN: u8 = 7;
 
 /// Defect in foreign bytes, with its position. Boxed, so that a result with it fits registers.
 #[derive(Debug)]
-pub struct Flaw(pub(super) Box<What>);
+pub struct ChangeError(pub(super) Box<ChangeErrorDetails>);
 
-/// Details of a [`Flaw`].
+/// Details of a [`ChangeError`].
 #[derive(Debug)]
-pub struct What {
+pub struct ChangeErrorDetails {
     pub(super) offset: usize,
     pub(super) key: Option<String>,
     pub(super) reason: String,
 }
 
-impl Flaw {
+impl ChangeError {
     #[cold]
     pub(super) fn new(offset: usize, reason: impl Into<String>) -> Self {
-        Self(Box::new(What { offset, key: None, reason: reason.into() }))
+        Self(Box::new(ChangeErrorDetails { offset, key: None, reason: reason.into() }))
     }
 
     #[cold]
@@ -59,12 +59,12 @@ impl Flaw {
 
 /// Head of an operation, built on the stack and appended at once. Separate appends to a vector would each store its
 /// length, and the next one would wait for that store.
-pub struct Head {
+pub struct OperationHead {
     bytes: [u8; Self::LENGTH_MAX],
     length: usize,
 }
 
-impl Head {
+impl OperationHead {
     /// Upper bound for operation, collection, key, version, length and check.
     const LENGTH_MAX: usize = 64;
 
@@ -115,7 +115,7 @@ fn append_short<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], length: usiz
 /// Appends the head of an operation.
 #[inline]
 pub(super) fn begin(out: &mut Vec<u8>, operation: u8, collection: u16) {
-    Head::new(operation, collection).append_to(out);
+    OperationHead::new(operation, collection).append_to(out);
 }
 
 #[inline]
@@ -127,7 +127,7 @@ pub(super) fn put_object(out: &mut Vec<u8>, version: u16, bytes: &[u8]) {
 
 /// Appends the bytes `from..to` of an object as a range, `gap` after the previous one.
 #[inline(always)]
-pub(super) fn put_stretch(out: &mut Vec<u8>, object: &[u8], from: usize, to: usize, gap: usize) {
+pub(super) fn put_range(out: &mut Vec<u8>, object: &[u8], from: usize, to: usize, gap: usize) {
     const SHORT: usize = 16;
     let length = to - from;
     match object[from..].first_chunk::<SHORT>() {
@@ -165,12 +165,12 @@ pub(super) const fn unzigzag(value: u64) -> i64 {
 }
 
 /// Reads foreign bytes from the front.
-pub struct Reader<'a> {
+pub struct ChangesReader<'a> {
     bytes: &'a [u8],
     position: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ChangesReader<'a> {
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0 }
     }
@@ -184,30 +184,30 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    pub(super) fn bytes(&mut self, length: usize, what: &str) -> Result<&'a [u8], Flaw> {
+    pub(super) fn bytes(&mut self, length: usize, what: &str) -> Result<&'a [u8], ChangeError> {
         let rest = &self.bytes[self.position..];
         let Some(bytes) = rest.get(..length) else {
             let reason = format!("{what} needs {length} bytes, only {} are left", rest.len());
-            return Err(Flaw::new(self.position, reason));
+            return Err(ChangeError::new(self.position, reason));
         };
         self.position += length;
         Ok(bytes)
     }
 
     #[inline]
-    pub(super) fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Flaw> {
+    pub(super) fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ChangeError> {
         let mut array = [0; N];
         array.copy_from_slice(self.bytes(N, what)?);
         Ok(array)
     }
 
     #[inline]
-    pub(super) fn byte(&mut self, what: &str) -> Result<u8, Flaw> {
+    pub(super) fn byte(&mut self, what: &str) -> Result<u8, ChangeError> {
         self.array::<1>(what).map(|[byte]| byte)
     }
 
     #[inline]
-    pub(super) fn varint(&mut self, what: &str) -> Result<u64, Flaw> {
+    pub(super) fn varint(&mut self, what: &str) -> Result<u64, ChangeError> {
         match self.bytes.get(self.position) {
             Some(byte) if *byte < 0x80 => {
                 self.position += 1;
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn long_varint(&mut self, what: &str) -> Result<u64, Flaw> {
+    fn long_varint(&mut self, what: &str) -> Result<u64, ChangeError> {
         let begin = self.position;
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -232,21 +232,22 @@ impl<'a> Reader<'a> {
                 return Ok(value);
             }
         }
-        Err(Flaw::new(begin, format!("{what} is not a number of 64 bits in its shortest form")))
+        Err(ChangeError::new(begin, format!("{what} is not a number of 64 bits in its shortest form")))
     }
 
     #[inline]
-    pub(super) fn varint_u16(&mut self, what: &str) -> Result<u16, Flaw> {
+    pub(super) fn varint_u16(&mut self, what: &str) -> Result<u16, ChangeError> {
         let begin = self.position;
         let value = self.varint(what)?;
-        u16::try_from(value).map_err(|_| Flaw::new(begin, format!("{what} is {value}, at most 65535 is possible")))
+        u16::try_from(value)
+            .map_err(|_| ChangeError::new(begin, format!("{what} is {value}, at most 65535 is possible")))
     }
 
     #[inline]
-    pub(super) fn length(&mut self, what: &str) -> Result<usize, Flaw> {
+    pub(super) fn length(&mut self, what: &str) -> Result<usize, ChangeError> {
         let begin = self.position;
         let value = self.varint(what)?;
-        usize::try_from(value).map_err(|_| Flaw::new(begin, format!("{what} is {value}, too much")))
+        usize::try_from(value).map_err(|_| ChangeError::new(begin, format!("{what} is {value}, too much")))
     }
 }
 
@@ -259,16 +260,16 @@ mod tests {
         for value in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
             let mut out = Vec::new();
             put_varint(&mut out, value);
-            let mut reader = Reader::new(&out);
+            let mut reader = ChangesReader::new(&out);
             assert_eq!(reader.varint("x").unwrap(), value);
             assert!(reader.is_at_end());
             for length in 0..out.len() {
-                assert!(Reader::new(&out[..length]).varint("x").is_err());
+                assert!(ChangesReader::new(&out[..length]).varint("x").is_err());
             }
         }
         for wrong in [&[0x80, 0][..], &[0xff, 0x80, 0], &[0xff; 11], &[0xff, 255, 255, 255, 255, 255, 255, 255, 255, 2]]
         {
-            assert!(Reader::new(wrong).varint("x").is_err(), "{wrong:?}");
+            assert!(ChangesReader::new(wrong).varint("x").is_err(), "{wrong:?}");
         }
         for value in [0, 1, -1, i64::MAX, i64::MIN] {
             assert_eq!(unzigzag(zigzag(value)), value);

@@ -1,26 +1,26 @@
 //! [`Collection`]: the store's view of a collection, without its types.
 
-use super::changes::{Flaw, Reader};
+use super::changes::{ChangeError, ChangesReader};
 use super::error::StoreError;
 use super::hash::mix;
-use super::tracker::{Touch, Tracker, Usage};
+use super::tracker::{StoreUsage, Touch, Tracker};
 use std::any::Any;
 
 /// Description of a collection, for snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct CollectionIdentity {
     /// Number in changes and snapshots.
     pub id: u16,
     /// Index among the collections of this store.
     pub position: u16,
     pub name: String,
-    pub kind: Kind,
+    pub kind: CollectionKind,
     pub key_kind: u8,
     pub object_type: u64,
     pub version: u16,
 }
 
-impl Identity {
+impl CollectionIdentity {
     /// Returns the seed that separates this collection's hash terms from those of others.
     pub(super) const fn seed(&self) -> u64 {
         mix((self.id as u64) << 8 | self.kind as u64)
@@ -29,26 +29,31 @@ impl Identity {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum CollectionKind {
     Table = 1,
     Queue = 2,
     Counter = 3,
 }
 
 pub(super) trait Collection: Any + Send {
-    fn identity(&self) -> &Identity;
-    fn usage(&self) -> Usage;
+    fn identity(&self) -> &CollectionIdentity;
+    fn usage(&self) -> StoreUsage;
     /// Recomputes its part of the state's hash from the objects.
     fn recomputed_hash(&self) -> u64;
 
     /// Writes the change of a touched object, and updates the hash.
     fn finish(&mut self, touch: &Touch, tracker: &mut Tracker, out: &mut Vec<u8>) -> Result<(), StoreError>;
     /// Frees memory that only an undo would have needed.
-    fn settle(&mut self, touch: &Touch);
+    fn free_undo_memory(&mut self, touch: &Touch);
     /// Restores the state before a touch; called in reverse order.
     fn undo(&mut self, touch: &Touch, tracker: &mut Tracker);
     /// Applies an operation of another replica, with its touches and hash.
-    fn apply(&mut self, operation: u8, reader: &mut Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw>;
+    fn apply(
+        &mut self,
+        operation: u8,
+        reader: &mut ChangesReader<'_>,
+        tracker: &mut Tracker,
+    ) -> Result<(), ChangeError>;
 
     /// Starts a snapshot here; writes the collection's head to `out`.
     fn freeze(&mut self, out: &mut Vec<u8>);

@@ -1,19 +1,19 @@
-//! [`CounterOf`]: the collection that holds one number.
+//! [`CounterCollection`]: the collection that holds one number.
 
-use super::changes::{self, ADD, Flaw, Reader, put_varint, unzigzag, zigzag};
-use super::collection::{Collection, Identity};
+use super::changes::{self, ADD, ChangeError, ChangesReader, put_varint, unzigzag, zigzag};
+use super::collection::{Collection, CollectionIdentity};
 use super::error::StoreError;
 use super::hash::contribution;
-use super::tracker::{Happened, Touch, Tracker, Usage};
+use super::tracker::{StoreUsage, Touch, TouchKind, Tracker};
 
-pub(super) struct CounterOf {
-    identity: Identity,
+pub(super) struct CounterCollection {
+    identity: CollectionIdentity,
     value: i64,
     transaction: u64,
 }
 
-impl CounterOf {
-    pub(super) const fn new(identity: Identity) -> Self {
+impl CounterCollection {
+    pub(super) const fn new(identity: CollectionIdentity) -> Self {
         Self { identity, value: 0, transaction: 0 }
     }
 
@@ -34,7 +34,7 @@ impl CounterOf {
                 before_at: 0,
                 before_length: 0,
                 collection: self.identity.position,
-                happened: Happened::Added,
+                kind: TouchKind::Added,
                 was_counted: true,
             });
         }
@@ -44,13 +44,13 @@ impl CounterOf {
     }
 }
 
-impl Collection for CounterOf {
-    fn identity(&self) -> &Identity {
+impl Collection for CounterCollection {
+    fn identity(&self) -> &CollectionIdentity {
         &self.identity
     }
 
-    fn usage(&self) -> Usage {
-        Usage { memory_bytes: size_of::<Self>() as u64, ..Usage::default() }
+    fn usage(&self) -> StoreUsage {
+        StoreUsage { memory_bytes: size_of::<Self>() as u64, ..StoreUsage::default() }
     }
 
     fn recomputed_hash(&self) -> u64 {
@@ -66,16 +66,21 @@ impl Collection for CounterOf {
         Ok(())
     }
 
-    fn settle(&mut self, _: &Touch) {}
+    fn free_undo_memory(&mut self, _: &Touch) {}
 
     fn undo(&mut self, touch: &Touch, tracker: &mut Tracker) {
         self.set(touch.hash_before as i64, tracker);
     }
 
-    fn apply(&mut self, operation: u8, reader: &mut Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw> {
+    fn apply(
+        &mut self,
+        operation: u8,
+        reader: &mut ChangesReader<'_>,
+        tracker: &mut Tracker,
+    ) -> Result<(), ChangeError> {
         let at = reader.position();
         if operation != ADD {
-            return Err(Flaw::new(at, format!("operation {operation} is none of a counter's")));
+            return Err(ChangeError::new(at, format!("operation {operation} is none of a counter's")));
         }
         let added = unzigzag(reader.varint("what is added")?);
         self.set(self.value.wrapping_add(added), tracker);

@@ -1,26 +1,26 @@
 //! Handles of collections, returned by their declaration. They are small and `Copy`. A handle is valid for its store,
 //! and for every store with the same collections declared in the same order.
 
-use super::key::Key;
+use super::key::StoreKey;
 use super::object::StoreObject;
 use super::table::{HashIndex, OrderedIndex};
 use std::marker::PhantomData;
 
 pub(super) mod sealed {
-    use super::super::key::Key;
-    use super::super::table::Index;
+    use super::super::key::StoreKey;
+    use super::super::table::TableIndex;
 
-    pub trait Place: Copy {
-        type Index: Index<Self::IndexKey>;
-        type IndexKey: Key;
+    pub trait CollectionHandle: Copy {
+        type Index: TableIndex<Self::IndexKey>;
+        type IndexKey: StoreKey;
         fn position(self) -> usize;
     }
 }
 
 /// Handle of a collection with keys: [`Map`], [`OrderedMap`], [`Singleton`].
-pub trait TableHandle: sealed::Place<IndexKey = Self::Key> {
+pub trait TableHandle: sealed::CollectionHandle<IndexKey = Self::Key> {
     /// Type of the keys; `()` of a singleton.
-    type Key: Key;
+    type Key: StoreKey;
     /// Type of the objects.
     type Object: StoreObject;
 }
@@ -88,7 +88,7 @@ impl<V> Queue<V> {
     }
 }
 
-impl<K: Key, V: StoreObject> sealed::Place for Map<K, V> {
+impl<K: StoreKey, V: StoreObject> sealed::CollectionHandle for Map<K, V> {
     type Index = HashIndex<K>;
     type IndexKey = K;
 
@@ -98,12 +98,12 @@ impl<K: Key, V: StoreObject> sealed::Place for Map<K, V> {
     }
 }
 
-impl<K: Key, V: StoreObject> TableHandle for Map<K, V> {
+impl<K: StoreKey, V: StoreObject> TableHandle for Map<K, V> {
     type Key = K;
     type Object = V;
 }
 
-impl<K: Key, V: StoreObject> sealed::Place for OrderedMap<K, V> {
+impl<K: StoreKey, V: StoreObject> sealed::CollectionHandle for OrderedMap<K, V> {
     type Index = OrderedIndex<K>;
     type IndexKey = K;
 
@@ -113,12 +113,12 @@ impl<K: Key, V: StoreObject> sealed::Place for OrderedMap<K, V> {
     }
 }
 
-impl<K: Key, V: StoreObject> TableHandle for OrderedMap<K, V> {
+impl<K: StoreKey, V: StoreObject> TableHandle for OrderedMap<K, V> {
     type Key = K;
     type Object = V;
 }
 
-impl<V: StoreObject> sealed::Place for Singleton<V> {
+impl<V: StoreObject> sealed::CollectionHandle for Singleton<V> {
     type Index = OrderedIndex<()>;
     type IndexKey = ();
 

@@ -1,23 +1,23 @@
 //! Keys of objects in a collection.
 
-use super::changes::{Flaw, Head, Reader};
+use super::changes::{ChangeError, ChangesReader, OperationHead};
 use super::hash::mix;
 use std::fmt;
 use std::hash::Hash;
 
 /// A key: `u64`, `u128`, [`ByteKey`], or `()` of a singleton.
-pub trait Key: sealed::Key {}
+pub trait StoreKey: sealed::Key {}
 
-impl<K: sealed::Key> Key for K {}
+impl<K: sealed::Key> StoreKey for K {}
 
 pub(super) mod sealed {
-    use super::{Flaw, Hash, Head, Reader, fmt};
+    use super::{ChangeError, ChangesReader, Hash, OperationHead, fmt};
 
     pub trait Key: Copy + Ord + Hash + fmt::Debug + Send + 'static {
         /// Identifies the type in snapshots.
         const KIND: u8;
-        fn write(&self, head: &mut Head);
-        fn read(reader: &mut Reader<'_>) -> Result<Self, Flaw>;
+        fn write(&self, head: &mut OperationHead);
+        fn read(reader: &mut ChangesReader<'_>) -> Result<Self, ChangeError>;
         /// Returns its term for the state's hash.
         fn place(&self, seed: u64) -> u64;
     }
@@ -27,10 +27,10 @@ impl sealed::Key for () {
     const KIND: u8 = 0;
 
     #[inline]
-    fn write(&self, _: &mut Head) {}
+    fn write(&self, _: &mut OperationHead) {}
 
     #[inline]
-    fn read(_: &mut Reader<'_>) -> Result<Self, Flaw> {
+    fn read(_: &mut ChangesReader<'_>) -> Result<Self, ChangeError> {
         Ok(())
     }
 
@@ -44,12 +44,12 @@ impl sealed::Key for u64 {
     const KIND: u8 = 1;
 
     #[inline]
-    fn write(&self, head: &mut Head) {
+    fn write(&self, head: &mut OperationHead) {
         head.bytes(self.to_le_bytes());
     }
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Flaw> {
+    fn read(reader: &mut ChangesReader<'_>) -> Result<Self, ChangeError> {
         reader.array("a key of 8 bytes").map(Self::from_le_bytes)
     }
 
@@ -63,12 +63,12 @@ impl sealed::Key for u128 {
     const KIND: u8 = 2;
 
     #[inline]
-    fn write(&self, head: &mut Head) {
+    fn write(&self, head: &mut OperationHead) {
         head.bytes(self.to_le_bytes());
     }
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Flaw> {
+    fn read(reader: &mut ChangesReader<'_>) -> Result<Self, ChangeError> {
         reader.array("a key of 16 bytes").map(Self::from_le_bytes)
     }
 
@@ -124,17 +124,20 @@ impl sealed::Key for ByteKey {
     const KIND: u8 = 3;
 
     #[inline]
-    fn write(&self, head: &mut Head) {
+    fn write(&self, head: &mut OperationHead) {
         head.bytes([self.length]);
         head.part(self.bytes, usize::from(self.length));
     }
 
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Flaw> {
+    fn read(reader: &mut ChangesReader<'_>) -> Result<Self, ChangeError> {
         let at = reader.position();
         let length = usize::from(reader.byte("the length of a key")?);
         if length > Self::LENGTH_MAX {
-            return Err(Flaw::new(at, format!("a key of {length} bytes, at most {} are possible", Self::LENGTH_MAX)));
+            return Err(ChangeError::new(
+                at,
+                format!("a key of {length} bytes, at most {} are possible", Self::LENGTH_MAX),
+            ));
         }
         let bytes = reader.bytes(length, "a key")?;
         Ok(Self::new(bytes).expect("its length has been looked at"))

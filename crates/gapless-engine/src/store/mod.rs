@@ -6,13 +6,13 @@
 //! | [`handles`] | [`Map`], [`OrderedMap`], [`Singleton`], [`Queue`], [`Counter`]: handles of collections |
 //! | [`transaction`] | [`Transaction`]: reads and changes; commit or roll back |
 //! | [`object`] | [`StoreObject`]: required of a stored type; implemented by the schema layer's types |
-//! | [`record`] | [`Record`]: an object stored as its encoded message |
+//! | [`inline_message`] | [`InlineMessage`]: an object stored as its encoded message |
 //! | [`fixed`] | [`store_object!`](crate::store_object): plain structs |
 //! | [`key`] | keys |
 //! | [`changes`] | encoding of changes |
 //! | [`snapshot`] | encoding of a whole state, written piece by piece |
 //! | `apply` | changes of other replicas, checked |
-//! | `tracker` | objects touched by a transaction; [`Limits`], [`Usage`] |
+//! | `tracker` | objects touched by a transaction; [`StoreLimits`], [`StoreUsage`] |
 //! | `collection`, `table`, `queue`, `counter` | the collections themselves |
 //! | `hash` | hash of the state |
 //! | [`error`] | [`StoreError`], [`ObjectError`] |
@@ -22,7 +22,7 @@
 //!
 //! ```
 //! # mod gapless { pub use gapless_engine::{store, store_object}; }
-//! use gapless::store::{Limits, Store};
+//! use gapless::store::{StoreLimits, Store};
 //!
 //! gapless::store_object! {
 //!     pub struct Account = 1, version 1 {
@@ -32,7 +32,7 @@
 //! }
 //!
 //! let declare = |store: &mut Store| (store.map::<u64, Account>(1, "accounts"), store.counter(2, "transfers"));
-//! let mut leader = Store::new(Limits::default());
+//! let mut leader = Store::new(StoreLimits::default());
 //! let (accounts, transfers) = declare(&mut leader);
 //!
 //! let mut changes = Vec::new();
@@ -48,7 +48,7 @@
 //! transaction.add(transfers, 1)?;
 //! transaction.commit(&mut changes)?;
 //!
-//! let mut follower = Store::new(Limits::default());
+//! let mut follower = Store::new(StoreLimits::default());
 //! let (accounts, _) = declare(&mut follower);
 //! follower.apply(&changes[..first])?;
 //! follower.apply(&changes[first..])?;
@@ -69,10 +69,10 @@ pub mod error;
 pub mod fixed;
 pub mod handles;
 pub(crate) mod hash;
+pub mod inline_message;
 pub mod key;
 pub mod object;
 mod queue;
-pub mod record;
 pub mod snapshot;
 mod table;
 mod tracker;
@@ -81,19 +81,19 @@ pub mod transaction;
 pub use error::{ObjectError, StoreError};
 pub use fixed::FixedField;
 pub use handles::{Counter, Map, OrderedMap, Queue, Singleton, TableHandle};
-pub use key::{ByteKey, Key};
+pub use inline_message::InlineMessage;
+pub use key::{ByteKey, StoreKey};
 pub use object::StoreObject;
-pub use record::Record;
-pub use tracker::{Limits, Usage};
+pub use tracker::{StoreLimits, StoreUsage};
 pub use transaction::Transaction;
 
-use collection::{Collection, Identity, Kind};
-use counter::CounterOf;
+use collection::{Collection, CollectionIdentity, CollectionKind};
+use counter::CounterCollection;
 use key::sealed::Key as _;
-use queue::QueueOf;
+use queue::QueueCollection;
 use std::any::Any;
 use std::ops::RangeBounds;
-use table::{HashIndex, OrderedIndex, Table};
+use table::{HashIndex, OrderedIndex, TableCollection};
 use tracker::Tracker;
 
 /// The state: collections of typed objects.
@@ -103,33 +103,33 @@ pub struct Store {
     positions: Vec<u16>,
     tracker: Tracker,
     /// Snapshot in progress.
-    walk: Option<snapshot::Walk>,
+    progress: Option<snapshot::SnapshotProgress>,
 }
 
 impl Store {
     /// Creates an empty store without collections. Limits above the possible maximum are clamped.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
-        let tracker = Tracker { limits: limits.possible(), ..Tracker::default() };
-        Self { collections: Vec::new(), positions: Vec::new(), tracker, walk: None }
+    pub fn new(limits: StoreLimits) -> Self {
+        let tracker = Tracker { limits: limits.clamped(), ..Tracker::default() };
+        Self { collections: Vec::new(), positions: Vec::new(), tracker, progress: None }
     }
 
     /// Declares a map from `K` to `V` with number `id`.
     ///
     /// # Panics
     /// The number is taken. The same holds for the other declarations.
-    pub fn map<K: Key, V: StoreObject>(&mut self, id: u16, name: &str) -> Map<K, V> {
-        let identity = self.identity(id, name, Kind::Table, K::KIND, Some((V::TYPE, V::VERSION)));
-        Map::new(self.declare(Table::<K, V, HashIndex<K>>::new(identity)))
+    pub fn map<K: StoreKey, V: StoreObject>(&mut self, id: u16, name: &str) -> Map<K, V> {
+        let identity = self.identity(id, name, CollectionKind::Table, K::KIND, Some((V::TYPE, V::VERSION)));
+        Map::new(self.declare(TableCollection::<K, V, HashIndex<K>>::new(identity)))
     }
 
     /// Declares a map whose keys can be iterated in order.
     ///
     /// # Panics
     /// As [`Self::map`].
-    pub fn ordered_map<K: Key, V: StoreObject>(&mut self, id: u16, name: &str) -> OrderedMap<K, V> {
-        let identity = self.identity(id, name, Kind::Table, K::KIND, Some((V::TYPE, V::VERSION)));
-        OrderedMap::new(self.declare(Table::<K, V, OrderedIndex<K>>::new(identity)))
+    pub fn ordered_map<K: StoreKey, V: StoreObject>(&mut self, id: u16, name: &str) -> OrderedMap<K, V> {
+        let identity = self.identity(id, name, CollectionKind::Table, K::KIND, Some((V::TYPE, V::VERSION)));
+        OrderedMap::new(self.declare(TableCollection::<K, V, OrderedIndex<K>>::new(identity)))
     }
 
     /// Declares a place for one object, initially absent.
@@ -137,13 +137,13 @@ impl Store {
     /// # Panics
     /// As [`Self::map`].
     pub fn singleton<V: StoreObject>(&mut self, id: u16, name: &str) -> Singleton<V> {
-        let identity = self.identity(id, name, Kind::Table, <()>::KIND, Some((V::TYPE, V::VERSION)));
-        Singleton::new(self.declare(Table::<(), V, OrderedIndex<()>>::new(identity)))
+        let identity = self.identity(id, name, CollectionKind::Table, <()>::KIND, Some((V::TYPE, V::VERSION)));
+        Singleton::new(self.declare(TableCollection::<(), V, OrderedIndex<()>>::new(identity)))
     }
 
     pub fn queue<V: StoreObject>(&mut self, id: u16, name: &str) -> Queue<V> {
-        let identity = self.identity(id, name, Kind::Queue, <()>::KIND, Some((V::TYPE, V::VERSION)));
-        Queue::new(self.declare(QueueOf::<V>::new(identity)))
+        let identity = self.identity(id, name, CollectionKind::Queue, <()>::KIND, Some((V::TYPE, V::VERSION)));
+        Queue::new(self.declare(QueueCollection::<V>::new(identity)))
     }
 
     /// Declares a counter, initially 0.
@@ -151,18 +151,25 @@ impl Store {
     /// # Panics
     /// As [`Self::map`].
     pub fn counter(&mut self, id: u16, name: &str) -> Counter {
-        let identity = self.identity(id, name, Kind::Counter, <()>::KIND, None);
-        Counter::new(self.declare(CounterOf::new(identity)))
+        let identity = self.identity(id, name, CollectionKind::Counter, <()>::KIND, None);
+        Counter::new(self.declare(CounterCollection::new(identity)))
     }
 
-    fn identity(&self, id: u16, name: &str, kind: Kind, key_kind: u8, object: Option<(u64, u16)>) -> Identity {
+    fn identity(
+        &self,
+        id: u16,
+        name: &str,
+        kind: CollectionKind,
+        key_kind: u8,
+        object: Option<(u64, u16)>,
+    ) -> CollectionIdentity {
         let (object_type, version) = object.unwrap_or_default();
         let position = self.collections.len() as u16;
-        Identity { id, position, name: name.to_owned(), kind, key_kind, object_type, version }
+        CollectionIdentity { id, position, name: name.to_owned(), kind, key_kind, object_type, version }
     }
 
     fn declare(&mut self, collection: impl Collection) -> u16 {
-        let Identity { id, position, ref name, .. } = *collection.identity();
+        let CollectionIdentity { id, position, ref name, .. } = *collection.identity();
         let place = usize::from(id);
         if self.positions.len() <= place {
             self.positions.resize(place + 1, 0);
@@ -195,7 +202,7 @@ impl Store {
     }
 
     /// Iterates over the objects of an ordered map whose keys are in `range`, in order.
-    pub fn range<K: Key, V: StoreObject>(
+    pub fn range<K: StoreKey, V: StoreObject>(
         &self,
         handle: OrderedMap<K, V>,
         range: impl RangeBounds<K>,
@@ -205,7 +212,7 @@ impl Store {
     }
 
     /// Returns the keys of a map in order. They are collected and sorted on each call.
-    pub fn sorted_keys<K: Key, V: StoreObject>(&self, handle: Map<K, V>) -> Vec<K> {
+    pub fn sorted_keys<K: StoreKey, V: StoreObject>(&self, handle: Map<K, V>) -> Vec<K> {
         self.table(handle).index().sorted_keys()
     }
 
@@ -226,7 +233,7 @@ impl Store {
 
     /// Returns the value of a counter.
     pub fn value(&self, handle: Counter) -> i64 {
-        of::<CounterOf>(&*self.collections[handle.position()]).value()
+        of::<CounterCollection>(&*self.collections[handle.position()]).value()
     }
 
     /// Returns the hash of the store's contents, updated by each transaction. It is equal on all replicas with the same
@@ -242,7 +249,7 @@ impl Store {
     #[must_use]
     pub fn layout_hash(&self) -> u32 {
         let hash = self.collections.iter().fold(0, |hash, collection| {
-            let Identity { kind, key_kind, object_type, version, .. } = *collection.identity();
+            let CollectionIdentity { kind, key_kind, object_type, version, .. } = *collection.identity();
             let what = (kind as u64) << 24 | u64::from(key_kind) << 16 | u64::from(version);
             hash::mix(hash::mix(hash ^ collection.identity().seed()) ^ object_type) ^ what
         });
@@ -258,13 +265,13 @@ impl Store {
 
     /// Returns the usage of the whole store.
     #[must_use]
-    pub fn usage(&self) -> Usage {
+    pub fn usage(&self) -> StoreUsage {
         let memory_bytes = self.collections.iter().map(|collection| collection.usage().memory_bytes).sum();
-        Usage { memory_bytes, ..self.tracker.usage }
+        StoreUsage { memory_bytes, ..self.tracker.usage }
     }
 
     /// Iterates over the usage of each collection, by name, in the order of declaration.
-    pub fn usages(&self) -> impl Iterator<Item = (&str, Usage)> {
+    pub fn usages(&self) -> impl Iterator<Item = (&str, StoreUsage)> {
         self.collections.iter().map(|collection| (collection.identity().name.as_str(), collection.usage()))
     }
 
@@ -273,15 +280,15 @@ impl Store {
         self.cancel_snapshot();
         self.collections.iter_mut().for_each(|collection| collection.clear());
         self.tracker.begin();
-        (self.tracker.hash, self.tracker.usage) = (0, Usage::default());
+        (self.tracker.hash, self.tracker.usage) = (0, StoreUsage::default());
     }
 
     #[inline]
-    fn table<H: TableHandle>(&self, handle: H) -> &Table<H::Key, H::Object, H::Index> {
+    fn table<H: TableHandle>(&self, handle: H) -> &TableCollection<H::Key, H::Object, H::Index> {
         of(&*self.collections[handle.position()])
     }
 
-    fn queue_of<V: StoreObject>(&self, handle: Queue<V>) -> &QueueOf<V> {
+    fn queue_of<V: StoreObject>(&self, handle: Queue<V>) -> &QueueCollection<V> {
         of(&*self.collections[handle.position()])
     }
 
@@ -295,10 +302,10 @@ impl Store {
 
     /// Ends a transaction whose changes are in the state's hash.
     #[inline]
-    fn settle(&mut self) {
-        if self.tracker.is_to_settle {
+    fn end_transaction(&mut self) {
+        if self.tracker.has_undo_memory {
             for touch in &self.tracker.touches {
-                self.collections[usize::from(touch.collection)].settle(touch);
+                self.collections[usize::from(touch.collection)].free_undo_memory(touch);
             }
         }
         self.tracker.touches.clear();

@@ -1,29 +1,29 @@
-//! [`QueueOf`]: the collection with objects in a queue, pushed at the back, popped at the front, and never changed in
+//! [`QueueCollection`]: the collection with objects in a queue, pushed at the back, popped at the front, and never changed in
 //! between.
 
-use super::changes::{self, BEGIN, Flaw, POP, PUSH, Reader, put_varint};
-use super::collection::{Collection, Identity};
+use super::changes::{self, BEGIN, ChangeError, ChangesReader, POP, PUSH, put_varint};
+use super::collection::{Collection, CollectionIdentity};
 use super::error::StoreError;
 use super::hash::{content_hash, contribution, mix};
 use super::object::StoreObject;
 use super::table::read_object;
-use super::tracker::{Happened, Touch, Tracker, Usage, offset};
+use super::tracker::{StoreUsage, Touch, TouchKind, Tracker, offset};
 use std::collections::VecDeque;
 
-struct Item<V> {
+struct QueueItem<V> {
     object: V,
     content_hash: u64,
     length: u32,
 }
 
-pub(super) struct QueueOf<V> {
-    identity: Identity,
+pub(super) struct QueueCollection<V> {
+    identity: CollectionIdentity,
     seed: u64,
-    items: VecDeque<Item<V>>,
+    items: VecDeque<QueueItem<V>>,
     /// Number of the front item; items are numbered from 0 in the order of pushes.
     head: u64,
     /// Items popped by this transaction, for an undo.
-    popped: Vec<Item<V>>,
+    popped: Vec<QueueItem<V>>,
     bytes: u64,
     /// First item that the snapshot in progress still lacks.
     frozen_next: u64,
@@ -31,8 +31,8 @@ pub(super) struct QueueOf<V> {
     frozen_end: u64,
 }
 
-impl<V: StoreObject> QueueOf<V> {
-    pub(super) fn new(identity: Identity) -> Self {
+impl<V: StoreObject> QueueCollection<V> {
+    pub(super) fn new(identity: CollectionIdentity) -> Self {
         let seed = identity.seed();
         Self {
             identity,
@@ -67,7 +67,7 @@ impl<V: StoreObject> QueueOf<V> {
         if self.tail() == 0 { 0 } else { contribution(mix(self.seed ^ self.head), !self.tail()) }
     }
 
-    fn item_term(&self, number: u64, item: &Item<V>) -> u64 {
+    fn item_term(&self, number: u64, item: &QueueItem<V>) -> u64 {
         contribution(mix(self.seed.wrapping_add(number)), item.content_hash)
     }
 
@@ -80,14 +80,14 @@ impl<V: StoreObject> QueueOf<V> {
         result
     }
 
-    fn count(&mut self, number: u64, item: &Item<V>, tracker: &mut Tracker) {
+    fn count(&mut self, number: u64, item: &QueueItem<V>, tracker: &mut Tracker) {
         tracker.hash = tracker.hash.wrapping_add(self.item_term(number, item));
         tracker.usage.objects += 1;
         tracker.usage.bytes += u64::from(item.length);
         self.bytes += u64::from(item.length);
     }
 
-    fn uncount(&mut self, number: u64, item: &Item<V>, tracker: &mut Tracker) {
+    fn uncount(&mut self, number: u64, item: &QueueItem<V>, tracker: &mut Tracker) {
         tracker.hash = tracker.hash.wrapping_sub(self.item_term(number, item));
         tracker.usage.objects -= 1;
         tracker.usage.bytes -= u64::from(item.length);
@@ -111,14 +111,14 @@ impl<V: StoreObject> QueueOf<V> {
             tracker.before.truncate(at);
             return Err(error);
         }
-        let item = Item { object, content_hash: content_hash(&tracker.before[at..]), length: length as u32 };
+        let item = QueueItem { object, content_hash: content_hash(&tracker.before[at..]), length: length as u32 };
         tracker.touches.push(Touch {
             place: number,
             hash_before: 0,
             before_at: offset(at),
             before_length: length as u32,
             collection: self.identity.position,
-            happened: Happened::Pushed,
+            kind: TouchKind::Pushed,
             was_counted: false,
         });
         self.count(number, &item, tracker);
@@ -138,14 +138,14 @@ impl<V: StoreObject> QueueOf<V> {
             self.frozen_next = number + 1;
         }
         self.uncount(number, &item, tracker);
-        tracker.is_to_settle = true;
+        tracker.has_undo_memory = true;
         tracker.touches.push(Touch {
             place: number,
             hash_before: 0,
             before_at: 0,
             before_length: 0,
             collection: self.identity.position,
-            happened: Happened::Popped,
+            kind: TouchKind::Popped,
             was_counted: true,
         });
         self.popped.push(item);
@@ -153,21 +153,21 @@ impl<V: StoreObject> QueueOf<V> {
     }
 }
 
-fn write_push<V: StoreObject>(identity: &Identity, object: &V, out: &mut Vec<u8>) {
+fn write_push<V: StoreObject>(identity: &CollectionIdentity, object: &V, out: &mut Vec<u8>) {
     changes::begin(out, PUSH, identity.id);
     let mut bytes = Vec::new();
     object.encode(&mut bytes).expect("an object that was committed can be encoded");
     changes::put_object(out, V::VERSION, &bytes);
 }
 
-impl<V: StoreObject> Collection for QueueOf<V> {
-    fn identity(&self) -> &Identity {
+impl<V: StoreObject> Collection for QueueCollection<V> {
+    fn identity(&self) -> &CollectionIdentity {
         &self.identity
     }
 
-    fn usage(&self) -> Usage {
-        let memory_bytes = (self.items.capacity() * size_of::<Item<V>>()) as u64;
-        Usage { objects: self.items.len() as u64, bytes: self.bytes, memory_bytes }
+    fn usage(&self) -> StoreUsage {
+        let memory_bytes = (self.items.capacity() * size_of::<QueueItem<V>>()) as u64;
+        StoreUsage { objects: self.items.len() as u64, bytes: self.bytes, memory_bytes }
     }
 
     fn recomputed_hash(&self) -> u64 {
@@ -180,7 +180,7 @@ impl<V: StoreObject> Collection for QueueOf<V> {
     }
 
     fn finish(&mut self, touch: &Touch, tracker: &mut Tracker, out: &mut Vec<u8>) -> Result<(), StoreError> {
-        if touch.happened == Happened::Popped {
+        if touch.kind == TouchKind::Popped {
             changes::begin(out, POP, self.identity.id);
             return Ok(());
         }
@@ -189,12 +189,12 @@ impl<V: StoreObject> Collection for QueueOf<V> {
         Ok(())
     }
 
-    fn settle(&mut self, _: &Touch) {
+    fn free_undo_memory(&mut self, _: &Touch) {
         self.popped.clear();
     }
 
     fn undo(&mut self, touch: &Touch, tracker: &mut Tracker) {
-        if touch.happened == Happened::Popped {
+        if touch.kind == TouchKind::Popped {
             let item = self.popped.pop().expect("what was popped is kept until the transaction ends");
             self.count(touch.place, &item, tracker);
             self.with_ends(tracker, |queue| {
@@ -207,25 +207,30 @@ impl<V: StoreObject> Collection for QueueOf<V> {
         }
     }
 
-    fn apply(&mut self, operation: u8, reader: &mut Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw> {
+    fn apply(
+        &mut self,
+        operation: u8,
+        reader: &mut ChangesReader<'_>,
+        tracker: &mut Tracker,
+    ) -> Result<(), ChangeError> {
         let at = reader.position();
         match operation {
             PUSH => {
                 let object: V = read_object(reader, tracker, &self.identity)?;
-                self.push(object, tracker).map_err(|error| Flaw::new(at, error.to_string()))
+                self.push(object, tracker).map_err(|error| ChangeError::new(at, error.to_string()))
             }
             POP if self.pop(tracker).is_some() => Ok(()),
-            POP => Err(Flaw::new(at, "there is nothing that could be popped")),
+            POP => Err(ChangeError::new(at, "there is nothing that could be popped")),
             BEGIN => {
                 let head = reader.varint("the number of the first item")?;
                 // Leaves room for more pushes than any stream will have.
                 if self.tail() != 0 || head > u64::MAX / 2 {
-                    return Err(Flaw::new(at, "a queue that was used cannot begin elsewhere"));
+                    return Err(ChangeError::new(at, "a queue that was used cannot begin elsewhere"));
                 }
                 self.with_ends(tracker, |queue| queue.head = head);
                 Ok(())
             }
-            _ => Err(Flaw::new(at, format!("operation {operation} is none of a queue's"))),
+            _ => Err(ChangeError::new(at, format!("operation {operation} is none of a queue's"))),
         }
     }
 

@@ -16,7 +16,7 @@
 //! walk reaches it is first written as it was.
 
 use super::Store;
-use super::changes::Reader;
+use super::changes::ChangesReader;
 use super::error::StoreError;
 use gapless_wire::checksum::crc32c;
 use std::io::{Read, Write};
@@ -32,7 +32,7 @@ const KIND_END: u8 = 3;
 const PIECE_LENGTH: usize = 1 << 16;
 
 /// Progress of a snapshot.
-pub(super) struct Walk {
+pub(super) struct SnapshotProgress {
     next_piece: u32,
     collection: usize,
 }
@@ -44,18 +44,19 @@ impl Store {
     /// # Errors
     /// [`StoreError::Order`] if a snapshot is in progress.
     pub fn begin_snapshot(&mut self, out: &mut Vec<u8>) -> Result<(), StoreError> {
-        if self.walk.is_some() {
+        if self.progress.is_some() {
             return Err(StoreError::Order("a snapshot is under way already"));
         }
         out.extend_from_slice(&MAGIC);
-        let mut walk = Walk { next_piece: 0, collection: 0 };
-        walk.piece(out, KIND_HEAD, |out| self.describe_collections(out));
+        let mut progress = SnapshotProgress { next_piece: 0, collection: 0 };
+        progress.piece(out, KIND_HEAD, |out| self.describe_collections(out));
         let preserved = &mut self.tracker.preserved;
         preserved.is_freezing = true;
         preserved.epoch += 1;
         let collections = &mut self.collections;
-        walk.piece(out, KIND_OPERATIONS, |out| collections.iter_mut().for_each(|collection| collection.freeze(out)));
-        self.walk = Some(walk);
+        progress
+            .piece(out, KIND_OPERATIONS, |out| collections.iter_mut().for_each(|collection| collection.freeze(out)));
+        self.progress = Some(progress);
         Ok(())
     }
 
@@ -79,18 +80,18 @@ impl Store {
     /// # Errors
     /// [`StoreError::Order`] if no snapshot is in progress.
     pub fn snapshot_step(&mut self, out: &mut Vec<u8>, length: usize) -> Result<bool, StoreError> {
-        let Some(walk) = &mut self.walk else {
+        let Some(progress) = &mut self.progress else {
             return Err(StoreError::Order("no snapshot is under way"));
         };
         let Self { collections, tracker, .. } = self;
         let pieces = &mut tracker.preserved.pieces;
-        if pieces.is_empty() && walk.collection == collections.len() {
-            walk.piece(out, KIND_END, |_| {});
+        if pieces.is_empty() && progress.collection == collections.len() {
+            progress.piece(out, KIND_END, |_| {});
             self.cancel_snapshot();
             return Ok(true);
         }
-        let mut next = walk.collection;
-        walk.piece(out, KIND_OPERATIONS, |out| {
+        let mut next = progress.collection;
+        progress.piece(out, KIND_OPERATIONS, |out| {
             let limit = out.len() + length.min(BODY_LENGTH_MAX / 4);
             // Preserved objects come first, so that their backlog stays small; then the walk continues, so that it
             // ends.
@@ -105,13 +106,13 @@ impl Store {
                 next += usize::from(collection.write_frozen(tracker, out, limit));
             }
         });
-        walk.collection = next;
+        progress.collection = next;
         Ok(false)
     }
 
     /// Cancels the snapshot in progress, if any.
     pub fn cancel_snapshot(&mut self) {
-        self.walk = None;
+        self.progress = None;
         self.tracker.preserved.is_freezing = false;
         self.tracker.preserved.pieces.clear();
         self.collections.iter_mut().for_each(|collection| collection.thaw());
@@ -119,7 +120,7 @@ impl Store {
 
     #[must_use]
     pub const fn is_taking_snapshot(&self) -> bool {
-        self.walk.is_some()
+        self.progress.is_some()
     }
 
     /// Returns the bytes preserved so far for the snapshot in progress, of objects that were changed meanwhile. At most
@@ -190,13 +191,16 @@ impl Store {
         }
     }
 
-    fn read_head(&self, body: &[u8]) -> Result<Expected, StoreError> {
+    fn read_head(&self, body: &[u8]) -> Result<ExpectedTotals, StoreError> {
         let unusable = |reason: String| StoreError::Snapshot { piece: 0, reason };
-        let mut reader = Reader::new(body);
+        let mut reader = ChangesReader::new(body);
         self.read_head_fields(&mut reader).unwrap_or_else(|flaw| Err(flaw.0.reason)).map_err(unusable)
     }
 
-    fn read_head_fields(&self, reader: &mut Reader<'_>) -> Result<Result<Expected, String>, super::changes::Flaw> {
+    fn read_head_fields(
+        &self,
+        reader: &mut ChangesReader<'_>,
+    ) -> Result<Result<ExpectedTotals, String>, super::changes::ChangeError> {
         let version = u16::from_le_bytes(reader.array("the version")?);
         if version != VERSION {
             return Ok(Err(format!(
@@ -230,10 +234,10 @@ impl Store {
         if !reader.is_at_end() {
             return Ok(Err("its head is longer than it says".to_owned()));
         }
-        Ok(Ok(Expected { hash, objects, is_comparable }))
+        Ok(Ok(ExpectedTotals { hash, objects, is_comparable }))
     }
 
-    fn check(&self, expected: &Expected, piece: u32) -> Result<(), StoreError> {
+    fn check(&self, expected: &ExpectedTotals, piece: u32) -> Result<(), StoreError> {
         let (objects, hash) = (self.tracker.usage.objects, self.state_hash());
         // Objects of older versions have another encoding now.
         if objects != expected.objects || (expected.is_comparable && hash != expected.hash) {
@@ -247,13 +251,13 @@ impl Store {
     }
 }
 
-struct Expected {
+struct ExpectedTotals {
     hash: u64,
     objects: u64,
     is_comparable: bool,
 }
 
-impl Walk {
+impl SnapshotProgress {
     fn piece(&mut self, out: &mut Vec<u8>, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
         let begin = out.len();
         out.extend_from_slice(&[0; 8]);

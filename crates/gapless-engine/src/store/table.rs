@@ -1,18 +1,18 @@
-//! [`Table`]: the collection for maps, ordered maps and singletons. Objects have numbered slots that never move; an
+//! [`TableCollection`]: the collection for maps, ordered maps and singletons. Objects have numbered slots that never move; an
 //! index maps keys to slots.
 
-use super::changes::{self, Flaw, Head, PATCH, PUT, REMOVE, Reader};
-use super::collection::{Collection, Identity};
+use super::changes::{self, ChangeError, ChangesReader, OperationHead, PATCH, PUT, REMOVE};
+use super::collection::{Collection, CollectionIdentity};
 use super::error::{ObjectError, StoreError};
 use super::hash::{content_hash, contribution, differences};
 use super::key::sealed::Key;
 use super::object::{StoreObject, decode};
-use super::tracker::{Happened, Touch, Tracker, Usage};
+use super::tracker::{StoreUsage, Touch, TouchKind, Tracker};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Index from keys to slots.
-pub trait Index<K>: Default + Send + 'static {
+pub trait TableIndex<K>: Default + Send + 'static {
     fn find(&self, key: &K) -> Option<u32>;
     fn put(&mut self, key: K, slot: u32);
     fn take(&mut self, key: &K) -> Option<u32>;
@@ -37,7 +37,7 @@ impl<K> Default for OrderedIndex<K> {
     }
 }
 
-impl<K: Key> Index<K> for HashIndex<K> {
+impl<K: Key> TableIndex<K> for HashIndex<K> {
     #[inline]
     fn find(&self, key: &K) -> Option<u32> {
         self.0.get(key).copied()
@@ -66,7 +66,7 @@ impl<K: Key> HashIndex<K> {
     }
 }
 
-impl<K: Key> Index<K> for OrderedIndex<K> {
+impl<K: Key> TableIndex<K> for OrderedIndex<K> {
     #[inline]
     fn find(&self, key: &K) -> Option<u32> {
         self.0.get(key).copied()
@@ -87,7 +87,7 @@ impl<K: Key> Index<K> for OrderedIndex<K> {
     }
 }
 
-struct Slot<K, V> {
+struct TableSlot<K, V> {
     key: K,
     /// `None` in a free slot. A removed object stays until its transaction has ended.
     object: Option<V>,
@@ -107,11 +107,11 @@ const TOGETHER: usize = 256;
 /// Slots scanned by a step of a snapshot, used or not.
 const LOOKED_AT_MAX: usize = 4096;
 
-pub(super) struct Table<K, V, I> {
-    identity: Identity,
+pub(super) struct TableCollection<K, V, I> {
+    identity: CollectionIdentity,
     seed: u64,
     index: I,
-    slots: Vec<Vec<Slot<K, V>>>,
+    slots: Vec<Vec<TableSlot<K, V>>>,
     slots_used: u32,
     free: Vec<u32>,
     objects: u64,
@@ -120,8 +120,8 @@ pub(super) struct Table<K, V, I> {
     frozen: (u32, u32),
 }
 
-impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
-    pub(super) fn new(identity: Identity) -> Self {
+impl<K: Key, V: StoreObject, I: TableIndex<K>> TableCollection<K, V, I> {
+    pub(super) fn new(identity: CollectionIdentity) -> Self {
         let seed = identity.seed();
         Self {
             identity,
@@ -145,12 +145,12 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
     }
 
     #[inline(always)]
-    fn slot(&self, slot: u32) -> &Slot<K, V> {
+    fn slot(&self, slot: u32) -> &TableSlot<K, V> {
         &self.slots[slot as usize / TOGETHER][slot as usize % TOGETHER]
     }
 
     #[inline(always)]
-    fn slot_mut(&mut self, slot: u32) -> &mut Slot<K, V> {
+    fn slot_mut(&mut self, slot: u32) -> &mut TableSlot<K, V> {
         &mut self.slots[slot as usize / TOGETHER][slot as usize % TOGETHER]
     }
 
@@ -182,7 +182,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
             return true;
         }
         let (transaction, epoch) = (tracker.transaction, tracker.preserved.epoch);
-        let new = Slot {
+        let new = TableSlot {
             key,
             object: Some(object),
             content_hash: 0,
@@ -194,11 +194,11 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         };
         let slot = self.occupy(new);
         self.index.put(key, slot);
-        tracker.touches.push(self.happened(slot, Happened::Inserted));
+        tracker.touches.push(self.new_touch(slot, TouchKind::Inserted));
         false
     }
 
-    fn occupy(&mut self, new: Slot<K, V>) -> u32 {
+    fn occupy(&mut self, new: TableSlot<K, V>) -> u32 {
         if let Some(slot) = self.free.pop() {
             *self.slot_mut(slot) = new;
             return slot;
@@ -217,15 +217,15 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
     pub(super) fn remove(&mut self, key: &K, tracker: &mut Tracker) -> bool {
         let Some(slot) = self.index.take(key) else { return false };
         self.preserve(slot, tracker);
-        tracker.touches.push(self.happened(slot, Happened::Removed));
-        tracker.is_to_settle = true;
+        tracker.touches.push(self.new_touch(slot, TouchKind::Removed));
+        tracker.has_undo_memory = true;
         self.uncount(slot, tracker);
         self.slot_mut(slot).is_live = false;
         true
     }
 
     #[inline]
-    fn happened(&self, place: u32, happened: Happened) -> Touch {
+    fn new_touch(&self, place: u32, kind: TouchKind) -> Touch {
         let slot = self.slot(place);
         Touch {
             place: u64::from(place),
@@ -233,7 +233,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
             before_at: 0,
             before_length: slot.length,
             collection: self.identity.position,
-            happened,
+            kind,
             was_counted: slot.is_counted,
         }
     }
@@ -249,7 +249,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         let object = slot.object.as_ref().expect("the index names slots with objects");
         let (before_at, _) = tracker.keep(object);
         self.preserve(place, tracker);
-        let touch = Touch { before_at, ..self.happened(place, Happened::Changed) };
+        let touch = Touch { before_at, ..self.new_touch(place, TouchKind::Changed) };
         tracker.touches.push(touch);
     }
 
@@ -334,15 +334,15 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         let patched = if before.len() == after.len() {
             write_patch::<K, V>(&self.identity, slot, before, after, out)
         } else {
-            Patched::TooLong
+            PatchOutcome::TooLong
         };
         let (length, content_hash) = match patched {
-            Patched::Unchanged => {
+            PatchOutcome::Unchanged => {
                 tracker.scratch = scratch;
                 return Ok(());
             }
-            Patched::Written { content_hash } => (after.len(), content_hash),
-            Patched::TooLong => {
+            PatchOutcome::Written { content_hash } => (after.len(), content_hash),
+            PatchOutcome::TooLong => {
                 tracker.limits.check_object(&self.identity.name, after.len())?;
                 write_put::<K, V>(&self.identity, &slot.key, after, out);
                 (after.len(), content_hash(after))
@@ -376,13 +376,14 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         StoreError::Object { collection: self.identity.name.clone(), key, source }
     }
 
-    fn apply_put(&mut self, key: K, reader: &mut Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw> {
+    fn apply_put(&mut self, key: K, reader: &mut ChangesReader<'_>, tracker: &mut Tracker) -> Result<(), ChangeError> {
         let object: V = read_object(reader, tracker, &self.identity)?;
         if self.index.find(&key).is_some_and(|slot| self.slot(slot).transaction == tracker.transaction) {
-            return Err(Flaw::new(reader.position(), "the object is there twice"));
+            return Err(ChangeError::new(reader.position(), "the object is there twice"));
         }
         let mut scratch = std::mem::take(&mut tracker.scratch);
-        let bytes = encoded(&object, &mut scratch).map_err(|error| Flaw::new(reader.position(), error.to_string()))?;
+        let bytes =
+            encoded(&object, &mut scratch).map_err(|error| ChangeError::new(reader.position(), error.to_string()))?;
         let (content_hash, length) = (content_hash(bytes), bytes.len());
         tracker.scratch = scratch;
         self.insert(key, object, tracker);
@@ -391,26 +392,32 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         Ok(())
     }
 
-    fn apply_patch(&mut self, key: &K, reader: &mut Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw> {
+    fn apply_patch(
+        &mut self,
+        key: &K,
+        reader: &mut ChangesReader<'_>,
+        tracker: &mut Tracker,
+    ) -> Result<(), ChangeError> {
         let begin = reader.position();
         let version = reader.varint_u16("the version of an object")?;
         if version > V::VERSION {
             let error = ObjectError::Version { found: version, known: V::VERSION };
-            return Err(Flaw::new(begin, error.to_string()));
+            return Err(ChangeError::new(begin, error.to_string()));
         }
         let Some(place) = self.index.find(key) else {
-            return Err(Flaw::new(begin, "there is no object that could be patched"));
+            return Err(ChangeError::new(begin, "there is no object that could be patched"));
         };
         if self.slot(place).transaction == tracker.transaction {
-            return Err(Flaw::new(begin, "the object is there twice"));
+            return Err(ChangeError::new(begin, "the object is there twice"));
         }
         self.touch(place, tracker);
         let touch = *tracker.touches.last().expect("it was just touched");
-        let (mut patched, mut again) = (std::mem::take(&mut tracker.scratch), std::mem::take(&mut tracker.again));
+        let (mut patched, mut again) =
+            (std::mem::take(&mut tracker.scratch), std::mem::take(&mut tracker.second_scratch));
         patched.clear();
         patched.extend_from_slice(tracker.kept(&touch));
         let result = self.patch_object(place, version, &mut patched, tracker.kept(&touch), reader, &mut again);
-        (tracker.scratch, tracker.again) = (patched, again);
+        (tracker.scratch, tracker.second_scratch) = (patched, again);
         let (content_hash, length) = result?;
         self.recount(place, content_hash, length, tracker);
         Ok(())
@@ -424,41 +431,41 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         version: u16,
         bytes: &mut [u8],
         before: &[u8],
-        reader: &mut Reader<'_>,
+        reader: &mut ChangesReader<'_>,
         again: &mut Vec<u8>,
-    ) -> Result<(u64, usize), Flaw> {
+    ) -> Result<(u64, usize), ChangeError> {
         let at = reader.position();
         let length = reader.length("the length of a patched object")?;
         let check = u32::from_le_bytes(reader.array::<CHECK_LENGTH>("the hash of a patched object")?);
         // An older version may have had fewer fields at the end.
         if length > bytes.len() || (version == V::VERSION && length != bytes.len()) {
-            return Err(Flaw::new(at, format!("a patch of {length} bytes, the object has {}", bytes.len())));
+            return Err(ChangeError::new(at, format!("a patch of {length} bytes, the object has {}", bytes.len())));
         }
-        read_stretches(reader, &mut bytes[..length])?;
+        read_ranges(reader, &mut bytes[..length])?;
         let hash_change = differences(before, bytes, |_, _| {});
         let whole = self.slot(place).content_hash.wrapping_add(hash_change);
         let of_length = if length == bytes.len() { whole } else { content_hash(&bytes[..length]) };
         if of_length as u32 != check {
             let reason = "the patched object is not the one that was patched: another state, or another layout";
-            return Err(Flaw::new(at, reason));
+            return Err(ChangeError::new(at, reason));
         }
-        let object = decode::<V>(V::VERSION, bytes).map_err(|error| Flaw::new(at, error.to_string()))?;
+        let object = decode::<V>(V::VERSION, bytes).map_err(|error| ChangeError::new(at, error.to_string()))?;
         if object.as_encoded().is_none() && !encoded(&object, again).is_ok_and(|again| again == bytes) {
-            return Err(Flaw::new(at, "the patched object has another encoding"));
+            return Err(ChangeError::new(at, "the patched object has another encoding"));
         }
         self.slot_mut(place).object = Some(object);
         Ok((whole, bytes.len()))
     }
 
-    fn apply_remove(&mut self, key: &K, reader: &Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw> {
+    fn apply_remove(&mut self, key: &K, reader: &ChangesReader<'_>, tracker: &mut Tracker) -> Result<(), ChangeError> {
         let found = self.index.find(key);
         if found.is_some_and(|slot| self.slot(slot).transaction == tracker.transaction) {
-            return Err(Flaw::new(reader.position(), "the object is there twice"));
+            return Err(ChangeError::new(reader.position(), "the object is there twice"));
         }
         if self.remove(key, tracker) {
             return Ok(());
         }
-        Err(Flaw::new(reader.position(), "there is no object that could be removed"))
+        Err(ChangeError::new(reader.position(), "there is no object that could be removed"))
     }
 }
 
@@ -474,8 +481,8 @@ fn encoded<'a, V: StoreObject>(object: &'a V, scratch: &'a mut Vec<u8>) -> Resul
 }
 
 #[inline]
-fn write_put<K: Key, V: StoreObject>(identity: &Identity, key: &K, bytes: &[u8], out: &mut Vec<u8>) {
-    let mut head = Head::new(PUT, identity.id);
+fn write_put<K: Key, V: StoreObject>(identity: &CollectionIdentity, key: &K, bytes: &[u8], out: &mut Vec<u8>) {
+    let mut head = OperationHead::new(PUT, identity.id);
     key.write(&mut head);
     head.append_to(out);
     changes::put_object(out, V::VERSION, bytes);
@@ -484,7 +491,7 @@ fn write_put<K: Key, V: StoreObject>(identity: &Identity, key: &K, bytes: &[u8],
 /// Length of the patched object's hash in a patch, bytes.
 const CHECK_LENGTH: usize = 4;
 
-enum Patched {
+enum PatchOutcome {
     Unchanged,
     Written {
         content_hash: u64,
@@ -495,14 +502,14 @@ enum Patched {
 
 #[inline]
 fn write_patch<K: Key, V: StoreObject>(
-    identity: &Identity,
-    slot: &Slot<K, V>,
+    identity: &CollectionIdentity,
+    slot: &TableSlot<K, V>,
     before: &[u8],
     after: &[u8],
     out: &mut Vec<u8>,
-) -> Patched {
+) -> PatchOutcome {
     let begin = out.len();
-    let mut head = Head::new(PATCH, identity.id);
+    let mut head = OperationHead::new(PATCH, identity.id);
     slot.key.write(&mut head);
     head.varint(u64::from(V::VERSION));
     head.varint(after.len() as u64);
@@ -512,24 +519,24 @@ fn write_patch<K: Key, V: StoreObject>(
     let stretches_at = out.len();
     let mut last_end = 0;
     let hash_change = differences(before, after, |from, to| {
-        changes::put_stretch(out, after, from, to, from - last_end);
+        changes::put_range(out, after, from, to, from - last_end);
         last_end = to;
     });
     if last_end == 0 {
         out.truncate(begin);
-        return Patched::Unchanged;
+        return PatchOutcome::Unchanged;
     }
     if out.len() - stretches_at >= after.len() {
         out.truncate(begin);
-        return Patched::TooLong;
+        return PatchOutcome::TooLong;
     }
     out.push(0);
     let content_hash = slot.content_hash.wrapping_add(hash_change);
     out[stretches_at - CHECK_LENGTH..stretches_at].copy_from_slice(&(content_hash as u32).to_le_bytes());
-    Patched::Written { content_hash }
+    PatchOutcome::Written { content_hash }
 }
 
-fn read_stretches(reader: &mut Reader<'_>, bytes: &mut [u8]) -> Result<(), Flaw> {
+fn read_ranges(reader: &mut ChangesReader<'_>, bytes: &mut [u8]) -> Result<(), ChangeError> {
     let mut position = 0;
     loop {
         let at = reader.position();
@@ -541,7 +548,7 @@ fn read_stretches(reader: &mut Reader<'_>, bytes: &mut [u8]) -> Result<(), Flaw>
         let new = reader.bytes(length, "a stretch")?;
         let rest = bytes.get_mut(position..).and_then(|rest| rest.get_mut(gap..));
         let Some(place) = rest.and_then(|rest| rest.get_mut(..length)) else {
-            return Err(Flaw::new(at, format!("a stretch of {length} bytes reaches beyond the object")));
+            return Err(ChangeError::new(at, format!("a stretch of {length} bytes reaches beyond the object")));
         };
         place.copy_from_slice(new);
         position += gap + length;
@@ -550,28 +557,28 @@ fn read_stretches(reader: &mut Reader<'_>, bytes: &mut [u8]) -> Result<(), Flaw>
 
 /// Reads an object of another replica.
 pub(super) fn read_object<V: StoreObject>(
-    reader: &mut Reader<'_>,
+    reader: &mut ChangesReader<'_>,
     tracker: &Tracker,
-    identity: &Identity,
-) -> Result<V, Flaw> {
+    identity: &CollectionIdentity,
+) -> Result<V, ChangeError> {
     let at = reader.position();
     let version = reader.varint_u16("the version of an object")?;
     let length = reader.length("the length of an object")?;
-    tracker.limits.check_object(&identity.name, length).map_err(|error| Flaw::new(at, error.to_string()))?;
+    tracker.limits.check_object(&identity.name, length).map_err(|error| ChangeError::new(at, error.to_string()))?;
     let bytes = reader.bytes(length, "an object")?;
-    decode(version, bytes).map_err(|error| Flaw::new(at, error.to_string()))
+    decode(version, bytes).map_err(|error| ChangeError::new(at, error.to_string()))
 }
 
-impl<K: Key, V: StoreObject, I: Index<K>> Collection for Table<K, V, I> {
-    fn identity(&self) -> &Identity {
+impl<K: Key, V: StoreObject, I: TableIndex<K>> Collection for TableCollection<K, V, I> {
+    fn identity(&self) -> &CollectionIdentity {
         &self.identity
     }
 
-    fn usage(&self) -> Usage {
-        let slots = self.slots.len() * TOGETHER * size_of::<Slot<K, V>>();
+    fn usage(&self) -> StoreUsage {
+        let slots = self.slots.len() * TOGETHER * size_of::<TableSlot<K, V>>();
         let entries = self.index.entries_max() * (size_of::<(K, u32)>() + 1);
         let memory_bytes = (slots + entries + self.free.capacity() * size_of::<u32>()) as u64;
-        Usage { objects: self.objects, bytes: self.bytes, memory_bytes }
+        StoreUsage { objects: self.objects, bytes: self.bytes, memory_bytes }
     }
 
     fn recomputed_hash(&self) -> u64 {
@@ -586,11 +593,11 @@ impl<K: Key, V: StoreObject, I: Index<K>> Collection for Table<K, V, I> {
 
     #[inline]
     fn finish(&mut self, touch: &Touch, tracker: &mut Tracker, out: &mut Vec<u8>) -> Result<(), StoreError> {
-        match touch.happened {
-            Happened::Changed => self.finish_changed(touch, tracker, out)?,
-            Happened::Inserted => self.finish_inserted(touch.place as u32, tracker, out)?,
+        match touch.kind {
+            TouchKind::Changed => self.finish_changed(touch, tracker, out)?,
+            TouchKind::Inserted => self.finish_inserted(touch.place as u32, tracker, out)?,
             _ if touch.was_counted => {
-                let mut head = Head::new(REMOVE, self.identity.id);
+                let mut head = OperationHead::new(REMOVE, self.identity.id);
                 self.slot(touch.place as u32).key.write(&mut head);
                 head.append_to(out);
             }
@@ -600,8 +607,8 @@ impl<K: Key, V: StoreObject, I: Index<K>> Collection for Table<K, V, I> {
         Ok(())
     }
 
-    fn settle(&mut self, touch: &Touch) {
-        if touch.happened == Happened::Removed {
+    fn free_undo_memory(&mut self, touch: &Touch) {
+        if touch.kind == TouchKind::Removed {
             self.slot_mut(touch.place as u32).object = None;
             self.free.push(touch.place as u32);
         }
@@ -609,13 +616,13 @@ impl<K: Key, V: StoreObject, I: Index<K>> Collection for Table<K, V, I> {
 
     fn undo(&mut self, touch: &Touch, tracker: &mut Tracker) {
         let place = touch.place as u32;
-        match touch.happened {
-            Happened::Changed => {
+        match touch.kind {
+            TouchKind::Changed => {
                 let before = V::decode(V::VERSION, tracker.kept(touch)).expect("what was encoded is decoded");
                 self.slot_mut(place).object = Some(before);
                 self.recount(place, touch.hash_before, touch.before_length as usize, tracker);
             }
-            Happened::Inserted => {
+            TouchKind::Inserted => {
                 self.uncount(place, tracker);
                 let slot = self.slot_mut(place);
                 (slot.object, slot.is_live) = (None, false);
@@ -635,10 +642,15 @@ impl<K: Key, V: StoreObject, I: Index<K>> Collection for Table<K, V, I> {
         }
     }
 
-    fn apply(&mut self, operation: u8, reader: &mut Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw> {
+    fn apply(
+        &mut self,
+        operation: u8,
+        reader: &mut ChangesReader<'_>,
+        tracker: &mut Tracker,
+    ) -> Result<(), ChangeError> {
         let at = reader.position();
         if !matches!(operation, PUT | PATCH | REMOVE) {
-            return Err(Flaw::new(at, format!("operation {operation} is none of a map's")));
+            return Err(ChangeError::new(at, format!("operation {operation} is none of a map's")));
         }
         let key = K::read(reader)?;
         let applied = match operation {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// Limits of a store; a transaction that would exceed one fails as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct StoreLimits {
     /// Objects in all collections; at most 2^31.
     pub objects_max: u64,
     /// Total length of all encodings, bytes.
@@ -17,16 +17,16 @@ pub struct Limits {
     pub changes_length_max: u32,
 }
 
-impl Default for Limits {
+impl Default for StoreLimits {
     /// Returns 100 million objects, 64 GiB, 1 MiB per object, 16 MiB per transaction.
     fn default() -> Self {
         Self { objects_max: 100_000_000, bytes_max: 64 << 30, object_length_max: 1 << 20, changes_length_max: 16 << 20 }
     }
 }
 
-impl Limits {
+impl StoreLimits {
     /// Clamps limits that could not be enforced.
-    pub(super) fn possible(self) -> Self {
+    pub(super) fn clamped(self) -> Self {
         Self {
             objects_max: self.objects_max.min(1 << 31),
             object_length_max: self.object_length_max.min(32 << 20),
@@ -38,16 +38,16 @@ impl Limits {
         if length <= self.object_length_max as usize {
             return Ok(());
         }
-        Err(beyond(format!("the length of an object of collection {name}"), self.object_length_max, length))
+        Err(limit_error(format!("the length of an object of collection {name}"), self.object_length_max, length))
     }
 
     #[inline]
-    pub(super) fn check_totals(&self, usage: &Usage) -> Result<(), StoreError> {
+    pub(super) fn check_totals(&self, usage: &StoreUsage) -> Result<(), StoreError> {
         if usage.objects > self.objects_max {
-            return Err(beyond("the number of objects".to_owned(), self.objects_max, usage.objects as usize));
+            return Err(limit_error("the number of objects".to_owned(), self.objects_max, usage.objects as usize));
         }
         if usage.bytes > self.bytes_max {
-            return Err(beyond("the bytes of all objects".to_owned(), self.bytes_max, usage.bytes as usize));
+            return Err(limit_error("the bytes of all objects".to_owned(), self.bytes_max, usage.bytes as usize));
         }
         Ok(())
     }
@@ -58,17 +58,17 @@ pub(super) fn check_changes(length: usize, length_max: usize) -> Result<(), Stor
     if length <= length_max {
         return Ok(());
     }
-    Err(beyond("the length of a transaction's changes".to_owned(), length_max as u64, length))
+    Err(limit_error("the length of a transaction's changes".to_owned(), length_max as u64, length))
 }
 
 #[cold]
-fn beyond(what: String, limit: impl Into<u64>, found: usize) -> StoreError {
+fn limit_error(what: String, limit: impl Into<u64>, found: usize) -> StoreError {
     StoreError::Limit { what, limit: limit.into(), found: found as u64 }
 }
 
 /// Usage of a collection or a whole store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct StoreUsage {
     /// Number of objects.
     pub objects: u64,
     /// Length of their encodings, bytes.
@@ -79,7 +79,7 @@ pub struct Usage {
 
 /// First event of an object in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Happened {
+pub(super) enum TouchKind {
     Changed,
     Inserted,
     Removed,
@@ -98,7 +98,7 @@ pub(super) struct Touch {
     pub before_at: u32,
     pub before_length: u32,
     pub collection: u16,
-    pub happened: Happened,
+    pub kind: TouchKind,
     /// The state's hash included the object before.
     pub was_counted: bool,
 }
@@ -108,7 +108,7 @@ const PIECE_LENGTH: usize = 1 << 12;
 
 /// Old encodings of objects changed during a snapshot.
 #[derive(Default)]
-pub(super) struct Preserved {
+pub(super) struct PreservedObjects {
     /// A snapshot is in progress.
     pub is_freezing: bool,
     /// Number of the snapshot; objects that it has, or that are newer, carry it.
@@ -117,7 +117,7 @@ pub(super) struct Preserved {
     pub pieces: VecDeque<Vec<u8>>,
 }
 
-impl Preserved {
+impl PreservedObjects {
     /// Returns the piece for the next operation.
     pub(super) fn piece(&mut self) -> &mut Vec<u8> {
         if self.pieces.back().is_none_or(|piece| piece.len() >= PIECE_LENGTH) {
@@ -137,14 +137,14 @@ pub(super) struct Tracker {
     pub before: Vec<u8>,
     pub scratch: Vec<u8>,
     /// Second buffer for an encoding, next to [`Self::scratch`].
-    pub again: Vec<u8>,
-    /// Some touch needs a call of `settle` at the end of the transaction.
-    pub is_to_settle: bool,
+    pub second_scratch: Vec<u8>,
+    /// Some touch needs a call of `free_undo_memory` at the end of the transaction.
+    pub has_undo_memory: bool,
     /// Hash of the state, with the changes of the open transaction.
     pub hash: u64,
-    pub usage: Usage,
-    pub limits: Limits,
-    pub preserved: Preserved,
+    pub usage: StoreUsage,
+    pub limits: StoreLimits,
+    pub preserved: PreservedObjects,
 }
 
 impl Tracker {
@@ -153,7 +153,7 @@ impl Tracker {
         self.transaction += 1;
         self.touches.clear();
         self.before.clear();
-        self.is_to_settle = false;
+        self.has_undo_memory = false;
     }
 
     /// Appends `object` to [`Self::before`]; returns (position, length).

@@ -2,14 +2,14 @@
 
 use super::changes::{HEAD_LENGTH, VERSION};
 use super::error::StoreError;
-use super::handles::sealed::Place;
+use super::handles::sealed::CollectionHandle;
 use super::handles::{Counter, OrderedMap, Queue, TableHandle};
-use super::key::Key;
+use super::key::StoreKey;
 use super::object::StoreObject;
-use super::queue::QueueOf;
-use super::table::Table;
+use super::queue::QueueCollection;
+use super::table::TableCollection;
 use super::tracker::check_changes;
-use super::{CounterOf, Store, of_mut};
+use super::{CounterCollection, Store, of_mut};
 use std::ops::{Deref, RangeBounds};
 
 /// An open transaction. It derefs to the [`Store`], whose reads include its changes. Dropping it without
@@ -29,7 +29,8 @@ impl Deref for Transaction<'_> {
 }
 
 /// Table of a handle.
-type TableOf<H> = Table<<H as TableHandle>::Key, <H as TableHandle>::Object, <H as Place>::Index>;
+type HandleTable<H> =
+    TableCollection<<H as TableHandle>::Key, <H as TableHandle>::Object, <H as CollectionHandle>::Index>;
 
 impl<'a> Transaction<'a> {
     #[inline]
@@ -38,7 +39,7 @@ impl<'a> Transaction<'a> {
     }
 
     #[inline]
-    fn table<H: TableHandle>(&mut self, handle: H) -> (&mut TableOf<H>, &mut super::tracker::Tracker) {
+    fn table<H: TableHandle>(&mut self, handle: H) -> (&mut HandleTable<H>, &mut super::tracker::Tracker) {
         let Store { collections, tracker, .. } = &mut *self.store;
         (of_mut(&mut *collections[handle.position()]), tracker)
     }
@@ -66,7 +67,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Removes the objects of an ordered map whose keys are in `range`; returns their number.
-    pub fn remove_range<K: Key, V: StoreObject>(
+    pub fn remove_range<K: StoreKey, V: StoreObject>(
         &mut self,
         handle: OrderedMap<K, V>,
         range: impl RangeBounds<K>,
@@ -82,13 +83,13 @@ impl<'a> Transaction<'a> {
     /// It has no encoding, or too long a one; the queue is unchanged then.
     pub fn push<V: StoreObject>(&mut self, handle: Queue<V>, object: V) -> Result<(), StoreError> {
         let Store { collections, tracker, .. } = &mut *self.store;
-        of_mut::<QueueOf<V>>(&mut *collections[handle.position()]).push(object, tracker)
+        of_mut::<QueueCollection<V>>(&mut *collections[handle.position()]).push(object, tracker)
     }
 
     /// Pops the object at the front of a queue. It lives until the transaction ends, because a rollback restores it.
     pub fn pop<V: StoreObject>(&mut self, handle: Queue<V>) -> Option<&V> {
         let Store { collections, tracker, .. } = &mut *self.store;
-        of_mut::<QueueOf<V>>(&mut *collections[handle.position()]).pop(tracker)
+        of_mut::<QueueCollection<V>>(&mut *collections[handle.position()]).pop(tracker)
     }
 
     /// Adds to a counter; returns the new value.
@@ -97,7 +98,7 @@ impl<'a> Transaction<'a> {
     /// The sum overflows `i64`; the counter is unchanged then.
     pub fn add(&mut self, handle: Counter, number: i64) -> Result<i64, StoreError> {
         let Store { collections, tracker, .. } = &mut *self.store;
-        let counter: &mut CounterOf = of_mut(&mut *collections[handle.position()]);
+        let counter: &mut CounterCollection = of_mut(&mut *collections[handle.position()]);
         let Some(value) = counter.value().checked_add(number) else {
             return Err(StoreError::Limit {
                 what: "the distance of a counter from zero".to_owned(),
@@ -142,7 +143,7 @@ impl<'a> Transaction<'a> {
             changes.truncate(begin);
         }
         self.is_open = false;
-        self.store.settle();
+        self.store.end_transaction();
         Ok(())
     }
 

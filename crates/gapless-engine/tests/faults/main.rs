@@ -7,22 +7,22 @@ mod replica_processes;
 #[path = "../warnings/mod.rs"]
 mod warnings;
 
-mod a_client_of_a_stopped_service_is_told;
-mod a_killed_replica_loses_no_reply;
-mod a_killed_replica_of_state_loses_no_reply;
-mod a_slow_service_holds_up_nobody;
+mod killed_replica_keeps_replies;
+mod killed_state_replica;
+mod slow_service_blocks_none;
+mod stopped_service_is_reported;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    a_client_of_a_stopped_service_is_told::run_as_service_if_requested();
-    a_killed_replica_loses_no_reply::run_as_replica_if_requested();
-    a_killed_replica_of_state_loses_no_reply::run_as_replica_if_requested();
-    a_slow_service_holds_up_nobody::run_as_replica_if_requested();
+    stopped_service_is_reported::run_as_service_if_requested();
+    killed_replica_keeps_replies::run_as_replica_if_requested();
+    killed_state_replica::run_as_replica_if_requested();
+    slow_service_blocks_none::run_as_replica_if_requested();
     gapless_testkit::scenarios::run(vec![
-        a_client_of_a_stopped_service_is_told::module(),
-        a_killed_replica_loses_no_reply::module(),
-        a_killed_replica_of_state_loses_no_reply::module(),
-        a_slow_service_holds_up_nobody::module(),
+        stopped_service_is_reported::module(),
+        killed_replica_keeps_replies::module(),
+        killed_state_replica::module(),
+        slow_service_blocks_none::module(),
     ])
 }

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::mutation::Mutator;
-use gapless_fuzz::{TARGETS, Target};
+use gapless_fuzz::{FuzzTarget, TARGETS};
 use gapless_testkit::random::rounds;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ const RUNS: u64 = 2_000;
 /// Limit of all seeds together, bytes: they are read by people and carried by every clone.
 const CORPUS_LENGTH_MAX: usize = 256 * 1024;
 /// Time limit of one input: a longer run is an endless loop on any machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn fuzz_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
@@ -39,7 +39,7 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Feeds one input; a panic is shown with the way to replay it.
-fn feed(name: &str, target: Target, bytes: &[u8], origin: &str) {
+fn feed(name: &str, target: FuzzTarget, bytes: &[u8], origin: &str) {
     let outcome = catch_unwind(AssertUnwindSafe(|| target(bytes)));
     if outcome.is_err() {
         show(name, bytes, origin, "panicked (the message is above)");
@@ -71,7 +71,7 @@ fn watched(name: &'static str, inputs: impl FnOnce(&mut dyn FnMut(&[u8], &str)) 
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run).unwrap();
     let mut last = (Vec::new(), "nothing".to_owned());
     loop {
-        match watch.recv_timeout(PATIENCE) {
+        match watch.recv_timeout(TIMEOUT) {
             Ok(input) => last = input,
             Err(RecvTimeoutError::Timeout) => show(name, &last.0, &last.1, "does not come to an end"),
             Err(RecvTimeoutError::Disconnected) => break,

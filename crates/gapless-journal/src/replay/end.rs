@@ -3,7 +3,7 @@
 
 use super::Replay;
 use crate::boot::BootId;
-use crate::directory::{Found, survey};
+use crate::directory::{SurveyedSegment, survey};
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::evaluation::GoodMark;
 use crate::records::ReplayStop;
@@ -15,7 +15,7 @@ pub(super) const SUCCESSOR_ATTEMPTS_MAX: usize = 10;
 impl Replay {
     /// Continues at the limit on the same boot, after the records that end `at` it. Returns `true` if there is more
     /// now, here or in the next segment.
-    pub(super) fn go_on_by_mark(&mut self, at: usize) -> Result<bool, JournalError> {
+    pub(super) fn continue_by_mark(&mut self, at: usize) -> Result<bool, JournalError> {
         let (is_sealed, last_sequence) = self.move_limit()?;
         if self.limit != at {
             return Ok(true);
@@ -26,7 +26,7 @@ impl Replay {
             return Err(self.corrupt(fault, MarkName::Journaled, at));
         }
         if !is_sealed {
-            return self.go_on_from_unsealed();
+            return self.continue_from_unsealed();
         }
         for attempt in 0..SUCCESSOR_ATTEMPTS_MAX {
             match self.successor() {
@@ -54,7 +54,7 @@ impl Replay {
 
     /// Continues after a segment that still takes frames, or whose writer died during a roll. Returns `true` if there
     /// is more.
-    fn go_on_from_unsealed(&mut self) -> Result<bool, JournalError> {
+    fn continue_from_unsealed(&mut self) -> Result<bool, JournalError> {
         if self.successor().is_none() {
             return Ok(false);
         }
@@ -75,17 +75,17 @@ impl Replay {
     }
 
     /// Handles the end of frames and records on another boot. Returns `true` if the next segment continues.
-    pub(super) fn go_on_without_mark(&mut self, fault: FrameFault, at: usize) -> Result<bool, JournalError> {
+    pub(super) fn continue_without_mark(&mut self, fault: FrameFault, at: usize) -> Result<bool, JournalError> {
         if self.has_this_boot_now() {
             // A writer has recovered it meanwhile, so its mark is good from here on.
             self.is_same_boot = true;
-            return self.go_on_by_mark(at);
+            return self.continue_by_mark(at);
         }
         let sequence = self.next_unchecked;
         let found = &self.current.found;
         // The same judgement as in recovery: records may be missing after the last frame.
         let is_short = found.is_sealed() && (at as u64) < found.journaled_position().unwrap_or(0);
-        let is_missing = (at as u64) < self.good_place().must_reach(found);
+        let is_missing = (at as u64) < self.good_place().vouched_end(found);
         let next = self.successor().filter(|next| next.first_sequence == sequence && !is_missing && !is_short);
         if let Some(next) = next {
             self.enter(&next)?;
@@ -181,7 +181,7 @@ impl Replay {
         }
     }
 
-    pub(super) fn gap(&self, next: &Found) -> JournalError {
+    pub(super) fn gap(&self, next: &SurveyedSegment) -> JournalError {
         JournalError::Gap {
             before: self.current.found.path.clone(),
             after: next.path.clone(),

@@ -4,14 +4,14 @@ use gapless_wire::{Frame, aligned_length};
 
 use super::Replay;
 use crate::error::{FrameFault, JournalError, MarkName};
-use crate::records::{Passed, Record, Records, SegmentRecords, is_checkpoint};
+use crate::records::{ConsensusRecord, ConsensusRecords, SegmentRecords, SkippedRecords, is_checkpoint};
 use crate::scan::{check_next, is_record};
 
 impl Replay {
     /// Moves to the newest checkpoint named by the header of the current segment. Returns `false`, without a change, if
     /// there is no readable one.
-    pub(crate) fn stand_at_checkpoint(&mut self) -> Result<bool, JournalError> {
-        let SegmentRecords::Checkpoint { position, behind_sequence } = self.current.found.segment_records else {
+    pub(crate) fn seek_to_checkpoint(&mut self) -> Result<bool, JournalError> {
+        let SegmentRecords::Checkpoint { position, after_sequence } = self.current.found.segment_records else {
             return Ok(false);
         };
         if self.is_same_boot {
@@ -21,32 +21,32 @@ impl Replay {
         let position = usize::try_from(position).unwrap_or(usize::MAX);
         let is_inside =
             position >= header.frames_offset as usize && position < self.limit && position.is_multiple_of(8);
-        if !is_inside || behind_sequence < self.current.found.first_sequence - 1 {
+        if !is_inside || after_sequence < self.current.found.first_sequence - 1 {
             return Ok(false);
         }
         self.view.begin(position);
         let readable = self.current.readable_until(position, self.limit)?;
         let bytes = self.view.frame_at(&self.current.mapping, position, readable);
-        let found = check_next(bytes, behind_sequence.wrapping_add(1), header.frame_length_max as usize);
+        let found = check_next(bytes, after_sequence.wrapping_add(1), header.frame_length_max as usize);
         if !found.is_ok_and(|frame| is_record(&frame) && is_checkpoint(&frame)) {
             return Ok(false);
         }
         (self.position, self.checked_until, self.read_ahead_until) = (position, position, position);
-        (self.next_sequence, self.next_unchecked) = (behind_sequence + 1, behind_sequence + 1);
+        (self.next_sequence, self.next_unchecked) = (after_sequence + 1, after_sequence + 1);
         Ok(true)
     }
 
     /// Reads the newest checkpoint named by the header of the current segment, if possible.
-    pub(crate) fn checkpoint(&mut self) -> Result<Option<Record>, JournalError> {
-        if !self.stand_at_checkpoint()? {
+    pub(crate) fn checkpoint(&mut self) -> Result<Option<ConsensusRecord>, JournalError> {
+        if !self.seek_to_checkpoint()? {
             return Ok(None);
         }
         let limit = self.current.found.header.frame_length_max as usize;
         let readable = self.current.readable_until(self.position, self.limit)?;
         let bytes = self.view.frame_at(&self.current.mapping, self.position, readable);
         let found = check_next(bytes, self.next_sequence, limit);
-        let record = |frame: Frame<'_>| Record {
-            behind_sequence: frame.session_seq(),
+        let record = |frame: Frame<'_>| ConsensusRecord {
+            after_sequence: frame.session_seq(),
             is_checkpoint: true,
             payload: frame.payload().to_vec(),
         };
@@ -54,18 +54,18 @@ impl Replay {
     }
 
     /// Reads to the end of the journal and returns the records from the newest checkpoint on.
-    pub(crate) fn into_records(mut self) -> Result<Records, JournalError> {
-        self.passed.collected = Some(Vec::new());
+    pub(crate) fn into_records(mut self) -> Result<ConsensusRecords, JournalError> {
+        self.skipped.collected = Some(Vec::new());
         while self.next_batch()?.is_some() {}
-        Ok(Records::new(self.passed.collected.take().unwrap_or_default(), self.stop))
+        Ok(ConsensusRecords::new(self.skipped.collected.take().unwrap_or_default(), self.stop))
     }
 
-    pub(crate) fn passed(&self) -> &Passed {
-        &self.passed
+    pub(crate) fn skipped(&self) -> &SkippedRecords {
+        &self.skipped
     }
 
     /// Checks the records after the last frame of the current segment, whose frames have all been read.
-    pub(crate) fn check_records_behind(&mut self) -> Result<(), JournalError> {
+    pub(crate) fn check_records_after(&mut self) -> Result<(), JournalError> {
         let start = self.checked_until;
         let (segment, limit) = (self.current.found.first_sequence, self.current.found.header.frame_length_max as usize);
         let mut offset = 0;
@@ -78,7 +78,7 @@ impl Replay {
             let bytes = self.view.frame_at(&self.current.mapping, start + offset, readable);
             match check_next(bytes, self.next_unchecked, limit) {
                 Ok(record) if is_record(&record) => {
-                    self.passed.note(segment, start + offset, &record);
+                    self.skipped.add(segment, start + offset, &record);
                     offset += aligned_length(record.length());
                 }
                 Ok(_) => break None,
@@ -90,7 +90,7 @@ impl Replay {
         let is_short = found.is_sealed() && (at as u64) < found.journaled_position().unwrap_or(0);
         match fault {
             Some(fault) if self.is_same_boot => Err(self.corrupt(fault, MarkName::Journaled, at)),
-            Some(fault) if (at as u64) < self.good_place().must_reach(found) => {
+            Some(fault) if (at as u64) < self.good_place().vouched_end(found) => {
                 Err(self.corrupt(fault, MarkName::Synced, at))
             }
             Some(fault) if is_short => {

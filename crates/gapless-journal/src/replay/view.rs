@@ -1,4 +1,4 @@
-//! [`View`]: a replay's view of a segment's bytes, copied word by word or borrowed in place.
+//! [`SegmentView`]: a replay's view of a segment's bytes, copied word by word or borrowed in place.
 //!
 //! A segment may be truncated and rewritten while it is read (`truncation.rs`). A copy torn by that fails its
 //! checksums, and a checked copy stays valid. Only frames up to a limit given to the replay, which cannot be truncated,
@@ -11,7 +11,7 @@ use gapless_wire::prefetch::BACKLOG_AHEAD_BYTES;
 use gapless_wire::words::copy_words;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
-use crate::mapping::Mapping;
+use crate::mapping::FileMapping;
 
 /// Length copied at once; the bytes after it are prefetched meanwhile.
 const COPIED_LENGTH: usize = 1024;
@@ -23,7 +23,7 @@ const COPY_AHEAD_LENGTH: usize = 4 * 1024;
 
 /// View of a segment.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct SegmentView {
     is_in_place: bool,
     /// Filled up to `filled`; never shrinks.
     copy: Vec<u8>,
@@ -32,9 +32,9 @@ pub(super) struct View {
     from: usize,
 }
 
-impl View {
+impl SegmentView {
     /// Creates a view with copies.
-    pub(super) fn copying() -> Self {
+    pub(super) fn with_copies() -> Self {
         Self { is_in_place: false, copy: vec![0; COPY_AHEAD_LENGTH + COPIED_LENGTH], filled: 0, from: 0 }
     }
 
@@ -56,12 +56,12 @@ impl View {
 
     /// Tells whether the bytes at `position` can still be read.
     #[inline]
-    pub(super) const fn reaches_back_to(&self, position: usize) -> bool {
+    pub(super) const fn is_readable_at(&self, position: usize) -> bool {
         self.is_in_place || self.from <= position
     }
 
     /// Restarts at `position` once many bytes lie before it, which are not read again.
-    pub(super) fn forget_before(&mut self, position: usize) {
+    pub(super) fn discard_before(&mut self, position: usize) {
         if position - self.from >= COPY_AHEAD_LENGTH {
             self.begin(position);
         }
@@ -70,7 +70,7 @@ impl View {
     /// Returns the checked bytes from `position` to `end`.
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub(super) fn bytes<'a>(&'a self, mapping: &'a Mapping, position: usize, end: usize) -> &'a [u8] {
+    pub(super) fn bytes<'a>(&'a self, mapping: &'a FileMapping, position: usize, end: usize) -> &'a [u8] {
         if self.is_in_place {
             // SAFETY: the creator of this replay has promised that frames up to its limit are not truncated, so no
             // thread writes them. Other frames are not read (`Replay::check_ahead`).
@@ -83,7 +83,7 @@ impl View {
     /// Returns the bytes from `position`: the frame there, by the length in its header and up to `limit`, and perhaps
     /// more.
     #[inline(always)]
-    pub(super) fn frame_at<'a>(&'a mut self, mapping: &'a Mapping, position: usize, limit: usize) -> &'a [u8] {
+    pub(super) fn frame_at<'a>(&'a mut self, mapping: &'a FileMapping, position: usize, limit: usize) -> &'a [u8] {
         if self.is_in_place {
             let room = limit.saturating_sub(position);
             let length = if room < HEADER_LENGTH { room } else { length_at(mapping, position).min(room) };
@@ -95,17 +95,17 @@ impl View {
     }
 
     #[inline]
-    fn copied_frame_at(&mut self, mapping: &Mapping, position: usize, limit: usize) -> &[u8] {
-        self.need(mapping, position + HEADER_LENGTH, limit);
+    fn copied_frame_at(&mut self, mapping: &FileMapping, position: usize, limit: usize) -> &[u8] {
+        self.copy_until(mapping, position + HEADER_LENGTH, limit);
         if let Some(length) = self.copy[position - self.from..self.filled].first_chunk() {
-            self.need(mapping, position + padded_length(u32::from_le_bytes(*length)), limit);
+            self.copy_until(mapping, position + padded_length(u32::from_le_bytes(*length)), limit);
         }
         &self.copy[position - self.from..self.filled]
     }
 
     /// Copies up to `end` and some more, limited by `limit` and to whole words.
     #[inline(always)]
-    fn need(&mut self, mapping: &Mapping, end: usize, limit: usize) {
+    fn copy_until(&mut self, mapping: &FileMapping, end: usize, limit: usize) {
         let copied_end = self.from + self.filled;
         if copied_end < end.min(limit) {
             self.extend(mapping, end.max(copied_end + COPIED_LENGTH).min(limit));
@@ -113,7 +113,7 @@ impl View {
     }
 
     #[inline(never)]
-    fn extend(&mut self, mapping: &Mapping, end: usize) {
+    fn extend(&mut self, mapping: &FileMapping, end: usize) {
         let start = self.from + self.filled;
         let words = (end - start) / 8;
         let filled = self.filled + words * 8;
@@ -129,7 +129,7 @@ impl View {
 
     /// Tells whether the checked frame at `position` is still the current one: another one has other checksums.
     #[inline(always)]
-    pub(super) fn is_current(&self, mapping: &Mapping, position: usize) -> bool {
+    pub(super) fn is_current(&self, mapping: &FileMapping, position: usize) -> bool {
         // Relaxed: a changed frame is copied again, after the mark; pairs with nothing.
         let checksums = || mapping.words(position + PAYLOAD_CRC_OFFSET, 1)[0].load(Ordering::Relaxed).to_ne_bytes();
         self.is_in_place || self.copy[position - self.from + PAYLOAD_CRC_OFFSET..].starts_with(&checksums())
@@ -138,7 +138,7 @@ impl View {
 
 /// Returns the padded length from the header of the frame at `position`, limited to the longest frame.
 #[inline]
-pub(super) fn length_at(mapping: &Mapping, position: usize) -> usize {
+pub(super) fn length_at(mapping: &FileMapping, position: usize) -> usize {
     // Relaxed: ordered by the journaled mark.
     let length = padded_length(u64::from_le(mapping.words(position, 1)[0].load(Ordering::Relaxed)) as u32);
     length.max(HEADER_LENGTH)

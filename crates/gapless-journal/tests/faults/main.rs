@@ -6,16 +6,16 @@
 #[path = "../promises/support/mod.rs"]
 mod support;
 
-mod a_killed_archiver_loses_nothing;
-mod a_killed_writer_loses_nothing;
+mod killed_archiver_loses_nothing;
+mod killed_writer_loses_nothing;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    a_killed_writer_loses_nothing::run_as_writer_if_requested();
-    a_killed_archiver_loses_nothing::run_as_archiver_if_requested();
+    killed_writer_loses_nothing::run_as_writer_if_requested();
+    killed_archiver_loses_nothing::run_as_archiver_if_requested();
     gapless_testkit::scenarios::run(vec![
-        a_killed_archiver_loses_nothing::module(),
-        a_killed_writer_loses_nothing::module(),
+        killed_archiver_loses_nothing::module(),
+        killed_writer_loses_nothing::module(),
     ])
 }

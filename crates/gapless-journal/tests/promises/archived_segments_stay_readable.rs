@@ -5,21 +5,21 @@
 
 use crate::support::*;
 use gapless_journal::descriptor::HISTORY_NAME;
-use gapless_journal::inspect::Verdict;
+use gapless_journal::inspect::VerifyVerdict;
 use gapless_journal::{
-    ArchiveForm, ArchiveOptions, Environment, Journal, JournalError, JournalOptions, JournalReader, Replay, Restore,
-    archive, info, verify,
+    ArchiveFormat, ArchiveOptions, Journal, JournalEnvironment, JournalError, JournalOptions, JournalReader,
+    JournalRestore, Replay, archive, info, verify,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const FORMS: [ArchiveForm; 2] = [ArchiveForm::Plain, ArchiveForm::Lz4];
+const FORMS: [ArchiveFormat; 2] = [ArchiveFormat::Plain, ArchiveFormat::Lz4];
 
 fn here(directory: &Path) -> JournalOptions {
-    JournalOptions { environment: Environment::default(), ..options(directory) }
+    JournalOptions { environment: JournalEnvironment::default(), ..options(directory) }
 }
 
-fn to(place: &Path, form: ArchiveForm) -> ArchiveOptions {
+fn to(place: &Path, form: ArchiveFormat) -> ArchiveOptions {
     ArchiveOptions { place: place.to_owned(), form, before_sequence: None }
 }
 
@@ -41,12 +41,12 @@ fn all_but_newest_are_archived() {
         let mut told = 0;
         let report = archive(&journal, &to(&place, form), |_| told += 1).unwrap();
         assert_eq!((report.archived.len(), told), (before.len() - 1, before.len() - 1));
-        let (stays, reason) = report.stays.unwrap();
+        let (stays, reason) = report.not_archived.unwrap();
         assert!(Some(&stays) == before.last() && reason.starts_with("it is the newest"), "{reason}");
         assert_eq!(segments(&journal), [stays]);
         let stored: u64 = report.archived.iter().map(|segment| segment.stored_bytes).sum();
         assert_eq!(stored, report.archived.iter().map(|segment| segment.path.metadata().unwrap().len()).sum::<u64>());
-        for environment in [Environment::default(), boot(7)] {
+        for environment in [JournalEnvironment::default(), boot(7)] {
             assert_holds(&journal, environment.clone(), 1, 2000, 0);
             for from in [2, 777, 1999] {
                 assert_holds(&journal, environment.clone(), from, 2000, 0);
@@ -55,7 +55,7 @@ fn all_but_newest_are_archived() {
         let reader = JournalReader::open_complete(&journal).unwrap();
         assert_eq!((reader.first_sequence(), reader.last_sequence().unwrap()), (1, 2000));
         let verified = verify(&journal).unwrap();
-        assert!(verified.verdict() == Verdict::Whole && verified.frames == 2000, "{verified:?}");
+        assert!(verified.verdict() == VerifyVerdict::Whole && verified.frames == 2000, "{verified:?}");
         let info = info(&journal).unwrap();
         assert!(info.segments[0].archived.as_ref() == Some(&report.archived[0].path) && info.segments[0].is_sealed);
         // A writer continues, on this boot and on others, and its new segments can be archived too.
@@ -75,11 +75,11 @@ fn all_but_newest_are_archived() {
 #[test]
 fn later_segments_are_not_archived() {
     let (_directory, journal, place) = written();
-    let options = ArchiveOptions { before_sequence: Some(700), ..to(&place, ArchiveForm::Plain) };
+    let options = ArchiveOptions { before_sequence: Some(700), ..to(&place, ArchiveFormat::Plain) };
     let report = archive(&journal, &options, |_| ()).unwrap();
     assert!(!report.archived.is_empty() && report.archived.iter().all(|segment| segment.last_sequence < 700));
-    assert!(report.stays.unwrap().1.starts_with("its last sequence is "));
-    assert_holds(&journal, Environment::default(), 1, 2000, 0);
+    assert!(report.not_archived.unwrap().1.starts_with("its last sequence is "));
+    assert_holds(&journal, JournalEnvironment::default(), 1, 2000, 0);
 }
 
 #[test]
@@ -94,14 +94,14 @@ fn missing_archive_is_named() {
             Err(JournalError::ArchiveUnusable { path, first, .. }) => (path, first),
             other => panic!("{other:?}"),
         };
-        assert_eq!(missing(read_all(&journal, Environment::default(), 1)), (archived[0].path.clone(), 1));
+        assert_eq!(missing(read_all(&journal, JournalEnvironment::default(), 1)), (archived[0].path.clone(), 1));
         let within = missing(read_all(&journal, boot(7), last.last_sequence));
         assert_eq!(within, (last.path.clone(), last.first_sequence));
         let text = read_all(&journal, boot(7), 1).unwrap_err().to_string();
         assert!(text.contains(&archived[0].path.display().to_string()) && text.contains("mount the archive"), "{text}");
-        assert_eq!(verify(&journal).unwrap().verdict(), Verdict::Damaged);
+        assert_eq!(verify(&journal).unwrap().verdict(), VerifyVerdict::Damaged);
         // Readers of the remaining segments and a writer are not affected.
-        assert_holds(&journal, Environment::default(), last.last_sequence + 1, 2000, 0);
+        assert_holds(&journal, JournalEnvironment::default(), last.last_sequence + 1, 2000, 0);
         for number in [1, 2] {
             let (mut writer, _) =
                 Journal::open(JournalOptions { environment: boot(number), ..here(&journal) }).unwrap();
@@ -123,7 +123,7 @@ fn damaged_archive_is_an_error() {
         let archived = archive(&journal, &to(&place, form), |_| ()).unwrap().archived;
         let length = archived[1].stored_bytes;
         overwrite(&archived[1].path, length - 200, &[0xee; 5]);
-        let error = read_all(&journal, Environment::default(), 1).unwrap_err();
+        let error = read_all(&journal, JournalEnvironment::default(), 1).unwrap_err();
         let (named, at) = match &error {
             JournalError::Corrupt { segment, position, .. } => (segment, *position),
             JournalError::ArchiveUnusable { path, reason, .. } => {
@@ -136,9 +136,13 @@ fn damaged_archive_is_an_error() {
         assert!(*named == archived[1].path && at < length && at + 70_000 > length, "{error}");
         let before = JournalReader::open(&journal).unwrap().replay(1).unwrap();
         assert!(count(before) >= archived[0].last_sequence);
-        assert_holds(&journal, Environment::default(), archived[2].first_sequence, 2000, 0);
+        assert_holds(&journal, JournalEnvironment::default(), archived[2].first_sequence, 2000, 0);
         let verified = verify(&journal).unwrap();
-        assert!(verified.verdict() == Verdict::Damaged && verified.problems.len() == 1, "{:?}", verified.problems);
+        assert!(
+            verified.verdict() == VerifyVerdict::Damaged && verified.problems.len() == 1,
+            "{:?}",
+            verified.problems
+        );
     }
 }
 
@@ -160,14 +164,14 @@ fn frames_per_second_from_archive() {
     .unwrap();
     append(&mut writer, 2_000_000, 500, 0);
     writer.close().unwrap();
-    let archived = archive(&journal, &to(&place, ArchiveForm::Lz4), |_| ()).unwrap().archived;
+    let archived = archive(&journal, &to(&place, ArchiveFormat::Lz4), |_| ()).unwrap().archived;
     let frames = archived.last().unwrap().last_sequence;
     let mut random = gapless_testkit::random::Random::new(7);
     let mut replay = JournalReader::open(&journal).unwrap().replay_until(1, 1).unwrap();
     let (begun, mut found) = (std::time::Instant::now(), 0);
     while begun.elapsed() < std::time::Duration::from_secs(5) {
         let sequence = 1 + random.below(frames);
-        replay.go_to(sequence, sequence).unwrap();
+        replay.seek(sequence, sequence).unwrap();
         assert_eq!(replay.next_frame().unwrap().unwrap().sequence(), sequence);
         found += 1;
     }
@@ -181,15 +185,15 @@ fn damaged_segment_is_not_archived() {
     let (position, _) = find_frame(&segments(&journal)[1], 500);
     overwrite(&segments(&journal)[1], position + 70, &[0xee; 3]);
     let before = segments(&journal).len();
-    archive(&journal, &to(&place, ArchiveForm::Plain), |_| ()).unwrap_err();
+    archive(&journal, &to(&place, ArchiveFormat::Plain), |_| ()).unwrap_err();
     assert!(segments(&journal).len() >= before - 1);
 }
 
 #[test]
 fn restored_journal_reads_archive() {
     let (_directory, journal, place) = written();
-    archive(&journal, &to(&place, ArchiveForm::Lz4), |_| ()).unwrap();
-    let mut restore = Restore::begin(&journal).unwrap();
+    archive(&journal, &to(&place, ArchiveFormat::Lz4), |_| ()).unwrap();
+    let mut restore = JournalRestore::begin(&journal).unwrap();
     restore.apply().unwrap();
     restore.finish().unwrap();
     assert_holds(&journal, boot(7), 1, 2000, 0);
@@ -249,7 +253,7 @@ fn archiving_runs_with_a_writer() {
     });
     writer.close().unwrap();
     helper.join().unwrap().unwrap();
-    archive(&journal, &to(&place, ArchiveForm::Plain), |_| ()).unwrap();
+    archive(&journal, &to(&place, ArchiveFormat::Plain), |_| ()).unwrap();
     assert_eq!(segments(&journal).iter().filter(|path| !path.to_string_lossy().contains("prepared")).count(), 1);
     assert_holds(&journal, boot(7), 1, 6000, 0);
 }
@@ -257,7 +261,7 @@ fn archiving_runs_with_a_writer() {
 #[test]
 fn newest_archive_needs_successor() {
     let (_directory, journal, place) = written();
-    archive(&journal, &to(&place, ArchiveForm::Plain), |_| ()).unwrap();
+    archive(&journal, &to(&place, ArchiveFormat::Plain), |_| ()).unwrap();
     let newest = segments(&journal).pop().unwrap();
     let missing = first_of(&newest);
     std::fs::remove_file(newest).unwrap();

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::support::*;
 use gapless_journal::descriptor as d;
-use gapless_journal::inspect::{self, Verdict};
-use gapless_journal::{FilePoint, Journal, JournalError, MarkName, PointFault, RecoveryReport, Restore, Retention};
+use gapless_journal::inspect::{self, VerifyVerdict};
+use gapless_journal::{
+    FilePoint, Journal, JournalError, JournalRestore, MarkName, PointFault, RecoveryReport, Retention,
+};
 
 /// Writes at least three segments, all synced, then kills the writer.
 fn synced_segments(directory: &Path) -> Vec<PathBuf> {
@@ -28,7 +30,7 @@ fn open(directory: &Path, boot_number: u128, points: &[FilePoint]) -> Result<Rec
     Journal::open(options).map(|(_, report)| report)
 }
 
-fn problems(directory: &Path, boot_number: u128, points: &[FilePoint]) -> (Verdict, Vec<JournalError>) {
+fn problems(directory: &Path, boot_number: u128, points: &[FilePoint]) -> (VerifyVerdict, Vec<JournalError>) {
     let report = inspect::verify_with(directory, boot(boot_number), points, &mut |_| {}).unwrap();
     (report.verdict(), report.problems)
 }
@@ -65,7 +67,7 @@ fn lost_newest_segment_is_found() {
         assert!(text.contains("history") && text.contains(before.to_str().unwrap()), "{text}");
         let found = match inspect::verify_in(directory.path(), boot(boot_number)) {
             Ok(report) => {
-                assert_eq!(report.verdict(), Verdict::Damaged);
+                assert_eq!(report.verdict(), VerifyVerdict::Damaged);
                 report.problems
             }
             // The mark that is good on this boot was in the removed segment.
@@ -84,7 +86,7 @@ fn lost_oldest_segment_is_found() {
     let expected = matches!(&error, JournalError::OldestMissing { oldest, missing_from: 1, .. } if *oldest == found[1]);
     assert!(expected, "{error}");
     let (verdict, problems) = problems(directory.path(), 1, &[]);
-    assert_eq!(verdict, Verdict::Damaged);
+    assert_eq!(verdict, VerifyVerdict::Damaged);
     assert!(matches!(problems[0], JournalError::OldestMissing { .. }), "{problems:?}");
 
     let directory = tempfile::tempdir().unwrap();
@@ -108,9 +110,9 @@ fn lost_segments_are_an_error() {
         std::fs::remove_file(segment).unwrap();
     }
     let error = refused(directory.path(), 1, &[]);
-    assert!(matches!(error, JournalError::SegmentsGone { first: 1, .. }), "{error}");
+    assert!(matches!(error, JournalError::SegmentsMissing { first: 1, .. }), "{error}");
     let verified = inspect::verify(directory.path()).unwrap_err();
-    assert!(matches!(verified, JournalError::SegmentsGone { .. }), "{verified}");
+    assert!(matches!(verified, JournalError::SegmentsMissing { .. }), "{verified}");
 }
 
 #[test]
@@ -143,10 +145,10 @@ fn foreign_history_is_refused() {
             matches!(&error, JournalError::OtherTimes { before, after, .. } if *before == ours[1] && *after == ours[2]);
         assert!(expected, "{error}");
         let (verdict, problems) = problems(one.path(), boot_number, &[]);
-        assert_eq!(verdict, Verdict::Damaged);
+        assert_eq!(verdict, VerifyVerdict::Damaged);
         assert!(matches!(problems[0], JournalError::OtherTimes { .. }), "{problems:?}");
         std::fs::write(&ours[2], own).unwrap();
-        assert_eq!(self::problems(one.path(), boot_number, &[]).0, Verdict::Whole);
+        assert_eq!(self::problems(one.path(), boot_number, &[]).0, VerifyVerdict::Whole);
         open(one.path(), boot_number, &[]).unwrap();
     }
 }
@@ -163,7 +165,7 @@ fn missing_history_is_rebuilt() {
     std::fs::write(&path, &whole[..60]).unwrap();
     let error = refused(directory.path(), 1, &[]);
     assert!(matches!(error, JournalError::HistoryDamaged { .. }), "{error}");
-    assert_eq!(problems(directory.path(), 1, &[]).0, Verdict::Damaged);
+    assert_eq!(problems(directory.path(), 1, &[]).0, VerifyVerdict::Damaged);
     let foreign = tempfile::tempdir().unwrap();
     drop(Journal::open(options(foreign.path())).unwrap());
     std::fs::copy(foreign.path().join(d::HISTORY_NAME), &path).unwrap();
@@ -199,7 +201,7 @@ fn points_of_other_files_must_match() {
 
     // A frame named by another file is never removed: the synced mark lags by one group.
     let sound = [point(1000, 1000), point(1, 1), point(0, 0)];
-    assert_eq!(problems(directory.path(), 2, &sound).0, Verdict::Whole);
+    assert_eq!(problems(directory.path(), 2, &sound).0, VerifyVerdict::Whole);
     let newest = found.last().unwrap();
     let (position, _) = find_frame(newest, 995);
     flip(newest, position + 70, 1);
@@ -212,10 +214,10 @@ fn points_of_other_files_must_match() {
         }
     }
     assert!(matches!(fault(point(1000, 1000)), PointFault::Ahead { last_sequence: 994, is_damaged: true }));
-    assert_eq!(problems(directory.path(), 2, &[]).0, Verdict::FramesBeyondEnd);
+    assert_eq!(problems(directory.path(), 2, &[]).0, VerifyVerdict::FramesBeyondEnd);
     let report = open(directory.path(), 2, &[point(994, 994)]).unwrap();
-    let cut = report.cut.unwrap();
-    assert_eq!((cut.sequence, cut.frames, cut.kept.len()), (995, 5, 1));
+    let cut = report.removed_tail.unwrap();
+    assert_eq!((cut.sequence, cut.frames, cut.files.len()), (995, 5, 1));
 
     for segment in segments(directory.path()) {
         std::fs::remove_file(segment).unwrap();
@@ -255,12 +257,12 @@ fn verdict_depends_on_the_marks() {
     journal.syncer().sync().unwrap();
     append(&mut journal, 20, 10, 0);
     drop(journal);
-    assert_eq!(problems(directory.path(), 1, &[]).0, Verdict::Whole, "the journaled mark counts");
-    assert_eq!(problems(directory.path(), 2, &[]).0, Verdict::NothingVouchesForEnd);
+    assert_eq!(problems(directory.path(), 1, &[]).0, VerifyVerdict::Whole, "the journaled mark counts");
+    assert_eq!(problems(directory.path(), 2, &[]).0, VerifyVerdict::NothingVouchesForEnd);
     let (position, _) = find_frame(&segments(directory.path())[0], 15);
     flip(&segments(directory.path())[0], position + 1, 1);
-    assert_eq!(problems(directory.path(), 1, &[]).0, Verdict::Damaged);
-    assert_eq!(problems(directory.path(), 2, &[]).0, Verdict::FramesBeyondEnd);
+    assert_eq!(problems(directory.path(), 1, &[]).0, VerifyVerdict::Damaged);
+    assert_eq!(problems(directory.path(), 2, &[]).0, VerifyVerdict::FramesBeyondEnd);
 }
 
 #[test]
@@ -280,7 +282,7 @@ fn retention_counts_removed_bytes() {
     options.retention =
         Retention { bytes_max: Some(found.len() as u64 * SEGMENT_LENGTH + 2 * SEGMENT_LENGTH), age_max_ns: None };
     let (mut journal, report) = Journal::open(options).unwrap();
-    let kept = report.cut.unwrap().kept;
+    let kept = report.removed_tail.unwrap().files;
     assert_eq!(kept.len(), found.len());
     append(&mut journal, 2000, 10, 0);
     journal.set_snapshot_sequence(journal.last_sequence());
@@ -289,7 +291,7 @@ fn retention_counts_removed_bytes() {
     assert!(kept.iter().all(|path| path.exists()), "never deleted");
     let left = segments(directory.path()).len();
     assert!((1..=4).contains(&left), "{left} segments beside {} that were cut", kept.len());
-    assert_eq!(inspect::info(directory.path()).unwrap().cuts.len(), kept.len());
+    assert_eq!(inspect::info(directory.path()).unwrap().removed_tail_files.len(), kept.len());
 }
 
 #[test]
@@ -299,7 +301,7 @@ fn interrupted_restore_continues() {
     // An older copy of the journal, next to a newer history.
     std::fs::remove_file(found.last().unwrap()).unwrap();
     let last = found[found.len() - 2].clone();
-    let mut restore = match Restore::begin(directory.path()) {
+    let mut restore = match JournalRestore::begin(directory.path()) {
         Ok(restore) => restore,
         Err(error) => panic!("{} is whole: {error}", last.display()),
     };
@@ -309,9 +311,9 @@ fn interrupted_restore_continues() {
     drop(restore);
     let error = refused(directory.path(), 1, &[]);
     assert!(matches!(error, JournalError::RestoreUnfinished { .. }), "{error}");
-    let mut restore = Restore::begin(directory.path()).unwrap();
+    let mut restore = JournalRestore::begin(directory.path()).unwrap();
     assert_eq!(restore.incarnations(), (before, after), "the restore continues with the same incarnation");
-    assert!(matches!(Restore::begin(directory.path()), Err(JournalError::Locked { .. })));
+    assert!(matches!(JournalRestore::begin(directory.path()), Err(JournalError::Locked { .. })));
     restore.apply().unwrap();
     let last_sequence = restore.last_sequence();
     restore.finish().unwrap();

@@ -93,7 +93,7 @@ proptest! {
             append(&mut journal, 50, 10, 0);
             drop(journal);
             let (_journal, report) = Journal::open(options).unwrap();
-            prop_assert_eq!((report.last_sequence, report.cut.is_none()), (last + 50, true));
+            prop_assert_eq!((report.last_sequence, report.removed_tail.is_none()), (last + 50, true));
         }
     }
 

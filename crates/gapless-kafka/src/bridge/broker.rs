@@ -1,18 +1,18 @@
-//! [`Broker`]: the producer, the consumers of inbox and leases, and the topics, as inputs of the core.
+//! [`BrokerClients`]: the producer, the consumers of inbox and leases, and the topics, as inputs of the core.
 
-use super::pauses::Pauses;
-use super::ready::{Ready, Source};
+use super::backoff::RetryBackoff;
+use super::ready::{ReadySources, WorkSource};
 use super::relays::Relays;
-use super::topics::{OwnTopics, Prepared, prepare_topics};
+use super::topics::{OwnTopics, TopicPreparation, prepare_topics};
 use super::{BridgeEvent, RunError};
-use crate::bridge_core::{Input, ReadRecord, Topic};
+use crate::bridge_core::{BridgeInput, ReadRecord, Topic};
 use crate::bundles::{Bundles, ProducerRecord};
-use crate::calls_out::{Appended, Certainty, NotAppended};
+use crate::calls_out::{AppendFailure, Certainty, RecordPlace};
 use crate::client::{
-    BrokerError, Connection, Consumer, ConsumerEvent, ConsumerOptions, Delivery, ErrorKind, Outgoing, Persistence,
-    Producer, ProducerEvent, ProducerOptions, Start,
+    BrokerConnection, BrokerError, BrokerErrorKind, Consumer, ConsumerEvent, ConsumerOptions, DeliveryReport,
+    ProduceRequest, Producer, ProducerEvent, ProducerOptions, RecordPersistence, StartOffset,
 };
-use crate::effects::{OutgoingRecord, Token};
+use crate::effects::{DeliveryToken, OutgoingRecord};
 use crate::record;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use std::time::Duration;
 const STREAK_MAX: usize = 256;
 
 /// The clients of the broker.
-pub(super) struct Broker {
-    ready: Arc<Ready>,
-    connection: Connection,
+pub(super) struct BrokerClients {
+    ready: Arc<ReadySources>,
+    connection: BrokerConnection,
     options: ProducerOptions,
     topics: OwnTopics,
     /// The producer was opened once, and the core was started then.
@@ -37,26 +37,26 @@ pub(super) struct Broker {
     failed: Option<Producer>,
     inbox: Option<Consumer>,
     presence: Option<Consumer>,
-    preparing: Option<Receiver<Prepared>>,
-    /// Reason for which the own inbox has begun anew, once its topic is there.
+    preparing: Option<Receiver<TopicPreparation>>,
+    /// Reason for which the own inbox has begun again, once its topic is there.
     inbox_lost: Option<String>,
     /// The producer has failed, and is opened again once the one that failed before has reported on all of its records.
     has_failed: bool,
     /// First lease to be read, when the consumer of leases is opened again.
-    presence_start: Start,
-    producer_pauses: Pauses,
-    inbox_pauses: Pauses,
-    presence_pauses: Pauses,
+    presence_start: StartOffset,
+    producer_backoff: RetryBackoff,
+    inbox_backoff: RetryBackoff,
+    presence_backoff: RetryBackoff,
     /// The last refusal that the operator was told.
     refused: Option<BrokerError>,
     /// For the operator.
     pub(super) events: Vec<BridgeEvent>,
 }
 
-impl Broker {
+impl BrokerClients {
     pub(super) fn new(
-        ready: Arc<Ready>,
-        connection: Connection,
+        ready: Arc<ReadySources>,
+        connection: BrokerConnection,
         options: ProducerOptions,
         topics: OwnTopics,
         segment_bytes: usize,
@@ -75,10 +75,10 @@ impl Broker {
             preparing: None,
             inbox_lost: None,
             has_failed: false,
-            presence_start: Start::Beginning,
-            producer_pauses: Pauses::default(),
-            inbox_pauses: Pauses::default(),
-            presence_pauses: Pauses::default(),
+            presence_start: StartOffset::Beginning,
+            producer_backoff: RetryBackoff::default(),
+            inbox_backoff: RetryBackoff::default(),
+            presence_backoff: RetryBackoff::default(),
             refused: None,
             events: Vec::new(),
         }
@@ -105,13 +105,13 @@ impl Broker {
     ///
     /// # Errors
     /// A broker that refuses this bridge.
-    pub(super) fn prepared(&mut self) -> Result<Option<Vec<Input>>, RunError> {
+    pub(super) fn poll_prepared(&mut self) -> Result<Option<Vec<BridgeInput>>, RunError> {
         let Some(preparing) = &self.preparing else { return Ok(None) };
         loop {
             match preparing.try_recv() {
-                Ok(Prepared::Event(event)) => self.events.push(event),
-                Ok(Prepared::Still) => {}
-                Ok(Prepared::Done(done)) => {
+                Ok(TopicPreparation::Event(event)) => self.events.push(event),
+                Ok(TopicPreparation::Pending) => {}
+                Ok(TopicPreparation::Done(done)) => {
                     self.preparing = None;
                     done?;
                     return self.open().map(Some);
@@ -126,55 +126,55 @@ impl Broker {
         }
     }
 
-    /// The topics are there: opens the producer, the first time; else the topics were made anew.
-    fn open(&mut self) -> Result<Vec<Input>, RunError> {
+    /// The topics are there: opens the producer, the first time; otherwise the topics were made again.
+    fn open(&mut self) -> Result<Vec<BridgeInput>, RunError> {
         if !self.has_opened {
             self.producer = Some(Producer::open(&self.connection, &self.options)?);
             self.has_opened = true;
-            return Ok(vec![Input::Start]);
+            return Ok(vec![BridgeInput::Start]);
         }
         if let Some(presence) = &self.presence {
-            presence.restart(Start::Beginning)?;
+            presence.restart(StartOffset::Beginning)?;
         }
         let Some(reason) = self.inbox_lost.take() else { return Ok(Vec::new()) };
         self.events.push(BridgeEvent::InboxLost { reason: reason.clone() });
-        Ok(vec![Input::InboxLost { incarnation: super::random()?, reason }])
+        Ok(vec![BridgeInput::InboxLost { incarnation: super::random()?, reason }])
     }
 
     /// Reads the leases from the beginning.
     pub(super) fn read_presence(&mut self) -> Result<(), RunError> {
-        Ok(self.open_presence(Start::Beginning)?)
+        Ok(self.open_presence(StartOffset::Beginning)?)
     }
 
-    fn open_presence(&mut self, start: Start) -> Result<(), BrokerError> {
+    fn open_presence(&mut self, start: StartOffset) -> Result<(), BrokerError> {
         let options = ConsumerOptions::new(&self.topics.presence.name, start);
         self.presence = Some(Consumer::open(&self.connection, &options)?);
-        self.ready.signal(Source::Broker);
+        self.ready.signal(WorkSource::Broker);
         Ok(())
     }
 
     /// Closes the consumer of leases, and opens it at the end of the topic after its pause: each lease is written again.
     pub(super) fn skip_leases(&mut self, now_ns: u64) {
-        self.close_presence(Start::End, now_ns);
+        self.close_presence(StartOffset::End, now_ns);
     }
 
-    fn close_presence(&mut self, start: Start, now_ns: u64) {
+    fn close_presence(&mut self, start: StartOffset, now_ns: u64) {
         close(self.presence.take());
         self.presence_start = start;
-        self.presence_pauses.fail(now_ns);
+        self.presence_backoff.fail(now_ns);
     }
 
-    /// Closes the consumer of the inbox, and looks for the topic after its pause. [`Input::InboxLost`] follows.
+    /// Closes the consumer of the inbox, and looks for the topic after its pause. [`BridgeInput::InboxLost`] follows.
     pub(super) fn reopen_inbox(&mut self, reason: String, now_ns: u64) {
         close(self.inbox.take());
         self.inbox_lost = Some(reason);
-        self.inbox_pauses.fail(now_ns);
+        self.inbox_backoff.fail(now_ns);
     }
 
     /// Withdraws the records that were not sent yet: their reports say so. Those on their way go on.
-    pub(super) fn purge_queue(&mut self, into: &mut VecDeque<Input>) {
+    pub(super) fn purge_queue(&mut self, into: &mut VecDeque<BridgeInput>) {
         for token in self.bundles.withdraw() {
-            into.push_back(lost(token, Certainty::Absent, "it waited in the bridge".to_owned()));
+            into.push_back(undelivered(token, Certainty::Absent, "it waited in the bridge".to_owned()));
         }
         self.producer.iter().for_each(Producer::withdraw);
     }
@@ -183,26 +183,26 @@ impl Broker {
     ///
     /// # Errors
     /// A machine without threads.
-    pub(super) fn try_again(&mut self, now_ns: u64, into: &mut VecDeque<Input>) -> Result<(), RunError> {
-        let trouble = |error: &BrokerError| Input::BrokerTrouble { reason: error.to_string() };
-        if self.producer_pauses.take_due(now_ns) && self.producer.is_none() {
+    pub(super) fn retry_due(&mut self, now_ns: u64, into: &mut VecDeque<BridgeInput>) -> Result<(), RunError> {
+        let trouble = |error: &BrokerError| BridgeInput::BrokerTrouble { reason: error.to_string() };
+        if self.producer_backoff.take_due(now_ns) && self.producer.is_none() {
             match Producer::open(&self.connection, &self.options) {
                 Ok(producer) => self.producer = Some(producer),
                 Err(error) => {
                     into.push_back(trouble(&error));
-                    self.producer_pauses.fail(now_ns);
+                    self.producer_backoff.fail(now_ns);
                 }
             }
-            self.ready.signal(Source::Broker);
+            self.ready.signal(WorkSource::Broker);
         }
-        if self.presence_pauses.take_due(now_ns)
+        if self.presence_backoff.take_due(now_ns)
             && self.presence.is_none()
             && let Err(error) = self.open_presence(self.presence_start)
         {
             into.push_back(trouble(&error));
-            self.presence_pauses.fail(now_ns);
+            self.presence_backoff.fail(now_ns);
         }
-        if self.inbox_pauses.take_due(now_ns) {
+        if self.inbox_backoff.take_due(now_ns) {
             self.prepare()?;
         }
         Ok(())
@@ -210,40 +210,40 @@ impl Broker {
 
     /// Time of the next attempt, ns of the monotonic clock.
     pub(super) fn next_attempt_ns(&self) -> u64 {
-        let all = [&self.producer_pauses, &self.presence_pauses, &self.inbox_pauses];
-        all.into_iter().filter_map(Pauses::due_ns).min().unwrap_or(u64::MAX)
+        let all = [&self.producer_backoff, &self.presence_backoff, &self.inbox_backoff];
+        all.into_iter().filter_map(RetryBackoff::due_ns).min().unwrap_or(u64::MAX)
     }
 
     /// Reads the inbox from an offset.
     pub(super) fn read_inbox(&mut self, offset: i64) -> Result<(), RunError> {
         match &self.inbox {
-            Some(inbox) => inbox.restart(Start::Offset(offset))?,
+            Some(inbox) => inbox.restart(StartOffset::Offset(offset))?,
             None => {
-                let options = ConsumerOptions::new(&self.topics.inbox.name, Start::Offset(offset));
+                let options = ConsumerOptions::new(&self.topics.inbox.name, StartOffset::Offset(offset));
                 self.inbox = Some(Consumer::open(&self.connection, &options)?);
             }
         }
-        self.ready.signal(Source::Broker);
+        self.ready.signal(WorkSource::Broker);
         Ok(())
     }
 
     /// Sends a record, or lets it wait for the end of the turn. Inputs for those that are lost or withheld at once.
-    pub(super) fn send(&mut self, outgoing: OutgoingRecord, relays: &mut Relays, into: &mut VecDeque<Input>) {
+    pub(super) fn send(&mut self, outgoing: OutgoingRecord, relays: &mut Relays, into: &mut VecDeque<BridgeInput>) {
         let ready = self.bundles.add(outgoing, &mut |request| relays.begin(request, into));
         self.hand_over(ready, into);
     }
 
     /// The turn is over: sends the records that have waited for it.
-    pub(super) fn send_waiting(&mut self, relays: &mut Relays, into: &mut VecDeque<Input>) {
+    pub(super) fn flush_bundles(&mut self, relays: &mut Relays, into: &mut VecDeque<BridgeInput>) {
         let ready = self.bundles.flush_ready(&mut |request| relays.begin(request, into));
         self.hand_over(ready, into);
     }
 
-    fn hand_over(&mut self, ready: Vec<ProducerRecord>, into: &mut VecDeque<Input>) {
+    fn hand_over(&mut self, ready: Vec<ProducerRecord>, into: &mut VecDeque<BridgeInput>) {
         for record in ready {
-            if let Err(NotAppended { certainty, reason }) = self.produce(&record) {
+            if let Err(AppendFailure { certainty, reason }) = self.produce(&record) {
                 let tokens = self.bundles.reported(record.number);
-                into.extend(tokens.into_iter().map(|token| lost(token, certainty, reason.clone())));
+                into.extend(tokens.into_iter().map(|token| undelivered(token, certainty, reason.clone())));
             }
         }
     }
@@ -252,23 +252,24 @@ impl Broker {
     ///
     /// # Errors
     /// It is lost at once, and no report follows.
-    fn produce(&self, record: &ProducerRecord) -> Result<(), NotAppended> {
+    fn produce(&self, record: &ProducerRecord) -> Result<(), AppendFailure> {
         let ProducerRecord { number, topic, record } = record;
         let headers: Vec<(&str, &[u8])> = record.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let (key, payload) = (record.key.as_deref(), record.payload.as_deref());
         let Some(producer) = &self.producer else {
             let reason = "the client of the broker begins anew".to_owned();
-            return Err(NotAppended { certainty: Certainty::Absent, reason });
+            return Err(AppendFailure { certainty: Certainty::Absent, reason });
         };
-        let outgoing = Outgoing { topic, key, payload, headers: &headers };
+        let outgoing = ProduceRequest { topic, key, payload, headers: &headers };
         producer.send(&outgoing, *number as usize).map_err(|error| {
-            let certainty = if error.kind == ErrorKind::TooLarge { Certainty::TooLong } else { Certainty::Absent };
-            NotAppended { certainty, reason: error.to_string() }
+            let certainty =
+                if error.kind == BrokerErrorKind::TooLarge { Certainty::TooLong } else { Certainty::Absent };
+            AppendFailure { certainty, reason: error.to_string() }
         })
     }
 
-    /// Whether records have no report yet: of reports nobody tells.
-    pub(super) fn awaits_reports(&self) -> bool {
+    /// Whether records have no report yet. Reports come without a wake-up.
+    pub(super) fn has_pending_reports(&self) -> bool {
         self.producer.iter().chain(&self.failed).any(|producer| producer.pending() > 0)
     }
 
@@ -276,20 +277,20 @@ impl Broker {
     ///
     /// # Errors
     /// A client that cannot be opened again.
-    pub(super) fn take(&mut self, into: &mut VecDeque<Input>) -> Result<(), RunError> {
-        let waker = self.ready.waker(Source::Broker);
+    pub(super) fn take(&mut self, into: &mut VecDeque<BridgeInput>) -> Result<(), RunError> {
+        let waker = self.ready.waker(WorkSource::Broker);
         let mut context = Context::from_waker(&waker);
         let mut is_more = false;
         is_more |= self.take_deliveries(into)?;
         is_more |= self.take_records(Topic::Presence, &mut context, into)?;
         is_more |= self.take_records(Topic::Inbox, &mut context, into)?;
         if is_more {
-            self.ready.signal(Source::Broker);
+            self.ready.signal(WorkSource::Broker);
         }
         Ok(())
     }
 
-    fn take_deliveries(&mut self, into: &mut VecDeque<Input>) -> Result<bool, RunError> {
+    fn take_deliveries(&mut self, into: &mut VecDeque<BridgeInput>) -> Result<bool, RunError> {
         let (mut refusals, mut count) = (Vec::new(), 0);
         // Asked before its reports are taken: the last one may come meanwhile.
         let is_reported = self.failed.as_ref().is_some_and(|failed| failed.pending() == 0);
@@ -305,15 +306,15 @@ impl Broker {
                 match event {
                     ProducerEvent::Delivery(delivery) => {
                         let tokens = self.bundles.reported(delivery.token as u64);
-                        let is_mark = matches!(tokens[..], [Token::Mark(_)]);
+                        let is_mark = matches!(tokens[..], [DeliveryToken::Mark(_)]);
                         lacks_inbox |= is_mark
-                            && delivery.error.as_ref().is_some_and(|error| error.kind == ErrorKind::UnknownTopic);
+                            && delivery.error.as_ref().is_some_and(|error| error.kind == BrokerErrorKind::UnknownTopic);
                         refusals.extend(delivery.error.clone());
                         into.extend(tokens.into_iter().map(|token| delivered(token, &delivery)));
                     }
                     ProducerEvent::Trouble(error) => {
                         self.has_failed |= error.is_fatal && is_current;
-                        into.push_back(Input::BrokerTrouble { reason: error.to_string() });
+                        into.push_back(BridgeInput::BrokerTrouble { reason: error.to_string() });
                         refusals.push(error);
                     }
                 }
@@ -324,8 +325,8 @@ impl Broker {
             self.has_failed = false;
             self.failed = self.producer.take();
             self.failed.iter().for_each(Producer::discard);
-            self.producer_pauses.fail(super::now().monotonic_ns);
-            self.ready.signal(Source::Broker);
+            self.producer_backoff.fail(super::now().monotonic_ns);
+            self.ready.signal(WorkSource::Broker);
         }
         if is_reported && count < STREAK_MAX {
             close(self.failed.take());
@@ -340,7 +341,7 @@ impl Broker {
         &mut self,
         topic: Topic,
         context: &mut Context<'_>,
-        into: &mut VecDeque<Input>,
+        into: &mut VecDeque<BridgeInput>,
     ) -> Result<bool, RunError> {
         let consumer = match topic {
             Topic::Inbox => &self.inbox,
@@ -351,7 +352,7 @@ impl Broker {
         for _ in 0..STREAK_MAX {
             let Poll::Ready(event) = consumer.poll_take(context) else { return Ok(false) };
             match event {
-                ConsumerEvent::Record(read) => into.push_back(Input::Record(ReadRecord {
+                ConsumerEvent::Record(read) => into.push_back(BridgeInput::Record(ReadRecord {
                     topic,
                     offset: read.offset(),
                     append_time_ms: read.append_time_ms().unwrap_or(-1),
@@ -368,45 +369,47 @@ impl Broker {
         self.report_refusal(error.clone());
         let now_ns = super::now().monotonic_ns;
         // A record that is too large for a consumer is one of which it finds no end.
-        if matches!(error.kind, ErrorKind::Unreadable | ErrorKind::TooLarge) {
+        if matches!(error.kind, BrokerErrorKind::Unreadable | BrokerErrorKind::TooLarge) {
             // It would say so again and again until the core has decided.
             match topic {
                 Topic::Inbox => close(self.inbox.take()),
                 Topic::Presence => close(self.presence.take()),
             }
-            into.push_back(Input::Unreadable { topic, reason: error.to_string() });
+            into.push_back(BridgeInput::Unreadable { topic, reason: error.to_string() });
             return Ok(true);
         }
         if error.is_fatal {
             match topic {
                 // Records that it has not given are read again: those that the core has seen are known to it.
-                Topic::Presence => self.close_presence(Start::Beginning, now_ns),
+                Topic::Presence => self.close_presence(StartOffset::Beginning, now_ns),
                 Topic::Inbox => self.reopen_inbox(format!("the reader of the inbox has failed: {error}"), now_ns),
             }
             return Ok(true);
         }
         let restart = match (error.kind, topic) {
-            (ErrorKind::UnknownTopic | ErrorKind::OffsetOutOfRange, Topic::Inbox) => {
+            (BrokerErrorKind::UnknownTopic | BrokerErrorKind::OffsetOutOfRange, Topic::Inbox) => {
                 self.inbox_lost = Some(format!("the inbox was lost: {error}"));
                 // It may say the same several times, also of the topic that is made next.
                 close(self.inbox.take());
                 true
             }
-            (ErrorKind::UnknownTopic | ErrorKind::OffsetOutOfRange, Topic::Presence) => true,
+            (BrokerErrorKind::UnknownTopic | BrokerErrorKind::OffsetOutOfRange, Topic::Presence) => true,
             _ => false,
         };
         if restart {
             self.prepare()?;
         } else {
-            into.push_back(Input::BrokerTrouble { reason: error.to_string() });
+            into.push_back(BridgeInput::BrokerTrouble { reason: error.to_string() });
         }
         Ok(true)
     }
 
     /// Tells the operator of a refusal, once.
     fn report_refusal(&mut self, error: BrokerError) {
-        let is_refusal =
-            matches!(error.kind, ErrorKind::NotAuthorized | ErrorKind::Authentication | ErrorKind::TooLarge);
+        let is_refusal = matches!(
+            error.kind,
+            BrokerErrorKind::NotAuthorized | BrokerErrorKind::Authentication | BrokerErrorKind::TooLarge
+        );
         if is_refusal && self.refused.as_ref() != Some(&error) {
             self.refused = Some(error.clone());
             self.events.push(BridgeEvent::Refused(error));
@@ -435,40 +438,42 @@ fn close<T: Send + 'static>(client: Option<T>) {
 }
 
 /// A record that is known not to be appended, or may be.
-fn lost(token: Token, certainty: Certainty, reason: String) -> Input {
-    Input::Delivered { token, result: Err(NotAppended { certainty, reason }) }
+fn undelivered(token: DeliveryToken, certainty: Certainty, reason: String) -> BridgeInput {
+    BridgeInput::Delivered { token, result: Err(AppendFailure { certainty, reason }) }
 }
 
 /// The report on one of the records in a record of the producer.
-fn delivered(token: Token, delivery: &Delivery) -> Input {
-    let Delivery { persistence, offset, error, .. } = delivery;
+fn delivered(token: DeliveryToken, delivery: &DeliveryReport) -> BridgeInput {
+    let DeliveryReport { persistence, offset, error, .. } = delivery;
     match (*persistence, *offset) {
         // The place is not known where the first acknowledgement was lost: no call is after a mark, and a mark is written again.
-        (Persistence::Persisted, offset) if offset.is_some() || !matches!(token, Token::Mark(_)) => {
+        (RecordPersistence::Persisted, offset) if offset.is_some() || !matches!(token, DeliveryToken::Mark(_)) => {
             let (offset, append_time_ms) = (offset.unwrap_or(-1), delivery.append_time_ms.unwrap_or(-1));
-            Input::Delivered { token, result: Ok(Appended { offset, append_time_ms }) }
+            BridgeInput::Delivered { token, result: Ok(RecordPlace { offset, append_time_ms }) }
         }
         (persistence, _) => {
             // A broker that has taken a record and lost the lead refuses it, and the client says "not persisted" although the next leader has it,
             // also if that one refuses the second attempt: only a refusal of the first attempt is certain.
             let certainty = match error.as_ref().map(|error| error.kind) {
-                _ if persistence != Persistence::NotPersisted || !delivery.is_first_attempt => Certainty::Doubtful,
-                Some(ErrorKind::TooLarge) => Certainty::TooLong,
-                Some(ErrorKind::NotAuthorized) => Certainty::Absent,
+                _ if persistence != RecordPersistence::NotPersisted || !delivery.is_first_attempt => {
+                    Certainty::Doubtful
+                }
+                Some(BrokerErrorKind::TooLarge) => Certainty::TooLong,
+                Some(BrokerErrorKind::NotAuthorized) => Certainty::Absent,
                 _ => Certainty::Doubtful,
             };
             let reason =
                 error.as_ref().map_or_else(|| "without an acknowledgement".to_owned(), |error| error.to_string());
-            lost(token, certainty, reason)
+            undelivered(token, certainty, reason)
         }
     }
 }
 
 /// A record as the core has it. Headers that do not decode are none: the core refuses the record for want of them.
-fn record_of(read: &crate::client::Record<'_>) -> record::Record {
+fn record_of(read: &crate::client::ReceivedRecord<'_>) -> record::KafkaRecord {
     let headers = read.headers().unwrap_or_default();
     let headers = headers.into_iter().filter_map(|(name, value)| record::header(name, value));
-    record::Record {
+    record::KafkaRecord {
         key: read.key().map(<[u8]>::to_vec),
         headers: headers.collect(),
         payload: read.payload().map(<[u8]>::to_vec),

@@ -1,9 +1,9 @@
-//! [`Calls`]: calls of the domain for requests of others.
+//! [`DomainCalls`]: calls of the domain for requests of others.
 
-use super::ready::{Ready, Source};
-use crate::bridge_core::Input;
+use super::ready::{ReadySources, WorkSource};
+use crate::bridge_core::BridgeInput;
 use crate::effects::{CallId, IncomingCall};
-use crate::outcome::Outcome;
+use crate::outcome::CallOutcome;
 use crate::record::RequestHead;
 use gapless_message::Encoding;
 use gapless_message::described::TypeDescription;
@@ -21,25 +21,25 @@ const CALLERS_MAX: usize = 512;
 type CallerKey = (String, TypeDescription, TypeDescription);
 
 /// Calls under way, and the callers that they are made by.
-pub(super) struct Calls {
-    ready: Arc<Ready>,
+pub(super) struct DomainCalls {
+    ready: Arc<ReadySources>,
     /// With the count of calls at which each was used last.
     callers: HashMap<CallerKey, (RelayedCaller, u64)>,
     made: u64,
     under_way: HashMap<CallId, Call<Vec<u8>>>,
 }
 
-impl Calls {
-    pub(super) fn new(ready: Arc<Ready>) -> Self {
+impl DomainCalls {
+    pub(super) fn new(ready: Arc<ReadySources>) -> Self {
         Self { ready, callers: HashMap::new(), made: 0, under_way: HashMap::new() }
     }
 
     /// Makes a call. Its outcome if it has ended already.
-    pub(super) fn start(&mut self, domain: &Domain, incoming: IncomingCall) -> Option<Input> {
+    pub(super) fn start(&mut self, domain: &Domain, incoming: IncomingCall) -> Option<BridgeInput> {
         let IncomingCall { call, head, payload, timeout } = incoming;
         let caller = match self.caller(domain, &head) {
             Ok(caller) => caller,
-            Err(error) => return Some(Input::CallEnded { call, outcome: Outcome::from(error) }),
+            Err(error) => return Some(BridgeInput::CallEnded { call, outcome: CallOutcome::from(error) }),
         };
         let RequestHead { headers, key, priority, is_one_way, hops, attempt, trace, instance, query, .. } = *head;
         let under_way = caller.start(RelayedCall {
@@ -63,18 +63,18 @@ impl Calls {
     }
 
     /// Looks whether a call has ended.
-    pub(super) fn poll(&mut self, call: CallId) -> Option<Input> {
+    pub(super) fn poll(&mut self, call: CallId) -> Option<BridgeInput> {
         let Entry::Occupied(mut under_way) = self.under_way.entry(call) else { return None };
-        let waker = self.ready.waker(Source::Call(call));
+        let waker = self.ready.waker(WorkSource::Call(call));
         let Poll::Ready(ended) = Pin::new(under_way.get_mut()).poll(&mut Context::from_waker(&waker)) else {
             return None;
         };
         drop(under_way.remove());
         let outcome = match ended {
-            Ok(reply) => Outcome::Reply(reply),
-            Err(error) => Outcome::from(error),
+            Ok(reply) => CallOutcome::Reply(reply),
+            Err(error) => CallOutcome::from(error),
         };
-        Some(Input::CallEnded { call, outcome })
+        Some(BridgeInput::CallEnded { call, outcome })
     }
 
     /// Gives a call up.

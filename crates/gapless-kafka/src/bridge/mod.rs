@@ -3,44 +3,44 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `running` | the thread: inputs to the core, its effects |
+//! | `thread` | the thread: inputs to the core, its effects |
 //! | `broker` | the producer, the consumers of inbox and leases |
 //! | `topics` | the topics of inbox and leases |
 //! | `relays` | routes of other machines, served in the domain |
 //! | `calls` | calls of the domain for others |
 //! | `offers` | the routes that the domain serves |
-//! | `pauses` | growing pauses between attempts |
+//! | `backoff` | growing pauses between attempts |
 //! | `ready` | the sources that have something for the thread |
 //! | `status` | the route of the bridge's status |
 //! | `reporter` | events for the operator, on a thread of their own |
 
+mod backoff;
 mod broker;
 mod calls;
 mod offers;
-mod pauses;
 mod ready;
 mod relays;
 mod reporter;
-mod running;
 mod status;
+mod thread;
 mod topics;
 
 use crate::client::{BrokerError, TopicDifference};
 use crate::config::{BridgeConfig, DomainPlace};
 use crate::counters::Counters;
-use crate::effects::{BridgeError, Notice};
+use crate::effects::{BridgeError, BridgeNotice};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_rpc::domain::ServedRoute;
 use gapless_rpc::{Domain, DomainOptions, RpcError};
-use ready::{Ready, Source};
+use ready::{ReadySources, WorkSource};
 use reporter::{Reporter, ReporterEnd};
-use running::Running;
-use status::StatusDesk;
+use status::StatusResponder;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use thread::BridgeThread;
 
 /// Longest wait at the end for events that the operator has not taken.
 const EVENTS_MAX: Duration = Duration::from_secs(1);
@@ -49,17 +49,17 @@ const EVENTS_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Bridge {
     thread: Option<JoinHandle<Result<(), RunError>>>,
-    shared: Arc<Shared>,
+    shared: Arc<BridgeShared>,
     reporter_end: ReporterEnd,
     _status_route: ServedRoute,
 }
 
 /// Shared by the bridge's thread and its owner.
 #[derive(Debug)]
-struct Shared {
-    ready: Arc<Ready>,
+struct BridgeShared {
+    ready: Arc<ReadySources>,
     is_stopping: AtomicBool,
-    status: StatusDesk,
+    status: StatusResponder,
 }
 
 /// An event of a bridge, for its operator.
@@ -80,7 +80,7 @@ pub enum BridgeEvent {
         since: Duration,
     },
     /// An event of the core.
-    Notice(Notice),
+    Notice(BridgeNotice),
     /// A route of another machine cannot be served here.
     NotRelayed {
         /// Route.
@@ -118,17 +118,17 @@ impl BridgeEvent {
             Self::Ignored(_) => "ignored",
             Self::Dropped { .. } => "dropped",
             Self::Notice(notice) => match notice {
-                Notice::Serving => "serving",
-                Notice::PeerBegan { .. } => "peer_began",
-                Notice::PeerStopped { .. } => "peer_stopped",
-                Notice::PeerSilent { .. } => "peer_silent",
-                Notice::PeerBack { .. } => "peer_back",
-                Notice::BadLease { .. } => "bad_lease",
-                Notice::PrefixFull { .. } => "prefix_full",
-                Notice::Unreadable { .. } => "unreadable",
-                Notice::BrokerLost { .. } => "broker_lost",
-                Notice::BrokerBack => "broker_back",
-                Notice::LeaseFull { .. } => "lease_full",
+                BridgeNotice::Serving => "serving",
+                BridgeNotice::PeerBegan { .. } => "peer_began",
+                BridgeNotice::PeerStopped { .. } => "peer_stopped",
+                BridgeNotice::PeerSilent { .. } => "peer_silent",
+                BridgeNotice::PeerBack { .. } => "peer_back",
+                BridgeNotice::BadLease { .. } => "bad_lease",
+                BridgeNotice::PrefixFull { .. } => "prefix_full",
+                BridgeNotice::Unreadable { .. } => "unreadable",
+                BridgeNotice::BrokerLost { .. } => "broker_lost",
+                BridgeNotice::BrokerBack => "broker_back",
+                BridgeNotice::LeaseFull { .. } => "lease_full",
             },
         }
     }
@@ -206,12 +206,12 @@ impl Bridge {
             DomainPlace::Name(name) => Domain::open(name, options)?,
             DomainPlace::Directory(path) => Domain::open_directory(path, options)?,
         };
-        let ready = Arc::<Ready>::default();
-        let status = StatusDesk::new(config.brokers.clone());
-        let shared = Arc::new(Shared { ready, is_stopping: AtomicBool::new(false), status });
+        let ready = Arc::<ReadySources>::default();
+        let status = StatusResponder::new(config.brokers.clone());
+        let shared = Arc::new(BridgeShared { ready, is_stopping: AtomicBool::new(false), status });
         let status_route = status::serve(&domain, &shared)?;
         let (reporter, reporter_end) = Reporter::start(on_event)?;
-        let run = Running::new(config, domain, Arc::clone(&shared), reporter)?;
+        let run = BridgeThread::new(config, domain, Arc::clone(&shared), reporter)?;
         let system = |error| RunError::System { operation: "starting the thread of a bridge", error };
         let thread =
             std::thread::Builder::new().name("gapless-bridge".to_owned()).spawn(move || run.run()).map_err(system)?;
@@ -222,7 +222,7 @@ impl Bridge {
     pub fn stop(&self) {
         // Release: pairs with the Acquire of the thread, which is woken after it.
         self.shared.is_stopping.store(true, Ordering::Release);
-        self.shared.ready.signal(Source::Owner);
+        self.shared.ready.signal(WorkSource::Owner);
     }
 
     /// Whether its thread has ended.

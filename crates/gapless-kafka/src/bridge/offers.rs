@@ -1,6 +1,6 @@
 //! [`Offers`]: the routes that the other processes of the domain serve.
 
-use super::ready::{Ready, Source};
+use super::ready::{ReadySources, WorkSource};
 use crate::presence::{OfferedInstance, OfferedRoute};
 use gapless_rpc::domain::{KnownRoute, KnownRouteState, RouteWatch};
 use gapless_rpc::{Domain, RpcError};
@@ -17,10 +17,10 @@ impl Offers {
     ///
     /// # Errors
     /// A directory that cannot be watched.
-    pub(super) fn watch(domain: &Domain, ready: &Arc<Ready>) -> Result<Self, RpcError> {
+    pub(super) fn watch(domain: &Domain, ready: &Arc<ReadySources>) -> Result<Self, RpcError> {
         let woken = Arc::clone(ready);
-        let _watch = domain.watch_routes(move || woken.signal(Source::Routes))?;
-        ready.signal(Source::Routes);
+        let _watch = domain.watch_routes(move || woken.signal(WorkSource::Routes))?;
+        ready.signal(WorkSource::Routes);
         Ok(Self { _watch })
     }
 
@@ -30,22 +30,24 @@ impl Offers {
     }
 }
 
-/// One route for all of its ordinary copies. Its types are those of the oldest version, which copies of newer ones read, too.
+/// One route for all of its ordinary instances. Its types are those of the oldest version, which instances of newer ones read, too.
 fn offered(known: Vec<KnownRoute>) -> Vec<OfferedRoute> {
     let mut routes = BTreeMap::<String, OfferedRoute>::new();
-    for copy in known {
-        let is_there = matches!(copy.state, KnownRouteState::Open | KnownRouteState::Suspended);
-        let Some((request, reply)) = copy.types.filter(|_| is_there && copy.stands_for.is_empty()) else { continue };
-        let instance = OfferedInstance {
-            identity: copy.identity,
-            name: format!("{} {}", copy.process_name.as_deref().unwrap_or("process"), copy.process_id),
-            workers: copy.workers,
-            is_open: copy.state == KnownRouteState::Open,
+    for served in known {
+        let is_there = matches!(served.state, KnownRouteState::Open | KnownRouteState::Suspended);
+        let Some((request, reply)) = served.types.filter(|_| is_there && served.stands_for.is_empty()) else {
+            continue;
         };
-        let route = routes.entry(copy.route.clone()).or_insert_with(|| OfferedRoute {
-            route: copy.route,
-            version: copy.version,
-            metadata: copy.metadata,
+        let instance = OfferedInstance {
+            identity: served.identity,
+            name: format!("{} {}", served.process_name.as_deref().unwrap_or("process"), served.process_id),
+            workers: served.workers,
+            is_open: served.state == KnownRouteState::Open,
+        };
+        let route = routes.entry(served.route.clone()).or_insert_with(|| OfferedRoute {
+            route: served.route,
+            version: served.version,
+            metadata: served.metadata,
             request: request.clone(),
             reply: reply.clone(),
             instances: Vec::new(),

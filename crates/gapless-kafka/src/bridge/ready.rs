@@ -1,4 +1,4 @@
-//! [`Ready`]: the sources that have something for the bridge's thread, and its sleep until one has.
+//! [`ReadySources`]: the sources that have something for the bridge's thread, and its sleep until one has.
 
 use crate::effects::{CallId, RequestId};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// A source of work for the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Source {
+pub(super) enum WorkSource {
     /// The owner of the bridge.
     Owner,
     /// A call of the status route.
@@ -27,19 +27,19 @@ pub(super) enum Source {
 
 /// The sources that have something.
 #[derive(Debug, Default)]
-pub(super) struct Ready {
-    sources: Mutex<Vec<Source>>,
+pub(super) struct ReadySources {
+    sources: Mutex<Vec<WorkSource>>,
     thread: OnceLock<Thread>,
 }
 
-impl Ready {
+impl ReadySources {
     /// Makes the calling thread the one that is woken.
     pub(super) fn attach(&self) {
         let _ = self.thread.set(std::thread::current());
     }
 
     /// A source has something: wakes the thread.
-    pub(super) fn signal(&self, source: Source) {
+    pub(super) fn signal(&self, source: WorkSource) {
         let mut sources = self.sources.lock().expect("nobody panics with the lock");
         let is_first = sources.is_empty();
         sources.push(source);
@@ -51,7 +51,7 @@ impl Ready {
     }
 
     /// Takes the sources that have something.
-    pub(super) fn take(&self, into: &mut Vec<Source>) {
+    pub(super) fn take(&self, into: &mut Vec<WorkSource>) {
         into.append(&mut self.sources.lock().expect("nobody panics with the lock"));
     }
 
@@ -63,14 +63,14 @@ impl Ready {
     }
 
     /// A waker that says that this source has something.
-    pub(super) fn waker(self: &Arc<Self>, source: Source) -> Waker {
+    pub(super) fn waker(self: &Arc<Self>, source: WorkSource) -> Waker {
         Waker::from(Arc::new(SourceWaker { source, ready: Arc::clone(self) }))
     }
 }
 
 struct SourceWaker {
-    source: Source,
-    ready: Arc<Ready>,
+    source: WorkSource,
+    ready: Arc<ReadySources>,
 }
 
 impl Wake for SourceWaker {

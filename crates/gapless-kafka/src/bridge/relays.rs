@@ -1,12 +1,12 @@
 //! [`Relays`]: routes of other machines, served in the domain, and the requests that were taken of them.
 
 use super::BridgeEvent;
-use super::pauses::Pauses;
-use super::ready::{Ready, Source};
-use crate::bridge_core::Input;
+use super::backoff::RetryBackoff;
+use super::ready::{ReadySources, WorkSource};
+use crate::bridge_core::BridgeInput;
 use crate::calls_out::OutgoingCall;
 use crate::effects::{RemoteRoute, RequestId};
-use crate::outcome::Outcome;
+use crate::outcome::CallOutcome;
 use crate::record::RequestHead;
 use gapless_message::Encoding;
 use gapless_rpc::relay::{Instance, Relay, RelayedRequest};
@@ -16,20 +16,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// Time between two looks for relays that others have drained, ns: not all of them wake.
-const LOOK_NS: u64 = 1_000_000_000;
+const DRAIN_CHECK_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// A route that is to be served for others.
-struct Wanted {
+struct WantedRoute {
     remote: RemoteRoute,
     /// Number of the relay, while there is one.
     number: Option<u64>,
-    pauses: Pauses,
+    backoff: RetryBackoff,
     /// The reason for which it is not served, as the operator was told.
-    told: Option<String>,
+    reported_reason: Option<String>,
 }
 
 /// A request that was taken.
-struct Taken {
+struct TakenRequest {
     request: RelayedRequest,
     /// It has left, or is about to.
     has_begun: bool,
@@ -37,29 +37,29 @@ struct Taken {
 
 /// Routes served for others.
 pub(super) struct Relays {
-    ready: Arc<Ready>,
+    ready: Arc<ReadySources>,
     machine: String,
-    wanted: BTreeMap<String, Wanted>,
+    wanted: BTreeMap<String, WantedRoute>,
     relays: HashMap<u64, Relay>,
     /// Time of the next attempt of a route, and of the next look for drained ones, ns of the monotonic clock.
     due_ns: u64,
-    look_ns: u64,
+    drain_check_ns: u64,
     last_number: u64,
-    taken: HashMap<RequestId, Taken>,
-    /// Requests that nobody tells of when their callers give them up.
+    taken: HashMap<RequestId, TakenRequest>,
+    /// Requests whose callers cannot be watched: they give up without a wake-up.
     unwatched: Vec<RequestId>,
     last_request: u64,
 }
 
 impl Relays {
-    pub(super) fn new(ready: Arc<Ready>, machine: &str) -> Self {
+    pub(super) fn new(ready: Arc<ReadySources>, machine: &str) -> Self {
         Self {
             ready,
             machine: machine.to_owned(),
             wanted: BTreeMap::new(),
             relays: HashMap::new(),
             due_ns: u64::MAX,
-            look_ns: 0,
+            drain_check_ns: 0,
             last_number: 0,
             taken: HashMap::new(),
             unwatched: Vec::new(),
@@ -73,7 +73,7 @@ impl Relays {
         if let Some(wanted) = self.wanted.get_mut(&route) {
             wanted.remote = remote;
         } else {
-            let wanted = Wanted { remote, number: None, pauses: Pauses::default(), told: None };
+            let wanted = WantedRoute { remote, number: None, backoff: RetryBackoff::default(), reported_reason: None };
             self.wanted.insert(route.clone(), wanted);
         }
         self.serve(domain, &route, now_ns, events);
@@ -88,18 +88,18 @@ impl Relays {
                 self.last_number += 1;
                 wanted.number = Some(self.last_number);
                 self.relays.insert(self.last_number, relay);
-                self.ready.signal(Source::Relay(self.last_number));
+                self.ready.signal(WorkSource::Relay(self.last_number));
             }),
         };
         let Err(error) = failed else {
-            wanted.told = None;
+            wanted.reported_reason = None;
             return;
         };
-        wanted.pauses.fail(now_ns);
-        self.due_ns = self.due_ns.min(wanted.pauses.due_ns().unwrap_or(u64::MAX));
+        wanted.backoff.fail(now_ns);
+        self.due_ns = self.due_ns.min(wanted.backoff.due_ns().unwrap_or(u64::MAX));
         let reason = error.to_string();
-        if wanted.told.as_ref() != Some(&reason) {
-            wanted.told = Some(reason.clone());
+        if wanted.reported_reason.as_ref() != Some(&reason) {
+            wanted.reported_reason = Some(reason.clone());
             events.push(BridgeEvent::NotRelayed { route: route.to_owned(), reason });
         }
     }
@@ -117,20 +117,20 @@ impl Relays {
     }
 
     /// Serves again what others have drained, and what could not be served, each after its pause.
-    pub(super) fn try_again(&mut self, domain: &Domain, now_ns: u64, events: &mut Vec<BridgeEvent>) {
-        if now_ns >= self.look_ns {
-            self.look_ns = now_ns + LOOK_NS;
+    pub(super) fn retry_due(&mut self, domain: &Domain, now_ns: u64, events: &mut Vec<BridgeEvent>) {
+        if now_ns >= self.drain_check_ns {
+            self.drain_check_ns = now_ns + DRAIN_CHECK_INTERVAL_NS;
             let drained = self.relays.iter().filter(|(_, relay)| !relay.is_served()).map(|(number, _)| *number);
-            drained.collect::<Vec<_>>().into_iter().for_each(|number| self.lose(number, now_ns));
+            drained.collect::<Vec<_>>().into_iter().for_each(|number| self.remove_drained(number, now_ns));
         }
         if now_ns < self.due_ns {
             return;
         }
-        let due = self.wanted.iter_mut().filter_map(|(route, wanted)| wanted.pauses.take_due(now_ns).then_some(route));
+        let due = self.wanted.iter_mut().filter_map(|(route, wanted)| wanted.backoff.take_due(now_ns).then_some(route));
         for route in due.cloned().collect::<Vec<_>>() {
             self.serve(domain, &route, now_ns, events);
         }
-        let all = self.wanted.values().filter_map(|wanted| wanted.pauses.due_ns());
+        let all = self.wanted.values().filter_map(|wanted| wanted.backoff.due_ns());
         self.due_ns = all.min().unwrap_or(u64::MAX);
     }
 
@@ -140,53 +140,53 @@ impl Relays {
     }
 
     /// A relay takes no more requests: another process has drained it.
-    fn lose(&mut self, number: u64, now_ns: u64) {
+    fn remove_drained(&mut self, number: u64, now_ns: u64) {
         let Some(relay) = self.relays.remove(&number) else { return };
         if let Some(wanted) = self.wanted.get_mut(relay.route()) {
             wanted.number = None;
-            wanted.pauses.fail(now_ns);
-            self.due_ns = self.due_ns.min(wanted.pauses.due_ns().unwrap_or(u64::MAX));
+            wanted.backoff.fail(now_ns);
+            self.due_ns = self.due_ns.min(wanted.backoff.due_ns().unwrap_or(u64::MAX));
         }
     }
 
     /// Takes the requests that wait at a relay.
-    pub(super) fn take(&mut self, number: u64, into: &mut VecDeque<Input>) {
+    pub(super) fn take(&mut self, number: u64, into: &mut VecDeque<BridgeInput>) {
         let Some(relay) = self.relays.get_mut(&number) else { return };
-        let waker = self.ready.waker(Source::Relay(number));
+        let waker = self.ready.waker(WorkSource::Relay(number));
         let mut context = Context::from_waker(&waker);
         loop {
             let mut request = match relay.poll_take(&mut context) {
                 Poll::Ready(Some(request)) => request,
-                Poll::Ready(None) => return self.lose(number, super::now().monotonic_ns),
+                Poll::Ready(None) => return self.remove_drained(number, super::now().monotonic_ns),
                 Poll::Pending => return,
             };
             self.last_request += 1;
             let id = RequestId(self.last_request);
-            if !request.is_one_way() && !request.watch(&self.ready.waker(Source::Request(id))) {
+            if !request.is_one_way() && !request.watch(&self.ready.waker(WorkSource::Request(id))) {
                 self.unwatched.push(id);
             }
             let timeout = request.remaining();
             let head = head_of(&request, &self.machine);
             let payload = request.take_payload();
-            self.taken.insert(id, Taken { request, has_begun: false });
-            into.push_back(Input::Request(OutgoingCall { request: id, head: Box::new(head), payload, timeout }));
+            self.taken.insert(id, TakenRequest { request, has_begun: false });
+            into.push_back(BridgeInput::Request(OutgoingCall { request: id, head: Box::new(head), payload, timeout }));
         }
     }
 
     /// Looks whether the caller of a request has given it up.
-    pub(super) fn check_caller(&mut self, id: RequestId, into: &mut VecDeque<Input>) {
-        let Some(Taken { request, .. }) = self.taken.get_mut(&id) else { return };
+    pub(super) fn check_caller(&mut self, id: RequestId, into: &mut VecDeque<BridgeInput>) {
+        let Some(TakenRequest { request, .. }) = self.taken.get_mut(&id) else { return };
         if request.is_cancelled() {
             self.taken.remove(&id);
-            into.push_back(Input::GivenUp(id));
-        } else if !request.watch(&self.ready.waker(Source::Request(id))) && !self.unwatched.contains(&id) {
-            // Its route is withdrawn: nobody tells any more.
+            into.push_back(BridgeInput::GivenUp(id));
+        } else if !request.watch(&self.ready.waker(WorkSource::Request(id))) && !self.unwatched.contains(&id) {
+            // Its route is withdrawn, and with it the wake-up.
             self.unwatched.push(id);
         }
     }
 
-    /// Looks at the requests that nobody tells of.
-    pub(super) fn check_unwatched(&mut self, into: &mut VecDeque<Input>) {
+    /// Checks the requests whose callers cannot be watched.
+    pub(super) fn check_unwatched(&mut self, into: &mut VecDeque<BridgeInput>) {
         let taken = &self.taken;
         self.unwatched.retain(|id| taken.contains_key(id));
         for id in self.unwatched.clone() {
@@ -194,34 +194,34 @@ impl Relays {
         }
     }
 
-    /// Whether requests are to be looked at, of which nobody tells.
+    /// Whether requests are to be checked whose callers cannot be watched.
     pub(super) fn has_unwatched(&self) -> bool {
         !self.unwatched.is_empty()
     }
 
     /// The request goes to the network now. False if its caller no longer wants it: it is given up.
-    pub(super) fn begin(&mut self, id: RequestId, into: &mut VecDeque<Input>) -> bool {
+    pub(super) fn begin(&mut self, id: RequestId, into: &mut VecDeque<BridgeInput>) -> bool {
         let has_begun = self.taken.get_mut(&id).is_some_and(|taken| {
             taken.has_begun = taken.request.begin();
             taken.has_begun
         });
         if !has_begun {
             self.taken.remove(&id);
-            into.push_back(Input::Withheld(id));
+            into.push_back(BridgeInput::Withheld(id));
         }
         has_begun
     }
 
     /// Ends a request.
-    pub(super) fn end(&mut self, id: RequestId, outcome: Outcome) {
-        let Some(Taken { request, has_begun }) = self.taken.remove(&id) else { return };
+    pub(super) fn end(&mut self, id: RequestId, outcome: CallOutcome) {
+        let Some(TakenRequest { request, has_begun }) = self.taken.remove(&id) else { return };
         // A caller that hears nothing of it has given it up.
         let _is_heard = match outcome {
-            Outcome::Reply(reply) => request.reply(&reply),
-            Outcome::Refused(refusal) => request.refuse(&refusal),
-            Outcome::Ended(ended) => {
-                let ended = if has_begun { ended } else { ended.of_unsent() };
-                let error = ended.into_call_error(request.route());
+            CallOutcome::Reply(reply) => request.reply(&reply),
+            CallOutcome::Refused(refusal) => request.refuse(&refusal),
+            CallOutcome::Failed(failure) => {
+                let failure = if has_begun { failure } else { failure.into_unsent() };
+                let error = failure.into_call_error(request.route());
                 request.end(&error)
             }
         };
@@ -343,13 +343,13 @@ mod tests {
         relays.take(number, &mut VecDeque::new());
         draining.join().unwrap();
         assert!(relays.relays.is_empty() && relays.next_attempt_ns() < u64::MAX);
-        relays.try_again(&domain, relays.next_attempt_ns(), &mut events);
+        relays.retry_due(&domain, relays.next_attempt_ns(), &mut events);
         assert_eq!((relays.relays.len(), relays.next_attempt_ns(), events), (1, u64::MAX, vec![]));
         assert!(relays.relays.values().all(Relay::is_served));
         // Drained without a wake-up: the next look finds it.
         relays.relays.values().for_each(Relay::drain);
-        relays.try_again(&domain, relays.look_ns, &mut Vec::new());
-        assert!(relays.relays.is_empty() && relays.next_attempt_ns() > relays.look_ns - LOOK_NS);
+        relays.retry_due(&domain, relays.drain_check_ns, &mut Vec::new());
+        assert!(relays.relays.is_empty() && relays.next_attempt_ns() > relays.drain_check_ns - DRAIN_CHECK_INTERVAL_NS);
     }
 
     #[test]
@@ -360,19 +360,19 @@ mod tests {
         let taken = domain.relay(ROUTE).open().unwrap();
         relays.relay(&domain, remote("1.0"), SECOND, &mut events);
         assert!(matches!(&events[..], [BridgeEvent::NotRelayed { route, .. }] if route == ROUTE), "{events:?}");
-        relays.try_again(&domain, relays.next_attempt_ns(), &mut events);
+        relays.retry_due(&domain, relays.next_attempt_ns(), &mut events);
         assert_eq!(events.len(), 1, "one word for one reason");
         drop(taken);
-        relays.try_again(&domain, relays.next_attempt_ns(), &mut events);
+        relays.retry_due(&domain, relays.next_attempt_ns(), &mut events);
         assert_eq!((relays.relays.len(), relays.next_attempt_ns(), events.len()), (1, u64::MAX, 1));
         relays.withdraw(ROUTE);
         assert!(relays.relays.is_empty());
     }
 
     #[test]
-    fn what_does_not_begin_is_withheld() {
+    fn unbegun_requests_are_withheld() {
         let mut inputs = VecDeque::new();
         assert!(!Relays::new(Arc::default(), "m1").begin(RequestId(7), &mut inputs));
-        assert_eq!(inputs, [Input::Withheld(RequestId(7))], "also of a request that was given up before");
+        assert_eq!(inputs, [BridgeInput::Withheld(RequestId(7))], "also of a request that was given up before");
     }
 }

@@ -62,7 +62,7 @@ impl ReporterEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::effects::Notice;
+    use crate::effects::BridgeNotice;
 
     #[test]
     fn a_full_pipe_stops_nothing() {
@@ -74,20 +74,20 @@ mod tests {
         })
         .unwrap();
         let sent = WAITING_MAX as u64 + 100;
-        (0..sent).for_each(|_| reporter.report(BridgeEvent::Notice(Notice::BrokerBack)));
+        (0..sent).for_each(|_| reporter.report(BridgeEvent::Notice(BridgeNotice::BrokerBack)));
         end.wait(Duration::from_millis(1));
         drop(open_pipe);
         // One is with the thread, or still waits.
         let first: Vec<_> = (0..WAITING_MAX).map(|_| lines.recv().unwrap()).collect();
-        assert!(first.iter().all(|event| *event == BridgeEvent::Notice(Notice::BrokerBack)));
-        reporter.report(BridgeEvent::Notice(Notice::Serving));
+        assert!(first.iter().all(|event| *event == BridgeEvent::Notice(BridgeNotice::BrokerBack)));
+        reporter.report(BridgeEvent::Notice(BridgeNotice::Serving));
         drop(reporter);
         end.wait(gapless_testkit::wait::PATIENCE);
         let rest: Vec<_> = lines.iter().collect();
         let dropped: u64 =
             rest.iter().map(|event| if let BridgeEvent::Dropped { events } = event { *events } else { 0 }).sum();
-        let back = rest.iter().filter(|event| **event == BridgeEvent::Notice(Notice::BrokerBack)).count();
+        let back = rest.iter().filter(|event| **event == BridgeEvent::Notice(BridgeNotice::BrokerBack)).count();
         assert_eq!((WAITING_MAX + back) as u64 + dropped, sent, "{rest:?}");
-        assert_eq!(rest.last(), Some(&BridgeEvent::Notice(Notice::Serving)));
+        assert_eq!(rest.last(), Some(&BridgeEvent::Notice(BridgeNotice::Serving)));
     }
 }

@@ -1,8 +1,8 @@
-//! [`StatusDesk`]: the bridge's status, asked by calls of a hidden route and answered by the bridge's thread.
+//! [`StatusResponder`]: the bridge's status, asked by calls of a hidden route and answered by the bridge's thread.
 
-use super::ready::Source;
-use super::{BridgeEvent, Shared};
-use crate::effects::Notice;
+use super::ready::WorkSource;
+use super::{BridgeEvent, BridgeShared};
+use crate::effects::BridgeNotice;
 use crate::status::{BridgeStatus, STATUS_ROUTE};
 use gapless_rpc::domain::ServedRoute;
 use gapless_rpc::{CallContext, Domain, Json, Rejection, RpcError};
@@ -15,67 +15,67 @@ const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 /// Questions for the status, and the events that a core does not know.
 #[derive(Debug)]
-pub(super) struct StatusDesk {
+pub(super) struct StatusResponder {
     brokers: Vec<String>,
-    begun: Instant,
-    questions: Mutex<Vec<Sender<BridgeStatus>>>,
-    words: Mutex<Words>,
+    started: Instant,
+    requests: Mutex<Vec<Sender<BridgeStatus>>>,
+    reasons: Mutex<BrokerReasons>,
 }
 
 /// The last words about the broker.
 #[derive(Clone, Debug, Default)]
-struct Words {
+struct BrokerReasons {
     /// Reason for which the bridge does not serve yet.
     waiting: Option<String>,
     refused: Option<String>,
 }
 
-impl StatusDesk {
+impl StatusResponder {
     pub(super) fn new(brokers: Vec<String>) -> Self {
-        Self { brokers, begun: Instant::now(), questions: Mutex::default(), words: Mutex::default() }
+        Self { brokers, started: Instant::now(), requests: Mutex::default(), reasons: Mutex::default() }
     }
 
     /// Notes an event for the next answers.
     pub(super) fn note(&self, event: &BridgeEvent) {
-        let mut words = self.words.lock().expect("nobody panics with the lock");
+        let mut reasons = self.reasons.lock().expect("nobody panics with the lock");
         match event {
             BridgeEvent::Waiting(_) | BridgeEvent::InboxLost { .. } | BridgeEvent::NotServing { .. } => {
-                words.waiting = Some(event.to_string());
+                reasons.waiting = Some(event.to_string());
             }
-            BridgeEvent::Notice(Notice::Serving) => words.waiting = None,
-            BridgeEvent::Refused(error) => words.refused = Some(error.to_string()),
+            BridgeEvent::Notice(BridgeNotice::Serving) => reasons.waiting = None,
+            BridgeEvent::Refused(error) => reasons.refused = Some(error.to_string()),
             _ => {}
         }
     }
 
     /// Answers the questions that wait, with one status for all.
     pub(super) fn answer(&self, status: impl FnOnce() -> BridgeStatus) {
-        let questions = std::mem::take(&mut *self.questions.lock().expect("nobody panics with the lock"));
-        if questions.is_empty() {
+        let requests = std::mem::take(&mut *self.requests.lock().expect("nobody panics with the lock"));
+        if requests.is_empty() {
             return;
         }
         let mut status = status();
-        let Words { waiting, refused } = self.words.lock().expect("nobody panics with the lock").clone();
+        let BrokerReasons { waiting, refused } = self.reasons.lock().expect("nobody panics with the lock").clone();
         status.process_id = std::process::id();
-        status.running_ms = self.begun.elapsed().as_millis() as u64;
+        status.running_ms = self.started.elapsed().as_millis() as u64;
         status.broker.brokers.clone_from(&self.brokers);
         status.broker.refused = refused;
         if !status.broker.is_connected && status.broker.reason.is_none() {
             status.broker.reason = waiting;
         }
-        for question in questions {
+        for question in requests {
             // A caller that no longer waits has dropped its end.
             let _ = question.send(status.clone());
         }
     }
 }
 
-impl Shared {
+impl BridgeShared {
     /// The status, by the bridge's thread. `None` if it does not answer in time.
     fn ask_status(&self) -> Option<BridgeStatus> {
         let (question, answer) = channel();
-        self.status.questions.lock().expect("nobody panics with the lock").push(question);
-        self.ready.signal(Source::Status);
+        self.status.requests.lock().expect("nobody panics with the lock").push(question);
+        self.ready.signal(WorkSource::Status);
         answer.recv_timeout(ANSWER_MAX).ok()
     }
 }
@@ -84,7 +84,7 @@ impl Shared {
 ///
 /// # Errors
 /// As [`gapless_rpc::domain::RouteBuilder::handle`].
-pub(super) fn serve(domain: &Domain, shared: &Arc<Shared>) -> Result<ServedRoute, RpcError> {
+pub(super) fn serve(domain: &Domain, shared: &Arc<BridgeShared>) -> Result<ServedRoute, RpcError> {
     let shared = Arc::clone(shared);
     domain.serve(STATUS_ROUTE).hidden().handle(move |_question: Json, _context: &CallContext| {
         let status = shared.ask_status().ok_or("the bridge's thread does not answer")?;
@@ -133,18 +133,18 @@ mod tests {
 
     #[test]
     fn the_last_reason_is_in_the_status() {
-        let desk = StatusDesk::new(vec!["a:1".to_owned()]);
+        let desk = StatusResponder::new(vec!["a:1".to_owned()]);
         let core = BridgeCore::new(config(1, "d").core_options("m", "p"), 7);
         let reason = || {
             let (question, answer) = channel();
-            desk.questions.lock().unwrap().push(question);
+            desk.requests.lock().unwrap().push(question);
             desk.answer(|| core.status(super::super::now()));
             answer.recv().unwrap().broker.reason
         };
         assert_eq!(reason(), None);
         desk.note(&BridgeEvent::InboxLost { reason: "it was removed".to_owned() });
         assert_eq!(reason().as_deref(), Some("beginning again: it was removed"));
-        desk.note(&BridgeEvent::Notice(Notice::Serving));
+        desk.note(&BridgeEvent::Notice(BridgeNotice::Serving));
         assert_eq!(reason(), None);
     }
 }

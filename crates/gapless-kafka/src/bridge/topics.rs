@@ -1,8 +1,8 @@
 //! The two topics of a bridge: they are made, or looked at, on a thread of their own.
 
-use super::ready::{Ready, Source};
+use super::ready::{ReadySources, WorkSource};
 use super::{BridgeEvent, RunError};
-use crate::client::{BrokerError, Connection, Created, ErrorKind, TopicSpec, Topics};
+use crate::client::{BrokerConnection, BrokerError, BrokerErrorKind, TopicCreation, TopicSpec, Topics};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -19,32 +19,37 @@ pub(super) struct OwnTopics {
 }
 
 /// News of the thread.
-pub(super) enum Prepared {
+pub(super) enum TopicPreparation {
     /// Not yet; the thread goes on.
     Event(BridgeEvent),
     /// Not yet, and nothing new.
-    Still,
+    Pending,
     Done(Result<(), RunError>),
 }
 
-/// Makes sure that both topics are there. Ends with the first answer that no further attempt can change, and when nobody listens.
-pub(super) fn prepare_topics(connection: &Connection, topics: &OwnTopics, tell: &Sender<Prepared>, ready: &Ready) {
-    let mut told = None;
+/// Makes sure that both topics are there. Ends with the first answer that no further attempt can change, and when the receiver is gone.
+pub(super) fn prepare_topics(
+    connection: &BrokerConnection,
+    topics: &OwnTopics,
+    progress: &Sender<TopicPreparation>,
+    ready: &ReadySources,
+) {
+    let mut reported = None;
     loop {
-        let done = try_topics(connection, topics, tell);
+        let done = try_topics(connection, topics, progress);
         let prepared = match done {
-            Err(RunError::Broker(error)) if may_pass(&error) => {
-                let is_new = told.as_ref() != Some(&error);
-                told = Some(error.clone());
-                if is_new { Prepared::Event(BridgeEvent::Waiting(error)) } else { Prepared::Still }
+            Err(RunError::Broker(error)) if is_transient(&error) => {
+                let is_new = reported.as_ref() != Some(&error);
+                reported = Some(error.clone());
+                if is_new { TopicPreparation::Event(BridgeEvent::Waiting(error)) } else { TopicPreparation::Pending }
             }
-            done => Prepared::Done(done),
+            done => TopicPreparation::Done(done),
         };
-        let is_done = matches!(prepared, Prepared::Done(_));
-        if tell.send(prepared).is_err() {
+        let is_done = matches!(prepared, TopicPreparation::Done(_));
+        if progress.send(prepared).is_err() {
             return;
         }
-        ready.signal(Source::Broker);
+        ready.signal(WorkSource::Broker);
         if is_done {
             return;
         }
@@ -53,24 +58,31 @@ pub(super) fn prepare_topics(connection: &Connection, topics: &OwnTopics, tell: 
 }
 
 /// Whether another attempt may end otherwise.
-const fn may_pass(error: &BrokerError) -> bool {
-    !matches!(error.kind, ErrorKind::Authentication | ErrorKind::NotAuthorized | ErrorKind::Configuration)
+const fn is_transient(error: &BrokerError) -> bool {
+    !matches!(
+        error.kind,
+        BrokerErrorKind::Authentication | BrokerErrorKind::NotAuthorized | BrokerErrorKind::Configuration
+    )
 }
 
-fn try_topics(connection: &Connection, topics: &OwnTopics, tell: &Sender<Prepared>) -> Result<(), RunError> {
+fn try_topics(
+    connection: &BrokerConnection,
+    topics: &OwnTopics,
+    progress: &Sender<TopicPreparation>,
+) -> Result<(), RunError> {
     let client = Topics::connect(connection, ANSWER_MAX)?;
     for spec in [&topics.presence, &topics.inbox] {
         match client.ensure(spec, ANSWER_MAX)? {
-            Created::New => {}
-            Created::Existing(differences) if differences.is_empty() => {}
-            Created::Existing(differences) => {
+            TopicCreation::New => {}
+            TopicCreation::Existing(differences) if differences.is_empty() => {}
+            TopicCreation::Existing(differences) => {
                 let topic = spec.name.clone();
                 if let Some(fatal) = differences.iter().find(|difference| difference.is_fatal) {
                     return Err(RunError::Topic { topic, reason: fatal.to_string() });
                 }
                 let event = BridgeEvent::TopicDiffers { topic, differences };
                 // Nobody listens to a bridge that has ended.
-                let _ = tell.send(Prepared::Event(event));
+                let _ = progress.send(TopicPreparation::Event(event));
             }
         }
     }

@@ -1,16 +1,16 @@
 //! Records of the own inbox.
 
-use super::{BridgeCore, Phase, Topic};
+use super::{BridgeCore, CorePhase, Topic};
 use crate::calls_in::RequestRecord;
-use crate::effects::{BridgeError, Effect, Notice, Token};
-use crate::outcome::Ended;
+use crate::effects::{BridgeError, BridgeNotice, DeliveryToken, Effect};
+use crate::outcome::CallFailure;
 use crate::presence::MarkPlace;
 use crate::record::names::{self, BridgeId};
-use crate::record::{Content, Envelope, Malformed, Record, Sender, bundle, read};
+use crate::record::{EnvelopeContent, KafkaRecord, MalformedRecord, RecordEnvelope, RecordSender, bundle, read};
 
 impl BridgeCore {
     /// A record of the inbox.
-    pub(super) fn read_inbox(&mut self, record: Record, place: MarkPlace, now_ns: u64, effects: &mut Vec<Effect>) {
+    pub(super) fn read_inbox(&mut self, record: KafkaRecord, place: MarkPlace, now_ns: u64, effects: &mut Vec<Effect>) {
         self.read_one(record, place, false, now_ns, effects);
     }
 
@@ -25,86 +25,90 @@ impl BridgeCore {
 
     fn read_one(
         &mut self,
-        record: Record,
+        record: KafkaRecord,
         place: MarkPlace,
         is_in_bundle: bool,
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) {
         let payload = record.payload.unwrap_or_default();
-        let Envelope { sender, to, content } = match read(&record.headers) {
+        let RecordEnvelope { sender, to, content } = match read(&record.headers) {
             Ok(envelope) => envelope,
-            Err(malformed) => return self.refuse_unread(&malformed, now_ns, effects),
+            Err(malformed) => return self.refuse_unreadable(&malformed, now_ns, effects),
         };
         if self.is_marked() {
-            self.hear(&sender, now_ns, effects);
+            self.note_heard(&sender, now_ns, effects);
         }
         let is_for_earlier = to.is_some_and(|to| to != self.id.incarnation);
         let append_time_ms = place.time_ms;
         let record = |payload| RequestRecord { sender: &sender, append_time_ms, payload };
         match content {
             // A mark has an offset of its own.
-            Content::Bundle | Content::Mark(_) if is_in_bundle => self.counters.malformed_records += 1,
-            Content::Bundle => self.read_bundle(&payload, place, now_ns, effects),
-            Content::Mark(words) => self.read_mark(sender.from.as_ref(), &words, place, now_ns, effects),
+            EnvelopeContent::Bundle | EnvelopeContent::Mark(_) if is_in_bundle => self.counters.malformed_records += 1,
+            EnvelopeContent::Bundle => self.read_bundle(&payload, place, now_ns, effects),
+            EnvelopeContent::Mark(words) => self.read_mark(sender.from.as_ref(), &words, place, now_ns, effects),
             // Records before the mark are not for this incarnation.
             _ if !self.is_marked() => {}
-            Content::Request(..) if is_for_earlier => self.discard(&sender, effects),
+            EnvelopeContent::Request(..) if is_for_earlier => self.discard(&sender, effects),
             // Of a request in segments only the first is answered.
-            Content::RequestSegment(_) if is_for_earlier => {}
-            Content::Reply(..) | Content::ReplySegment(_) | Content::Discarded if is_for_earlier => {
+            EnvelopeContent::RequestSegment(_) if is_for_earlier => {}
+            EnvelopeContent::Reply(..) | EnvelopeContent::ReplySegment(_) | EnvelopeContent::Discarded
+                if is_for_earlier =>
+            {
                 self.counters.replies_to_earlier += 1;
             }
-            Content::Request(head, place) => self.with_calls_in(now_ns, effects, |calls, turn| {
-                calls.request(record(payload), head, place, turn);
+            EnvelopeContent::Request(head, place) => self.with_calls_in(now_ns, effects, |calls, context| {
+                calls.request(record(payload), head, place, context);
             }),
-            Content::RequestSegment(place) => self.with_calls_in(now_ns, effects, |calls, turn| {
-                calls.segment(record(payload), place, turn);
+            EnvelopeContent::RequestSegment(place) => self.with_calls_in(now_ns, effects, |calls, context| {
+                calls.segment(record(payload), place, context);
             }),
-            Content::Reply(head, place) => {
+            EnvelopeContent::Reply(head, place) => {
                 let counters = &mut self.counters;
                 self.calls_out.reply(&sender, (head, place), payload, &mut self.peers, counters, effects);
             }
-            Content::ReplySegment(place) => {
+            EnvelopeContent::ReplySegment(place) => {
                 let counters = &mut self.counters;
                 self.calls_out.reply_segment(&sender, place, &payload, &mut self.peers, counters, effects);
             }
-            Content::Discarded => {
+            EnvelopeContent::Discarded => {
                 self.calls_out.discarded(&sender, &mut self.peers, &mut self.counters, effects);
             }
-            Content::Cancel => self.with_calls_in(now_ns, effects, |calls, turn| calls.cancel(&sender, turn)),
-            Content::Ping if sender.from.as_ref() == Some(&self.id) => {
+            EnvelopeContent::Cancel => {
+                self.with_calls_in(now_ns, effects, |calls, context| calls.cancel(&sender, context))
+            }
+            EnvelopeContent::Ping if sender.from.as_ref() == Some(&self.id) => {
                 self.echo(Topic::Inbox, &sender.correlation, append_time_ms, now_ns, effects);
             }
-            Content::Ping => self.answer_ping(&sender, effects),
-            Content::Pong => {}
+            EnvelopeContent::Ping => self.answer_ping(&sender, effects),
+            EnvelopeContent::Pong => {}
         }
     }
 
     /// A record of another bridge is a sign of life.
-    fn hear(&mut self, sender: &Sender, now_ns: u64, effects: &mut Vec<Effect>) {
+    fn note_heard(&mut self, sender: &RecordSender, now_ns: u64, effects: &mut Vec<Effect>) {
         if let Some(from) = sender.from.as_ref().filter(|from| **from != self.id)
-            && self.peers.hear(from, now_ns)
+            && self.peers.note_heard(from, now_ns)
         {
-            effects.push(Effect::Notice(Notice::PeerBack { bridge: from.name.to_string() }));
+            effects.push(Effect::Notice(BridgeNotice::PeerBack { bridge: from.name.to_string() }));
             self.update_routes(effects);
         }
     }
 
     /// Answers a request to an earlier incarnation, which nothing begins any more.
-    fn discard(&mut self, sender: &Sender, effects: &mut Vec<Effect>) {
+    fn discard(&mut self, sender: &RecordSender, effects: &mut Vec<Effect>) {
         if self.calls_in.is_known(sender) {
             // An earlier incarnation of this process has begun it: a broker has repeated the record.
             self.counters.repeated_requests += 1;
         } else if let Some(from) = &sender.from {
             let record = self.writer.control("discarded", &sender.correlation, Some(from.incarnation));
             let topic = names::inbox(&self.options.prefix, &from.name).into();
-            self.send(Token::Control, &topic, record, effects);
+            self.send(DeliveryToken::Control, &topic, record, effects);
             self.counters.discarded_requests += 1;
         }
     }
 
-    fn answer_ping(&self, sender: &Sender, effects: &mut Vec<Effect>) {
+    fn answer_ping(&self, sender: &RecordSender, effects: &mut Vec<Effect>) {
         let topic = match &sender.from {
             Some(from) => Some(names::inbox(&self.options.prefix, &from.name)),
             None => sender.reply_topic.clone().filter(|topic| self.is_reply_topic(topic)),
@@ -112,7 +116,7 @@ impl BridgeCore {
         if let Some(topic) = topic {
             let to = sender.from.as_ref().map(|from| from.incarnation);
             let record = self.writer.control("pong", &sender.correlation, to);
-            self.send(Token::Control, &topic.into(), record, effects);
+            self.send(DeliveryToken::Control, &topic.into(), record, effects);
         }
     }
 
@@ -133,8 +137,8 @@ impl BridgeCore {
             return;
         };
         if *from == self.id {
-            if self.phase == Phase::Reading {
-                (self.mark, self.phase) = (Some(place), Phase::Joining);
+            if self.phase == CorePhase::Reading {
+                (self.mark, self.phase) = (Some(place), CorePhase::Joining);
                 self.inbox_end.echo_ns = now_ns;
                 self.is_lease_due = true;
             }
@@ -142,7 +146,7 @@ impl BridgeCore {
             // Another process has the name now: no record after its mark is for this one.
             let error = BridgeError::NameTaken {
                 name: self.id.name.to_string(),
-                own: format!("{} ({:016x})", self.words(), self.id.incarnation),
+                own: format!("{} ({:016x})", self.process_name(), self.id.incarnation),
                 other: format!("{words} ({:016x})", from.incarnation),
             };
             let reason = error.to_string();
@@ -151,20 +155,20 @@ impl BridgeCore {
         }
     }
 
-    pub(super) fn refuse_unread(&mut self, malformed: &Malformed, now_ns: u64, effects: &mut Vec<Effect>) {
-        let Malformed { reason, protocol, sender, is_reply } = malformed;
-        let ended = match protocol {
-            Some(_) => Ended::Unavailable { reason: format!("bridge {}: {reason}", self.id.name) },
-            None => Ended::BadMessage { reason: format!("the request cannot be read at its bridge: {reason}") },
+    pub(super) fn refuse_unreadable(&mut self, malformed: &MalformedRecord, now_ns: u64, effects: &mut Vec<Effect>) {
+        let MalformedRecord { reason, protocol, sender, is_reply } = malformed;
+        let failure = match protocol {
+            Some(_) => CallFailure::Unavailable { reason: format!("bridge {}: {reason}", self.id.name) },
+            None => CallFailure::BadMessage { reason: format!("the request cannot be read at its bridge: {reason}") },
         };
         let counter =
             if protocol.is_some() { &mut self.counters.other_protocol } else { &mut self.counters.malformed_records };
         *counter += 1;
         if let Some(sender) = sender.as_ref().filter(|_| *is_reply) {
-            return self.calls_out.unread_reply(sender, reason, &mut self.peers, &mut self.counters, effects);
+            return self.calls_out.unreadable_reply(sender, reason, &mut self.peers, &mut self.counters, effects);
         }
         if let Some(sender) = sender.as_ref().filter(|_| self.is_marked()) {
-            self.with_calls_in(now_ns, effects, |calls, turn| calls.refuse_unread(sender, ended, turn));
+            self.with_calls_in(now_ns, effects, |calls, context| calls.refuse_unreadable(sender, failure, context));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! [`Input`]: an event for a core.
+//! [`BridgeInput`]: an event for a core.
 
-use crate::calls_out::{Appended, NotAppended, OutgoingCall};
-use crate::effects::{CallId, RequestId, Token};
-use crate::outcome::Outcome;
+use crate::calls_out::{AppendFailure, OutgoingCall, RecordPlace};
+use crate::effects::{CallId, DeliveryToken, RequestId};
+use crate::outcome::CallOutcome;
 use crate::presence::OfferedRoute;
-use crate::record::Record;
+use crate::record::KafkaRecord;
 pub use crate::record::Topic;
 
 /// A record that was read from partition 0 of a topic.
@@ -17,23 +17,23 @@ pub struct ReadRecord {
     /// Append time, ms since 1970.
     pub append_time_ms: i64,
     /// Content.
-    pub record: Record,
+    pub record: KafkaRecord,
 }
 
 /// An event for a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum BridgeInput {
     /// The first one.
     Start,
     /// A record was read, in the order of the topic's offsets.
     Record(ReadRecord),
     /// The producer's report on a record of [`Effect::Send`](crate::effects::Effect::Send): one for each, but for those of
-    /// [`Input::Withheld`].
+    /// [`BridgeInput::Withheld`].
     Delivered {
         /// Name of the record.
-        token: Token,
+        token: DeliveryToken,
         /// Place of the record, or why it has none.
-        result: Result<Appended, NotAppended>,
+        result: Result<RecordPlace, AppendFailure>,
     },
     /// A relay took a request. It gets one [`Effect::End`](crate::effects::Effect::End).
     Request(OutgoingCall),
@@ -47,7 +47,7 @@ pub enum Input {
         /// Call.
         call: CallId,
         /// Outcome.
-        outcome: Outcome,
+        outcome: CallOutcome,
     },
     /// The ordinary instances of all routes of the own domain, whether offered or not: at the start, and when they change.
     Offers(Vec<OfferedRoute>),

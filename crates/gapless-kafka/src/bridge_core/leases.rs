@@ -1,14 +1,20 @@
 //! Leases: those of others and the routes that follow from them, and the own one.
 
-use super::{BridgeCore, Phase, Topic};
-use crate::effects::{Effect, Notice, Token};
-use crate::peers::{LeaseNews, LeaseTime, PeerIndex, Replaced};
+use super::{BridgeCore, CorePhase, Topic};
+use crate::effects::{BridgeNotice, DeliveryToken, Effect};
+use crate::peers::{LeaseChange, LeaseTime, PeerIndex, ReplacedIncarnation};
 use crate::presence::{BadLease, Lease, OfferedRoute, PEERS_MAX, bridge_of};
-use crate::record::{PROTOCOL_VERSION, Record, read_sender};
+use crate::record::{KafkaRecord, PROTOCOL_VERSION, read_sender};
 use crate::route_filter::any_matches;
 
 impl BridgeCore {
-    pub(super) fn read_presence(&mut self, record: Record, append_ms: i64, now_ns: u64, effects: &mut Vec<Effect>) {
+    pub(super) fn read_presence(
+        &mut self,
+        record: KafkaRecord,
+        append_ms: i64,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) {
         let Some(name) = record.key.as_deref().and_then(bridge_of).map(str::to_owned) else {
             self.counters.malformed_records += 1;
             return;
@@ -26,7 +32,7 @@ impl BridgeCore {
         let sender = sender.map(|(sender, _)| sender);
         let Some(json) = record.payload else {
             if let Some(peer) = self.peers.read_tombstone(&name, sender.as_ref()) {
-                self.notice(Notice::PeerStopped { bridge: name.clone() }, effects);
+                self.notice(BridgeNotice::PeerStopped { bridge: name.clone() }, effects);
                 self.lose_peer(peer, &format!("bridge {name} has stopped"), effects);
             }
             return;
@@ -45,42 +51,42 @@ impl BridgeCore {
             }
         };
         self.refused_leases.remove(&name);
-        let is_as_before = self.peers.offers_as(&name, &lease);
+        let is_as_before = self.peers.offers_same_routes(&name, &lease);
         let age_ns = if self.is_joined() { self.presence_end.time.age_ns(append_ms, now_ns) } else { 0 };
         let news = self.peers.read_lease(&name, lease, LeaseTime { now_ns, append_ms, age_ns });
         match news {
-            LeaseNews::Stale => {
+            LeaseChange::Stale => {
                 self.counters.stale_leases += 1;
                 return;
             }
-            LeaseNews::NoRoom => {
-                if self.is_joined() && !std::mem::replace(&mut self.has_told_full, true) {
-                    effects.push(Effect::Notice(Notice::PrefixFull { bridge: name }));
+            LeaseChange::NoRoom => {
+                if self.is_joined() && !std::mem::replace(&mut self.has_reported_full, true) {
+                    effects.push(Effect::Notice(BridgeNotice::PrefixFull { bridge: name }));
                 }
                 return;
             }
-            LeaseNews::Renewed if is_as_before => {
+            LeaseChange::Renewed if is_as_before => {
                 if let Some(peer) = self.peers.find(&name) {
-                    self.peers.take_load(peer);
+                    self.peers.update_load(peer);
                 }
                 return;
             }
-            LeaseNews::Renewed => {}
-            LeaseNews::Back => self.notice(Notice::PeerBack { bridge: name }, effects),
-            LeaseNews::Began { old } => {
+            LeaseChange::Renewed => {}
+            LeaseChange::Back => self.notice(BridgeNotice::PeerBack { bridge: name }, effects),
+            LeaseChange::Began { old } => {
                 let machine = self.peers.machine(&name).to_owned();
-                self.notice(Notice::PeerBegan { bridge: name.clone(), machine }, effects);
-                if let Some(Replaced { id: old, mark }) = old {
+                self.notice(BridgeNotice::PeerBegan { bridge: name.clone(), machine }, effects);
+                if let Some(ReplacedIncarnation { id: old, mark }) = old {
                     let reason = format!("bridge {name} began again");
                     self.calls_out.lose(&old, &reason, mark, &mut self.peers, effects);
-                    self.with_calls_in(now_ns, effects, |calls, turn| calls.forget(&old, turn));
+                    self.with_calls_in(now_ns, effects, |calls, context| calls.forget(&old, context));
                 }
             }
         }
         self.update_routes(effects);
     }
 
-    pub(super) fn notice(&self, notice: Notice, effects: &mut Vec<Effect>) {
+    pub(super) fn notice(&self, notice: BridgeNotice, effects: &mut Vec<Effect>) {
         // Of what was there before, the bridges that are there still are named when this one serves.
         if self.is_joined() {
             effects.push(Effect::Notice(notice));
@@ -93,7 +99,7 @@ impl BridgeCore {
         // Named once, and not with each renewal; of those that were there before, the ones that are renewed.
         if self.is_joined() && self.refused_leases.get(name) != Some(&reason) && self.refused_leases.len() < PEERS_MAX {
             self.refused_leases.insert(bridge.clone(), reason.clone());
-            effects.push(Effect::Notice(Notice::BadLease { bridge, reason }));
+            effects.push(Effect::Notice(BridgeNotice::BadLease { bridge, reason }));
         }
         if let Some(peer) = self.peers.refuse(name) {
             self.lose_peer(peer, &words, effects);
@@ -112,7 +118,7 @@ impl BridgeCore {
 
     /// Tells the changes of the routes that relays stand for.
     pub(super) fn update_routes(&mut self, effects: &mut Vec<Effect>) {
-        if self.phase != Phase::Serving {
+        if self.phase != CorePhase::Serving {
             return;
         }
         let routes = self.peers.routes();
@@ -137,7 +143,7 @@ impl BridgeCore {
     pub(super) fn send_lease(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
         let Some(mark) = self.mark else { return };
         (self.is_lease_due, self.lease_sent_ns) = (false, now_ns);
-        let is_stopping = !matches!(self.phase, Phase::Joining | Phase::Serving);
+        let is_stopping = !matches!(self.phase, CorePhase::Joining | CorePhase::Serving);
         let offered = self.offers.iter().filter(|offer| !is_stopping && any_matches(&self.options.offer, &offer.route));
         let counted =
             offered.map(|offer| OfferedRoute { in_flight: self.calls_in.in_flight(&offer.route), ..offer.clone() });
@@ -158,10 +164,10 @@ impl BridgeCore {
         }
         let left_out = routes - lease.routes.len();
         if left_out != std::mem::replace(&mut self.routes_left_out, left_out) && left_out > 0 {
-            effects.push(Effect::Notice(Notice::LeaseFull { routes: left_out }));
+            effects.push(Effect::Notice(BridgeNotice::LeaseFull { routes: left_out }));
         }
         self.last_sent += 1;
         let record = self.writer.lease(&self.id.name, &now_ns.to_string(), Some(json));
-        self.send(Token::Lease(self.last_sent), &self.presence.clone(), record, effects);
+        self.send(DeliveryToken::Lease(self.last_sent), &self.presence.clone(), record, effects);
     }
 }

@@ -1,14 +1,16 @@
 //! The state of a bridge, for its operator.
 
-use super::{BridgeCore, Phase};
+use super::{BridgeCore, CorePhase};
 use crate::record::PROTOCOL_VERSION;
 use crate::route_filter::any_matches;
-use crate::status::{BridgePhase, BridgeStatus, BrokerStatus, OfferedStatus, PeerStatus, RefusedPeer, TakenStatus};
+use crate::status::{
+    BridgePhase, BridgeStatus, BrokerStatus, OfferedRouteStatus, PeerStatus, RefusedPeer, TakenRouteStatus,
+};
 use gapless_agent::Now;
 
 impl BridgeCore {
     /// The state at a time, of which only the monotonic clock is read. Process id, running time, addresses and refusals of the broker are left
-    /// to the core's owner, and so is [`TakenStatus::is_served`].
+    /// to the core's owner, and so is [`TakenRouteStatus::is_served`].
     #[must_use]
     pub fn status(&self, now: Now) -> BridgeStatus {
         let now_ns = now.monotonic_ns;
@@ -29,12 +31,12 @@ impl BridgeCore {
         let refused_peers =
             refused_peers.into_iter().map(|(name, reason)| RefusedPeer { name: name.clone(), reason: reason.clone() });
         let offered = self.offers.iter().filter(|offer| any_matches(&self.options.offer, &offer.route));
-        let offered = offered.map(|offer| OfferedStatus {
+        let offered = offered.map(|offer| OfferedRouteStatus {
             route: offer.route.clone(),
             instances: offer.instances.iter().filter(|instance| instance.is_open).count(),
             calls: self.calls_in.in_flight(&offer.route),
         });
-        let taken = self.relayed.values().map(|remote| TakenStatus {
+        let taken = self.relayed.values().map(|remote| TakenRouteStatus {
             route: remote.route.clone(),
             instances: remote.instances.len(),
             bridges: self.peers.offering(&remote.route),
@@ -49,10 +51,10 @@ impl BridgeCore {
             process_id: 0,
             running_ms: 0,
             phase: match self.phase {
-                Phase::New | Phase::Marking { .. } | Phase::Reading => BridgePhase::Starting,
-                Phase::Joining => BridgePhase::Joining,
-                Phase::Serving => BridgePhase::Serving,
-                Phase::Stopping { .. } | Phase::Leaving { .. } | Phase::Ended => BridgePhase::Stopping,
+                CorePhase::New | CorePhase::Marking { .. } | CorePhase::Reading => BridgePhase::Starting,
+                CorePhase::Joining => BridgePhase::Joining,
+                CorePhase::Serving => BridgePhase::Serving,
+                CorePhase::Stopping { .. } | CorePhase::Leaving { .. } | CorePhase::Ended => BridgePhase::Stopping,
             },
             broker: self.broker_status(now_ns),
             peers: peers.collect(),
@@ -67,7 +69,7 @@ impl BridgeCore {
     fn broker_status(&self, now_ns: u64) -> BrokerStatus {
         let is_connected = self.is_joined() && self.broker.lost_ns.is_none();
         let since_ns = if is_connected { self.broker.connected_ns } else { self.broker.lost_ns };
-        let words = Some(&self.broker.words).filter(|words| !is_connected && !words.is_empty());
+        let words = Some(&self.broker.last_reason).filter(|words| !is_connected && !words.is_empty());
         BrokerStatus {
             is_connected,
             since_ms: since_ns.map(|since_ns| now_ns.saturating_sub(since_ns) / 1_000_000),

@@ -1,12 +1,12 @@
 //! Replies: hand-over to the producer, its reports, and the repetition of those that could not be sent.
 
-use super::known::Seen;
-use super::{Address, CallsIn, Turn};
-use crate::calls_out::{Certainty, NotAppended};
+use super::request_history::KnownRequest;
+use super::{CallsIn, InputContext, ReplyAddress};
+use crate::calls_out::{AppendFailure, Certainty};
 use crate::config::PAYLOAD_BYTES_MAX;
-use crate::effects::{Effect, OutgoingRecord, Token};
-use crate::outcome::{Ended, Outcome};
-use crate::record::{Record, ReplyHead, SegmentPlace, Writer};
+use crate::effects::{DeliveryToken, Effect, OutgoingRecord};
+use crate::outcome::{CallFailure, CallOutcome};
+use crate::record::{KafkaRecord, RecordWriter, ReplyHead, SegmentPlace};
 use crate::segments::split;
 
 /// Half of the pause before the second repetition of a reply that could not be sent, ns; each pause is twice the one before.
@@ -18,108 +18,122 @@ const UNSENT_MAX: usize = 4_096;
 
 /// A reply of which the producer has not said everything.
 #[derive(Debug)]
-pub(super) struct Sent {
-    pub(super) address: Address,
+pub(super) struct ReplyInFlight {
+    pub(super) address: ReplyAddress,
     pub(super) pending: u32,
     /// Of a reply that is sent again: its records, and the number of the attempt.
-    pub(super) again: Option<(Vec<Record>, u32)>,
+    pub(super) retry: Option<(Vec<KafkaRecord>, u32)>,
 }
 
 /// A reply that could not be sent, and is sent again after a pause.
 #[derive(Debug)]
-pub(super) struct Unsent {
-    pub(super) address: Address,
-    pub(super) records: Vec<Record>,
+pub(super) struct ReplyRetry {
+    pub(super) address: ReplyAddress,
+    pub(super) records: Vec<KafkaRecord>,
     pub(super) attempt: u32,
 }
 
 impl CallsIn {
     /// A record of a reply was appended, or not.
-    pub(crate) fn delivered(&mut self, reply: u64, failed: Option<NotAppended>, turn: &mut Turn<'_>) {
-        let Some(sent) = self.sent.get_mut(&reply) else { return };
-        let Some(NotAppended { certainty, reason }) = failed else {
+    pub(crate) fn delivered(&mut self, reply: u64, failed: Option<AppendFailure>, context: &mut InputContext<'_>) {
+        let Some(sent) = self.replies_in_flight.get_mut(&reply) else { return };
+        let Some(AppendFailure { certainty, reason }) = failed else {
             sent.pending -= 1;
             if sent.pending == 0 {
-                self.sent.remove(&reply);
+                self.replies_in_flight.remove(&reply);
             }
             return;
         };
-        let Some(Sent { address, again, .. }) = self.sent.remove(&reply) else { return };
-        if let Some((records, attempt)) = again {
-            if attempt < ATTEMPTS_MAX && self.unsent.len() < UNSENT_MAX {
-                let due_ns = turn.now_ns + (PAUSE_NS << attempt);
-                self.unsent.insert((due_ns, reply), Unsent { address, records, attempt: attempt + 1 });
+        let Some(ReplyInFlight { address, retry, .. }) = self.replies_in_flight.remove(&reply) else { return };
+        if let Some((records, attempt)) = retry {
+            if attempt < ATTEMPTS_MAX && self.reply_retries.len() < UNSENT_MAX {
+                let due_ns = context.now_ns + (PAUSE_NS << attempt);
+                self.reply_retries.insert((due_ns, reply), ReplyRetry { address, records, attempt: attempt + 1 });
             }
             return;
         }
-        turn.counters.lost_replies += 1;
+        context.counters.lost_replies += 1;
         // A short record may pass where a long one did not.
         let reason = format!("the reply could not be sent: {reason}");
         let is_too_long = certainty == Certainty::TooLong;
         let key = (address.topic.to_string(), address.correlation.clone());
-        let kept = self.known.get(&key).filter(|_| address.to.is_none());
+        let kept = self.history.get(&key).filter(|_| address.to.is_none());
         let records = match kept {
             // A program has no leases by which it would know that the broker was away: it waits still.
-            Some(Seen::Ended(Some(records))) if !is_too_long => records.clone(),
+            Some(KnownRequest::Ended(Some(records))) if !is_too_long => records.clone(),
             _ => {
-                let ended = if is_too_long { Ended::BadMessage { reason } } else { Ended::unknown(reason) };
-                let records = vec![reply_record(turn.writer, &address, &ReplyHead::Ended, None, ended.to_json())];
+                let failure =
+                    if is_too_long { CallFailure::BadMessage { reason } } else { CallFailure::unknown(reason) };
+                let records = vec![reply_record(context.writer, &address, &ReplyHead::Failed, None, failure.to_json())];
                 if address.to.is_none() {
-                    self.known.replace(&key, &records);
+                    self.history.replace(&key, &records);
                 }
                 records
             }
         };
-        self.send_again(address, records, 1, turn);
+        self.resend(address, records, 1, context);
     }
 
-    pub(super) fn send_again(&mut self, address: Address, records: Vec<Record>, attempt: u32, turn: &mut Turn<'_>) {
+    pub(super) fn resend(
+        &mut self,
+        address: ReplyAddress,
+        records: Vec<KafkaRecord>,
+        attempt: u32,
+        context: &mut InputContext<'_>,
+    ) {
         self.last_reply += 1;
         for record in &records {
-            send(&address, record.clone(), Token::Reply(self.last_reply), turn.effects);
+            send(&address, record.clone(), DeliveryToken::Reply(self.last_reply), context.effects);
         }
         let pending = records.len() as u32;
-        self.sent.insert(self.last_reply, Sent { address, pending, again: Some((records, attempt)) });
+        self.replies_in_flight
+            .insert(self.last_reply, ReplyInFlight { address, pending, retry: Some((records, attempt)) });
     }
 
     /// Sends an outcome. The records of a program that is no bridge.
-    pub(super) fn send(&mut self, address: &Address, outcome: Outcome, turn: &mut Turn<'_>) -> Vec<Record> {
+    pub(super) fn send(
+        &mut self,
+        address: &ReplyAddress,
+        outcome: CallOutcome,
+        context: &mut InputContext<'_>,
+    ) -> Vec<KafkaRecord> {
         let (head, payload) = match outcome {
-            Outcome::Reply(payload) => (ReplyHead::Reply, payload),
-            Outcome::Refused(refusal) => {
+            CallOutcome::Reply(payload) => (ReplyHead::Reply, payload),
+            CallOutcome::Refused(refusal) => {
                 (ReplyHead::Refused { code: refusal.code, text: refusal.text }, refusal.payload)
             }
-            Outcome::Ended(ended) => (ReplyHead::Ended, ended.to_json()),
+            CallOutcome::Failed(failure) => (ReplyHead::Failed, failure.to_json()),
         };
         let (head, payload) = if payload.len() > PAYLOAD_BYTES_MAX {
             let reason = format!("the reply has {} bytes; at most {PAYLOAD_BYTES_MAX} pass a bridge", payload.len());
-            (ReplyHead::Ended, Ended::BadMessage { reason }.to_json())
+            (ReplyHead::Failed, CallFailure::BadMessage { reason }.to_json())
         } else {
             (head, payload)
         };
         self.last_reply += 1;
         let reply = self.last_reply;
         let segments = split(payload, self.limits.segment_bytes);
-        self.sent.insert(reply, Sent { address: address.clone(), pending: segments.len() as u32, again: None });
+        self.replies_in_flight
+            .insert(reply, ReplyInFlight { address: address.clone(), pending: segments.len() as u32, retry: None });
         let mut records = Vec::new();
         for (place, bytes) in segments {
-            let record = reply_record(turn.writer, address, &head, place, bytes);
+            let record = reply_record(context.writer, address, &head, place, bytes);
             if address.to.is_none() {
                 records.push(record.clone());
             }
-            send(address, record, Token::Reply(reply), turn.effects);
+            send(address, record, DeliveryToken::Reply(reply), context.effects);
         }
         records
     }
 }
 
 pub(super) fn reply_record(
-    writer: &Writer,
-    address: &Address,
+    writer: &RecordWriter,
+    address: &ReplyAddress,
     head: &ReplyHead,
     place: Option<SegmentPlace>,
     payload: Vec<u8>,
-) -> Record {
+) -> KafkaRecord {
     let mut record = match place {
         Some(place) if place.index > 0 => writer.segment(false, &address.correlation, address.to, place),
         place => writer.reply(&address.correlation, address.to, head, place),
@@ -128,7 +142,7 @@ pub(super) fn reply_record(
     record
 }
 
-pub(super) fn send(address: &Address, record: Record, token: Token, effects: &mut Vec<Effect>) {
+pub(super) fn send(address: &ReplyAddress, record: KafkaRecord, token: DeliveryToken, effects: &mut Vec<Effect>) {
     let topic = address.topic.clone();
     effects.push(Effect::Send(OutgoingRecord { token, topic, record, begins: None }));
 }

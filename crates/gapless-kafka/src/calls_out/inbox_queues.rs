@@ -10,13 +10,13 @@ use std::sync::Arc;
 /// Lateness of a record that is taken for granted, ms: the clock of an inbox is known no better.
 const LATENESS_MS: i64 = 100;
 /// Age of the newest delivery report after which it says too little about the clock of an inbox, which may have been set since, ns.
-const CLOCK_NS: u64 = 5_000_000_000;
+const CLOCK_AGE_MAX_NS: u64 = 5_000_000_000;
 
 /// Requests on their way to one inbox.
 #[derive(Debug, Default)]
 struct InboxQueue {
     /// Requests with records that have no report, in their order.
-    unreported: VecDeque<Unreported>,
+    unreported: VecDeque<UnreportedRequest>,
     /// Requests that wait, in their order; some have ended.
     held: VecDeque<RequestId>,
     clock: BrokerTime,
@@ -25,7 +25,7 @@ struct InboxQueue {
 }
 
 #[derive(Debug)]
-struct Unreported {
+struct UnreportedRequest {
     request: RequestId,
     records: u32,
     /// Time of its hand-over, ns of the monotonic clock.
@@ -41,14 +41,14 @@ pub(super) struct InboxQueues {
     queues: Vec<InboxQueue>,
     by_inbox: HashMap<Arc<str>, QueueIndex>,
     /// Time without a report after which a queue is stalled, ns.
-    patience_ns: u64,
+    stall_timeout_ns: u64,
     /// The client has said that it reaches no broker, and has delivered nothing since.
     is_in_trouble: bool,
 }
 
 impl InboxQueues {
-    pub(super) fn new(patience_ns: u64) -> Self {
-        Self { queues: Vec::new(), by_inbox: HashMap::new(), patience_ns, is_in_trouble: false }
+    pub(super) fn new(stall_timeout_ns: u64) -> Self {
+        Self { queues: Vec::new(), by_inbox: HashMap::new(), stall_timeout_ns, is_in_trouble: false }
     }
 
     /// The client cannot reach a broker: until the next delivery a request without a report stalls its queue at once.
@@ -81,8 +81,11 @@ impl InboxQueues {
     }
 
     fn is_late(&self, queue: QueueIndex, now_ns: u64) -> bool {
-        let patience_ns = if self.is_in_trouble { 0 } else { self.patience_ns };
-        self.queues[queue].unreported.front().is_some_and(|oldest| now_ns.saturating_sub(oldest.sent_ns) >= patience_ns)
+        let stall_timeout_ns = if self.is_in_trouble { 0 } else { self.stall_timeout_ns };
+        self.queues[queue]
+            .unreported
+            .front()
+            .is_some_and(|oldest| now_ns.saturating_sub(oldest.sent_ns) >= stall_timeout_ns)
     }
 
     /// A request waits.
@@ -97,7 +100,7 @@ impl InboxQueues {
 
     /// The records of a request are handed over.
     pub(super) fn sent(&mut self, queue: QueueIndex, request: RequestId, records: u32, now_ns: u64) {
-        self.queues[queue].unreported.push_back(Unreported { request, records, sent_ns: now_ns });
+        self.queues[queue].unreported.push_back(UnreportedRequest { request, records, sent_ns: now_ns });
     }
 
     /// A record of a request has its report, with its append time where it was appended.
@@ -127,7 +130,8 @@ impl InboxQueues {
     /// Append time in its inbox at which a call with this time left is over, as far as the clock of the inbox is known.
     pub(super) fn deadline_ms(&self, queue: QueueIndex, left_ms: u64, now_ns: u64) -> Option<i64> {
         let queue = &self.queues[queue];
-        let is_known = queue.reported_ns.is_some_and(|reported_ns| now_ns.saturating_sub(reported_ns) <= CLOCK_NS);
+        let is_known =
+            queue.reported_ns.is_some_and(|reported_ns| now_ns.saturating_sub(reported_ns) <= CLOCK_AGE_MAX_NS);
         let now_ms = queue.clock.now_ms(now_ns).filter(|_| is_known)?;
         Some(now_ms.saturating_add(LATENESS_MS).saturating_add_unsigned(left_ms))
     }
@@ -188,8 +192,8 @@ mod tests {
         queues.sent(queue, RequestId(1), 1, MS);
         queues.reported(queue, RequestId(1), Some(5_000), 3 * MS);
         assert_eq!(queues.deadline_ms(queue, 70, 3 * MS), Some(5_000 + LATENESS_MS + 70));
-        let last_ns = 3 * MS + CLOCK_NS;
-        let clock_ms = (CLOCK_NS / MS) as i64;
+        let last_ns = 3 * MS + CLOCK_AGE_MAX_NS;
+        let clock_ms = (CLOCK_AGE_MAX_NS / MS) as i64;
         assert!(
             queues.deadline_ms(queue, 70, last_ns).is_some_and(|ms| ms >= 5_000 + clock_ms + 70),
             "drift is covered"

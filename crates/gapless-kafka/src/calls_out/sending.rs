@@ -1,20 +1,20 @@
 //! Hand-over of requests to the producer, and its reports.
 
 use super::inbox_queues::QueueIndex;
-use super::{Appended, CallsOut, Certainty, NotAppended, Unsent, cancel};
-use crate::effects::{Effect, OutgoingRecord, RequestId, Token};
-use crate::outcome::{Ended, Outcome};
-use crate::peers::Peers;
-use crate::record::Writer;
+use super::{AppendFailure, CallsOut, Certainty, HeldRequest, RecordPlace, cancel};
+use crate::effects::{DeliveryToken, Effect, OutgoingRecord, RequestId};
+use crate::outcome::{CallFailure, CallOutcome};
+use crate::peers::PeerBridges;
+use crate::record::RecordWriter;
 use crate::segments::split;
 
 impl CallsOut {
     /// Hands the records of a request over, with the time that it has left now.
     pub(super) fn send(
         &mut self,
-        writer: &Writer,
+        writer: &RecordWriter,
         request: RequestId,
-        unsent: Unsent,
+        unsent: HeldRequest,
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) {
@@ -24,7 +24,7 @@ impl CallsOut {
             call.unsent = Some(unsent);
             return;
         }
-        let Unsent { mut head, payload } = unsent;
+        let HeldRequest { mut head, payload } = unsent;
         head.time_left_ms = call.deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(now_ns).div_ceil(1_000_000));
         head.deadline_ms = head.time_left_ms.and_then(|left_ms| self.queues.deadline_ms(call.queue, left_ms, now_ns));
         let segments = split(payload, self.segment_bytes);
@@ -38,13 +38,13 @@ impl CallsOut {
                 place => writer.request(correlation, to, &head, place),
             };
             record.payload = Some(bytes);
-            let (token, begins) = (Token::Request(request), is_first.then_some(request));
+            let (token, begins) = (DeliveryToken::Request(request), is_first.then_some(request));
             effects.push(Effect::Send(OutgoingRecord { token, topic: call.inbox.clone(), record, begins }));
         }
     }
 
     /// Sends requests that have waited for reports on earlier ones.
-    fn send_held(&mut self, writer: &Writer, queue: QueueIndex, now_ns: u64, effects: &mut Vec<Effect>) {
+    fn send_held(&mut self, writer: &RecordWriter, queue: QueueIndex, now_ns: u64, effects: &mut Vec<Effect>) {
         while let Some(request) = self.queues.next(queue, now_ns) {
             let unsent = self.calls.get_mut(&request).and_then(|call| call.unsent.take());
             if let Some(unsent) = unsent {
@@ -61,10 +61,10 @@ impl CallsOut {
     /// A record of a request was appended, or not.
     pub(crate) fn delivered(
         &mut self,
-        writer: &Writer,
+        writer: &RecordWriter,
         request: RequestId,
-        result: Result<Appended, NotAppended>,
-        peers: &mut Peers,
+        result: Result<RecordPlace, AppendFailure>,
+        peers: &mut PeerBridges,
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) {
@@ -81,39 +81,39 @@ impl CallsOut {
             call.pending = call.pending.saturating_sub(1);
             return Some(call.queue);
         }
-        let (queue, pending) = self.late.get_mut(&request)?;
+        let (queue, pending) = self.ended_unreported.get_mut(&request)?;
         let queue = *queue;
         *pending -= 1;
         if *pending == 0 {
-            self.late.remove(&request);
+            self.ended_unreported.remove(&request);
         }
         Some(queue)
     }
 
     fn take_report(
         &mut self,
-        writer: &Writer,
+        writer: &RecordWriter,
         request: RequestId,
-        result: Result<Appended, NotAppended>,
-        peers: &mut Peers,
+        result: Result<RecordPlace, AppendFailure>,
+        peers: &mut PeerBridges,
         effects: &mut Vec<Effect>,
     ) {
         let Some(call) = self.calls.get_mut(&request) else { return };
         match result {
             Ok(place) => call.last = call.last.filter(|last| last.offset >= place.offset).or(Some(place)),
-            Err(NotAppended { certainty: Certainty::Doubtful, reason }) => call.doubt = Some(reason),
-            Err(NotAppended { certainty, reason }) => {
-                let ended = if certainty == Certainty::TooLong {
-                    Ended::BadMessage { reason: format!("the broker does not take the request: {reason}") }
+            Err(AppendFailure { certainty: Certainty::Doubtful, reason }) => call.doubt = Some(reason),
+            Err(AppendFailure { certainty, reason }) => {
+                let failure = if certainty == Certainty::TooLong {
+                    CallFailure::BadMessage { reason: format!("the broker does not take the request: {reason}") }
                 } else {
                     let reason = format!("the broker does not have the request: {reason}");
-                    Ended::NotBegun { attempts: call.attempt, reason }
+                    CallFailure::NotBegun { attempts: call.attempt, reason }
                 };
                 if call.pending > 0 || call.last.is_some() {
                     // The other segments wait at the bridge.
                     cancel(writer, call, effects);
                 }
-                return self.finish(request, Outcome::Ended(ended), peers, effects);
+                return self.finish(request, CallOutcome::Failed(failure), peers, effects);
             }
         }
         if call.pending > 0 {
@@ -121,27 +121,27 @@ impl CallsOut {
         }
         if let Some(reason) = &call.doubt {
             let reason = format!("the broker may have the request or not: {reason}");
-            let ended = Ended::Unknown { attempts: call.attempt, reason };
-            return self.finish(request, Outcome::Ended(ended), peers, effects);
+            let failure = CallFailure::Unknown { attempts: call.attempt, reason };
+            return self.finish(request, CallOutcome::Failed(failure), peers, effects);
         }
         if call.is_one_way {
-            return self.finish(request, Outcome::Reply(Vec::new()), peers, effects);
+            return self.finish(request, CallOutcome::Reply(Vec::new()), peers, effects);
         }
         if call.loss.is_some() {
-            self.settle(request, peers, effects);
+            self.finish_lost(request, peers, effects);
         }
     }
 
     /// The caller would not let its request begin: none of its records was handed over.
     pub(crate) fn withhold(
         &mut self,
-        writer: &Writer,
+        writer: &RecordWriter,
         request: RequestId,
-        peers: &mut Peers,
+        peers: &mut PeerBridges,
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) {
-        let late = self.late.remove(&request).map(|(queue, _)| queue);
+        let late = self.ended_unreported.remove(&request).map(|(queue, _)| queue);
         let Some(queue) = self.take(request, peers).map(|call| call.queue).or(late) else { return };
         self.queues.withdraw(queue, request);
         self.send_held(writer, queue, now_ns, effects);

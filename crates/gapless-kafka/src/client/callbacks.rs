@@ -27,15 +27,15 @@ pub(super) fn log(level: RDKafkaLogLevel, facility: &str, line: &str) {
 }
 
 /// Words for errors that concern no single record.
-pub(super) struct Words {
+pub(super) struct ErrorContext {
     /// The operation that they disturb.
     operation: String,
     /// The last reason for which a broker was not reached.
     last: Mutex<String>,
 }
 
-impl Words {
-    pub fn of(operation: String) -> Self {
+impl ErrorContext {
+    pub fn new(operation: String) -> Self {
         Self { operation, last: Mutex::new(String::new()) }
     }
 
@@ -51,7 +51,7 @@ impl Words {
                 reason.to_owned()
             }
         };
-        BrokerError::of_code(&self.operation, code, Some(reason))
+        BrokerError::from_code(&self.operation, code, Some(reason))
     }
 }
 
@@ -72,9 +72,9 @@ pub(super) fn poll<'a, C: ConsumerContext>(
 }
 
 /// Context of a client that needs no callback but for its log.
-pub(super) struct Logged;
+pub(super) struct LoggingContext;
 
-impl ClientContext for Logged {
+impl ClientContext for LoggingContext {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
         log(level, facility, line);
     }

@@ -1,9 +1,9 @@
 //! Records of one topic from an offset, without a group.
 
-use super::callbacks::{self, Words};
+use super::callbacks::{self, ErrorContext};
 use super::errors::BrokerError;
-use super::native::{self, Header};
-use super::settings::{Connection, ConsumerOptions, Start};
+use super::native::{self, KafkaHeader};
+use super::settings::{BrokerConnection, ConsumerOptions, StartOffset};
 use super::waiting_task::WaitingTask;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
@@ -18,13 +18,13 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 /// A received record. It lies in the consumer's memory, which is read ahead no further while records are held.
-pub struct Record<'a> {
+pub struct ReceivedRecord<'a> {
     message: BorrowedMessage<'a>,
     /// Not shared between threads: headers are parsed by the first that asks.
-    of_one_thread: PhantomData<Cell<()>>,
+    not_sync: PhantomData<Cell<()>>,
 }
 
-impl Record<'_> {
+impl ReceivedRecord<'_> {
     /// Offset in the topic; offsets grow, with holes.
     pub fn offset(&self) -> i64 {
         self.message.offset()
@@ -49,7 +49,7 @@ impl Record<'_> {
     }
 
     /// Headers in their order, any bytes; `None` if they do not decode.
-    pub fn headers(&self) -> Option<Vec<Header<'_>>> {
+    pub fn headers(&self) -> Option<Vec<KafkaHeader<'_>>> {
         native::headers(&self.message)
     }
 }
@@ -57,25 +57,25 @@ impl Record<'_> {
 /// Event of a [`Consumer`].
 pub enum ConsumerEvent<'a> {
     /// The next record.
-    Record(Record<'a>),
+    Record(ReceivedRecord<'a>),
     /// All records that the topic has now were taken; for [`reports_end`](ConsumerOptions::reports_end).
     End,
     /// The connection was lost, the broker refuses, or the offset is gone. The consumer goes on by itself, with three exceptions. After
-    /// [`OffsetOutOfRange`](super::ErrorKind::OffsetOutOfRange) it needs [`restart`](Consumer::restart). After
-    /// [`Unreadable`](super::ErrorKind::Unreadable), which repeats, open another one at a later offset; a topic that converts compression
+    /// [`OffsetOutOfRange`](super::BrokerErrorKind::OffsetOutOfRange) it needs [`restart`](Consumer::restart). After
+    /// [`Unreadable`](super::BrokerErrorKind::Unreadable), which repeats, open another one at a later offset; a topic that converts compression
     /// ([`TopicSpec::inbox`](super::TopicSpec::inbox)) has no such records. After a fatal error it is of no use.
     Trouble(BrokerError),
 }
 
-struct Callbacks {
-    words: Words,
+struct ConsumerCallbacks {
+    error_context: ErrorContext,
     /// See [`callbacks::poll`].
     was_called: AtomicBool,
     /// The error that the poll is about to return, with its words.
     last: Mutex<Option<BrokerError>>,
 }
 
-impl ClientContext for Callbacks {
+impl ClientContext for ConsumerCallbacks {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
         self.was_called.store(true, Ordering::Relaxed);
         callbacks::log(level, facility, line);
@@ -86,20 +86,20 @@ impl ClientContext for Callbacks {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        let trouble = self.words.error(&error, reason);
+        let trouble = self.error_context.error(&error, reason);
         if let Ok(mut last) = self.last.lock() {
             *last = Some(trouble);
         }
     }
 }
 
-impl ConsumerContext for Callbacks {}
+impl ConsumerContext for ConsumerCallbacks {}
 
 /// Reads partition 0 of a topic from an offset on, reading ahead in the background. It joins no group and commits nothing.
 ///
 /// librdkafka is silent about a topic that this user may not even describe: ask [`Topics::offsets`](super::Topics::offsets) before.
 pub struct Consumer {
-    base: BaseConsumer<Callbacks>,
+    base: BaseConsumer<ConsumerCallbacks>,
     task: Arc<WaitingTask>,
     topic: String,
 }
@@ -108,18 +108,19 @@ impl Consumer {
     /// Opens it; connections come later, by themselves.
     ///
     /// # Errors
-    /// [`Configuration`](super::ErrorKind::Configuration): a property or option that librdkafka does not accept, by its name.
-    pub fn open(connection: &Connection, options: &ConsumerOptions) -> Result<Self, BrokerError> {
+    /// [`Configuration`](super::BrokerErrorKind::Configuration): a property or option that librdkafka does not accept, by its name.
+    pub fn open(connection: &BrokerConnection, options: &ConsumerOptions) -> Result<Self, BrokerError> {
         let config = config(connection, options)?;
         let task = Arc::<WaitingTask>::default();
         let topic = options.topic.clone();
-        let callbacks = Callbacks {
-            words: Words::of(format!("read {topic}")),
+        let callbacks = ConsumerCallbacks {
+            error_context: ErrorContext::new(format!("read {topic}")),
             was_called: AtomicBool::new(false),
             last: Mutex::new(None),
         };
         let base = config.create_with_context(callbacks);
-        let mut base: BaseConsumer<Callbacks> = base.map_err(|error| BrokerError::of("open a consumer", &error))?;
+        let mut base: BaseConsumer<ConsumerCallbacks> =
+            base.map_err(|error| BrokerError::from_kafka("open a consumer", &error))?;
         let waker = Arc::clone(&task);
         base.set_nonempty_callback(move || waker.wake());
         let consumer = Self { base, task, topic };
@@ -131,27 +132,27 @@ impl Consumer {
     ///
     /// # Errors
     /// A name of a topic or an offset that librdkafka does not accept.
-    pub fn restart(&self, start: Start) -> Result<(), BrokerError> {
+    pub fn restart(&self, start: StartOffset) -> Result<(), BrokerError> {
         let offset = match start {
-            Start::Beginning => Offset::Beginning,
-            Start::End => Offset::End,
-            Start::Offset(offset) => Offset::Offset(offset),
+            StartOffset::Beginning => Offset::Beginning,
+            StartOffset::End => Offset::End,
+            StartOffset::Offset(offset) => Offset::Offset(offset),
         };
         let mut list = TopicPartitionList::new();
         let assigned = list.add_partition_offset(&self.topic, 0, offset).and_then(|()| self.base.assign(&list));
-        assigned.map_err(|error| BrokerError::of(&format!("read {}", self.topic), &error))
+        assigned.map_err(|error| BrokerError::from_kafka(&format!("read {}", self.topic), &error))
     }
 
     /// The next event that is here.
     pub fn take(&self) -> Option<ConsumerEvent<'_>> {
         Some(match self.next()? {
-            Ok(message) => ConsumerEvent::Record(Record { message, of_one_thread: PhantomData }),
+            Ok(message) => ConsumerEvent::Record(ReceivedRecord { message, not_sync: PhantomData }),
             Err(KafkaError::PartitionEOF(_)) => {
                 self.last_error();
                 ConsumerEvent::End
             }
             Err(error) => {
-                let plain = BrokerError::of(&format!("read {}", self.topic), &error);
+                let plain = BrokerError::from_kafka(&format!("read {}", self.topic), &error);
                 let reported = self.last_error().unwrap_or_else(|| plain.clone());
                 ConsumerEvent::Trouble(BrokerError { is_fatal: plain.is_fatal, ..reported })
             }
@@ -184,7 +185,7 @@ impl Consumer {
     }
 }
 
-fn config(connection: &Connection, options: &ConsumerOptions) -> Result<ClientConfig, BrokerError> {
+fn config(connection: &BrokerConnection, options: &ConsumerOptions) -> Result<ClientConfig, BrokerError> {
     let reports_end = if options.reports_end { "true" } else { "false" };
     let fixed = [
         // Assignments need a name, no group of it is ever joined.
@@ -220,8 +221,8 @@ mod tests {
 
     #[test]
     fn open_transactions_hold_no_reader() {
-        let connection = Connection::new("a:1", "b").with("isolation.level", "read_committed");
-        let config = config(&connection, &ConsumerOptions::new("x", Start::Beginning)).unwrap();
+        let connection = BrokerConnection::new("a:1", "b").with("isolation.level", "read_committed");
+        let config = config(&connection, &ConsumerOptions::new("x", StartOffset::Beginning)).unwrap();
         assert_eq!(config.get("isolation.level"), Some("read_uncommitted"));
     }
 }

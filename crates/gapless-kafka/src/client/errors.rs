@@ -7,7 +7,7 @@ use rdkafka::types::RDKafkaErrorCode as Code;
 /// Cause of a [`BrokerError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum ErrorKind {
+pub enum BrokerErrorKind {
     /// No broker can be reached, or the connection was lost. Ends by itself.
     Unreachable,
     /// No answer in time. Ends by itself.
@@ -41,7 +41,7 @@ pub enum ErrorKind {
 #[error("{operation}: {reason} ({code})")]
 pub struct BrokerError {
     /// Cause.
-    pub kind: ErrorKind,
+    pub kind: BrokerErrorKind,
     /// The operation and its topic, as `send to shop.inbox.b`.
     pub operation: String,
     /// librdkafka's name of the error, as `TopicAuthorizationFailed`.
@@ -54,7 +54,7 @@ pub struct BrokerError {
 
 impl BrokerError {
     /// An error with a code, and words that say more than the code's own.
-    pub(super) fn of_code(operation: &str, code: Code, reason: Option<String>) -> Self {
+    pub(super) fn from_code(operation: &str, code: Code, reason: Option<String>) -> Self {
         let own = code.to_string();
         // The form is `QueueFull (Local: Queue full)`.
         let own = own.split_once(" (").map_or(own.as_str(), |(_, words)| words.trim_end_matches(')'));
@@ -68,38 +68,38 @@ impl BrokerError {
     }
 
     /// An error as `rdkafka` has it.
-    pub(super) fn of(operation: &str, error: &KafkaError) -> Self {
+    pub(super) fn from_kafka(operation: &str, error: &KafkaError) -> Self {
         match error {
             KafkaError::ClientConfig(result, words, name, _) => {
                 let words = if is_secret(name) { "its value is not accepted" } else { words.as_str() };
                 let reason = format!("property {name}: {words}");
-                Self::plain(ErrorKind::Configuration, operation, &format!("{result:?}"), reason)
+                Self::plain(BrokerErrorKind::Configuration, operation, &format!("{result:?}"), reason)
             }
             KafkaError::ClientCreation(words) | KafkaError::AdminOpCreation(words) => {
-                Self::plain(ErrorKind::Configuration, operation, "InvalidArgument", words.clone())
+                Self::plain(BrokerErrorKind::Configuration, operation, "InvalidArgument", words.clone())
             }
             KafkaError::Nul(_) => {
                 let reason = "a name has a zero byte".to_owned();
-                Self::plain(ErrorKind::Configuration, operation, "InvalidArgument", reason)
+                Self::plain(BrokerErrorKind::Configuration, operation, "InvalidArgument", reason)
             }
-            KafkaError::AdminOp(code) => Self::of_code(operation, *code, None),
+            KafkaError::AdminOp(code) => Self::from_code(operation, *code, None),
             KafkaError::MessageConsumptionFatal(code) => {
-                Self { is_fatal: true, ..Self::of_code(operation, *code, None) }
+                Self { is_fatal: true, ..Self::from_code(operation, *code, None) }
             }
             error => match error.rdkafka_error_code() {
-                Some(code) => Self::of_code(operation, code, None),
-                None => Self::plain(ErrorKind::Other, operation, "Other", error.to_string()),
+                Some(code) => Self::from_code(operation, code, None),
+                None => Self::plain(BrokerErrorKind::Other, operation, "Other", error.to_string()),
             },
         }
     }
 
     /// An error without a code of librdkafka.
-    pub(super) fn plain(kind: ErrorKind, operation: &str, code: &str, reason: String) -> Self {
+    pub(super) fn plain(kind: BrokerErrorKind, operation: &str, code: &str, reason: String) -> Self {
         Self { kind, operation: operation.to_owned(), code: code.to_owned(), reason, is_fatal: false }
     }
 }
 
-fn kind(code: Code) -> ErrorKind {
+fn kind(code: Code) -> BrokerErrorKind {
     match code {
         Code::BrokerTransportFailure
         | Code::AllBrokersDown
@@ -110,45 +110,45 @@ fn kind(code: Code) -> ErrorKind {
         | Code::NotLeaderForPartition
         | Code::ReplicaNotAvailable
         | Code::UnknownBroker
-        | Code::NotController => ErrorKind::Unreachable,
+        | Code::NotController => BrokerErrorKind::Unreachable,
         Code::MessageTimedOut | Code::OperationTimedOut | Code::TimedOutQueue | Code::RequestTimedOut => {
-            ErrorKind::TimedOut
+            BrokerErrorKind::TimedOut
         }
         Code::Authentication
         | Code::SSL
         | Code::SaslAuthenticationFailed
         | Code::UnsupportedSASLMechanism
         | Code::IllegalSASLState
-        | Code::SecurityDisabled => ErrorKind::Authentication,
+        | Code::SecurityDisabled => BrokerErrorKind::Authentication,
         Code::TopicAuthorizationFailed
         | Code::GroupAuthorizationFailed
         | Code::ClusterAuthorizationFailed
         | Code::TransactionalIdAuthorizationFailed
-        | Code::PolicyViolation => ErrorKind::NotAuthorized,
+        | Code::PolicyViolation => BrokerErrorKind::NotAuthorized,
         Code::UnknownTopic
         | Code::UnknownTopicOrPartition
         | Code::UnknownPartition
         | Code::UnknownTopicId
-        | Code::InvalidTopic => ErrorKind::UnknownTopic,
-        Code::MessageSizeTooLarge | Code::InvalidMessageSize | Code::MessageBatchTooLarge => ErrorKind::TooLarge,
-        Code::QueueFull => ErrorKind::QueueFull,
-        Code::KafkaStorageError | Code::LogDirNotFound | Code::CriticalSystemResource => ErrorKind::Storage,
+        | Code::InvalidTopic => BrokerErrorKind::UnknownTopic,
+        Code::MessageSizeTooLarge | Code::InvalidMessageSize | Code::MessageBatchTooLarge => BrokerErrorKind::TooLarge,
+        Code::QueueFull => BrokerErrorKind::QueueFull,
+        Code::KafkaStorageError | Code::LogDirNotFound | Code::CriticalSystemResource => BrokerErrorKind::Storage,
         Code::OffsetOutOfRange | Code::NoOffset | Code::AutoOffsetReset | Code::LogTruncation => {
-            ErrorKind::OffsetOutOfRange
+            BrokerErrorKind::OffsetOutOfRange
         }
         Code::BadMessage
         | Code::BadCompression
         | Code::InvalidMessage
         | Code::UnsupportedCompressionType
-        | Code::NotImplemented => ErrorKind::Unreadable,
+        | Code::NotImplemented => BrokerErrorKind::Unreadable,
         Code::InvalidArgument
         | Code::InvalidConfig
         | Code::InvalidReplicationFactor
         | Code::InvalidPartitions
         | Code::UnsupportedFeature
-        | Code::NotConfigured => ErrorKind::Configuration,
-        Code::PurgeQueue | Code::PurgeInflight | Code::DestroyBroker => ErrorKind::Discarded,
-        _ => ErrorKind::Other,
+        | Code::NotConfigured => BrokerErrorKind::Configuration,
+        Code::PurgeQueue | Code::PurgeInflight | Code::DestroyBroker => BrokerErrorKind::Discarded,
+        _ => BrokerErrorKind::Other,
     }
 }
 
@@ -157,12 +157,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_the_words_of_the_broker() {
-        let error = BrokerError::of("send to a.b", &KafkaError::MessageProduction(Code::TopicAuthorizationFailed));
-        assert_eq!(error.kind, ErrorKind::NotAuthorized);
+    fn errors_quote_the_broker() {
+        let error =
+            BrokerError::from_kafka("send to a.b", &KafkaError::MessageProduction(Code::TopicAuthorizationFailed));
+        assert_eq!(error.kind, BrokerErrorKind::NotAuthorized);
         assert_eq!(error.to_string(), "send to a.b: Broker: Topic authorization failed (TopicAuthorizationFailed)");
         let words = "SASL authentication error: wrong".to_owned();
-        let error = BrokerError::of_code("connect", Code::Authentication, Some(words));
+        let error = BrokerError::from_code("connect", Code::Authentication, Some(words));
         assert_eq!(error.to_string(), "connect: SASL authentication error: wrong (Authentication)");
     }
 
@@ -170,7 +171,7 @@ mod tests {
     fn secrets_stay_out_of_errors() {
         let words = |name: &str, value: &str| {
             let refused = rdkafka::ClientConfig::new().set(name, value).create_native_config().map(drop).unwrap_err();
-            BrokerError::of("open", &refused).to_string()
+            BrokerError::from_kafka("open", &refused).to_string()
         };
         assert_eq!(words("linger.ms", "hidden").matches("hidden").count(), 0);
         assert_eq!(

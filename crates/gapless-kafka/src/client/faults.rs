@@ -1,21 +1,21 @@
 //! Errors for the tests of this crate, by librdkafka's mock cluster.
 
-use super::{Connection, Producer};
+use super::{BrokerConnection, Producer};
 use rdkafka::bindings;
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
 /// A broker whose errors are chosen.
-pub(crate) struct Faults(MockCluster<'static, DefaultProducerContext>);
+pub(crate) struct FaultyCluster(MockCluster<'static, DefaultProducerContext>);
 
-impl Faults {
+impl FaultyCluster {
     pub(crate) fn start() -> Self {
         Self(MockCluster::new(1).unwrap())
     }
 
-    pub(crate) fn connection(&self) -> Connection {
-        Connection::new(&self.0.bootstrap_servers(), "test")
+    pub(crate) fn connection(&self) -> BrokerConnection {
+        BrokerConnection::new(&self.0.bootstrap_servers(), "test")
     }
 
     /// Makes a topic.

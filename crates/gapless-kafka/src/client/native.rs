@@ -7,11 +7,11 @@ use std::ffi::{CStr, c_char, c_void};
 use std::{ptr, slice};
 
 /// A header of a received record: name and value. Foreign bytes: the name may be any without a zero byte, not only text.
-pub type Header<'a> = (&'a [u8], Option<&'a [u8]>);
+pub type KafkaHeader<'a> = (&'a [u8], Option<&'a [u8]>);
 
 /// Persistence of a record in the broker's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Persistence {
+pub enum RecordPersistence {
     /// Never sent, or refused by the broker: no consumer will see it.
     NotPersisted,
     /// Sent, without an answer.
@@ -21,12 +21,12 @@ pub enum Persistence {
 }
 
 /// Persistence of a record whose delivery is reported. `rdkafka` keeps it to itself.
-pub(super) fn persistence(message: &BorrowedMessage<'_>) -> Persistence {
+pub(super) fn persistence(message: &BorrowedMessage<'_>) -> RecordPersistence {
     // SAFETY: the pointer is that of a message of a delivery report, which lives as long as `message`; the call reads one field of it.
     match unsafe { bindings::rd_kafka_message_status(message.ptr()) } {
-        bindings::rd_kafka_msg_status_t::RD_KAFKA_MSG_STATUS_NOT_PERSISTED => Persistence::NotPersisted,
-        bindings::rd_kafka_msg_status_t::RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED => Persistence::PossiblyPersisted,
-        bindings::rd_kafka_msg_status_t::RD_KAFKA_MSG_STATUS_PERSISTED => Persistence::Persisted,
+        bindings::rd_kafka_msg_status_t::RD_KAFKA_MSG_STATUS_NOT_PERSISTED => RecordPersistence::NotPersisted,
+        bindings::rd_kafka_msg_status_t::RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED => RecordPersistence::PossiblyPersisted,
+        bindings::rd_kafka_msg_status_t::RD_KAFKA_MSG_STATUS_PERSISTED => RecordPersistence::Persisted,
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) fn latency_us(message: &BorrowedMessage<'_>) -> Option<u64> {
 
 /// Headers of a received record in their order; `None` if they do not decode. `rdkafka` reads names as text and panics at
 /// other bytes, which any program may write: one such record would end a bridge at each start.
-pub(super) fn headers<'a>(message: &'a BorrowedMessage<'_>) -> Option<Vec<Header<'a>>> {
+pub(super) fn headers<'a>(message: &'a BorrowedMessage<'_>) -> Option<Vec<KafkaHeader<'a>>> {
     let mut list = ptr::null_mut();
     // SAFETY: the message lives as long as `message`; the list that is stored belongs to it, and is parsed by the first call alone,
     // which this thread makes: a message is not shared between threads.

@@ -1,9 +1,9 @@
 //! Sending records, with a report for each.
 
-use super::callbacks::{self, Words};
+use super::callbacks::{self, ErrorContext};
 use super::errors::BrokerError;
-use super::native::{self, Persistence};
-use super::settings::{Connection, ProducerOptions};
+use super::native::{self, RecordPersistence};
+use super::settings::{BrokerConnection, ProducerOptions};
 use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::KafkaError;
@@ -24,7 +24,7 @@ const TROUBLES_MAX: usize = 16;
 
 /// A record to be sent to partition 0 of a topic.
 #[derive(Clone, Copy, Debug)]
-pub struct Outgoing<'a> {
+pub struct ProduceRequest<'a> {
     /// Topic.
     pub topic: &'a str,
     /// Key, by which a compacted topic keeps the newest.
@@ -37,11 +37,11 @@ pub struct Outgoing<'a> {
 
 /// Report on one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
+pub struct DeliveryReport {
     /// Number that was given to [`Producer::send`].
     pub token: usize,
     /// Persistence in the broker's log.
-    pub persistence: Persistence,
+    pub persistence: RecordPersistence,
     /// It was sent once at most, so that its error is all that any broker has said of it.
     pub is_first_attempt: bool,
     /// Offset, where it was acknowledged; none for a record whose first acknowledgement was lost and that was acknowledged at its retry.
@@ -56,34 +56,34 @@ pub struct Delivery {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProducerEvent {
     /// On one record.
-    Delivery(Delivery),
+    Delivery(DeliveryReport),
     /// On the connection: no broker reached, user refused. Records wait on, unless [`is_fatal`](BrokerError::is_fatal) says that all fail.
     Trouble(BrokerError),
 }
 
 /// Reports that were not taken.
 #[derive(Default)]
-struct Reports(Mutex<VecDeque<ProducerEvent>>);
+struct ReportQueue(Mutex<VecDeque<ProducerEvent>>);
 
-impl Reports {
+impl ReportQueue {
     fn lock(&self) -> MutexGuard<'_, VecDeque<ProducerEvent>> {
         // No code that panics runs under the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Callbacks {
-    reports: Arc<Reports>,
-    words: Words,
+struct ProducerCallbacks {
+    reports: Arc<ReportQueue>,
+    error_context: ErrorContext,
 }
 
-impl ClientContext for Callbacks {
+impl ClientContext for ProducerCallbacks {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
         callbacks::log(level, facility, line);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        let trouble = ProducerEvent::Trouble(self.words.error(&error, reason));
+        let trouble = ProducerEvent::Trouble(self.error_context.error(&error, reason));
         let mut reports = self.reports.lock();
         let mut troubles = reports.iter().filter(|event| matches!(event, ProducerEvent::Trouble(_)));
         // `rdkafka` calls this twice for each error.
@@ -93,7 +93,7 @@ impl ClientContext for Callbacks {
     }
 }
 
-impl ProducerContext<NoCustomPartitioner> for Callbacks {
+impl ProducerContext<NoCustomPartitioner> for ProducerCallbacks {
     type DeliveryOpaque = usize;
 
     fn delivery(&self, result: &DeliveryResult<'_>, token: usize) {
@@ -105,10 +105,10 @@ impl ProducerContext<NoCustomPartitioner> for Callbacks {
     }
 }
 
-fn delivery(message: &BorrowedMessage<'_>, error: Option<&KafkaError>, token: usize) -> Delivery {
-    let error = error.map(|error| BrokerError::of(&format!("send to {}", message.topic()), error));
+fn delivery(message: &BorrowedMessage<'_>, error: Option<&KafkaError>, token: usize) -> DeliveryReport {
+    let error = error.map(|error| BrokerError::from_kafka(&format!("send to {}", message.topic()), error));
     let is_acknowledged = error.is_none();
-    Delivery {
+    DeliveryReport {
         token,
         persistence: native::persistence(message),
         is_first_attempt: native::latency_us(message).is_some_and(|latency_us| latency_us < FIRST_ATTEMPT_US),
@@ -127,18 +127,18 @@ fn delivery(message: &BorrowedMessage<'_>, error: Option<&KafkaError>, token: us
 ///
 /// Dropping it discards the records that have no report; [`flush`](Producer::flush) before it keeps them.
 pub struct Producer {
-    base: BaseProducer<Callbacks>,
-    reports: Arc<Reports>,
+    base: BaseProducer<ProducerCallbacks>,
+    reports: Arc<ReportQueue>,
 }
 
 impl Producer {
     /// Opens it; connections come later, by themselves.
     ///
     /// # Errors
-    /// [`Configuration`](super::ErrorKind::Configuration): a property or option that librdkafka does not accept, by its name.
-    pub fn open(connection: &Connection, options: &ProducerOptions) -> Result<Self, BrokerError> {
+    /// [`Configuration`](super::BrokerErrorKind::Configuration): a property or option that librdkafka does not accept, by its name.
+    pub fn open(connection: &BrokerConnection, options: &ProducerOptions) -> Result<Self, BrokerError> {
         const OPENING: &str = "open a producer";
-        let reports = Arc::<Reports>::default();
+        let reports = Arc::<ReportQueue>::default();
         let fixed = [
             // A topic that is gone is not made by the way, with settings of no kind.
             ("allow.auto.create.topics", "false"),
@@ -146,18 +146,20 @@ impl Producer {
             ("retry.backoff.max.ms", "1000"),
         ];
         let config = connection.config(&options.properties()?, &fixed)?;
-        let base = config
-            .create_with_context(Callbacks { reports: Arc::clone(&reports), words: Words::of("produce".to_owned()) });
-        Ok(Self { base: base.map_err(|error| BrokerError::of(OPENING, &error))?, reports })
+        let base = config.create_with_context(ProducerCallbacks {
+            reports: Arc::clone(&reports),
+            error_context: ErrorContext::new("produce".to_owned()),
+        });
+        Ok(Self { base: base.map_err(|error| BrokerError::from_kafka(OPENING, &error))?, reports })
     }
 
-    /// Hands a record over, which is copied, and returns at once. A [`Delivery`] with `token` follows, always, as long as this producer lives.
+    /// Hands a record over, which is copied, and returns at once. A [`DeliveryReport`] with `token` follows, always, as long as this producer lives.
     ///
     /// # Errors
-    /// No delivery follows. [`QueueFull`](super::ErrorKind::QueueFull), [`TooLarge`](super::ErrorKind::TooLarge),
-    /// [`UnknownTopic`](super::ErrorKind::UnknownTopic) and [`NotAuthorized`](super::ErrorKind::NotAuthorized) where that is known
+    /// No delivery follows. [`QueueFull`](super::BrokerErrorKind::QueueFull), [`TooLarge`](super::BrokerErrorKind::TooLarge),
+    /// [`UnknownTopic`](super::BrokerErrorKind::UnknownTopic) and [`NotAuthorized`](super::BrokerErrorKind::NotAuthorized) where that is known
     /// already; a fatal error of before.
-    pub fn send(&self, record: &Outgoing<'_>, token: usize) -> Result<(), BrokerError> {
+    pub fn send(&self, record: &ProduceRequest<'_>, token: usize) -> Result<(), BrokerError> {
         let mut headers = OwnedHeaders::new_with_capacity(record.headers.len());
         for (key, value) in record.headers {
             headers = headers.insert(Header { key, value: Some(*value) });
@@ -171,7 +173,7 @@ impl Producer {
             headers: (!record.headers.is_empty()).then_some(headers),
             delivery_opaque: token,
         };
-        self.base.send(sent).map_err(|(error, _)| BrokerError::of(&format!("send to {}", record.topic), &error))
+        self.base.send(sent).map_err(|(error, _)| BrokerError::from_kafka(&format!("send to {}", record.topic), &error))
     }
 
     /// The oldest report.
@@ -206,7 +208,7 @@ impl Producer {
         self.base.purge(PurgeConfig::default().queue().non_blocking());
     }
 
-    /// Withdraws all records: each is reported as [`Discarded`](super::ErrorKind::Discarded), and says whether it may be persisted. Those on
+    /// Withdraws all records: each is reported as [`Discarded`](super::BrokerErrorKind::Discarded), and says whether it may be persisted. Those on
     /// their way are given up, too.
     pub fn discard(&self) {
         self.base.purge(PurgeConfig::default().queue().inflight());
@@ -221,8 +223,8 @@ impl Producer {
     /// Sends without lingering, and waits until each record has its report, which is to be taken then. Blocks.
     ///
     /// # Errors
-    /// [`TimedOut`](super::ErrorKind::TimedOut): some have none yet.
+    /// [`TimedOut`](super::BrokerErrorKind::TimedOut): some have none yet.
     pub fn flush(&self, timeout: Duration) -> Result<(), BrokerError> {
-        self.base.flush(timeout).map_err(|error| BrokerError::of("flush a producer", &error))
+        self.base.flush(timeout).map_err(|error| BrokerError::from_kafka("flush a producer", &error))
     }
 }

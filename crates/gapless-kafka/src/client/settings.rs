@@ -1,6 +1,6 @@
 //! Addresses, properties, options of producer and consumer.
 
-use super::errors::{BrokerError, ErrorKind};
+use super::errors::{BrokerError, BrokerErrorKind};
 use crate::config::{BridgeConfig, Compression};
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Brokers and properties that all clients of a bridge share.
 #[derive(Clone)]
-pub struct Connection {
+pub struct BrokerConnection {
     /// Addresses of some brokers, `host:port`, with commas between them.
     pub brokers: String,
     /// Name of this client in the broker's logs and quotas.
@@ -28,7 +28,7 @@ pub struct Connection {
     pub properties: Vec<(String, String)>,
 }
 
-impl Connection {
+impl BrokerConnection {
     /// Brokers and a name, all else by default.
     pub fn new(brokers: &str, client_id: &str) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Connection {
     ///
     /// # Errors
     /// A secret that cannot be read, by its place, and why.
-    pub fn of_bridge(config: &BridgeConfig) -> Result<Self, String> {
+    pub fn from_config(config: &BridgeConfig) -> Result<Self, String> {
         let mut connection = Self::new(&config.brokers.join(","), &format!("gapless-bridge-{}", config.name));
         connection.properties.clone_from(&config.properties);
         for (name, secret) in &config.secrets {
@@ -60,7 +60,7 @@ impl Connection {
     /// [`Configuration`](ErrorKind::Configuration): a property that librdkafka does not accept, by its name, or one of another build.
     pub fn check(&self) -> Result<(), BrokerError> {
         let native = self.config(&[], &[])?.create_native_config();
-        native.map(drop).map_err(|error| BrokerError::of("read the properties", &error))
+        native.map(drop).map_err(|error| BrokerError::from_kafka("read the properties", &error))
     }
 
     /// With a property more.
@@ -109,10 +109,10 @@ impl Connection {
 }
 
 /// Without the values of properties: some are passwords.
-impl fmt::Debug for Connection {
+impl fmt::Debug for BrokerConnection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.properties.iter().map(|(name, _)| name).collect::<Vec<_>>();
-        let mut form = formatter.debug_struct("Connection");
+        let mut form = formatter.debug_struct("BrokerConnection");
         form.field("brokers", &self.brokers).field("client_id", &self.client_id).field("properties", &names);
         form.finish_non_exhaustive()
     }
@@ -128,7 +128,7 @@ impl Compression {
     }
 
     /// Name as a setting of a topic.
-    pub(super) fn of_topic(self) -> &'static str {
+    pub(super) fn topic_setting(self) -> &'static str {
         match self {
             Self::None => "uncompressed",
             other => other.name(),
@@ -148,7 +148,7 @@ pub struct ProducerOptions {
     /// Bytes of a record at most, with its headers; 1,000 to 1,000,000,000, 1,000,000 by default. The broker has a limit of its own,
     /// a little above 1 MiB by default.
     pub record_bytes_max: usize,
-    /// Bytes that wait for the broker at most; 1 KiB to 2 TiB, 256 MiB by default. [`ErrorKind::QueueFull`] beyond.
+    /// Bytes that wait for the broker at most; 1 KiB to 2 TiB, 256 MiB by default. [`BrokerErrorKind::QueueFull`] beyond.
     pub queue_bytes_max: u64,
     /// Compression of batches.
     pub compression: Compression,
@@ -177,7 +177,7 @@ impl ProducerOptions {
         let linger_ms = milliseconds("linger", self.linger, 0..=900_000)?;
         if linger_ms > delivery_ms {
             let reason = format!("linger: {linger_ms} ms are more than the delivery_timeout of {delivery_ms} ms");
-            return Err(BrokerError::plain(ErrorKind::Configuration, "open a client", "InvalidArgument", reason));
+            return Err(BrokerError::plain(BrokerErrorKind::Configuration, "open a client", "InvalidArgument", reason));
         }
         Ok(vec![
             ("linger.ms", linger_ms.to_string()),
@@ -196,7 +196,7 @@ impl ProducerOptions {
 
 /// First record of a [`Consumer`](super::Consumer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum StartOffset {
     /// The oldest that the topic has.
     Beginning,
     /// The first that is appended after the consumer has asked the broker for the end, which it does some time after its start.
@@ -211,7 +211,7 @@ pub struct ConsumerOptions {
     /// Topic of which partition 0 is read.
     pub topic: String,
     /// First record.
-    pub start: Start,
+    pub start: StartOffset,
     /// Bytes that are read ahead, about; 1 KiB to 2 GiB, 16 MiB by default.
     pub buffer_bytes: u32,
     /// Bytes of a record at most before the connection is given up; 1,000 to 1,000,000,000, 100,000,000 by default.
@@ -222,7 +222,7 @@ pub struct ConsumerOptions {
 
 impl ConsumerOptions {
     /// Of a topic, all else by default.
-    pub fn new(topic: &str, start: Start) -> Self {
+    pub fn new(topic: &str, start: StartOffset) -> Self {
         Self {
             topic: topic.to_owned(),
             start,
@@ -257,7 +257,7 @@ fn milliseconds(name: &str, time: Duration, allowed: RangeInclusive<u128>) -> Re
         return Ok(found);
     }
     let reason = format!("{name}: {found} ms; expected {} to {} ms", allowed.start(), allowed.end());
-    Err(BrokerError::plain(ErrorKind::Configuration, "open a client", "InvalidArgument", reason))
+    Err(BrokerError::plain(BrokerErrorKind::Configuration, "open a client", "InvalidArgument", reason))
 }
 
 #[cfg(test)]
@@ -265,15 +265,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_properties_are_not_printed() {
-        let connection = Connection::new("a:1", "b").with("sasl.password", "hidden");
+    fn property_values_are_not_printed() {
+        let connection = BrokerConnection::new("a:1", "b").with("sasl.password", "hidden");
         let printed = format!("{connection:?}");
         assert!(printed.contains("sasl.password") && !printed.contains("hidden"), "{printed}");
     }
 
     #[test]
     fn properties_go_before_options() {
-        let connection = Connection::new("a:1", "b").with("linger.ms", "7").with("bootstrap.servers", "c:2");
+        let connection = BrokerConnection::new("a:1", "b").with("linger.ms", "7").with("bootstrap.servers", "c:2");
         let options = ProducerOptions::default().properties().unwrap();
         let config = connection.config(&options, &[("group.id", "d")]).unwrap();
         assert_eq!(config.get("linger.ms"), Some("7"));
@@ -282,10 +282,10 @@ mod tests {
     }
 
     #[test]
-    fn properties_are_checked_without_a_broker() {
+    fn properties_need_no_broker() {
         let file = |property: &str| {
             let text = format!("[kafka]\nbrokers = [\"a:1\", \"b:2\"]\nname = \"c\"\n[kafka.properties]\n{property}\n");
-            Connection::of_bridge(&BridgeConfig::parse(&text, "bridge.toml").unwrap()).unwrap()
+            BrokerConnection::from_config(&BridgeConfig::parse(&text, "bridge.toml").unwrap()).unwrap()
         };
         let connection = file("\"linger.ms\" = 7");
         assert_eq!((&*connection.brokers, &*connection.client_id), ("a:1,b:2", "gapless-bridge-c"));
@@ -304,7 +304,7 @@ mod tests {
         let linger = Duration::from_secs(31);
         let error = ProducerOptions { linger, ..ProducerOptions::default() }.properties().unwrap_err();
         assert!(error.reason.contains("31000 ms are more than"), "{error}");
-        let short = Connection { request_timeout: Duration::from_millis(1), ..Connection::new("a:1", "b") };
+        let short = BrokerConnection { request_timeout: Duration::from_millis(1), ..BrokerConnection::new("a:1", "b") };
         let error = short.config(&[], &[]).unwrap_err();
         assert_eq!(error.reason, "request_timeout: 1 ms; expected 1000 to 300000 ms");
     }

@@ -3,8 +3,8 @@
 #![allow(unsafe_code, reason = "a record that only foreign programs send")]
 
 use super::{
-    Connection, Consumer, ConsumerEvent, ConsumerOptions, Delivery, ErrorKind, Outgoing, Persistence, Producer,
-    ProducerEvent, ProducerOptions, Start,
+    BrokerConnection, BrokerErrorKind, Consumer, ConsumerEvent, ConsumerOptions, DeliveryReport, ProduceRequest,
+    Producer, ProducerEvent, ProducerOptions, RecordPersistence, StartOffset,
 };
 use gapless_testkit::wait::{PATIENCE, until_some};
 use rdkafka::bindings;
@@ -14,20 +14,20 @@ use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use std::ffi::CStr;
 use std::time::Duration;
 
-fn cluster() -> (MockCluster<'static, DefaultProducerContext>, Connection) {
+fn cluster() -> (MockCluster<'static, DefaultProducerContext>, BrokerConnection) {
     let cluster = MockCluster::new(1).unwrap();
     cluster.create_topic("a", 1, 1).unwrap();
-    let connection = Connection::new(&cluster.bootstrap_servers(), "test");
+    let connection = BrokerConnection::new(&cluster.bootstrap_servers(), "test");
     (cluster, connection)
 }
 
-fn producer(connection: &Connection, delivery_timeout: Duration) -> Producer {
+fn producer(connection: &BrokerConnection, delivery_timeout: Duration) -> Producer {
     let options = ProducerOptions { delivery_timeout, is_idempotent: false, ..ProducerOptions::default() };
     Producer::open(connection, &options).unwrap()
 }
 
-fn deliver(producer: &Producer) -> Delivery {
-    producer.send(&Outgoing { topic: "a", key: None, payload: Some(b"1"), headers: &[] }, 1).unwrap();
+fn deliver(producer: &Producer) -> DeliveryReport {
+    producer.send(&ProduceRequest { topic: "a", key: None, payload: Some(b"1"), headers: &[] }, 1).unwrap();
     until_some("a report on a record", || match producer.take() {
         Some(ProducerEvent::Delivery(delivery)) => Some(delivery),
         _ => None,
@@ -39,17 +39,17 @@ fn refusals_say_not_persisted() {
     let (cluster, connection) = cluster();
     let producer = producer(&connection, Duration::from_secs(20));
     for (error, kind) in [
-        (RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, ErrorKind::TooLarge),
-        (RDKafkaRespErr::RD_KAFKA_RESP_ERR_POLICY_VIOLATION, ErrorKind::NotAuthorized),
+        (RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, BrokerErrorKind::TooLarge),
+        (RDKafkaRespErr::RD_KAFKA_RESP_ERR_POLICY_VIOLATION, BrokerErrorKind::NotAuthorized),
     ] {
         cluster.request_errors(RDKafkaApiKey::Produce, &[error]);
         let refused = deliver(&producer);
-        assert_eq!(refused.persistence, Persistence::NotPersisted, "{refused:?}");
+        assert_eq!(refused.persistence, RecordPersistence::NotPersisted, "{refused:?}");
         assert_eq!(refused.error.expect("it was refused").kind, kind);
         assert_eq!((refused.offset, refused.append_time_ms), (None, None));
     }
     let accepted = deliver(&producer);
-    assert_eq!((accepted.persistence, accepted.error), (Persistence::Persisted, None));
+    assert_eq!((accepted.persistence, accepted.error), (RecordPersistence::Persisted, None));
 }
 
 #[test]
@@ -65,7 +65,11 @@ fn an_earlier_attempt_is_known() {
     let lost_lead = RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION;
     cluster.request_errors(RDKafkaApiKey::Produce, &[lost_lead, refusal]);
     let refused = deliver(&producer);
-    assert_eq!((refused.persistence, refused.is_first_attempt), (Persistence::NotPersisted, false), "{refused:?}");
+    assert_eq!(
+        (refused.persistence, refused.is_first_attempt),
+        (RecordPersistence::NotPersisted, false),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -78,7 +82,7 @@ fn passing_errors_are_retried() {
     ];
     cluster.request_errors(RDKafkaApiKey::Produce, &errors);
     let accepted = deliver(&producer(&connection, Duration::from_secs(60)));
-    assert_eq!((accepted.persistence, accepted.error), (Persistence::Persisted, None));
+    assert_eq!((accepted.persistence, accepted.error), (RecordPersistence::Persisted, None));
 }
 
 #[test]
@@ -88,8 +92,8 @@ fn a_cut_request_is_possibly_persisted() {
     let producer = producer(&connection, Duration::from_secs(20));
     cluster.request_errors(RDKafkaApiKey::Produce, &[RDKafkaRespErr::RD_KAFKA_RESP_ERR__TRANSPORT]);
     let lost = deliver(&producer);
-    assert_eq!(lost.persistence, Persistence::PossiblyPersisted, "{lost:?}");
-    assert_eq!(lost.error.expect("no answer came").kind, ErrorKind::Unreachable);
+    assert_eq!(lost.persistence, RecordPersistence::PossiblyPersisted, "{lost:?}");
+    assert_eq!(lost.error.expect("no answer came").kind, BrokerErrorKind::Unreachable);
 }
 
 #[test]
@@ -98,14 +102,14 @@ fn withdrawn_records_leave_no_gap() {
     let producer = Producer::open(&connection, &ProducerOptions::default()).unwrap();
     assert_eq!(deliver(&producer).error, None);
     cluster.broker_down(1).unwrap();
-    let record = Outgoing { topic: "a", key: None, payload: Some(b"1"), headers: &[] };
+    let record = ProduceRequest { topic: "a", key: None, payload: Some(b"1"), headers: &[] };
     (2..5).for_each(|token| producer.send(&record, token).unwrap());
     producer.withdraw();
     let mut withdrawn = Vec::new();
     until_some("reports on all", || {
         while let Some(event) = producer.take() {
             if let ProducerEvent::Delivery(delivery) = event {
-                assert_eq!(delivery.error.map(|error| error.kind), Some(ErrorKind::Discarded));
+                assert_eq!(delivery.error.map(|error| error.kind), Some(BrokerErrorKind::Discarded));
                 withdrawn.push(delivery.token);
             }
         }
@@ -116,7 +120,7 @@ fn withdrawn_records_leave_no_gap() {
     until_some("a record that is appended", || match deliver(&producer).error {
         None => Some(()),
         Some(error) => {
-            assert_eq!(error.kind, ErrorKind::Discarded, "{error:?}");
+            assert_eq!(error.kind, BrokerErrorKind::Discarded, "{error:?}");
             None
         }
     });
@@ -131,7 +135,7 @@ fn a_consumer_reads_on_after_an_error() {
     let error = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
     cluster.request_errors(RDKafkaApiKey::Fetch, &[error]);
     deliver(&producer(&connection, Duration::from_secs(20)));
-    let consumer = Consumer::open(&connection, &ConsumerOptions::new("a", Start::Beginning)).unwrap();
+    let consumer = Consumer::open(&connection, &ConsumerOptions::new("a", StartOffset::Beginning)).unwrap();
     let mut reported = None;
     let has_none = until_some("a record", || match consumer.take()? {
         ConsumerEvent::Record(record) => Some(record.headers().is_some_and(|headers| headers.is_empty())),
@@ -142,11 +146,11 @@ fn a_consumer_reads_on_after_an_error() {
         ConsumerEvent::End => None,
     });
     assert!(has_none, "a record without headers has some");
-    assert_eq!(reported.expect("the error is reported").kind, ErrorKind::NotAuthorized);
+    assert_eq!(reported.expect("the error is reported").kind, BrokerErrorKind::NotAuthorized);
 }
 
 /// Appends a record with a header whose name is any bytes, which safe functions do not send.
-fn send_header(connection: &Connection, name: &CStr) {
+fn send_header(connection: &BrokerConnection, name: &CStr) {
     let producer: BaseProducer = connection.config(&[], &[]).unwrap().create().unwrap();
     let value = b"1";
     // SAFETY: a list of arguments as librdkafka describes it, each tag with its values, and all memory lives until it returns.
@@ -171,7 +175,7 @@ fn names_of_headers_may_be_any_bytes() {
     let (_cluster, connection) = cluster();
     send_header(&connection, c"\xFF\xFE");
     send_header(&connection, c"");
-    let consumer = Consumer::open(&connection, &ConsumerOptions::new("a", Start::Beginning)).unwrap();
+    let consumer = Consumer::open(&connection, &ConsumerOptions::new("a", StartOffset::Beginning)).unwrap();
     for name in [&b"\xFF\xFE"[..], b""] {
         let is_read = until_some("a record", || match consumer.take()? {
             ConsumerEvent::Record(record) => Some(record.headers() == Some(vec![(name, Some(&b"1"[..]))])),

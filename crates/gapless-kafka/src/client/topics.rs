@@ -1,8 +1,8 @@
 //! Creating and describing topics; blocking, for the start.
 
-use super::callbacks::{self, Logged, Words};
-use super::errors::{BrokerError, ErrorKind};
-use super::settings::Connection;
+use super::callbacks::{self, ErrorContext, LoggingContext};
+use super::errors::{BrokerError, BrokerErrorKind};
+use super::settings::BrokerConnection;
 use crate::config::Compression;
 use rdkafka::ClientContext;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
@@ -42,9 +42,9 @@ impl TopicSpec {
             ("message.timestamp.type", "LogAppendTime".to_owned()),
             ("cleanup.policy", "delete".to_owned()),
             ("retention.ms", retention.as_millis().to_string()),
-            ("compression.type", compression.of_topic().to_owned()),
+            ("compression.type", compression.topic_setting().to_owned()),
         ];
-        Self::of(name, settings)
+        Self::with_settings(name, settings)
     }
 
     /// Leases: append times of the broker, the newest record of each key is kept.
@@ -52,12 +52,12 @@ impl TopicSpec {
         let settings = [
             ("message.timestamp.type", "LogAppendTime".to_owned()),
             ("cleanup.policy", "compact".to_owned()),
-            ("compression.type", Compression::None.of_topic().to_owned()),
+            ("compression.type", Compression::None.topic_setting().to_owned()),
         ];
-        Self::of(name, settings)
+        Self::with_settings(name, settings)
     }
 
-    fn of<const N: usize>(name: &str, settings: [(&str, String); N]) -> Self {
+    fn with_settings<const N: usize>(name: &str, settings: [(&str, String); N]) -> Self {
         let settings = settings.map(|(name, value)| (name.to_owned(), value)).to_vec();
         Self { name: name.to_owned(), replicas: None, settings }
     }
@@ -74,7 +74,7 @@ pub struct TopicDescription {
 
 /// Result of [`Topics::ensure`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Created {
+pub enum TopicCreation {
     /// Made by this call.
     New,
     /// There before. Differences from the specification; none if it is as specified.
@@ -118,24 +118,24 @@ impl fmt::Display for TopicDifference {
     }
 }
 
-struct Probe {
+struct ProbeCallbacks {
     last: Mutex<Option<BrokerError>>,
-    words: Words,
+    error_context: ErrorContext,
     /// See [`callbacks::poll`].
     was_called: AtomicBool,
 }
 
-impl ClientContext for Probe {
+impl ClientContext for ProbeCallbacks {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
         self.was_called.store(true, Ordering::Relaxed);
         callbacks::log(level, facility, line);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        let error = self.words.error(&error, reason);
+        let error = self.error_context.error(&error, reason);
         if let Ok(mut last) = self.last.lock() {
             // The reason of a refusal is followed by errors that only say that no broker is left.
-            let is_refusal = |error: &BrokerError| error.kind == ErrorKind::Authentication;
+            let is_refusal = |error: &BrokerError| error.kind == BrokerErrorKind::Authentication;
             if !last.as_ref().is_some_and(is_refusal) || is_refusal(&error) {
                 *last = Some(error);
             }
@@ -143,13 +143,13 @@ impl ClientContext for Probe {
     }
 }
 
-impl ConsumerContext for Probe {}
+impl ConsumerContext for ProbeCallbacks {}
 
 /// Topics of the brokers. All its functions block, each for its `timeout` at most, about. Made for the start of a bridge: it is to be dropped then.
 pub struct Topics {
-    admin: AdminClient<Logged>,
+    admin: AdminClient<LoggingContext>,
     /// Asks for metadata; unlike a producer it makes no topic that way, and unlike the admin client its errors can be read.
-    probe: BaseConsumer<Probe>,
+    probe: BaseConsumer<ProbeCallbacks>,
 }
 
 impl Topics {
@@ -158,16 +158,16 @@ impl Topics {
     /// # Errors
     /// [`Authentication`](ErrorKind::Authentication) as soon as the broker refuses this client; [`Unreachable`](ErrorKind::Unreachable) or
     /// [`TimedOut`](ErrorKind::TimedOut), with the last reason, at the end of `timeout`; [`Configuration`](ErrorKind::Configuration).
-    pub fn connect(connection: &Connection, timeout: Duration) -> Result<Self, BrokerError> {
+    pub fn connect(connection: &BrokerConnection, timeout: Duration) -> Result<Self, BrokerError> {
         let config = connection.config(&[], &[("allow.auto.create.topics", "false")])?;
-        let opened = |error: KafkaError| BrokerError::of("connect", &error);
-        let callbacks = Probe {
+        let opened = |error: KafkaError| BrokerError::from_kafka("connect", &error);
+        let callbacks = ProbeCallbacks {
             last: Mutex::new(None),
-            words: Words::of("connect".to_owned()),
+            error_context: ErrorContext::new("connect".to_owned()),
             was_called: AtomicBool::new(false),
         };
-        let probe: BaseConsumer<Probe> = config.create_with_context(callbacks).map_err(opened)?;
-        let admin = config.create_with_context(Logged).map_err(opened)?;
+        let probe: BaseConsumer<ProbeCallbacks> = config.create_with_context(callbacks).map_err(opened)?;
+        let admin = config.create_with_context(LoggingContext).map_err(opened)?;
         let topics = Self { admin, probe };
         topics.retry("connect", timeout, |turn| topics.probe.client().fetch_metadata(None, turn).map(drop))?;
         Ok(topics)
@@ -177,7 +177,7 @@ impl Topics {
     ///
     /// # Errors
     /// The broker's refusal; [`TimedOut`](ErrorKind::TimedOut).
-    pub fn ensure(&self, topic: &TopicSpec, timeout: Duration) -> Result<Created, BrokerError> {
+    pub fn ensure(&self, topic: &TopicSpec, timeout: Duration) -> Result<TopicCreation, BrokerError> {
         let operation = format!("create topic {}", topic.name);
         let replicas = topic.replicas.map_or(-1, i32::from);
         let mut new = NewTopic::new(&topic.name, 1, TopicReplication::Fixed(replicas));
@@ -187,24 +187,24 @@ impl Topics {
         let options = AdminOptions::new().request_timeout(Some(timeout)).operation_timeout(Some(timeout));
         let results = wait(&operation, self.admin.create_topics([&new], &options), timeout)?;
         match results.into_iter().next() {
-            Some(Ok(_)) => Ok(Created::New),
+            Some(Ok(_)) => Ok(TopicCreation::New),
             Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => {
                 // One that is being removed is there still, and has no description.
                 let found = self.describe(&topic.name, timeout)?;
-                let gone = || BrokerError::of_code(&operation, RDKafkaErrorCode::UnknownTopicOrPartition, None);
-                Ok(Created::Existing(differences(topic, &found.ok_or_else(gone)?)))
+                let gone = || BrokerError::from_code(&operation, RDKafkaErrorCode::UnknownTopicOrPartition, None);
+                Ok(TopicCreation::Existing(differences(topic, &found.ok_or_else(gone)?)))
             }
             Some(Err((_, code))) => {
-                let refusal = BrokerError::of_code(&operation, code, None);
+                let refusal = BrokerError::from_code(&operation, code, None);
                 match refusal.kind {
-                    ErrorKind::NotAuthorized => match self.describe(&topic.name, timeout) {
-                        Ok(Some(found)) => Ok(Created::Existing(differences(topic, &found))),
+                    BrokerErrorKind::NotAuthorized => match self.describe(&topic.name, timeout) {
+                        Ok(Some(found)) => Ok(TopicCreation::Existing(differences(topic, &found))),
                         _ => Err(refusal),
                     },
                     _ => Err(refusal),
                 }
             }
-            None => Err(BrokerError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
+            None => Err(BrokerError::from_code(&operation, RDKafkaErrorCode::Unknown, None)),
         }
     }
 
@@ -218,7 +218,7 @@ impl Topics {
         let topic = ResourceSpecifier::Topic(name);
         let asked = self.admin.describe_configs([&topic], &options);
         let answers = match wait(&operation, asked, timeout) {
-            Err(error) if error.kind == ErrorKind::UnknownTopic => return Ok(None),
+            Err(error) if error.kind == BrokerErrorKind::UnknownTopic => return Ok(None),
             answers => answers?,
         };
         let settings = match answers.into_iter().next() {
@@ -227,13 +227,13 @@ impl Topics {
                 entries.filter_map(|entry| Some((entry.name, entry.value?))).collect()
             }
             Some(Err(RDKafkaErrorCode::UnknownTopicOrPartition)) => return Ok(None),
-            Some(Err(code)) => return Err(BrokerError::of_code(&operation, code, None)),
-            None => return Err(BrokerError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
+            Some(Err(code)) => return Err(BrokerError::from_code(&operation, code, None)),
+            None => return Err(BrokerError::from_code(&operation, RDKafkaErrorCode::Unknown, None)),
         };
         match self.partitions(&operation, name, timeout) {
             Ok(partitions) => Ok(Some(TopicDescription { partitions, settings })),
             // Settings of a topic that is missing are those by default, to some brokers.
-            Err(error) if error.kind == ErrorKind::UnknownTopic => Ok(None),
+            Err(error) if error.kind == BrokerErrorKind::UnknownTopic => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -262,8 +262,8 @@ impl Topics {
         let options = AdminOptions::new().request_timeout(Some(timeout)).operation_timeout(Some(timeout));
         match wait(&operation, self.admin.delete_topics(&[name], &options), timeout)?.into_iter().next() {
             Some(Ok(_)) => Ok(()),
-            Some(Err((_, code))) => Err(BrokerError::of_code(&operation, code, None)),
-            None => Err(BrokerError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
+            Some(Err((_, code))) => Err(BrokerError::from_code(&operation, code, None)),
+            None => Err(BrokerError::from_code(&operation, RDKafkaErrorCode::Unknown, None)),
         }
     }
 
@@ -292,14 +292,14 @@ impl Topics {
             let since = Instant::now();
             let error = match ask(TURN.min(timeout)) {
                 Ok(answer) => return Ok(answer),
-                Err(error) => BrokerError::of(operation, &error),
+                Err(error) => BrokerError::from_kafka(operation, &error),
             };
             // Serves the callbacks.
             while callbacks::poll(&self.probe, &self.probe.context().was_called).is_some() {}
             let reported = self.probe.context().last.lock().ok().and_then(|mut last| last.take());
             let reported = reported.map(|reported| BrokerError { operation: operation.to_owned(), ..reported });
-            let is_refusal = reported.as_ref().is_some_and(|reported| reported.kind == ErrorKind::Authentication);
-            let is_passing = matches!(error.kind, ErrorKind::Unreachable | ErrorKind::TimedOut);
+            let is_refusal = reported.as_ref().is_some_and(|reported| reported.kind == BrokerErrorKind::Authentication);
+            let is_passing = matches!(error.kind, BrokerErrorKind::Unreachable | BrokerErrorKind::TimedOut);
             if is_refusal || begun.elapsed() >= timeout {
                 return Err(reported.unwrap_or(error));
             }
@@ -322,9 +322,9 @@ fn differences(wanted: &TopicSpec, found: &TopicDescription) -> Vec<TopicDiffere
     partitions.into_iter().chain(settings).collect()
 }
 
-struct Unpark(Thread);
+struct AdminWaker(Thread);
 
-impl Wake for Unpark {
+impl Wake for AdminWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
@@ -337,15 +337,15 @@ fn wait<T>(
     timeout: Duration,
 ) -> Result<T, BrokerError> {
     let (mut asked, deadline) = (pin!(asked), Instant::now() + timeout + Duration::from_secs(1));
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let waker = Waker::from(Arc::new(AdminWaker(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
         if let Poll::Ready(answer) = asked.as_mut().poll(&mut context) {
-            return answer.map_err(|error| BrokerError::of(operation, &error));
+            return answer.map_err(|error| BrokerError::from_kafka(operation, &error));
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(BrokerError::of_code(operation, RDKafkaErrorCode::OperationTimedOut, None));
+            return Err(BrokerError::from_code(operation, RDKafkaErrorCode::OperationTimedOut, None));
         }
         std::thread::park_timeout(left);
     }

@@ -1,6 +1,6 @@
 //! Files that a bridge's file names: secrets, certificates, keys.
 
-use super::{BridgeConfig, Secret};
+use super::{BridgeConfig, SecretSource};
 use gapless_agent::regular_file;
 use std::fs::Metadata;
 use std::io;
@@ -38,7 +38,7 @@ impl BridgeConfig {
     /// Makes relative paths of the file relative to the folder `base`.
     pub(super) fn resolve_paths(&mut self, base: &Path) {
         for (_, secret) in &mut self.secrets {
-            if let Secret::File(file) = secret {
+            if let SecretSource::File(file) = secret {
                 *file = base.join(&*file);
             }
         }
@@ -58,8 +58,8 @@ impl BridgeConfig {
                 Ok(_) => {}
                 Err(reason) => check.faults.push(format!("{key}: {reason}")),
             }
-            if let Secret::File(path) = secret {
-                check.warn_of_readers(&key, path);
+            if let SecretSource::File(path) = secret {
+                check.warn_if_readable(&key, path);
             }
         }
         for (name, value) in self.properties.iter().filter(|(name, value)| is_path(name) && is_file_name(value)) {
@@ -67,7 +67,7 @@ impl BridgeConfig {
             if let Err(error) = open(path) {
                 check.faults.push(format!("{key}: {value}: {error}"));
             } else if KEY_PARTS.iter().any(|part| name.contains(part)) {
-                check.warn_of_readers(&key, path);
+                check.warn_if_readable(&key, path);
             }
         }
         check
@@ -85,7 +85,7 @@ fn open(path: &Path) -> io::Result<()> {
 }
 
 impl FileCheck {
-    fn warn_of_readers(&mut self, key: &str, path: &Path) {
+    fn warn_if_readable(&mut self, key: &str, path: &Path) {
         let mode = path.metadata().as_ref().map_or(0, Metadata::mode);
         if mode & MODE_READ_BY_OTHERS != 0 {
             let (path, mode) = (path.display(), mode & 0o777);

@@ -9,7 +9,7 @@
 //! | 2, then so many | value of that header |
 //! | 4, then so many | payload of the record |
 
-use super::{Header, PROTOCOL_VERSION, Record, header, names};
+use super::{KafkaRecord, PROTOCOL_VERSION, RecordHeader, header, names};
 use std::borrow::Cow;
 
 /// Records of a bundle at most.
@@ -17,10 +17,10 @@ pub const BUNDLE_RECORDS_MAX: usize = 1_024;
 
 /// A payload that ends inside a record, or has more than [`BUNDLE_RECORDS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Truncated;
+pub(crate) struct TruncatedBundle;
 
 /// Bytes that a record takes in a bundle.
-pub(crate) fn length_of(record: &Record) -> usize {
+pub(crate) fn length_of(record: &KafkaRecord) -> usize {
     let headers = record.headers.iter().map(|(name, value)| 4 + name.len() + value.len());
     6 + headers.sum::<usize>() + record.payload.as_ref().map_or(0, Vec::len)
 }
@@ -29,7 +29,7 @@ pub(crate) fn length_of(record: &Record) -> usize {
 ///
 /// # Panics
 /// A header of more than 65,535 bytes, a payload of more than 4 GiB.
-pub(crate) fn write(records: &[Record]) -> Record {
+pub(crate) fn write(records: &[KafkaRecord]) -> KafkaRecord {
     let mut payload = Vec::with_capacity(records.iter().map(length_of).sum());
     for record in records {
         // The version of the bundle is that of its records.
@@ -47,7 +47,7 @@ pub(crate) fn write(records: &[Record]) -> Record {
     }
     let protocol = (Cow::Borrowed(names::PROTOCOL), PROTOCOL_VERSION.to_string().into_bytes());
     let kind = (Cow::Borrowed(names::KIND), b"bundle".to_vec());
-    Record { key: None, headers: vec![protocol, kind], payload: Some(payload) }
+    KafkaRecord { key: None, headers: vec![protocol, kind], payload: Some(payload) }
 }
 
 /// Writes a length in its lowest `BYTES` bytes.
@@ -59,8 +59,8 @@ fn write_length<const BYTES: usize>(into: &mut Vec<u8>, length: usize) {
 /// Reads the records of a bundle, in their order.
 ///
 /// # Errors
-/// [`Truncated`], as the last item.
-pub(crate) fn read(payload: &[u8]) -> impl Iterator<Item = Result<Record, Truncated>> {
+/// [`TruncatedBundle`], as the last item.
+pub(crate) fn read(payload: &[u8]) -> impl Iterator<Item = Result<KafkaRecord, TruncatedBundle>> {
     let (mut left, mut count) = (payload, 0);
     std::iter::from_fn(move || {
         if left.is_empty() {
@@ -71,19 +71,19 @@ pub(crate) fn read(payload: &[u8]) -> impl Iterator<Item = Result<Record, Trunca
         if record.is_none() {
             left = &[];
         }
-        Some(record.ok_or(Truncated))
+        Some(record.ok_or(TruncatedBundle))
     })
 }
 
-fn read_record(left: &mut &[u8]) -> Option<Record> {
+fn read_record(left: &mut &[u8]) -> Option<KafkaRecord> {
     let count = read_length::<2>(left)?;
-    let mut headers: Vec<Header> = Vec::with_capacity(count.min(32));
+    let mut headers: Vec<RecordHeader> = Vec::with_capacity(count.min(32));
     for _ in 0..count {
         let (name, value) = (read_bytes::<2>(left)?, read_bytes::<2>(left)?);
         headers.extend(header(name, Some(value)));
     }
     let payload = Some(read_bytes::<4>(left)?.to_vec());
-    Some(Record { key: None, headers, payload })
+    Some(KafkaRecord { key: None, headers, payload })
 }
 
 fn read_bytes<'a, const BYTES: usize>(left: &mut &'a [u8]) -> Option<&'a [u8]> {
@@ -99,14 +99,18 @@ fn read_length<const BYTES: usize>(left: &mut &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::super::names::BridgeId;
-    use super::super::{ReplyHead, Writer};
+    use super::super::{RecordWriter, ReplyHead};
     use super::*;
 
-    fn records() -> Vec<Record> {
-        let writer = Writer::new(&BridgeId { name: "a".into(), incarnation: 7 });
+    fn records() -> Vec<KafkaRecord> {
+        let writer = RecordWriter::new(&BridgeId { name: "a".into(), incarnation: 7 });
         let mut reply = writer.reply("f:1", Some(9), &ReplyHead::Reply, None);
         reply.payload = Some(vec![0, 255, 1]);
-        vec![reply, writer.control("cancel", "f:2", Some(9)), Record { payload: Some(Vec::new()), ..Record::default() }]
+        vec![
+            reply,
+            writer.control("cancel", "f:2", Some(9)),
+            KafkaRecord { payload: Some(Vec::new()), ..KafkaRecord::default() },
+        ]
     }
 
     #[test]
@@ -134,10 +138,10 @@ mod tests {
 
     #[test]
     fn a_bundle_has_a_limit() {
-        let record = Record { payload: Some(Vec::new()), ..Record::default() };
+        let record = KafkaRecord { payload: Some(Vec::new()), ..KafkaRecord::default() };
         let payload = |count| write(&vec![record.clone(); count]).payload.unwrap();
         assert_eq!(read(&payload(BUNDLE_RECORDS_MAX)).filter(Result::is_ok).count(), BUNDLE_RECORDS_MAX);
         let over: Vec<_> = read(&payload(BUNDLE_RECORDS_MAX + 9)).collect();
-        assert_eq!((over.len(), over.last()), (BUNDLE_RECORDS_MAX + 1, Some(&Err(Truncated))));
+        assert_eq!((over.len(), over.last()), (BUNDLE_RECORDS_MAX + 1, Some(&Err(TruncatedBundle))));
     }
 }

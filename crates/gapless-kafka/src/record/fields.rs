@@ -3,7 +3,7 @@
 use super::SegmentPlace;
 use gapless_message::Encoding;
 use gapless_message::described::TypeDescription;
-use gapless_rpc::{CopyQuery, Priority};
+use gapless_rpc::{InstanceQuery, Priority};
 
 /// Bytes of a type's name at most.
 const TYPE_NAME_LENGTH_MAX: usize = 512;
@@ -21,8 +21,8 @@ pub(crate) const ENCODINGS: [(&str, Encoding); 5] = [
 pub(super) const PRIORITIES: [(&str, Priority); 4] =
     [("urgent", Priority::Urgent), ("high", Priority::High), ("normal", Priority::Normal), ("low", Priority::Low)];
 
-pub(super) const QUERIES: [(&str, CopyQuery); 3] =
-    [("ping", CopyQuery::Ping), ("info", CopyQuery::Info), ("statistics", CopyQuery::Statistics)];
+pub(super) const QUERIES: [(&str, InstanceQuery); 3] =
+    [("ping", InstanceQuery::Ping), ("info", InstanceQuery::Info), ("statistics", InstanceQuery::Statistics)];
 
 /// The value of a name in one of the lists above.
 pub(crate) fn value_of<T: Copy>(list: &[(&str, T)], name: &str) -> Option<T> {

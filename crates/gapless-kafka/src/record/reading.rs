@@ -1,10 +1,10 @@
-//! From a record's headers to an [`Envelope`]. Every text has a limit; a header that is there twice counts once, the first; unknown
+//! From a record's headers to an [`RecordEnvelope`]. Every text has a limit; a header that is there twice counts once, the first; unknown
 //! headers are ignored.
 
 use super::fields::{self, ENCODINGS, PRIORITIES, QUERIES};
 use super::names::{self, BridgeId};
 use super::writing::{CALLER_LENGTH_MAX, REFUSAL_TEXT_LENGTH_MAX};
-use super::{Content, Envelope, Header, PROTOCOL_VERSION, ReplyHead, RequestHead, Sender};
+use super::{EnvelopeContent, PROTOCOL_VERSION, RecordEnvelope, RecordHeader, RecordSender, ReplyHead, RequestHead};
 use gapless_message::headers::HEADERS_LENGTH_MAX;
 use gapless_message::route_name;
 use gapless_rpc::{Headers, TraceContext};
@@ -21,29 +21,29 @@ const SHOWN_MAX: usize = 64;
 /// A record that breaks the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct Malformed {
+pub struct MalformedRecord {
     /// The header, the found and the allowed value.
     pub reason: String,
     /// Version of the protocol that the record names, if it is another one.
     pub protocol: Option<u16>,
     /// The sender of a request, as far as it can be told of its mistake; of a reply, as far as its call can be found.
-    pub sender: Option<Box<Sender>>,
+    pub sender: Option<Box<RecordSender>>,
     /// The record is a reply: its sender is told nothing, and its call ends.
     pub is_reply: bool,
 }
 
 /// The headers of the protocol, where they lie.
-struct Found<'a>(&'a [Header]);
+struct HeaderReader<'a>(&'a [RecordHeader]);
 
-type Refused = String;
+type HeaderRefusal = String;
 
-impl<'a> Found<'a> {
+impl<'a> HeaderReader<'a> {
     fn bytes(&self, name: &str) -> Option<&'a [u8]> {
         self.0.iter().find(|(each, _)| each == name).map(|(_, value)| value.as_slice())
     }
 
     /// A text of `length_max` bytes at most.
-    fn text(&self, name: &str, length_max: usize) -> Result<Option<&'a str>, Refused> {
+    fn text(&self, name: &str, length_max: usize) -> Result<Option<&'a str>, HeaderRefusal> {
         let Some(bytes) = self.bytes(name) else { return Ok(None) };
         if bytes.len() > length_max {
             return Err(format!("{name}: {} bytes were found; at most {length_max} are allowed", bytes.len()));
@@ -55,24 +55,29 @@ impl<'a> Found<'a> {
     }
 
     /// A value that `read` makes of a text.
-    fn value<T>(&self, name: &str, allowed: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Refused> {
+    fn value<T>(
+        &self,
+        name: &str,
+        allowed: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, HeaderRefusal> {
         let Some(text) = self.text(name, VALUE_LENGTH_MAX)? else { return Ok(None) };
         read(text).map(Some).ok_or_else(|| refused(name, text.as_bytes(), allowed))
     }
 
-    fn number(&self, name: &str, max: u64) -> Result<Option<u64>, Refused> {
+    fn number(&self, name: &str, max: u64) -> Result<Option<u64>, HeaderRefusal> {
         let Some(text) = self.text(name, VALUE_LENGTH_MAX)? else { return Ok(None) };
         let number = fields::decimal(text).filter(|number| *number <= max);
         let allowed = || format!("a whole number up to {max} is allowed");
         number.map(Some).ok_or_else(|| refused(name, text.as_bytes(), &allowed()))
     }
 
-    fn hexadecimal(&self, name: &str) -> Result<Option<u64>, Refused> {
+    fn hexadecimal(&self, name: &str) -> Result<Option<u64>, HeaderRefusal> {
         self.value(name, "16 hexadecimal digits, in lower case, are allowed", fields::hexadecimal)
     }
 
     /// One name of a list.
-    fn choice<T: Copy>(&self, name: &str, list: &[(&str, T)]) -> Result<Option<T>, Refused> {
+    fn choice<T: Copy>(&self, name: &str, list: &[(&str, T)]) -> Result<Option<T>, HeaderRefusal> {
         let allowed = || list.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let Some(text) = self.text(name, VALUE_LENGTH_MAX)? else { return Ok(None) };
         let value = fields::value_of(list, text);
@@ -81,7 +86,7 @@ impl<'a> Found<'a> {
 }
 
 /// The found value, its beginning only, and the allowed one.
-fn refused(name: &str, found: &[u8], allowed: &str) -> Refused {
+fn refused(name: &str, found: &[u8], allowed: &str) -> HeaderRefusal {
     let text = String::from_utf8_lossy(found);
     let shown: String = text.chars().take(SHOWN_MAX).collect();
     format!("{name}: {shown:?} was found; {allowed}")
@@ -89,7 +94,7 @@ fn refused(name: &str, found: &[u8], allowed: &str) -> Refused {
 
 /// Kinds of records in an inbox.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum RecordKind {
     Request,
     Reply,
     Cancel,
@@ -100,24 +105,24 @@ enum Kind {
     Discarded,
 }
 
-const KINDS: [(&str, Kind); 8] = [
-    ("request", Kind::Request),
-    ("reply", Kind::Reply),
-    ("cancel", Kind::Cancel),
-    ("bundle", Kind::Bundle),
-    ("mark", Kind::Mark),
-    ("ping", Kind::Ping),
-    ("pong", Kind::Pong),
-    ("discarded", Kind::Discarded),
+const KINDS: [(&str, RecordKind); 8] = [
+    ("request", RecordKind::Request),
+    ("reply", RecordKind::Reply),
+    ("cancel", RecordKind::Cancel),
+    ("bundle", RecordKind::Bundle),
+    ("mark", RecordKind::Mark),
+    ("ping", RecordKind::Ping),
+    ("pong", RecordKind::Pong),
+    ("discarded", RecordKind::Discarded),
 ];
 
 /// Reads the headers of a record of an inbox.
 ///
 /// # Errors
-/// [`Malformed`], with the sender of a request that can be answered all the same.
-pub fn read(headers: &[Header]) -> Result<Envelope, Malformed> {
-    let found = Found(headers);
-    let malformed = |reason| Malformed { reason, protocol: None, sender: None, is_reply: false };
+/// [`MalformedRecord`], with the sender of a request that can be answered all the same.
+pub fn read(headers: &[RecordHeader]) -> Result<RecordEnvelope, MalformedRecord> {
+    let found = HeaderReader(headers);
+    let malformed = |reason| MalformedRecord { reason, protocol: None, sender: None, is_reply: false };
     let protocol = found.number(names::PROTOCOL, u16::MAX.into()).map_err(malformed)?;
     let protocol = protocol.unwrap_or(PROTOCOL_VERSION.into()) as u16;
     let kind = found.choice(names::KIND, &KINDS).map_err(malformed);
@@ -125,52 +130,53 @@ pub fn read(headers: &[Header]) -> Result<Envelope, Malformed> {
     if protocol != PROTOCOL_VERSION {
         let reason =
             format!("the record has version {protocol} of the protocol; this bridge speaks version {PROTOCOL_VERSION}");
-        let is_reply = matches!(kind, Ok(Some(Kind::Reply)));
-        let sender = sender.ok().filter(|_| is_reply || matches!(kind, Ok(Some(Kind::Request)))).map(Box::new);
-        return Err(Malformed { reason, protocol: Some(protocol), sender, is_reply });
+        let is_reply = matches!(kind, Ok(Some(RecordKind::Reply)));
+        let sender = sender.ok().filter(|_| is_reply || matches!(kind, Ok(Some(RecordKind::Request)))).map(Box::new);
+        return Err(MalformedRecord { reason, protocol: Some(protocol), sender, is_reply });
     }
     let kind = kind?.ok_or_else(|| malformed(format!("{}: missing", names::KIND)))?;
     let sender = sender?;
     let answered = |reason| {
-        let is_of_call = matches!(kind, Kind::Request | Kind::Reply) && !sender.correlation.is_empty();
+        let is_of_call = matches!(kind, RecordKind::Request | RecordKind::Reply) && !sender.correlation.is_empty();
         let sender = is_of_call.then(|| Box::new(sender.clone()));
-        Malformed { reason, protocol: None, sender, is_reply: kind == Kind::Reply }
+        MalformedRecord { reason, protocol: None, sender, is_reply: kind == RecordKind::Reply }
     };
-    let needs_correlation = !matches!(kind, Kind::Bundle | Kind::Mark | Kind::Ping | Kind::Pong);
+    let needs_correlation =
+        !matches!(kind, RecordKind::Bundle | RecordKind::Mark | RecordKind::Ping | RecordKind::Pong);
     if needs_correlation && sender.correlation.is_empty() {
         return Err(malformed(format!("{}: missing", names::CORRELATION)));
     }
     let to = found.hexadecimal(names::TO).map_err(answered)?;
     let place = found.value(names::SEGMENT, SEGMENT_ALLOWED, fields::segment).map_err(answered)?;
     let content = match (kind, place) {
-        (Kind::Request, Some(place)) if place.index > 0 => Content::RequestSegment(place),
-        (Kind::Reply, Some(place)) if place.index > 0 => Content::ReplySegment(place),
-        (Kind::Request, place) => {
+        (RecordKind::Request, Some(place)) if place.index > 0 => EnvelopeContent::RequestSegment(place),
+        (RecordKind::Reply, Some(place)) if place.index > 0 => EnvelopeContent::ReplySegment(place),
+        (RecordKind::Request, place) => {
             let head = request_head(&found).map_err(answered)?;
-            Content::Request(Box::new(head), place)
+            EnvelopeContent::Request(Box::new(head), place)
         }
-        (Kind::Reply, place) => Content::Reply(reply_head(&found).map_err(answered)?, place),
-        (Kind::Cancel, _) => Content::Cancel,
-        (Kind::Bundle, _) => Content::Bundle,
-        (Kind::Mark, _) => {
+        (RecordKind::Reply, place) => EnvelopeContent::Reply(reply_head(&found).map_err(answered)?, place),
+        (RecordKind::Cancel, _) => EnvelopeContent::Cancel,
+        (RecordKind::Bundle, _) => EnvelopeContent::Bundle,
+        (RecordKind::Mark, _) => {
             let caller = found.text(names::CALLER, CALLER_LENGTH_MAX).map_err(malformed)?;
-            Content::Mark(caller.unwrap_or_default().to_owned())
+            EnvelopeContent::Mark(caller.unwrap_or_default().to_owned())
         }
-        (Kind::Ping, _) => Content::Ping,
-        (Kind::Pong, _) => Content::Pong,
-        (Kind::Discarded, _) => Content::Discarded,
+        (RecordKind::Ping, _) => EnvelopeContent::Ping,
+        (RecordKind::Pong, _) => EnvelopeContent::Pong,
+        (RecordKind::Discarded, _) => EnvelopeContent::Discarded,
     };
-    Ok(Envelope { sender, to, content })
+    Ok(RecordEnvelope { sender, to, content })
 }
 
 /// Sender and correlation of a lease or of its tombstone, which are no records of an inbox.
-pub(crate) fn read_sender(headers: &[Header]) -> Option<(BridgeId, &str)> {
-    let found = Found(headers);
+pub(crate) fn read_sender(headers: &[RecordHeader]) -> Option<(BridgeId, &str)> {
+    let found = HeaderReader(headers);
     let sender = found.text(names::FROM, VALUE_LENGTH_MAX).ok()??.parse().ok()?;
     Some((sender, found.text(names::CORRELATION, CORRELATION_LENGTH_MAX).ok()?.unwrap_or_default()))
 }
 
-fn sender_of(found: &Found<'_>) -> Result<Sender, Refused> {
+fn sender_of(found: &HeaderReader<'_>) -> Result<RecordSender, HeaderRefusal> {
     let correlation = found.text(names::CORRELATION, CORRELATION_LENGTH_MAX)?.unwrap_or_default();
     if correlation.contains(char::is_control) {
         return Err(refused(
@@ -184,10 +190,10 @@ fn sender_of(found: &Found<'_>) -> Result<Sender, Refused> {
         names::is_topic(text).then(|| text.to_owned())
     })?;
     let program = if from.is_none() && reply_topic.is_none() { caller(found)? } else { String::new() };
-    Ok(Sender { correlation: correlation.to_owned(), from, reply_topic, program })
+    Ok(RecordSender { correlation: correlation.to_owned(), from, reply_topic, program })
 }
 
-fn request_head(found: &Found<'_>) -> Result<RequestHead, Refused> {
+fn request_head(found: &HeaderReader<'_>) -> Result<RequestHead, HeaderRefusal> {
     let route = found.text(names::ROUTE, VALUE_LENGTH_MAX)?.ok_or_else(|| format!("{}: missing", names::ROUTE))?;
     route_name::check_own(route).map_err(|error| format!("{}: {error}", names::ROUTE))?;
     let described = |name| found.value(name, "VERSION FINGERPRINT ENCODING NAME is allowed", fields::described);
@@ -219,12 +225,12 @@ fn request_head(found: &Found<'_>) -> Result<RequestHead, Refused> {
     })
 }
 
-fn caller(found: &Found<'_>) -> Result<String, Refused> {
+fn caller(found: &HeaderReader<'_>) -> Result<String, HeaderRefusal> {
     let text = found.text(names::CALLER, CALLER_LENGTH_MAX)?.unwrap_or_default();
     Ok(text.chars().filter(|c| !c.is_control()).collect())
 }
 
-fn application_headers(found: &Found<'_>) -> Result<Headers, Refused> {
+fn application_headers(found: &HeaderReader<'_>) -> Result<Headers, HeaderRefusal> {
     let mut headers = Headers::default();
     let mut length = 0;
     for (name, value) in found.0 {
@@ -241,7 +247,7 @@ fn application_headers(found: &Found<'_>) -> Result<Headers, Refused> {
     Ok(headers)
 }
 
-fn reply_head(found: &Found<'_>) -> Result<ReplyHead, Refused> {
+fn reply_head(found: &HeaderReader<'_>) -> Result<ReplyHead, HeaderRefusal> {
     let status = found.text(names::STATUS, VALUE_LENGTH_MAX)?;
     Ok(match status {
         Some("reply") => ReplyHead::Reply,
@@ -249,7 +255,7 @@ fn reply_head(found: &Found<'_>) -> Result<ReplyHead, Refused> {
             code: found.number(names::REFUSAL_CODE, u32::MAX.into())?.unwrap_or(0) as u32,
             text: found.text(names::REFUSAL_TEXT, REFUSAL_TEXT_LENGTH_MAX)?.unwrap_or_default().to_owned(),
         },
-        Some("ended") => ReplyHead::Ended,
+        Some("ended") => ReplyHead::Failed,
         other => {
             let found = other.unwrap_or_default().as_bytes();
             return Err(refused(names::STATUS, found, "reply, refused, ended are allowed"));
@@ -259,11 +265,11 @@ fn reply_head(found: &Found<'_>) -> Result<ReplyHead, Refused> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Writer;
+    use super::super::RecordWriter;
     use super::*;
     use gapless_message::Encoding;
     use gapless_message::described::TypeDescription;
-    use gapless_rpc::{CopyQuery, Priority};
+    use gapless_rpc::{InstanceQuery, Priority};
     use std::borrow::Cow;
 
     fn sender() -> BridgeId {
@@ -280,7 +286,7 @@ mod tests {
         RequestHead {
             route: "shop/price".to_owned(),
             instance: Some(u64::MAX),
-            query: Some(CopyQuery::Statistics),
+            query: Some(InstanceQuery::Statistics),
             priority: Priority::Urgent,
             key: Some(0),
             time_left_ms: Some(0),
@@ -302,34 +308,34 @@ mod tests {
     fn a_request_is_read_as_it_was_written() {
         let defaults = RequestHead { route: "a".to_owned(), attempt: 1, ..RequestHead::default() };
         for head in [full(), defaults] {
-            let record = Writer::new(&sender()).request("feed:7", 9, &head, None);
+            let record = RecordWriter::new(&sender()).request("feed:7", 9, &head, None);
             let read = read(&record.headers).unwrap();
-            let content = Content::Request(Box::new(head), None);
+            let content = EnvelopeContent::Request(Box::new(head), None);
             let correlation = "feed:7".to_owned();
-            let sender = Sender { correlation, from: Some(sender()), ..Sender::default() };
-            let expected = Envelope { sender, to: Some(9), content };
+            let sender = RecordSender { correlation, from: Some(sender()), ..RecordSender::default() };
+            let expected = RecordEnvelope { sender, to: Some(9), content };
             assert_eq!(read, expected);
         }
     }
 
     #[test]
-    fn replies_and_segments_are_read_as_written() {
-        let writer = Writer::new(&sender());
+    fn replies_and_segments_round_trip() {
+        let writer = RecordWriter::new(&sender());
         let place = |index| fields::segment(&format!("{index}/3/70")).unwrap();
         let refused = ReplyHead::Refused { code: 7, text: "zu spät".to_owned() };
         for (record, content) in [
-            (writer.reply("c", None, &ReplyHead::Reply, None), Content::Reply(ReplyHead::Reply, None)),
-            (writer.reply("c", None, &refused, Some(place(0))), Content::Reply(refused, Some(place(0)))),
-            (writer.reply("c", None, &ReplyHead::Ended, None), Content::Reply(ReplyHead::Ended, None)),
-            (writer.segment(true, "c", None, place(2)), Content::RequestSegment(place(2))),
-            (writer.segment(false, "c", None, place(1)), Content::ReplySegment(place(1))),
-            (writer.control("cancel", "c", None), Content::Cancel),
-            (writer.control("discarded", "c", None), Content::Discarded),
+            (writer.reply("c", None, &ReplyHead::Reply, None), EnvelopeContent::Reply(ReplyHead::Reply, None)),
+            (writer.reply("c", None, &refused, Some(place(0))), EnvelopeContent::Reply(refused, Some(place(0)))),
+            (writer.reply("c", None, &ReplyHead::Failed, None), EnvelopeContent::Reply(ReplyHead::Failed, None)),
+            (writer.segment(true, "c", None, place(2)), EnvelopeContent::RequestSegment(place(2))),
+            (writer.segment(false, "c", None, place(1)), EnvelopeContent::ReplySegment(place(1))),
+            (writer.control("cancel", "c", None), EnvelopeContent::Cancel),
+            (writer.control("discarded", "c", None), EnvelopeContent::Discarded),
         ] {
             assert_eq!(read(&record.headers).map(|envelope| envelope.content), Ok(content));
         }
         let mark = read(&writer.mark("machine/7").headers).unwrap();
-        assert_eq!((mark.sender.from, mark.content), (Some(sender()), Content::Mark("machine/7".into())));
+        assert_eq!((mark.sender.from, mark.content), (Some(sender()), EnvelopeContent::Mark("machine/7".into())));
     }
 
     #[test]
@@ -344,7 +350,7 @@ mod tests {
             header("x-request-id", "of somebody else"),
         ];
         let envelope = read(&headers).unwrap();
-        let Content::Request(head, None) = envelope.content else { panic!("another kind") };
+        let EnvelopeContent::Request(head, None) = envelope.content else { panic!("another kind") };
         let defaults = RequestHead::default();
         let expected =
             RequestHead { route: "calculator/add".to_owned(), encoding: Encoding::Json, attempt: 1, ..defaults };
@@ -354,7 +360,7 @@ mod tests {
 
     #[test]
     fn each_refusal_names_its_header() {
-        let record = Writer::new(&sender()).request("feed:7", 9, &full(), None);
+        let record = RecordWriter::new(&sender()).request("feed:7", 9, &full(), None);
         let long = "x".repeat(VALUE_LENGTH_MAX + 1);
         for (name, value) in [
             (names::PROTOCOL, "x"),
@@ -404,7 +410,7 @@ mod tests {
     #[test]
     fn unreadable_replies_name_their_calls() {
         let refused = ReplyHead::Refused { code: 7, text: String::new() };
-        let whole = Writer::new(&sender()).reply("feed:7", Some(9), &refused, None);
+        let whole = RecordWriter::new(&sender()).reply("feed:7", Some(9), &refused, None);
         for (name, value) in [
             (names::STATUS, "fine"),
             (names::REFUSAL_CODE, "-1"),
@@ -436,7 +442,7 @@ mod tests {
 
     #[test]
     fn headers_of_a_client_are_the_same() {
-        let record = Writer::new(&sender()).request("feed:7", 9, &full(), None);
+        let record = RecordWriter::new(&sender()).request("feed:7", 9, &full(), None);
         for (name, value) in &record.headers {
             let header = super::super::header(name.as_bytes(), Some(value)).unwrap();
             assert_eq!(header, (name.clone(), value.clone()));
@@ -450,7 +456,7 @@ mod tests {
 
     #[test]
     fn another_version_names_both() {
-        let mut record = Writer::new(&sender()).request("feed:7", 9, &full(), None);
+        let mut record = RecordWriter::new(&sender()).request("feed:7", 9, &full(), None);
         record.headers[0].1 = b"2".to_vec();
         let error = read(&record.headers).unwrap_err();
         assert_eq!(error.protocol, Some(2));

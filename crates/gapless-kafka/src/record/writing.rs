@@ -1,8 +1,8 @@
-//! [`Writer`]: the headers of a record. A header that says the default is left out.
+//! [`RecordWriter`]: the headers of a record. A header that says the default is left out.
 
 use super::fields::{self, ENCODINGS, PRIORITIES, QUERIES};
 use super::names::{self, BridgeId};
-use super::{PROTOCOL_VERSION, Record, ReplyHead, RequestHead, SegmentPlace};
+use super::{KafkaRecord, PROTOCOL_VERSION, ReplyHead, RequestHead, SegmentPlace};
 use gapless_rpc::Priority;
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ pub(super) const REFUSAL_TEXT_LENGTH_MAX: usize = 16 << 10;
 
 /// Writes the records of one bridge.
 #[derive(Clone, Debug)]
-pub struct Writer {
+pub struct RecordWriter {
     /// `NAME@INCARNATION`.
     from: Vec<u8>,
 }
 
-impl Writer {
+impl RecordWriter {
     /// A writer of the records of `sender`.
     #[must_use]
     pub fn new(sender: &BridgeId) -> Self {
@@ -27,7 +27,7 @@ impl Writer {
 
     /// A request for the incarnation `to`, with the payload or with its first segment.
     #[must_use]
-    pub fn request(&self, correlation: &str, to: u64, head: &RequestHead, place: Option<SegmentPlace>) -> Record {
+    pub fn request(&self, correlation: &str, to: u64, head: &RequestHead, place: Option<SegmentPlace>) -> KafkaRecord {
         let mut record = self.begin("request", correlation, Some(to), 16);
         let headers = &mut record.headers;
         let mut add = |name: &'static str, value: String| headers.push((Cow::Borrowed(name), value.into_bytes()));
@@ -88,7 +88,13 @@ impl Writer {
 
     /// A reply to a request of the incarnation `to`, or of a program that is no bridge.
     #[must_use]
-    pub fn reply(&self, correlation: &str, to: Option<u64>, head: &ReplyHead, place: Option<SegmentPlace>) -> Record {
+    pub fn reply(
+        &self,
+        correlation: &str,
+        to: Option<u64>,
+        head: &ReplyHead,
+        place: Option<SegmentPlace>,
+    ) -> KafkaRecord {
         let mut record = self.begin("reply", correlation, to, 8);
         let headers = &mut record.headers;
         let mut add = |name: &'static str, value: Vec<u8>| headers.push((Cow::Borrowed(name), value));
@@ -99,7 +105,7 @@ impl Writer {
                 add(names::REFUSAL_CODE, code.to_string().into_bytes());
                 add(names::REFUSAL_TEXT, cut(text, REFUSAL_TEXT_LENGTH_MAX).as_bytes().to_vec());
             }
-            ReplyHead::Ended => add(names::STATUS, b"ended".to_vec()),
+            ReplyHead::Failed => add(names::STATUS, b"ended".to_vec()),
         }
         add_place(&mut record, place);
         record
@@ -107,7 +113,7 @@ impl Writer {
 
     /// A further segment of a request, or of a reply.
     #[must_use]
-    pub fn segment(&self, is_request: bool, correlation: &str, to: Option<u64>, place: SegmentPlace) -> Record {
+    pub fn segment(&self, is_request: bool, correlation: &str, to: Option<u64>, place: SegmentPlace) -> KafkaRecord {
         let mut record = self.begin(if is_request { "request" } else { "reply" }, correlation, to, 6);
         add_place(&mut record, Some(place));
         record
@@ -115,13 +121,13 @@ impl Writer {
 
     /// A record without a payload: `cancel`, `ping`, `pong`, `discarded`.
     #[must_use]
-    pub fn control(&self, kind: &'static str, correlation: &str, to: Option<u64>) -> Record {
+    pub fn control(&self, kind: &'static str, correlation: &str, to: Option<u64>) -> KafkaRecord {
         self.begin(kind, correlation, to, 5)
     }
 
     /// A mark; `caller` says in words which process it is.
     #[must_use]
-    pub fn mark(&self, caller: &str) -> Record {
+    pub fn mark(&self, caller: &str) -> KafkaRecord {
         let mut record = self.begin("mark", "", None, 4);
         let caller = cut(caller, CALLER_LENGTH_MAX).as_bytes().to_vec();
         record.headers.push((Cow::Borrowed(names::CALLER), caller));
@@ -130,14 +136,14 @@ impl Writer {
 
     /// A lease, or the tombstone of one, with the key `bridge`.
     #[must_use]
-    pub fn lease(&self, bridge: &str, correlation: &str, value: Option<Vec<u8>>) -> Record {
+    pub fn lease(&self, bridge: &str, correlation: &str, value: Option<Vec<u8>>) -> KafkaRecord {
         let mut record = self.begin("lease", correlation, None, 4);
         record.key = Some(bridge.as_bytes().to_vec());
         record.payload = value;
         record
     }
 
-    fn begin(&self, kind: &'static str, correlation: &str, to: Option<u64>, capacity: usize) -> Record {
+    fn begin(&self, kind: &'static str, correlation: &str, to: Option<u64>, capacity: usize) -> KafkaRecord {
         let mut headers = Vec::with_capacity(capacity);
         headers.push((Cow::Borrowed(names::PROTOCOL), PROTOCOL_VERSION.to_string().into_bytes()));
         headers.push((Cow::Borrowed(names::KIND), kind.as_bytes().to_vec()));
@@ -148,11 +154,11 @@ impl Writer {
         if let Some(to) = to {
             headers.push((Cow::Borrowed(names::TO), format!("{to:016x}").into_bytes()));
         }
-        Record { key: None, headers, payload: Some(Vec::new()) }
+        KafkaRecord { key: None, headers, payload: Some(Vec::new()) }
     }
 }
 
-fn add_place(record: &mut Record, place: Option<SegmentPlace>) {
+fn add_place(record: &mut KafkaRecord, place: Option<SegmentPlace>) {
     if let Some(SegmentPlace { index, count, total_bytes }) = place {
         let value = format!("{index}/{count}/{total_bytes}").into_bytes();
         record.headers.push((Cow::Borrowed(names::SEGMENT), value));

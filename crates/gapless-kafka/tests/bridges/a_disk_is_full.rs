@@ -1,6 +1,6 @@
 //! The broker's disk is full, and the broker ends by it: calls end with an outcome, those inside a machine go on, and all comes back with the broker.
 
-use crate::machines::{ALL, Machine, Work};
+use crate::machines::{ALL, TestMachine, Work};
 use gapless_rpc::{CallError, Retry};
 use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::kafka_broker::KafkaBroker;
@@ -22,7 +22,7 @@ fn calls_end_and_come_back() {
     let Some(disk) = SmallDisk::new(8 << 10) else { return };
     let arguments = ["--set", "log.index.size.max.bytes=65536"];
     let Some(mut broker) = KafkaBroker::start_at(own_loopback(), Some(&disk.path), &arguments) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let _one = there.instance("one");
     let bridge = here.bridge(&broker, "", ALL);
     let other = there.bridge(&broker, ALL, "");

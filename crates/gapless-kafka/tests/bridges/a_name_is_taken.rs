@@ -1,6 +1,6 @@
 //! Two bridges of one name: the one that came first ends, with both named.
 
-use crate::machines::{ALL, Machine, Work};
+use crate::machines::{ALL, TestMachine, Work};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
 
@@ -10,7 +10,7 @@ pub fn module() -> Module {
 
 fn the_first_one_ends() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there, third) = (Machine::new("here"), Machine::new("there"), Machine::new("third"));
+    let (here, there, third) = (TestMachine::new("here"), TestMachine::new("there"), TestMachine::new("third"));
     let _instances = (there.instance("one"), third.instance("two"));
     let _bridge = here.bridge(&broker, "", ALL);
     let mut first = there.bridge_named("other", &broker, ALL, "");

@@ -1,7 +1,7 @@
 //! The node that leads an inbox dies: another node of the cluster leads it, and calls come back by themselves.
 
-use crate::machines::{ALL, Machine, Plan};
-use crate::traffic::{Notes, Traffic};
+use crate::machines::{ALL, BridgePlan, TestMachine};
+use crate::traffic::{NotedCalls, Traffic};
 use gapless_testkit::kafka_broker::KafkaCluster;
 use gapless_testkit::scenarios::Module;
 
@@ -13,28 +13,28 @@ const INBOX: &str = "test.inbox.there";
 
 fn a_leader_is_killed() {
     let Some(mut cluster) = KafkaCluster::start(3, &[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut one = there.instance("one");
-    let mut notes = Notes::of(&mut [&mut one]);
-    let start = |machine: &Machine, offer, take| {
-        machine.start(&Plan { brokers: cluster.addresses(), ..machine.plan(String::new(), offer, take) })
+    let mut notes = NotedCalls::of(&mut [&mut one]);
+    let start = |machine: &TestMachine, offer, take| {
+        machine.start(&BridgePlan { brokers: cluster.addresses(), ..machine.plan(String::new(), offer, take) })
     };
     let _bridges = (start(&here, "", ALL), start(&there, ALL, ""));
     here.until_answered_by("one");
     let traffic = Traffic::start(&here);
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     // Twice: the second time the node that has come back has to have the records of the first one.
     for _ in 0..2 {
         let leader = cluster.leader(INBOX);
         cluster.node(leader).kill();
         // A call that is answered has passed the new leader.
         here.until_answered_by("one");
-        traffic.go_on(50);
+        traffic.wait_for_calls(50);
         assert_ne!(cluster.leader(INBOX), leader);
         cluster.node(leader).restart();
         here.until_answered_by("one");
     }
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     let kinds = traffic.end(&mut notes);
     assert!(kinds["reply"] >= 60, "{kinds:?}");
 }

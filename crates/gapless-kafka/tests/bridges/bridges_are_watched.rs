@@ -1,6 +1,6 @@
 //! The status of bridges, as another process of the domain asks for it.
 
-use crate::machines::{ALL, Machine, ROUTE, Work};
+use crate::machines::{ALL, ROUTE, TestMachine, Work};
 use gapless_kafka::peers::PeerState;
 use gapless_kafka::status::{BridgeStatus, STATUS_ROUTE};
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Json};
@@ -13,7 +13,7 @@ pub fn module() -> Module {
     Module::new(module_path!()).scenario("the_status_follows_the_bridge", the_status_follows_the_bridge)
 }
 
-fn ask(machine: &Machine, timeout: Duration) -> Result<BridgeStatus, CallError> {
+fn ask(machine: &TestMachine, timeout: Duration) -> Result<BridgeStatus, CallError> {
     let call = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
     let caller: Caller<Json, Json> =
         machine.domain.caller_with(STATUS_ROUTE, CallerOptions { call, ..CallerOptions::default() }).unwrap();
@@ -21,13 +21,13 @@ fn ask(machine: &Machine, timeout: Duration) -> Result<BridgeStatus, CallError> 
     Ok(serde_json::from_slice(reply.text()).unwrap())
 }
 
-fn status(machine: &Machine) -> BridgeStatus {
+fn status(machine: &TestMachine) -> BridgeStatus {
     ask(machine, Duration::from_secs(60)).unwrap()
 }
 
 fn the_status_follows_the_bridge() {
     let Some(mut broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut instance = there.instance("one");
     let bridge = here.bridge(&broker, "", ALL);
     let _other = there.bridge(&broker, ALL, "");

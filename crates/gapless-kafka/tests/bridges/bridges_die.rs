@@ -1,6 +1,6 @@
 //! A bridge or an instance dies or stands still: each call has a typed outcome, long before its time is over.
 
-use crate::machines::{ALL, Machine, ROUTE, Work};
+use crate::machines::{ALL, ROUTE, TestMachine, Work};
 use gapless_rpc::{Call, CallError, CallOptions, Retry};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
@@ -35,7 +35,7 @@ fn early_end(call: Call<Vec<u8>>) -> CallError {
 
 fn the_other_bridge_is_killed() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut instance = there.instance("one");
     let _bridge = here.bridge(&broker, "", ALL);
     let mut other = there.bridge(&broker, ALL, "");
@@ -54,7 +54,7 @@ fn the_other_bridge_is_killed() {
 
 fn the_own_bridge_is_killed() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut instance = there.instance("one");
     let mut bridge = here.bridge(&broker, "", ALL);
     let _other = there.bridge(&broker, ALL, "");
@@ -72,7 +72,7 @@ fn the_own_bridge_is_killed() {
 
 fn an_instance_is_killed() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let (mut one, _two) = (there.instance("one"), there.instance("two"));
     let _bridges = (here.bridge(&broker, "", ALL), there.bridge(&broker, ALL, ""));
     until("both are known", || here.caller().broadcast(&Work::Name).is_ok_and(|outcomes| outcomes.len() == 2));
@@ -91,7 +91,7 @@ fn an_instance_is_killed() {
 
 fn the_other_bridge_stands_still() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let _instance = there.instance("one");
     let bridge = here.bridge(&broker, "", ALL);
     let other = there.bridge(&broker, ALL, "");
@@ -110,7 +110,7 @@ fn ten_thousand_calls_are_under_way() {
     const CALLERS: usize = 3;
     const EACH: usize = 3_334;
     let Some(broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut instance = there.instance("one");
     let limits = "calls_per_peer = 20000\nbytes_per_peer = 1073741824\n";
     let _bridge = here.bridge_with("here", &broker, "", ALL, limits);

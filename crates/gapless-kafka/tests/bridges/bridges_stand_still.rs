@@ -1,8 +1,8 @@
 //! A bridge is stopped for a minute with calls under way, as a machine that is suspended: one whose name was taken meanwhile ends without handling
 //! anything more, one without a successor goes on.
 
-use crate::machines::{ALL, Machine, Work};
-use crate::traffic::{Notes, Traffic};
+use crate::machines::{ALL, TestMachine, Work};
+use crate::traffic::{NotedCalls, Traffic};
 use gapless_rpc::CallError;
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::process::Process;
@@ -32,24 +32,24 @@ fn stop_for_a_minute(process: &Process, meanwhile: impl FnOnce()) {
 
 fn a_replaced_bridge_is_fenced() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there, third) = (Machine::new("here"), Machine::new("there"), Machine::new("third"));
+    let (here, there, third) = (TestMachine::new("here"), TestMachine::new("there"), TestMachine::new("third"));
     let (mut one, mut two) = (there.instance("one"), third.instance("two"));
-    let mut notes = Notes::of(&mut [&mut one, &mut two]);
+    let mut notes = NotedCalls::of(&mut [&mut one, &mut two]);
     let bridge = here.bridge(&broker, "", ALL);
     let mut first = there.bridge_named("other", &broker, ALL, "");
     here.until_answered_by("one");
     let traffic = Traffic::start(&here);
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     let mut second = None;
     stop_for_a_minute(&first.process, || {
         bridge.until_event("silent");
         second = Some(third.bridge_named("other", &broker, ALL, ""));
         here.until_answered_by("two");
-        traffic.go_on(50);
+        traffic.wait_for_calls(50);
     });
     let words = first.until_failed();
     assert!(words.contains("began a second time"), "{words}");
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     let kinds = traffic.end(&mut notes);
     assert!(kinds["reply"] >= 60, "{kinds:?}");
     assert_eq!(here.call(Work::Name).unwrap(), b"two");
@@ -59,38 +59,38 @@ fn a_replaced_bridge_is_fenced() {
 
 fn the_other_bridge_goes_on() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut one = there.instance("one");
-    let mut notes = Notes::of(&mut [&mut one]);
+    let mut notes = NotedCalls::of(&mut [&mut one]);
     let bridge = here.bridge(&broker, "", ALL);
     let other = there.bridge(&broker, ALL, "");
     here.until_answered_by("one");
     let traffic = Traffic::start(&here);
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     stop_for_a_minute(&other.process, || {
         bridge.until_event("silent");
         // All that were under way have ended.
-        traffic.go_on(50);
+        traffic.wait_for_calls(50);
         let error = here.call(Work::Name).unwrap_err();
         assert!(matches!(error, CallError::NoRoute { .. }), "{error}");
     });
     here.until_answered_by("one");
     bridge.until_event("is back");
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     let kinds = traffic.end(&mut notes);
     assert!(kinds["reply"] >= 60 && kinds.contains_key("unknown") && kinds.contains_key("no_route"), "{kinds:?}");
 }
 
 fn the_own_bridge_goes_on() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut one = there.instance("one");
-    let mut notes = Notes::of(&mut [&mut one]);
+    let mut notes = NotedCalls::of(&mut [&mut one]);
     let bridge = here.bridge(&broker, "", ALL);
     let other = there.bridge(&broker, ALL, ALL);
     here.until_answered_by("one");
     let traffic = Traffic::start(&here);
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     stop_for_a_minute(&bridge.process, || {
         let soon = Duration::from_secs(1);
         let error = here.call_with(Work::Name, |options| options.timeout = Some(soon)).unwrap_err();
@@ -99,7 +99,7 @@ fn the_own_bridge_goes_on() {
     });
     other.until_event("bridge here is back");
     here.until_answered_by("one");
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     let kinds = traffic.end(&mut notes);
     assert!(kinds["reply"] >= 60, "{kinds:?}");
 }

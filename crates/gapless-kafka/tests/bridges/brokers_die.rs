@@ -1,6 +1,6 @@
 //! The broker dies and comes back: calls inside a machine go on, routes of others say so and come back by themselves.
 
-use crate::machines::{ALL, Machine, Work};
+use crate::machines::{ALL, TestMachine, Work};
 use gapless_rpc::CallError;
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
@@ -14,7 +14,7 @@ pub fn module() -> Module {
 
 fn the_broker_is_killed() {
     let Some(mut broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let _instance = there.instance("one");
     let bridge = here.bridge(&broker, "", ALL);
     let _other = there.bridge(&broker, ALL, "");
@@ -35,7 +35,7 @@ fn the_broker_is_killed() {
 fn the_broker_comes_later() {
     let Some(mut broker) = KafkaBroker::start(&[]) else { return };
     broker.kill();
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let _instance = there.instance("one");
     let bridge = here.bridge(&broker, "", ALL);
     let _other = there.bridge(&broker, ALL, "");

@@ -1,7 +1,7 @@
 //! Clocks of machines that differ by minutes, and are set while calls are under way. Deadlines count in append times of the broker, so calls work and
 //! time out as ever.
 
-use crate::machines::{ALL, Machine, Plan, Work};
+use crate::machines::{ALL, BridgePlan, TestMachine, Work};
 use crate::other_clock::OtherClock;
 use gapless_rpc::{CallError, CallOptions};
 use gapless_testkit::kafka_broker::KafkaBroker;
@@ -21,7 +21,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 /// A call is answered, one without a reply ends by its time, not earlier and not much later.
 #[track_caller]
-fn check_calls(here: &Machine, instance: &mut Process) {
+fn check_calls(here: &TestMachine, instance: &mut Process) {
     here.until_answered_by("one");
     let time = Duration::from_millis(500);
     let begun = Instant::now();
@@ -34,7 +34,7 @@ fn check_calls(here: &Machine, instance: &mut Process) {
 }
 
 /// Checks calls at each position of the clocks, while one call without an end is under way.
-fn check_jumps(here: &Machine, instance: &mut Process, clocks: &[(&OtherClock, i64)]) {
+fn check_jumps(here: &TestMachine, instance: &mut Process, clocks: &[(&OtherClock, i64)]) {
     check_calls(here, instance);
     let call = here.caller().start_with(Work::Wait, &CallOptions { timeout: Some(LONG), ..CallOptions::default() });
     assert_eq!(instance.line(), "waiting");
@@ -59,12 +59,12 @@ fn check_preloaded(process: &Process, clock: &OtherClock) {
 fn clocks_of_bridges_differ() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
     let (ahead, behind) = (OtherClock::new(), OtherClock::new());
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut one = there.instance("one");
     ahead.set(420);
     behind.set(-420);
-    let start = |machine: &Machine, offer, take, clock: &OtherClock| {
-        machine.start(&Plan { environment: clock.environment(), ..machine.plan(broker.address(), offer, take) })
+    let start = |machine: &TestMachine, offer, take, clock: &OtherClock| {
+        machine.start(&BridgePlan { environment: clock.environment(), ..machine.plan(broker.address(), offer, take) })
     };
     let (bridge, other) = (start(&here, "", ALL, &ahead), start(&there, ALL, "", &behind));
     here.until_answered_by("one");
@@ -77,7 +77,7 @@ fn the_clock_of_the_broker_is_set() {
     let clock = OtherClock::new();
     let Some(mut broker) = KafkaBroker::start_in(&clock.environment()) else { return };
     check_preloaded(broker.process(), &clock);
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut one = there.instance("one");
     let _bridges = (here.bridge(&broker, "", ALL), there.bridge(&broker, ALL, ""));
     here.until_answered_by("one");

@@ -1,6 +1,6 @@
 //! A program that knows only Kafka calls a route by the documented protocol, in JSON.
 
-use crate::machines::{ALL, Machine};
+use crate::machines::{ALL, TestMachine};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
 use std::path::Path;
@@ -12,7 +12,7 @@ pub fn module() -> Module {
 
 fn a_java_program_calls() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
-    let there = Machine::new("there");
+    let there = TestMachine::new("there");
     let _instance = there.instance("one");
     let other = there.bridge(&broker, ALL, "");
     other.until_event("serving");

@@ -1,10 +1,10 @@
 //! Records that a bridge cannot use: of another version of the protocol, and any bytes. It says what is wrong with them, counts them, and goes on.
 
-use crate::machines::{ALL, Machine, Plan, ROUTE, Work};
-use crate::traffic::{Notes, Traffic};
+use crate::machines::{ALL, BridgePlan, ROUTE, TestMachine, Work};
+use crate::traffic::{NotedCalls, Traffic};
 use gapless_kafka::client::{
-    Compression, Connection, Consumer, ConsumerEvent, ConsumerOptions, Outgoing, Persistence, Producer, ProducerEvent,
-    ProducerOptions, Start, TopicSpec, Topics,
+    BrokerConnection, Compression, Consumer, ConsumerEvent, ConsumerOptions, ProduceRequest, Producer, ProducerEvent,
+    ProducerOptions, RecordPersistence, StartOffset, TopicSpec, Topics,
 };
 use gapless_kafka::record::names;
 use gapless_rpc::{CallError, CallOptions, Retry};
@@ -28,21 +28,21 @@ const BOTH_VERSIONS: [&str; 2] = ["version 2 of the protocol", "speaks version 1
 
 /// A record of a program.
 #[derive(Debug, Default)]
-struct Foreign {
+struct ForeignRecords {
     key: Option<Vec<u8>>,
     headers: Vec<(String, Vec<u8>)>,
     payload: Option<Vec<u8>>,
 }
 
-impl Foreign {
+impl ForeignRecords {
     fn with(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
     }
 }
 
-fn connection(broker: &KafkaBroker) -> Connection {
-    Connection::new(&broker.address(), "gapless-test")
+fn connection(broker: &KafkaBroker) -> BrokerConnection {
+    BrokerConnection::new(&broker.address(), "gapless-test")
 }
 
 fn make_inbox(broker: &KafkaBroker, name: &str) {
@@ -51,24 +51,24 @@ fn make_inbox(broker: &KafkaBroker, name: &str) {
 }
 
 /// Sends records and waits until the broker has them.
-fn send(producer: &Producer, topic: &str, records: &[Foreign]) {
-    for Foreign { key, headers, payload } in records {
+fn send(producer: &Producer, topic: &str, records: &[ForeignRecords]) {
+    for ForeignRecords { key, headers, payload } in records {
         let headers: Vec<(&str, &[u8])> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let (key, payload) = (key.as_deref(), payload.as_deref());
-        producer.send(&Outgoing { topic, key, payload, headers: &headers }, 0).unwrap();
+        producer.send(&ProduceRequest { topic, key, payload, headers: &headers }, 0).unwrap();
     }
     for _ in records {
         let delivery = until_some("a report on a record", || match producer.take() {
             Some(ProducerEvent::Delivery(delivery)) => Some(delivery),
             _ => None,
         });
-        assert_eq!(delivery.persistence, Persistence::Persisted, "{delivery:?}");
+        assert_eq!(delivery.persistence, RecordPersistence::Persisted, "{delivery:?}");
     }
 }
 
 /// The first record of a topic with this header and value: its headers and payload as text.
 fn read(broker: &KafkaBroker, topic: &str, name: &str, value: &str) -> String {
-    let reader = Consumer::open(&connection(broker), &ConsumerOptions::new(topic, Start::Beginning)).unwrap();
+    let reader = Consumer::open(&connection(broker), &ConsumerOptions::new(topic, StartOffset::Beginning)).unwrap();
     until_some("the record", || {
         let Some(ConsumerEvent::Record(record)) = reader.take() else { return None };
         let headers = record.headers().unwrap_or_default();
@@ -82,7 +82,7 @@ fn read(broker: &KafkaBroker, topic: &str, name: &str, value: &str) -> String {
 }
 
 /// A lease of a bridge `future`, in an incarnation for each version, as docs/protocols/kafka.md has it.
-fn lease_of_future(protocol: u16) -> Foreign {
+fn lease_of_future(protocol: u16) -> ForeignRecords {
     let json = r#"{"protocol": PROTOCOL, "incarnation": "00c0ffee00c0ffePROTOCOL", "mark": {"offset": 0, "time_ms": 1764000000000},
         "machine": "m1", "lease_ms": 3600000, "is_stopping": false,
         "routes": [{"route": "work/future",
@@ -90,7 +90,7 @@ fn lease_of_future(protocol: u16) -> Foreign {
             "reply": {"name": "Bytes", "version": 1, "fingerprint": "00000000000000bb", "encoding": "postcard"},
             "instances": [{"identity": "0000000000000007", "name": "future.1", "workers": 4, "is_open": true}]}]}"#;
     let payload = json.replace("PROTOCOL", &protocol.to_string()).into_bytes();
-    let record = Foreign { key: Some(b"future".to_vec()), payload: Some(payload), ..Foreign::default() };
+    let record = ForeignRecords { key: Some(b"future".to_vec()), payload: Some(payload), ..ForeignRecords::default() };
     record
         .with(names::PROTOCOL, protocol.to_string())
         .with(names::KIND, "lease")
@@ -101,10 +101,10 @@ fn another_version_is_refused() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
     make_inbox(&broker, "test.inbox.future");
     make_inbox(&broker, "test.reply.program");
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let _one = there.instance("one");
     // No bridge is called silent here because it answers no ping.
-    let bridge = here.start(&Plan { lease_time: "300s", ..here.plan(broker.address(), "", ALL) });
+    let bridge = here.start(&BridgePlan { lease_time: "300s", ..here.plan(broker.address(), "", ALL) });
     let other = there.bridge(&broker, ALL, "");
     here.until_answered_by("one");
     let producer = Producer::open(&connection(&broker), &ProducerOptions::default()).unwrap();
@@ -133,7 +133,7 @@ fn another_version_is_refused() {
     send(&producer, PRESENCE, &[lease_of_future(1)]);
     bridge.until_event("bridge future is back");
     // A program of another version.
-    let request = Foreign { payload: Some(b"\"Name\"".to_vec()), ..Foreign::default() }
+    let request = ForeignRecords { payload: Some(b"\"Name\"".to_vec()), ..ForeignRecords::default() }
         .with(names::PROTOCOL, "2")
         .with(names::KIND, "request")
         .with(names::CORRELATION, "of-version-2")
@@ -188,8 +188,8 @@ fn value(random: &mut Random) -> Vec<u8> {
 }
 
 /// A record of any bytes. No mark of this bridge's name is among them, which would replace it, as the protocol asks for.
-fn any_record(random: &mut Random) -> Foreign {
-    let mut record = Foreign::default();
+fn any_record(random: &mut Random) -> ForeignRecords {
+    let mut record = ForeignRecords::default();
     // Most have a kind, so that more of them is read.
     if random.happens(800) {
         record = record.with(names::KIND, value(random));
@@ -207,7 +207,7 @@ fn any_record(random: &mut Random) -> Foreign {
 }
 
 /// A lease of any bytes: of a known bridge they are no JSON, of another one nearly a lease.
-fn any_lease(random: &mut Random) -> Foreign {
+fn any_lease(random: &mut Random) -> ForeignRecords {
     let mut record = any_record(random);
     let key = random.pick(&["here", "there", "nobody", "no name", ""]);
     // Kafka itself refuses those without a key.
@@ -227,9 +227,9 @@ fn any_lease(random: &mut Random) -> Foreign {
 
 fn any_bytes_are_counted(random: &mut Random) {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut one = there.instance("one");
-    let mut notes = Notes::of(&mut [&mut one]);
+    let mut notes = NotedCalls::of(&mut [&mut one]);
     let (bridge, other) = (here.bridge(&broker, "", "\"work/do\""), there.bridge(&broker, ALL, ""));
     here.until_answered_by("one");
     let traffic = Traffic::start(&here);
@@ -241,7 +241,7 @@ fn any_bytes_are_counted(random: &mut Random) {
         send(&producer, PRESENCE, &leases);
     }
     here.until_answered_by("one");
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     let kinds = traffic.end(&mut notes);
     assert!(kinds["reply"] >= 20, "{kinds:?}");
     for bridge in [bridge, other] {

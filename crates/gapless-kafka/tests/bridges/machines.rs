@@ -40,8 +40,8 @@ pub enum Work {
     Note(u32),
 }
 
-/// Start of a bridge. [`Machine::plan`] has the usual one.
-pub struct Plan<'a> {
+/// Start of a bridge. [`TestMachine::plan`] has the usual one.
+pub struct BridgePlan<'a> {
     pub name: &'a str,
     /// Addresses, each `host:port`.
     pub brokers: Vec<String>,
@@ -56,14 +56,14 @@ pub struct Plan<'a> {
 }
 
 /// One machine.
-pub struct Machine {
+pub struct TestMachine {
     pub name: &'static str,
     folder: TempDir,
     pub domain: Domain,
     caller: Caller<Work, Vec<u8>>,
 }
 
-impl Machine {
+impl TestMachine {
     /// A domain of its own.
     pub fn new(name: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -101,18 +101,18 @@ impl Machine {
         limits: &str,
     ) -> BridgeProcess {
         let plan = self.plan(broker.address(), offer, take);
-        self.start(&Plan { name, more: limits.to_owned(), ..plan })
+        self.start(&BridgePlan { name, more: limits.to_owned(), ..plan })
     }
 
     /// A bridge of the machine's name.
-    pub fn plan<'a>(&self, broker: String, offer: &'a str, take: &'a str) -> Plan<'a> {
+    pub fn plan<'a>(&self, broker: String, offer: &'a str, take: &'a str) -> BridgePlan<'a> {
         let (name, brokers) = (self.name, vec![broker]);
-        Plan { name, brokers, offer, take, lease_time: "3s", more: String::new(), environment: Vec::new() }
+        BridgePlan { name, brokers, offer, take, lease_time: "3s", more: String::new(), environment: Vec::new() }
     }
 
     /// Starts a bridge, as a process.
-    pub fn start(&self, plan: &Plan<'_>) -> BridgeProcess {
-        let Plan { name, brokers, offer, take, lease_time, more, environment } = plan;
+    pub fn start(&self, plan: &BridgePlan<'_>) -> BridgeProcess {
+        let BridgePlan { name, brokers, offer, take, lease_time, more, environment } = plan;
         let file = self.folder().join(format!("{name}.toml"));
         let text = format!(
             "offer = [{offer}]\ntake = [{take}]\n[kafka]\nbrokers = {brokers:?}\nprefix = \"test\"\nname = \"{name}\"\n[domain]\ndirectory = \

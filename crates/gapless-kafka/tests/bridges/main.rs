@@ -18,7 +18,7 @@ mod clocks_jump;
 mod foreign_programs_call;
 mod foreign_records;
 mod records_are_lost;
-mod routes_of_others_are_called;
+mod remote_routes_are_called;
 mod the_broker_is_slow;
 mod the_broker_refuses;
 
@@ -30,7 +30,7 @@ const AT_A_TIME: usize = 4;
 fn main() -> ExitCode {
     machines::be_a_part_if_asked();
     gapless_testkit::scenarios::run(vec![
-        routes_of_others_are_called::module(),
+        remote_routes_are_called::module(),
         bridges_are_watched::module(),
         bridges_die::module(),
         brokers_die::module(),

@@ -1,9 +1,9 @@
 //! Records vanish below running bridges: retention takes them during an outage, or a topic is deleted. A bridge whose inbox has lost records says so and goes
 //! on as a new incarnation; no handler begins twice.
 
-use crate::machines::{ALL, Machine};
-use crate::traffic::{Notes, Traffic};
-use gapless_kafka::client::{Compression, Connection, TopicSpec, Topics};
+use crate::machines::{ALL, TestMachine};
+use crate::traffic::{NotedCalls, Traffic};
+use gapless_kafka::client::{BrokerConnection, Compression, TopicSpec, Topics};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::{PATIENCE, until, until_some};
@@ -20,7 +20,7 @@ pub fn module() -> Module {
 const INBOX: &str = "test.inbox.there";
 
 fn topics(broker: &KafkaBroker) -> Topics {
-    Topics::connect(&Connection::new(&broker.address(), "gapless-test"), PATIENCE).unwrap()
+    Topics::connect(&BrokerConnection::new(&broker.address(), "gapless-test"), PATIENCE).unwrap()
 }
 
 fn retention_is_shorter_than_an_outage() {
@@ -29,16 +29,16 @@ fn retention_is_shorter_than_an_outage() {
     let topics = topics(&broker);
     let retention = Duration::from_secs(4);
     topics.ensure(&TopicSpec::inbox(INBOX, retention, Compression::None), PATIENCE).unwrap();
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut one = there.instance("one");
-    let mut notes = Notes::of(&mut [&mut one]);
+    let mut notes = NotedCalls::of(&mut [&mut one]);
     let bridge = here.bridge(&broker, "", ALL);
     let other = there.bridge(&broker, ALL, "");
     let differs = other.until_event("topic_differs: ");
     assert!(differs.contains("retention.ms is 4000"), "{differs}");
     here.until_answered_by("one");
     let traffic = Traffic::start(&here);
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     other.process.stop();
     let stopped_at = topics.offsets(INBOX, PATIENCE).unwrap().end;
     bridge.until_event("silent");
@@ -49,7 +49,7 @@ fn retention_is_shorter_than_an_outage() {
     other.process.signal(Signal::CONT);
     other.until_event("inbox_lost: ");
     here.until_answered_by("one");
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     let kinds = traffic.end(&mut notes);
     assert!(kinds["reply"] >= 60 && kinds.contains_key("unknown"), "{kinds:?}");
 }
@@ -57,14 +57,14 @@ fn retention_is_shorter_than_an_outage() {
 fn topics_are_deleted() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
     let topics = topics(&broker);
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut one = there.instance("one");
-    let mut notes = Notes::of(&mut [&mut one]);
+    let mut notes = NotedCalls::of(&mut [&mut one]);
     let _bridge = here.bridge(&broker, "", ALL);
     let other = there.bridge(&broker, ALL, "");
     here.until_answered_by("one");
     let traffic = Traffic::start(&here);
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     topics.remove(INBOX, PATIENCE).unwrap();
     other.until_event("inbox_lost: ");
     here.until_answered_by("one");
@@ -75,7 +75,7 @@ fn topics_are_deleted() {
     notes.add(&mut two);
     one.kill();
     here.until_answered_by("two");
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     let kinds = traffic.end(&mut notes);
     assert!(kinds["reply"] >= 60, "{kinds:?}");
 }

@@ -1,7 +1,7 @@
 //! The broker stands still for moments, each as long as a lease is good: calls wait or end with an outcome, and go on after each.
 
-use crate::machines::{ALL, Machine};
-use crate::traffic::{Notes, Traffic};
+use crate::machines::{ALL, TestMachine};
+use crate::traffic::{NotedCalls, Traffic};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
 use rustix::process::Signal;
@@ -18,20 +18,20 @@ const MOMENT: Duration = Duration::from_secs(3);
 
 fn it_stands_still_for_moments() {
     let Some(mut broker) = KafkaBroker::start(&[]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut one = there.instance("one");
-    let mut notes = Notes::of(&mut [&mut one]);
+    let mut notes = NotedCalls::of(&mut [&mut one]);
     let _bridges = (here.bridge(&broker, "", ALL), there.bridge(&broker, ALL, ""));
     here.until_answered_by("one");
     let traffic = Traffic::start(&here);
     for _ in 0..3 {
-        traffic.go_on(50);
+        traffic.wait_for_calls(50);
         broker.process().stop();
         std::thread::sleep(MOMENT);
         broker.process().signal(Signal::CONT);
         here.until_answered_by("one");
     }
-    traffic.go_on(50);
+    traffic.wait_for_calls(50);
     let kinds = traffic.end(&mut notes);
     assert!(kinds["reply"] >= 60, "{kinds:?}");
 }

@@ -1,8 +1,8 @@
 //! The broker refuses a bridge: its password, its certificate, or a topic. The bridge names the cause, ends at its start or tries again later, and calls
 //! inside its machine go on.
 
-use crate::machines::{ALL, BridgeProcess, Machine, Plan, Work};
-use gapless_kafka::client::{Compression, Connection, TopicSpec, Topics};
+use crate::machines::{ALL, BridgePlan, BridgeProcess, TestMachine, Work};
+use gapless_kafka::client::{BrokerConnection, Compression, TopicSpec, Topics};
 use gapless_rpc::{CallError, Retry};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
@@ -30,18 +30,18 @@ fn users<'a>(users: &[&'a str], rules: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Starts a bridge as a user.
-fn start(machine: &Machine, user: &str, password: &str, plan: Plan<'_>) -> BridgeProcess {
+fn start(machine: &TestMachine, user: &str, password: &str, plan: BridgePlan<'_>) -> BridgeProcess {
     let more = format!(
         "[kafka.properties]\n\"security.protocol\" = \"SASL_PLAINTEXT\"\n\"sasl.mechanism\" = \"PLAIN\"\n\"sasl.username\" = \"{user}\"\n[kafka.secrets]\n\
          \"sasl.password\" = {{ environment = \"TEST_PASSWORD\" }}\n"
     );
     let environment = vec![("TEST_PASSWORD".to_owned(), password.to_owned())];
-    machine.start(&Plan { more, environment, ..plan })
+    machine.start(&BridgePlan { more, environment, ..plan })
 }
 
 /// The route has no instance elsewhere, and the machine's own is called as ever.
 #[track_caller]
-fn until_alone(here: &Machine, there: &Machine) {
+fn until_alone(here: &TestMachine, there: &TestMachine) {
     until("the route is gone", || matches!(here.call(Work::Name), Err(CallError::NoRoute { .. })));
     assert_eq!(there.call(Work::Name).unwrap(), b"one");
 }
@@ -72,7 +72,7 @@ fn topics_are_refused() {
         ],
     );
     let Some(broker) = KafkaBroker::start(&[&["--acl"][..], &arguments].concat()) else { return };
-    let root = Connection::new(&broker.address(), "gapless-test")
+    let root = BrokerConnection::new(&broker.address(), "gapless-test")
         .with("security.protocol", "SASL_PLAINTEXT")
         .with("sasl.mechanism", "PLAIN")
         .with("sasl.username", "root")
@@ -83,18 +83,18 @@ fn topics_are_refused() {
         let inbox = TopicSpec::inbox(&format!("test.inbox.{name}"), Duration::from_secs(3_600), Compression::None);
         topics.ensure(&inbox, PATIENCE).unwrap();
     }
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let _one = there.instance("one");
-    let plan = |machine: &Machine, offer, take| machine.plan(broker.address(), offer, take);
+    let plan = |machine: &TestMachine, offer, take| machine.plan(broker.address(), offer, take);
     let _other = start(&there, "there", PASSWORD, plan(&there, ALL, ""));
 
     // Presence: nothing works without it.
-    let refused = Plan { name: "without_presence", ..plan(&there, ALL, "") };
+    let refused = BridgePlan { name: "without_presence", ..plan(&there, ALL, "") };
     let words = start(&there, "without_presence", PASSWORD, refused).until_failed();
     assert!(words.contains("test.presence") && words.contains("TopicAuthorizationFailed"), "{words}");
 
     // The own inbox: told when it is read, and tried again.
-    let refused = Plan { name: "without_inbox", ..plan(&there, ALL, "") };
+    let refused = BridgePlan { name: "without_inbox", ..plan(&there, ALL, "") };
     let without_inbox = start(&there, "without_inbox", PASSWORD, refused);
     let words = without_inbox.until_event("refused: ");
     assert!(words.contains("test.inbox.without_inbox") && words.contains("TopicAuthorizationFailed"), "{words}");
@@ -126,9 +126,9 @@ fn passwords_are_refused() {
     let (known, other) = (with(&known), with(&other));
     let [known, other] = [&known, &other].map(|arguments| arguments.each_ref().map(String::as_str));
     let Some(mut broker) = KafkaBroker::start(&known) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let _one = there.instance("one");
-    let plan = |machine: &Machine, offer, take| machine.plan(broker.address(), offer, take);
+    let plan = |machine: &TestMachine, offer, take| machine.plan(broker.address(), offer, take);
     let words = start(&there, "app", WRONG, plan(&there, ALL, "")).until_failed();
     assert!(words.contains("Authentication") && !words.contains(WRONG), "{words}");
     assert_eq!(there.call(Work::Name).unwrap(), b"one");
@@ -151,17 +151,17 @@ fn passwords_are_refused() {
 fn certificates_are_refused() {
     let (host, folder) = (gapless_testkit::ports::own_loopback(), tempfile::tempdir().unwrap());
     let tls = folder.path().to_str().expect("the folder has a plain name");
-    let authority = gapless_testkit::kafka_broker::Authority::new(folder.path());
+    let authority = gapless_testkit::kafka_broker::CertificateAuthority::new(folder.path());
     authority.certify(folder.path(), host, 2001);
     let Some(mut broker) = KafkaBroker::start_at(host, None, &["--tls", tls]) else { return };
-    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let _one = there.instance("one");
-    let start = |machine: &Machine, offer, take| {
+    let start = |machine: &TestMachine, offer, take| {
         let more = format!(
             "[kafka.properties]\n\"security.protocol\" = \"SSL\"\n\"ssl.ca.location\" = {:?}\n",
             folder.path().join("ca.pem").display().to_string()
         );
-        machine.start(&Plan { more, ..machine.plan(format!("{host}:9092"), offer, take) })
+        machine.start(&BridgePlan { more, ..machine.plan(format!("{host}:9092"), offer, take) })
     };
     let words = start(&there, ALL, "").until_failed();
     assert!(words.contains("certificate verify failed") && words.contains("expired"), "{words}");

@@ -1,7 +1,7 @@
 //! Calls without a pause while something fails, each with a number that its handler prints: each call has one outcome, long before its time is over,
 //! and no handler begins twice.
 
-use crate::machines::{Machine, NOTED, ROUTE, Work};
+use crate::machines::{NOTED, ROUTE, TestMachine, Work};
 use gapless_rpc::{Call, CallError, CallOptions, Retry};
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::until;
@@ -19,17 +19,17 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Time of a call, which ends by something else.
 const TIME: Duration = Duration::from_secs(600);
 
-type Outcomes = BTreeMap<u32, Result<Vec<u8>, CallError>>;
+type CallOutcomes = BTreeMap<u32, Result<Vec<u8>, CallError>>;
 
 /// Calls of one machine, until the end.
 pub struct Traffic {
     is_over: Arc<AtomicBool>,
     begun: Arc<AtomicU32>,
-    thread: JoinHandle<Outcomes>,
+    thread: JoinHandle<CallOutcomes>,
 }
 
 impl Traffic {
-    pub fn start(machine: &Machine) -> Self {
+    pub fn start(machine: &TestMachine) -> Self {
         let (is_over, begun) = (Arc::<AtomicBool>::default(), Arc::<AtomicU32>::default());
         let domain = machine.open();
         let thread = std::thread::spawn({
@@ -37,7 +37,7 @@ impl Traffic {
             move || {
                 let caller = domain.caller::<Work, Vec<u8>>(ROUTE).unwrap();
                 let options = CallOptions { timeout: Some(TIME), retry: Retry::Never, ..CallOptions::default() };
-                let (mut outcomes, mut calls) = (Outcomes::new(), VecDeque::<(u32, Call<Vec<u8>>)>::new());
+                let (mut outcomes, mut calls) = (CallOutcomes::new(), VecDeque::<(u32, Call<Vec<u8>>)>::new());
                 loop {
                     // Relaxed: flag and count guard no data.
                     let is_last = is_over.load(Ordering::Relaxed);
@@ -61,7 +61,7 @@ impl Traffic {
 
     /// Waits until so many calls more than now have begun, and with them all that were in flight before have ended.
     #[track_caller]
-    pub fn go_on(&self, calls: u32) {
+    pub fn wait_for_calls(&self, calls: u32) {
         let until_number = self.begun.load(Ordering::Relaxed) + calls.max(IN_FLIGHT as u32);
         until("further calls begin", || self.begun.load(Ordering::Relaxed) >= until_number);
     }
@@ -71,7 +71,7 @@ impl Traffic {
     /// # Panics
     /// A handler began twice, or after an outcome that says that it did not, or not before a reply; a call ended by its time alone.
     #[track_caller]
-    pub fn end(self, notes: &mut Notes) -> BTreeMap<&'static str, usize> {
+    pub fn end(self, notes: &mut NotedCalls) -> BTreeMap<&'static str, usize> {
         self.is_over.store(true, Ordering::Relaxed);
         let outcomes = self.thread.join().expect("the calls are made");
         let replied = outcomes.iter().filter(|(_, outcome)| outcome.is_ok());
@@ -96,12 +96,12 @@ impl Traffic {
 }
 
 /// Numbers that handlers have printed.
-pub struct Notes {
+pub struct NotedCalls {
     lines: Vec<Receiver<String>>,
     seen: BTreeSet<u32>,
 }
 
-impl Notes {
+impl NotedCalls {
     /// Of these instances, whose other lines are dropped.
     pub fn of(instances: &mut [&mut Process]) -> Self {
         let mut notes = Self { lines: Vec::new(), seen: BTreeSet::new() };

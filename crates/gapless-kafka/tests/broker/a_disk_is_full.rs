@@ -1,7 +1,7 @@
 //! The broker's disk is full: records are reported as such, and are accepted again once there is room and the broker runs.
 
 use super::clients::{connection, delivery, make_topic, producer, send};
-use gapless_kafka::client::{ErrorKind, Persistence};
+use gapless_kafka::client::{BrokerErrorKind, RecordPersistence};
 use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::ports::own_loopback;
@@ -28,9 +28,9 @@ fn a_full_disk_is_reported() {
     });
     println!("full after {accepted} records: {lost:?}");
     assert!((8..17).contains(&accepted), "{accepted} records of 500 KB on 8 MiB");
-    assert_ne!(lost.persistence, Persistence::Persisted);
+    assert_ne!(lost.persistence, RecordPersistence::Persisted);
     let error = lost.error.expect("it was not acknowledged");
-    let kinds = [ErrorKind::Storage, ErrorKind::TimedOut, ErrorKind::Unreachable];
+    let kinds = [BrokerErrorKind::Storage, BrokerErrorKind::TimedOut, BrokerErrorKind::Unreachable];
     assert!(kinds.contains(&error.kind), "{error}");
 
     // Kafka ends where its only disk fails.

@@ -1,15 +1,15 @@
 //! Steps that most scenarios take.
 
 use gapless_kafka::client::{
-    BrokerError, Compression, Connection, Consumer, ConsumerEvent, ConsumerOptions, Delivery, Outgoing, Producer,
-    ProducerEvent, ProducerOptions, Start, TopicSpec, Topics,
+    BrokerConnection, BrokerError, Compression, Consumer, ConsumerEvent, ConsumerOptions, DeliveryReport,
+    ProduceRequest, Producer, ProducerEvent, ProducerOptions, StartOffset, TopicSpec, Topics,
 };
 use gapless_testkit::wait::{PATIENCE, until_some};
 use std::time::Duration;
 
 /// A received record, copied.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct OwnedRecord {
     pub offset: i64,
     pub append_time_ms: Option<i64>,
     pub key: Option<Vec<u8>>,
@@ -17,29 +17,29 @@ pub struct Copied {
     pub headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
-pub fn connection(brokers: &str) -> Connection {
-    Connection::new(brokers, "gapless-test")
+pub fn connection(brokers: &str) -> BrokerConnection {
+    BrokerConnection::new(brokers, "gapless-test")
 }
 
 /// A producer that reports lost records after a few seconds.
-pub fn producer(connection: &Connection) -> Producer {
+pub fn producer(connection: &BrokerConnection) -> Producer {
     let delivery_timeout = Duration::from_secs(3);
     Producer::open(connection, &ProducerOptions { delivery_timeout, ..ProducerOptions::default() }).unwrap()
 }
 
 /// Makes an inbox.
-pub fn make_topic(connection: &Connection, name: &str) -> Topics {
+pub fn make_topic(connection: &BrokerConnection, name: &str) -> Topics {
     let topics = Topics::connect(connection, PATIENCE).unwrap();
     topics.ensure(&TopicSpec::inbox(name, Duration::from_secs(3_600), Compression::None), PATIENCE).unwrap();
     topics
 }
 
 pub fn send(producer: &Producer, topic: &str, payload: &[u8], token: usize) {
-    producer.send(&Outgoing { topic, key: None, payload: Some(payload), headers: &[] }, token).unwrap();
+    producer.send(&ProduceRequest { topic, key: None, payload: Some(payload), headers: &[] }, token).unwrap();
 }
 
 /// The next report on a record; troubles before it are dropped.
-pub fn delivery(producer: &Producer) -> Delivery {
+pub fn delivery(producer: &Producer) -> DeliveryReport {
     until_some("a report on a record", || match producer.take() {
         Some(ProducerEvent::Delivery(delivery)) => Some(delivery),
         _ => None,
@@ -54,16 +54,16 @@ pub fn producer_trouble(producer: &Producer) -> BrokerError {
     })
 }
 
-pub fn consumer(connection: &Connection, topic: &str, start: Start) -> Consumer {
+pub fn consumer(connection: &BrokerConnection, topic: &str, start: StartOffset) -> Consumer {
     Consumer::open(connection, &ConsumerOptions::new(topic, start)).unwrap()
 }
 
 /// The next record; troubles before it are dropped.
-pub fn record(consumer: &Consumer) -> Copied {
+pub fn record(consumer: &Consumer) -> OwnedRecord {
     until_some("a record", || match consumer.take() {
         Some(ConsumerEvent::Record(record)) => {
             let headers = record.headers().expect("headers decode").into_iter();
-            Some(Copied {
+            Some(OwnedRecord {
                 offset: record.offset(),
                 append_time_ms: record.append_time_ms(),
                 key: record.key().map(<[u8]>::to_vec),

@@ -1,8 +1,8 @@
 //! Connections by TLS: certificates that the broker or the client does not accept have their kind; passwords by SCRAM.
 
 use super::clients::{connection, consumer, delivery, make_topic, producer, record, send};
-use gapless_kafka::client::{Connection, ErrorKind, Persistence, Start, Topics};
-use gapless_testkit::kafka_broker::{Authority, KafkaBroker};
+use gapless_kafka::client::{BrokerConnection, BrokerErrorKind, RecordPersistence, StartOffset, Topics};
+use gapless_testkit::kafka_broker::{CertificateAuthority, KafkaBroker};
 use gapless_testkit::ports::own_loopback;
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::PATIENCE;
@@ -14,8 +14,8 @@ pub fn module() -> Module {
 
 fn connections_are_encrypted() {
     let (host, folder, other) = (own_loopback(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    Authority::new(folder.path()).certify(folder.path(), host, 4096);
-    Authority::new(other.path()).certify(other.path(), host, 4096);
+    CertificateAuthority::new(folder.path()).certify(folder.path(), host, 4096);
+    CertificateAuthority::new(other.path()).certify(other.path(), host, 4096);
     let tls = folder.path().to_str().expect("the folder has a plain name");
     let arguments = ["--tls", tls, "--sasl", "root:secret-1"];
     let Some(broker) = KafkaBroker::start_at(host, None, &arguments) else { return };
@@ -31,24 +31,24 @@ fn connections_are_encrypted() {
     make_topic(&good, "a");
     let sender = producer(&good);
     send(&sender, "a", b"1", 1);
-    assert_eq!(delivery(&sender).persistence, Persistence::Persisted);
-    assert_eq!(record(&consumer(&good, "a", Start::Beginning)).payload.as_deref(), Some(&b"1"[..]));
+    assert_eq!(delivery(&sender).persistence, RecordPersistence::Persisted);
+    assert_eq!(record(&consumer(&good, "a", StartOffset::Beginning)).payload.as_deref(), Some(&b"1"[..]));
 
-    let refusal = |connection: &Connection| {
+    let refusal = |connection: &BrokerConnection| {
         let refused = Topics::connect(connection, PATIENCE).err().expect("it is refused");
         println!("{refused}");
         refused.kind
     };
-    assert_eq!(refusal(&with(folder.path(), "SCRAM-SHA-256", "secret-0")), ErrorKind::Authentication);
-    assert_eq!(refusal(&with(other.path(), "PLAIN", "secret-1")), ErrorKind::Authentication);
+    assert_eq!(refusal(&with(folder.path(), "SCRAM-SHA-256", "secret-0")), BrokerErrorKind::Authentication);
+    assert_eq!(refusal(&with(other.path(), "PLAIN", "secret-1")), BrokerErrorKind::Authentication);
 
     // A broker whose certificate has expired.
     let (host, expired) = (own_loopback(), tempfile::tempdir().unwrap());
-    Authority::new(expired.path()).certify(expired.path(), host, 2001);
+    CertificateAuthority::new(expired.path()).certify(expired.path(), host, 2001);
     let tls = expired.path().to_str().expect("the folder has a plain name");
     let Some(broker) = KafkaBroker::start_at(host, None, &["--tls", tls]) else { return };
     let late = connection(&broker.address())
         .with("security.protocol", "SSL")
         .with("ssl.ca.location", expired.path().join("ca.pem").to_str().expect("a plain name"));
-    assert_eq!(refusal(&late), ErrorKind::Authentication);
+    assert_eq!(refusal(&late), BrokerErrorKind::Authentication);
 }

@@ -5,12 +5,12 @@
 
 mod clients;
 
-mod a_broker_comes_and_goes;
 mod a_disk_is_full;
-mod a_refusal_has_a_kind;
+mod broker_outages_pass;
 #[cfg(feature = "tls-tests")]
 mod connections_are_encrypted;
-mod records_go_and_come;
+mod records_are_delivered;
+mod refusals_are_classified;
 mod round_trips_are_measured;
 mod topics_are_made;
 
@@ -18,10 +18,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let modules = vec![
-        records_go_and_come::module(),
+        records_are_delivered::module(),
         topics_are_made::module(),
-        a_refusal_has_a_kind::module(),
-        a_broker_comes_and_goes::module(),
+        refusals_are_classified::module(),
+        broker_outages_pass::module(),
         a_disk_is_full::module(),
         round_trips_are_measured::module(),
         #[cfg(feature = "tls-tests")]

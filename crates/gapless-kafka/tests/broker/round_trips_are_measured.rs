@@ -2,7 +2,7 @@
 
 use super::clients::{connection, consumer, make_topic, record, send};
 use gapless_kafka::client::{
-    Connection, Consumer, ConsumerEvent, Outgoing, Producer, ProducerEvent, ProducerOptions, Start,
+    BrokerConnection, Consumer, ConsumerEvent, ProduceRequest, Producer, ProducerEvent, ProducerOptions, StartOffset,
 };
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::random::is_full;
@@ -32,11 +32,11 @@ fn round_trips_are_measured() {
     }
 }
 
-fn measure(connection: &Connection, bytes: usize, singly: usize, together: usize) {
+fn measure(connection: &BrokerConnection, bytes: usize, singly: usize, together: usize) {
     let topic = format!("measured.{bytes}");
     make_topic(connection, &topic);
     let producer = Producer::open(connection, &ProducerOptions::default()).unwrap();
-    let reader = consumer(connection, &topic, Start::Beginning);
+    let reader = consumer(connection, &topic, StartOffset::Beginning);
     let (payload, waiter) = (vec![1; bytes], Waiter::new());
     // Connections, and code that runs for the first time.
     for token in 0..50 {
@@ -55,7 +55,7 @@ fn measure(connection: &Connection, bytes: usize, singly: usize, together: usize
     times.sort();
     let (sent, begun, mut read) = (&mut 0, Instant::now(), 0);
     while read < together {
-        let record = Outgoing { topic: &topic, key: None, payload: Some(&payload), headers: &[] };
+        let record = ProduceRequest { topic: &topic, key: None, payload: Some(&payload), headers: &[] };
         while *sent < together && *sent < read + window(bytes) && producer.send(&record, *sent).is_ok() {
             *sent += 1;
         }

@@ -1,7 +1,9 @@
 //! Topics are made as described, once, and compared afterwards.
 
 use super::clients::{connection, consumer, consumer_trouble, delivery, producer, record, send};
-use gapless_kafka::client::{Compression, Created, ErrorKind, Outgoing, Start, TopicSpec, Topics};
+use gapless_kafka::client::{
+    BrokerErrorKind, Compression, ProduceRequest, StartOffset, TopicCreation, TopicSpec, Topics,
+};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::{PATIENCE, until_some};
@@ -17,11 +19,11 @@ fn topics_are_made() {
     let topics = Topics::connect(&connection, PATIENCE).unwrap();
     assert_eq!(topics.describe("a.inbox.b", PATIENCE).unwrap(), None);
     let missing = topics.offsets("a.inbox.b", PATIENCE).unwrap_err();
-    assert_eq!(missing.kind, ErrorKind::UnknownTopic, "{missing}");
+    assert_eq!(missing.kind, BrokerErrorKind::UnknownTopic, "{missing}");
 
     let inbox = TopicSpec::inbox("a.inbox.b", Duration::from_secs(600), Compression::None);
-    assert_eq!(topics.ensure(&inbox, PATIENCE).unwrap(), Created::New);
-    assert_eq!(topics.ensure(&inbox, PATIENCE).unwrap(), Created::Existing(Vec::new()));
+    assert_eq!(topics.ensure(&inbox, PATIENCE).unwrap(), TopicCreation::New);
+    assert_eq!(topics.ensure(&inbox, PATIENCE).unwrap(), TopicCreation::Existing(Vec::new()));
     let found = topics.describe("a.inbox.b", PATIENCE).unwrap().expect("it was made");
     assert_eq!(found.partitions, 1);
     assert_eq!(found.settings["message.timestamp.type"], "LogAppendTime");
@@ -29,9 +31,9 @@ fn topics_are_made() {
     assert_eq!(topics.offsets("a.inbox.b", PATIENCE).unwrap(), 0..0);
 
     let presence = TopicSpec::compacted("a.presence");
-    assert_eq!(topics.ensure(&presence, PATIENCE).unwrap(), Created::New);
+    assert_eq!(topics.ensure(&presence, PATIENCE).unwrap(), TopicCreation::New);
     let other = TopicSpec { name: "a.presence".to_owned(), ..inbox.clone() };
-    let Created::Existing(differences) = topics.ensure(&other, PATIENCE).unwrap() else { panic!("it is there") };
+    let TopicCreation::Existing(differences) = topics.ensure(&other, PATIENCE).unwrap() else { panic!("it is there") };
     assert!(
         differences.iter().any(|each| each.to_string() == "cleanup.policy is compact; expected delete"),
         "{differences:?}"
@@ -40,26 +42,26 @@ fn topics_are_made() {
     // A reader of a topic that is removed is told so, and reads the next topic of that name.
     let producer = producer(&connection);
     send(&producer, "a.inbox.b", b"1", 1);
-    let reader = consumer(&connection, "a.inbox.b", Start::Beginning);
+    let reader = consumer(&connection, "a.inbox.b", StartOffset::Beginning);
     assert_eq!(record(&reader).payload.as_deref(), Some(&b"1"[..]));
     topics.remove("a.inbox.b", PATIENCE).unwrap();
     let removed = consumer_trouble(&reader);
-    assert_eq!(removed.kind, ErrorKind::UnknownTopic, "{removed}");
+    assert_eq!(removed.kind, BrokerErrorKind::UnknownTopic, "{removed}");
     let again = topics.remove("a.inbox.b", PATIENCE).unwrap_err();
-    assert_eq!(again.kind, ErrorKind::UnknownTopic, "{again}");
-    assert_eq!(topics.ensure(&inbox, PATIENCE).unwrap(), Created::New);
+    assert_eq!(again.kind, BrokerErrorKind::UnknownTopic, "{again}");
+    assert_eq!(topics.ensure(&inbox, PATIENCE).unwrap(), TopicCreation::New);
     assert_eq!(delivery(&producer).token, 1);
     let offset = until_some("a record in the next topic", || {
-        let sent = Outgoing { topic: "a.inbox.b", key: None, payload: Some(b"2"), headers: &[] };
+        let sent = ProduceRequest { topic: "a.inbox.b", key: None, payload: Some(b"2"), headers: &[] };
         producer.send(&sent, 2).ok()?;
         delivery(&producer).offset
     });
-    reader.restart(Start::Beginning).unwrap();
+    reader.restart(StartOffset::Beginning).unwrap();
     let next = record(&reader);
     assert_eq!((next.payload.as_deref(), offset), (Some(&b"2"[..]), 0));
 
     let settings = vec![("retention.ms".to_owned(), "soon".to_owned())];
     let wrong = TopicSpec { name: "other".to_owned(), settings, ..inbox };
     let refused = topics.ensure(&wrong, PATIENCE).unwrap_err();
-    assert_eq!((refused.kind, refused.code.as_str()), (ErrorKind::Configuration, "InvalidConfig"), "{refused}");
+    assert_eq!((refused.kind, refused.code.as_str()), (BrokerErrorKind::Configuration, "InvalidConfig"), "{refused}");
 }

@@ -1,16 +1,16 @@
 //! A bridge that begins again, stops, dies, hangs or loses its broker: what becomes of calls and routes, and when.
 
-use super::world::{Faults, MS, ROUTE, SECOND, World, limits, offer, program_request};
-use gapless_kafka::bridge_core::Input;
-use gapless_kafka::config::Limits;
-use gapless_kafka::effects::{BridgeError, Notice};
-use gapless_kafka::outcome::Ended;
-use gapless_kafka::record::Record;
+use super::world::{BridgeWorld, MS, ProducerFaults, ROUTE, SECOND, limits, offer, program_request};
+use gapless_kafka::bridge_core::BridgeInput;
+use gapless_kafka::config::BridgeLimits;
+use gapless_kafka::effects::{BridgeError, BridgeNotice};
+use gapless_kafka::outcome::CallFailure;
+use gapless_kafka::record::KafkaRecord;
 use gapless_testkit::random::rounds;
 
 #[test]
 fn a_restart_tells_begun_from_unbegun() {
-    let mut world = World::of(1, &["a", "b"]);
+    let mut world = BridgeWorld::of(1, &["a", "b"]);
     let begun = world.call(0, "wait", None);
     world.run_for(100 * MS);
     // The next incarnation appends its mark before the caller's bridge knows of it.
@@ -22,10 +22,10 @@ fn a_restart_tells_begun_from_unbegun() {
     let after_mark = world.call(0, "hello", None);
     world.run_for(2 * SECOND);
     for number in [begun, waiting] {
-        assert!(matches!(world.ended(number), Ended::Unknown { reason, .. } if reason == "bridge b began again"));
+        assert!(matches!(world.ended(number), CallFailure::Unknown { reason, .. } if reason == "bridge b began again"));
     }
-    assert!(matches!(world.ended(after_mark), Ended::NotBegun { .. }), "{:?}", world.ended(after_mark));
-    assert!(world.took_ms(after_mark) < 100);
+    assert!(matches!(world.ended(after_mark), CallFailure::NotBegun { .. }), "{:?}", world.ended(after_mark));
+    assert!(world.duration_ms(after_mark) < 100);
     world.check();
     let again = world.call(0, "hello", None);
     world.run_for(SECOND);
@@ -33,15 +33,15 @@ fn a_restart_tells_begun_from_unbegun() {
 }
 
 #[test]
-fn the_next_incarnation_discards_requests() {
-    let mut world = World::of(2, &["a", "b"]);
+fn next_incarnation_discards_requests() {
+    let mut world = BridgeWorld::of(2, &["a", "b"]);
     world.restart(1, 2);
     // The lease of the next incarnation does not reach the caller's bridge, which sends to the old one.
     world.pause(0);
     world.run_for(SECOND);
     let before = world.topics["test.inbox.a"].len();
     let old = world.bridges[0].core.id().clone();
-    let writer = gapless_kafka::record::Writer::new(&old);
+    let writer = gapless_kafka::record::RecordWriter::new(&old);
     let head = gapless_kafka::record::RequestHead { route: ROUTE.to_owned(), ..Default::default() };
     world.append("test.inbox.b", writer.request("x:1", 77, &head, None));
     world.run_for(100 * MS);
@@ -54,8 +54,8 @@ fn the_next_incarnation_discards_requests() {
 }
 
 #[test]
-fn a_second_bridge_of_a_name_ends_the_first() {
-    let mut world = World::of(3, &["a", "b"]);
+fn second_bridge_of_a_name_ends_first() {
+    let mut world = BridgeWorld::of(3, &["a", "b"]);
     let running = world.call(0, "wait", None);
     let own = world.call(1, "wait", None);
     world.run_for(100 * MS);
@@ -67,8 +67,8 @@ fn a_second_bridge_of_a_name_ends_the_first() {
     };
     assert_eq!((&**name, first != other), ("b", true));
     assert!(first.starts_with("machine-b/gapless (") && other.starts_with("machine-b/gapless ("), "{first} {other}");
-    assert!(matches!(world.ended(running), Ended::Unknown { .. }));
-    assert!(matches!(world.ended(own), Ended::Unknown { reason, .. } if reason.contains("began a second time")));
+    assert!(matches!(world.ended(running), CallFailure::Unknown { .. }));
+    assert!(matches!(world.ended(own), CallFailure::Unknown { reason, .. } if reason.contains("began a second time")));
     let after = world.call(0, "hello", None);
     world.run_for(SECOND);
     assert!(world.reply(after).ends_with("by b"));
@@ -77,15 +77,15 @@ fn a_second_bridge_of_a_name_ends_the_first() {
 }
 
 #[test]
-fn a_stopped_process_wakes_as_a_stranger() {
-    let mut world = World::of(4, &["a", "b"]);
+fn resumed_process_has_lost_its_name() {
+    let mut world = BridgeWorld::of(4, &["a", "b"]);
     world.pause(1);
     world.run_for(10 * MS);
     let second = world.add("b");
     world.offers(second, vec![offer(ROUTE, &[2])]);
     world.run_for(60 * SECOND);
     let notices = world.bridges[0].notices.len();
-    world.go_on(1);
+    world.resume(1);
     world.run_for(2 * SECOND);
     assert!(matches!(world.bridges[1].ended, Some(Err(BridgeError::NameTaken { .. }))));
     // The lease that it wrote in between changed nothing.
@@ -97,24 +97,53 @@ fn a_stopped_process_wakes_as_a_stranger() {
 }
 
 #[test]
-fn silence_ends_calls_long_before_deadlines() {
-    let mut world = World::of(5, &["a", "b"]);
+fn silence_ends_calls_before_deadlines() {
+    let mut world = BridgeWorld::of(5, &["a", "b"]);
     let number = world.call(0, "wait", Some(3_600_000));
     world.run_for(100 * MS);
     world.kill(1);
     world.run_for(7 * SECOND);
-    assert!(matches!(world.ended(number), Ended::Unknown { reason, .. } if reason.contains("its lease is over")));
-    assert!((4_000..6_500).contains(&world.took_ms(number)), "{}", world.took_ms(number));
+    assert!(matches!(world.ended(number), CallFailure::Unknown { reason, .. } if reason.contains("its lease is over")));
+    assert!((4_000..6_500).contains(&world.duration_ms(number)), "{}", world.duration_ms(number));
     assert!(world.bridges[0].relays.is_empty());
     let after = world.call(0, "hello", None);
-    assert_eq!(*world.ended(after), Ended::NoRoute { reason: String::new() });
+    let words = "bridge b, which offered it, is silent since 7 s";
+    assert_eq!(*world.ended(after), CallFailure::NoRoute { reason: words.to_owned() });
+    let other = world.call_with(0, "hello", None, |head| head.route = "shop/other".to_owned());
+    assert_eq!(*world.ended(other), CallFailure::NoRoute { reason: String::new() }, "it did not offer that route");
     world.check();
 }
 
 #[test]
+fn silent_bridges_are_named_to_callers() {
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let mut world = BridgeWorld::of(21, &names);
+    world.kill(2);
+    world.run_for(7 * SECOND);
+    let wanted = world.call_with(0, "hello", None, |head| head.instance = Some(3));
+    let CallFailure::NoRoute { reason } = world.ended(wanted) else { panic!("another end") };
+    let start = "its instance 0000000000000003 has gone; bridge c, which offered it, is silent since ";
+    assert!(reason.starts_with(start) && reason.ends_with(" s"), "{reason}");
+    let unknown = world.call_with(0, "hello", None, |head| head.instance = Some(99));
+    let CallFailure::NoRoute { reason } = world.ended(unknown) else { panic!("another end") };
+    assert_eq!(reason, "its instance 0000000000000063 has gone");
+    (1..names.len()).filter(|index| *index != 2).for_each(|index| world.kill(index));
+    world.run_for(7 * SECOND);
+    let after = world.call(0, "hello", None);
+    let CallFailure::NoRoute { reason } = world.ended(after) else { panic!("another end") };
+    assert_eq!(reason.matches("is silent since").count(), 3, "{reason}");
+    // A bridge that has begun again is not silent.
+    world.restart(1, 2);
+    world.run_for(3 * SECOND);
+    let back = world.call(0, "hello", None);
+    world.run_for(SECOND);
+    assert!(world.reply(back).ends_with("by b"));
+}
+
+#[test]
 fn many_calls_end_with_their_bridge() {
-    let mut world = World::new(13);
-    world.limits = Limits { calls_per_peer: 10_000, ..limits() };
+    let mut world = BridgeWorld::new(13);
+    world.limits = BridgeLimits { calls_per_peer: 10_000, ..limits() };
     for (name, identity) in [("a", 1), ("b", 2)] {
         let bridge = world.add(name);
         world.offers(bridge, vec![offer(ROUTE, &[identity])]);
@@ -124,22 +153,22 @@ fn many_calls_end_with_their_bridge() {
     world.run_for(SECOND);
     world.kill(1);
     world.run_for(7 * SECOND);
-    assert!(numbers.iter().all(|number| matches!(world.ended(*number), Ended::Unknown { .. })));
+    assert!(numbers.iter().all(|number| matches!(world.ended(*number), CallFailure::Unknown { .. })));
     assert_eq!(world.bridges[0].core.in_flight(), (0, 0));
     world.check();
 }
 
 #[test]
 fn a_bridge_that_goes_on_is_back() {
-    let mut world = World::of(6, &["a", "b"]);
+    let mut world = BridgeWorld::of(6, &["a", "b"]);
     world.pause(1);
     world.run_for(60 * SECOND);
     assert!(world.bridges[0].relays.is_empty());
-    world.go_on(1);
+    world.resume(1);
     world.run_for(3 * SECOND);
-    assert!(world.bridges[0].notices.contains(&Notice::PeerBack { bridge: "b".to_owned() }));
+    assert!(world.bridges[0].notices.contains(&BridgeNotice::PeerBack { bridge: "b".to_owned() }));
     // The silence was its own: it says nothing about others.
-    assert!(!world.bridges[1].notices.iter().any(|notice| matches!(notice, Notice::PeerSilent { .. })));
+    assert!(!world.bridges[1].notices.iter().any(|notice| matches!(notice, BridgeNotice::PeerSilent { .. })));
     for (caller, by) in [(0, "b"), (1, "a")] {
         let number = world.call(caller, "hello", Some(1_000));
         world.run_for(SECOND);
@@ -148,64 +177,67 @@ fn a_bridge_that_goes_on_is_back() {
 }
 
 #[test]
-fn an_inbox_that_is_not_read_is_noticed() {
-    let mut world = World::of(7, &["a", "b"]);
+fn unread_inbox_is_detected() {
+    let mut world = BridgeWorld::of(7, &["a", "b"]);
     // Leases are written, and nothing is read.
     world.bridges[1].stop_reading();
     world.bridges[1].is_stuck = true;
     let number = world.call(0, "hello", None);
     world.run_for(12 * SECOND);
-    assert!(matches!(world.ended(number), Ended::Unknown { reason, .. } if reason.contains("answers no ping")));
-    assert!(world.took_ms(number) < 9_000, "{}", world.took_ms(number));
+    assert!(matches!(world.ended(number), CallFailure::Unknown { reason, .. } if reason.contains("answers no ping")));
+    assert!(world.duration_ms(number) < 9_000, "{}", world.duration_ms(number));
     assert!(world.bridges[0].relays.is_empty());
+    let after = world.call(0, "hello", None);
+    let CallFailure::NoRoute { reason } = world.ended(after) else { panic!("another end") };
+    assert!(reason.starts_with("bridge b, which offered it, is deaf since "), "{reason}");
 }
 
 #[test]
 fn a_clean_stop_lets_calls_end() {
-    let mut world = World::of(8, &["a", "b"]);
+    let mut world = BridgeWorld::of(8, &["a", "b"]);
     let short = world.call(0, "sleep 500", None);
     let long = world.call(0, "wait", None);
     let own = world.call(1, "sleep 700", None);
     world.run_for(50 * MS);
-    world.input(1, Input::Stop);
+    world.input(1, BridgeInput::Stop);
     world.run_for(30 * MS);
     assert!(world.bridges[1].relays.is_empty());
     let own_late = world.call(1, "hello", None);
-    assert!(matches!(world.ended(own_late), Ended::NoRoute { reason } if reason == "bridge b stops"));
+    assert!(matches!(world.ended(own_late), CallFailure::NoRoute { reason } if reason == "bridge b stops"));
     world.run_for(200 * MS);
     assert!(world.bridges[0].relays.is_empty(), "its lease says so");
     world.run_for(13 * SECOND);
     assert!(world.reply(short).ends_with("by b") && world.reply(own).ends_with("by a"));
     // By its last word or by its tombstone, whichever is read first.
-    assert!(matches!(world.ended(long), Ended::Unknown { .. }));
+    assert!(matches!(world.ended(long), CallFailure::Unknown { .. }));
     assert_eq!(world.bridges[1].ended, Some(Ok(())));
     assert!(world.records("test.presence").last().is_some_and(|record| record.payload.is_some()), "a is there");
-    assert!(world.bridges[0].notices.contains(&Notice::PeerStopped { bridge: "b".to_owned() }));
+    assert!(world.bridges[0].notices.contains(&BridgeNotice::PeerStopped { bridge: "b".to_owned() }));
     world.check();
 }
 
 #[test]
 fn a_lost_broker_is_a_reason() {
-    let mut world = World::of(9, &["a", "b"]);
+    let mut world = BridgeWorld::of(9, &["a", "b"]);
     let flying = world.call(0, "wait", None);
     world.run_for(100 * MS);
     world.is_broker_down = true;
     let stuck = world.call(0, "hello", None);
     let words = "broker 7: connection refused".to_owned();
-    world.input(0, Input::BrokerTrouble { reason: words.clone() });
+    world.input(0, BridgeInput::BrokerTrouble { reason: words.clone() });
     world.run_for(7 * SECOND);
-    assert!(matches!(world.ended(stuck), Ended::NotBegun { .. }));
-    assert!(matches!(world.ended(flying), Ended::Unknown { reason, .. } if reason.contains(&words)));
+    assert!(matches!(world.ended(stuck), CallFailure::NotBegun { .. }));
+    assert!(matches!(world.ended(flying), CallFailure::Unknown { reason, .. } if reason.contains(&words)));
     assert!(!world.bridges[0].relays.is_empty(), "relays stay, to give the reason");
     let refused = world.call(0, "hello", None);
-    let Ended::NoRoute { reason } = world.ended(refused) else { panic!("another end") };
+    let CallFailure::NoRoute { reason } = world.ended(refused) else { panic!("another end") };
     assert!(
         reason.starts_with("the broker of bridge a cannot be reached since") && reason.ends_with(&format!("({words})"))
     );
-    assert!(!world.bridges[0].notices.iter().any(|notice| matches!(notice, Notice::PeerSilent { .. })));
+    assert!(!world.bridges[0].notices.iter().any(|notice| matches!(notice, BridgeNotice::PeerSilent { .. })));
     world.is_broker_down = false;
     world.run_for(3 * SECOND);
-    assert!(world.bridges[0].notices.contains(&Notice::BrokerBack));
+    assert!(world.bridges[0].notices.contains(&BridgeNotice::BrokerBack));
     let after = world.call(0, "hello", Some(1_000));
     world.run_for(SECOND);
     assert!(world.reply(after).ends_with("by b"));
@@ -213,40 +245,40 @@ fn a_lost_broker_is_a_reason() {
 }
 
 #[test]
-fn a_short_outage_makes_no_bridge_silent() {
-    let mut world = World::of(20, &["a", "b"]);
+fn short_outages_silence_no_bridge() {
+    let mut world = BridgeWorld::of(20, &["a", "b"]);
     world.run_for(SECOND / 2);
     // The last two leases of b before the outage are lost, and the first one after it: its lease is over before a misses its own.
-    world.mute = Some(1);
+    world.refused_bridge = Some(1);
     world.run_for(2 * SECOND);
     world.is_broker_down = true;
     world.run_for(3_400 * MS);
     world.is_broker_down = false;
     world.run_for(600 * MS);
-    world.mute = None;
+    world.refused_bridge = None;
     world.run_for(3 * SECOND);
     let notices = &world.bridges[0].notices;
-    let is_known = |notice: &Notice| matches!(notice, Notice::Serving | Notice::PeerBegan { .. });
+    let is_known = |notice: &BridgeNotice| matches!(notice, BridgeNotice::Serving | BridgeNotice::PeerBegan { .. });
     assert!(notices.iter().all(is_known), "{notices:?}");
 }
 
 #[test]
-fn a_broker_that_refuses_marks_is_asked_again() {
-    let mut world = World::new(10);
-    world.faults = Faults { refused: 1000, ..Faults::default() };
+fn refused_marks_are_retried() {
+    let mut world = BridgeWorld::new(10);
+    world.faults = ProducerFaults { refused: 1000, ..ProducerFaults::default() };
     let bridge = world.add("a");
     world.run_for(5 * SECOND);
     assert!(world.bridges[bridge].notices.is_empty());
     let early = world.call(bridge, "hello", None);
-    assert!(matches!(world.ended(early), Ended::NoRoute { reason } if reason == "bridge a has not begun yet"));
-    world.faults = Faults::default();
+    assert!(matches!(world.ended(early), CallFailure::NoRoute { reason } if reason == "bridge a has not begun yet"));
+    world.faults = ProducerFaults::default();
     world.run_for(3 * SECOND);
-    assert_eq!(world.bridges[bridge].notices, [Notice::Serving]);
+    assert_eq!(world.bridges[bridge].notices, [BridgeNotice::Serving]);
 }
 
 #[test]
 fn lost_records_make_a_new_incarnation() {
-    let mut world = World::of(11, &["a", "b"]);
+    let mut world = BridgeWorld::of(11, &["a", "b"]);
     let out = world.call(1, "wait", None);
     let back = world.call(0, "wait", None);
     world.run_for(100 * MS);
@@ -254,17 +286,17 @@ fn lost_records_make_a_new_incarnation() {
     // The topic is made again, and counts from 0.
     world.topics.insert("test.inbox.b".to_owned(), Vec::new());
     world.bridges[1].stop_reading();
-    world.input(1, Input::InboxLost { incarnation: 99, reason: "topic deleted".to_owned() });
+    world.input(1, BridgeInput::InboxLost { incarnation: 99, reason: "topic deleted".to_owned() });
     world.run_for(3 * SECOND);
     assert_ne!(*world.bridges[1].core.id(), old);
-    assert!(matches!(world.ended(out), Ended::Unknown { reason, .. } if reason.contains("topic deleted")));
-    assert!(matches!(world.ended(back), Ended::Unknown { .. }));
+    assert!(matches!(world.ended(out), CallFailure::Unknown { reason, .. } if reason.contains("topic deleted")));
+    assert!(matches!(world.ended(back), CallFailure::Unknown { .. }));
     world.check_calls();
 }
 
 #[test]
 fn leases_of_the_past_are_no_bridges() {
-    let mut world = World::of(12, &["a", "b"]);
+    let mut world = BridgeWorld::of(12, &["a", "b"]);
     world.kill(1);
     world.run_for(60 * SECOND);
     let late = world.add("c");
@@ -276,7 +308,7 @@ fn leases_of_the_past_are_no_bridges() {
 
 #[test]
 fn marks_of_another_log_prove_nothing() {
-    let mut world = World::of(21, &["a", "b"]);
+    let mut world = BridgeWorld::of(21, &["a", "b"]);
     world.run_for(20 * SECOND);
     let begun = world.call(0, "wait", None);
     world.run_for(100 * MS);
@@ -285,23 +317,23 @@ fn marks_of_another_log_prove_nothing() {
     world.broker_ahead_ms -= 5_000;
     world.topics.insert("test.inbox.b".to_owned(), Vec::new());
     world.bridges[1].stop_reading();
-    world.input(1, Input::InboxLost { incarnation: 99, reason: "topic deleted".to_owned() });
+    world.input(1, BridgeInput::InboxLost { incarnation: 99, reason: "topic deleted".to_owned() });
     world.run_for(3 * SECOND);
-    assert!(matches!(world.ended(begun), Ended::Unknown { .. }), "{:?}", world.ended(begun));
+    assert!(matches!(world.ended(begun), CallFailure::Unknown { .. }), "{:?}", world.ended(begun));
     world.check();
 }
 
 #[test]
 fn a_begun_request_is_never_discarded() {
-    let mut world = World::of(22, &["a", "b"]);
+    let mut world = BridgeWorld::of(22, &["a", "b"]);
     let begun = world.call(0, "wait", None);
     world.run_for(100 * MS);
-    let is_request = |record: &&Record| record.headers.iter().any(|(_, value)| value == b"request");
+    let is_request = |record: &&KafkaRecord| record.headers.iter().any(|(_, value)| value == b"request");
     let request = world.records("test.inbox.b").iter().find(is_request).unwrap().clone();
     // The caller's bridge reads nothing of the next incarnation.
     world.bridges[0].stop_reading_leases();
     world.bridges[1].stop_reading();
-    world.input(1, Input::InboxLost { incarnation: 99, reason: "the test says so".to_owned() });
+    world.input(1, BridgeInput::InboxLost { incarnation: 99, reason: "the test says so".to_owned() });
     world.run_for(100 * MS);
     world.append("test.inbox.b", request);
     world.run_for(500 * MS);
@@ -311,15 +343,15 @@ fn a_begun_request_is_never_discarded() {
 }
 
 #[test]
-fn a_clean_stop_waits_for_unsent_replies() {
-    let mut world = World::of(23, &["a"]);
-    let request = Record { payload: Some(b"1 hello".to_vec()), headers: program_request("7", ROUTE), key: None };
+fn clean_stop_waits_for_unsent_replies() {
+    let mut world = BridgeWorld::of(23, &["a"]);
+    let request = KafkaRecord { payload: Some(b"1 hello".to_vec()), headers: program_request("7", ROUTE), key: None };
     world.append("test.inbox.a", request);
-    world.mute = Some(0);
+    world.refused_bridge = Some(0);
     world.run_for(100 * MS);
-    world.input(0, Input::Stop);
+    world.input(0, BridgeInput::Stop);
     world.run_for(400 * MS);
-    world.mute = None;
+    world.refused_bridge = None;
     world.run_for(12 * SECOND);
     assert_eq!(world.bridges[0].ended, Some(Ok(())));
     let [reply] = &world.records("test.reply.x")[..] else { panic!("no reply") };

@@ -1,40 +1,40 @@
 //! Every call has exactly one outcome, in time, whatever happens; and nothing begins that is said not to have begun.
 
-use super::world::{Faults, MS, ROUTE, SECOND, World, offer};
-use gapless_kafka::bridge_core::Input;
-use gapless_kafka::outcome::{Ended, Outcome};
+use super::world::{BridgeWorld, MS, ProducerFaults, ROUTE, SECOND, offer};
+use gapless_kafka::bridge_core::BridgeInput;
+use gapless_kafka::outcome::{CallFailure, CallOutcome};
 use gapless_testkit::random::{Random, rounds, seeds};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]
 fn outcomes_are_those_of_the_handler() {
-    let mut world = World::of(1, &["a", "b"]);
+    let mut world = BridgeWorld::of(1, &["a", "b"]);
     let numbers = ["hello", "refuse", "panic", "reply 5"].map(|what| world.call(0, what, Some(1_000)));
     world.run_for(SECOND);
     assert_eq!(world.reply(numbers[0]), format!("{} hello by b", numbers[0]));
-    let Outcome::Refused(refusal) = world.outcome(numbers[1]) else { panic!("no refusal") };
+    let CallOutcome::Refused(refusal) = world.outcome(numbers[1]) else { panic!("no refusal") };
     assert_eq!((refusal.code, &*refusal.payload), (7, &[0, 255][..]));
-    assert!(matches!(world.ended(numbers[2]), Ended::Panicked { reason } if reason.ends_with("panic by b")));
+    assert!(matches!(world.ended(numbers[2]), CallFailure::Panicked { reason } if reason.ends_with("panic by b")));
     assert_eq!(world.reply(numbers[3]), "xxxxx");
     world.check();
 }
 
 #[test]
 fn a_deadline_ends_and_cancels() {
-    let mut world = World::of(2, &["a", "b"]);
+    let mut world = BridgeWorld::of(2, &["a", "b"]);
     let number = world.call(0, "wait", Some(300));
     world.run_for(299 * MS);
     assert!(world.calls[&number].outcomes.is_empty());
     world.run_for(20 * MS);
-    assert_eq!(*world.ended(number), Ended::TimedOut { after_ms: 300, begun: true });
+    assert_eq!(*world.ended(number), CallFailure::TimedOut { after_ms: 300, begun: true });
     assert_eq!(world.bridges[1].cancelled.len(), 1);
     world.check();
 }
 
 #[test]
 fn a_caller_that_gives_up_cancels() {
-    let mut world = World::of(3, &["a", "b"]);
+    let mut world = BridgeWorld::of(3, &["a", "b"]);
     let number = world.call(0, "wait", None);
     world.run_for(100 * MS);
     world.give_up(number);
@@ -42,7 +42,7 @@ fn a_caller_that_gives_up_cancels() {
     assert_eq!((world.bridges[1].cancelled.len(), world.bridges[0].core.in_flight()), (1, (0, 0)));
     // One that is given up before it is handed over is never seen.
     let number = number + 1;
-    world.bridges[0].unwilling.insert(gapless_kafka::effects::RequestId(number));
+    world.bridges[0].refused_requests.insert(gapless_kafka::effects::RequestId(number));
     world.call(0, "hello", None);
     world.run_for(SECOND);
     assert_eq!(world.handled.get(&number), None);
@@ -51,27 +51,27 @@ fn a_caller_that_gives_up_cancels() {
 
 #[test]
 fn a_send_ends_when_it_is_appended() {
-    let mut world = World::of(4, &["a", "b"]);
+    let mut world = BridgeWorld::of(4, &["a", "b"]);
     let number = world.call_with(0, "sleep 500", Some(5_000), |head| head.is_one_way = true);
     world.run_for(20 * MS);
-    assert_eq!(*world.outcome(number), Outcome::Reply(Vec::new()));
-    assert!(world.took_ms(number) < 20);
+    assert_eq!(*world.outcome(number), CallOutcome::Reply(Vec::new()));
+    assert!(world.duration_ms(number) < 20);
     world.run_for(SECOND);
     assert_eq!((world.handled[&number], world.bridges[1].core.in_flight()), (1, (0, 0)));
 }
 
 #[test]
 fn reports_decide_what_has_not_begun() {
-    let mut world = World::of(5, &["a", "b"]);
-    world.faults = Faults { refused: 1000, ..Faults::default() };
+    let mut world = BridgeWorld::of(5, &["a", "b"]);
+    world.faults = ProducerFaults { refused: 1000, ..ProducerFaults::default() };
     let refused = world.call(0, "hello", Some(1_000));
     world.run_for(100 * MS);
-    assert!(matches!(world.ended(refused), Ended::NotBegun { attempts: 1, .. }));
-    world.faults = Faults { doubtful: 1000, ..Faults::default() };
+    assert!(matches!(world.ended(refused), CallFailure::NotBegun { attempts: 1, .. }));
+    world.faults = ProducerFaults { doubtful: 1000, ..ProducerFaults::default() };
     let doubtful = world.call(0, "hello", Some(1_000));
     world.run_for(100 * MS);
-    assert!(matches!(world.ended(doubtful), Ended::Unknown { .. }));
-    world.faults = Faults::default();
+    assert!(matches!(world.ended(doubtful), CallFailure::Unknown { .. }));
+    world.faults = ProducerFaults::default();
     world.run_for(SECOND);
     world.check();
 }
@@ -100,7 +100,7 @@ const WAYS: [&str; 15] = [
     "Refused(",
     "Panicked",
     "TimedOut",
-    "NoRoute { reason: \"\" }",
+    ", which offered it, is ",
     "NoRoute { reason: \"the broker of bridge",
     "has not begun yet",
     "NotBegun { attempts: 1, reason: \"the broker does not have the request",
@@ -113,7 +113,7 @@ const WAYS: [&str; 15] = [
     "the broker of bridge",
 ];
 
-fn count(world: &World, reached: &mut BTreeMap<&'static str, u32>) {
+fn count(world: &BridgeWorld, reached: &mut BTreeMap<&'static str, u32>) {
     for (_, outcome) in world.calls.values().flat_map(|call| &call.outcomes) {
         let printed = format!("{outcome:?}");
         for way in WAYS.iter().filter(|way| printed.contains(**way)) {
@@ -127,8 +127,8 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 /// Kinds of calls.
 const WHAT: [&str; 7] = ["hello", "sleep 40", "sleep 3000", "refuse", "panic", "reply 9000", "wait"];
 
-fn run(seed: u64) -> World {
-    let mut world = World::of(seed, &NAMES);
+fn run(seed: u64) -> BridgeWorld {
+    let mut world = BridgeWorld::of(seed, &NAMES);
     let mut random = Random::new(!seed);
     // The process that last began under each name.
     let mut newest = [0, 1, 2];
@@ -150,17 +150,17 @@ fn run(seed: u64) -> World {
                 world.offers(newest[name], vec![offer(ROUTE, &[name as u64 + 1])]);
                 call_around_the_mark(&mut world, newest[(name + 1) % 3]);
             }
-            80..82 if !is_paused => world.input(bridge, Input::Stop),
+            80..82 if !is_paused => world.input(bridge, BridgeInput::Stop),
             82..84 if !is_paused && !has_ended => {
                 world.bridges[bridge].stop_reading();
                 let (incarnation, reason) = (random.number(), "the test says so".to_owned());
-                world.input(bridge, Input::InboxLost { incarnation, reason });
+                world.input(bridge, BridgeInput::InboxLost { incarnation, reason });
             }
             84..88 if !is_paused => world.pause(bridge),
-            84..92 if is_paused => world.go_on(bridge),
+            84..92 if is_paused => world.resume(bridge),
             92..94 => world.is_broker_down ^= true,
             94..97 => {
-                world.faults = Faults {
+                world.faults = ProducerFaults {
                     lost_reports: random.below(20),
                     doubtful: random.below(20),
                     refused: random.below(20),
@@ -173,10 +173,10 @@ fn run(seed: u64) -> World {
         world.run_for(random.below(400) * MS);
     }
     // Everything heals, and every deadline passes.
-    (world.is_broker_down, world.faults) = (false, Faults::default());
+    (world.is_broker_down, world.faults) = (false, ProducerFaults::default());
     for bridge in 0..world.bridges.len() {
         if world.bridges[bridge].is_paused {
-            world.go_on(bridge);
+            world.resume(bridge);
         }
     }
     world.run_for(20 * SECOND);
@@ -209,7 +209,7 @@ fn run(seed: u64) -> World {
 }
 
 /// Calls of a bridge that knows nothing yet of the next incarnation of another one.
-fn call_around_the_mark(world: &mut World, bridge: usize) {
+fn call_around_the_mark(world: &mut BridgeWorld, bridge: usize) {
     for _ in 0..8 {
         if !world.bridges[bridge].is_paused && world.bridges[bridge].ended.is_none() {
             world.call(bridge, "hello", Some(3_000));
@@ -219,7 +219,7 @@ fn call_around_the_mark(world: &mut World, bridge: usize) {
 }
 
 /// A call of any kind.
-fn call(world: &mut World, random: &mut Random, bridge: usize) -> u64 {
+fn call(world: &mut BridgeWorld, random: &mut Random, bridge: usize) -> u64 {
     let mut what = random.pick(&WHAT).to_owned();
     // Some are longer than a segment.
     if random.happens(200) {

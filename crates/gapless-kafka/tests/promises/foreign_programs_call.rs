@@ -1,17 +1,17 @@
 //! A program that is no bridge calls a route by records with JSON.
 
-use super::world::{MS, ROUTE, SECOND, World, offer};
+use super::world::{BridgeWorld, MS, ROUTE, SECOND, offer};
 use gapless_kafka::presence::Lease;
-use gapless_kafka::record::{Content, Record, ReplyHead, read};
+use gapless_kafka::record::{EnvelopeContent, KafkaRecord, ReplyHead, read};
 use gapless_message::Encoding;
 use std::borrow::Cow;
 
-fn record(headers: &[(&'static str, &str)], payload: &str) -> Record {
+fn record(headers: &[(&'static str, &str)], payload: &str) -> KafkaRecord {
     let headers = headers.iter().map(|(name, value)| (Cow::Borrowed(*name), value.as_bytes().to_vec())).collect();
-    Record { key: None, headers, payload: Some(payload.as_bytes().to_vec()) }
+    KafkaRecord { key: None, headers, payload: Some(payload.as_bytes().to_vec()) }
 }
 
-fn header<'a>(record: &'a Record, name: &str) -> Option<&'a str> {
+fn header<'a>(record: &'a KafkaRecord, name: &str) -> Option<&'a str> {
     let found = record.headers.iter().find(|(each, _)| each == name);
     found.map(|(_, value)| std::str::from_utf8(value).unwrap())
 }
@@ -24,8 +24,8 @@ const REQUEST: [(&str, &str); 5] = [
     ("gapless-encoding", "json"),
 ];
 
-fn world() -> World {
-    let mut world = World::new(1);
+fn world() -> BridgeWorld {
+    let mut world = BridgeWorld::new(1);
     let bridge = world.add("a");
     world.offers(bridge, vec![offer(ROUTE, &[1])]);
     world.run_for(2 * SECOND);
@@ -48,7 +48,7 @@ fn a_json_call_has_a_reply() {
 }
 
 #[test]
-fn a_repeated_call_gets_its_reply_again() {
+fn repeated_call_gets_the_same_reply() {
     let mut world = world();
     for _ in 0..3 {
         world.append("test.inbox.a", record(&REQUEST, "1 hello"));
@@ -69,7 +69,8 @@ fn a_repeated_refusal_is_the_same() {
         world.run_for(100 * MS);
     }
     let replies = world.records("test.reply.orders");
-    let is_refusal = |reply: &Record| reply.payload.as_ref().is_some_and(|json| json.starts_with(br#"{"kind":"no_r"#));
+    let is_refusal =
+        |reply: &KafkaRecord| reply.payload.as_ref().is_some_and(|json| json.starts_with(br#"{"kind":"no_r"#));
     assert!(replies.len() == 3 && replies.iter().all(is_refusal), "{replies:?}");
     // A send that was refused has no reply, also where it names a topic.
     let mut send = elsewhere.to_vec();
@@ -91,7 +92,8 @@ fn a_repeated_ending_is_the_same() {
         world.run_for(100 * MS);
     }
     let replies = world.records("test.reply.orders");
-    let is_ending = |reply: &Record| reply.payload.as_ref().is_some_and(|json| json.starts_with(br#"{"kind":"bad_m"#));
+    let is_ending =
+        |reply: &KafkaRecord| reply.payload.as_ref().is_some_and(|json| json.starts_with(br#"{"kind":"bad_m"#));
     assert!(replies.len() == 3 && replies.iter().all(is_ending), "{replies:?}");
     assert_eq!(world.handled[&1], 1);
 }
@@ -129,7 +131,7 @@ fn refusals_and_errors_are_readable() {
 }
 
 #[test]
-fn a_call_without_an_allowed_topic_is_not_made() {
+fn forbidden_reply_topic_makes_no_call() {
     let mut world = world();
     for topic in ["payments", "test.presence", "test.inbox.a"] {
         let mut request = REQUEST;
@@ -200,7 +202,7 @@ fn deadlines_are_of_the_append() {
     world.pause(0);
     world.append("test.inbox.a", record(&request, "2 hello"));
     world.run_for(3 * SECOND);
-    world.go_on(0);
+    world.resume(0);
     world.run_for(100 * MS);
     let json = world.records("test.reply.orders").pop().unwrap().payload.unwrap();
     let json = String::from_utf8(json).unwrap();
@@ -243,9 +245,9 @@ fn examples_of_the_page_are_read() {
         named.map(|(name, value)| (Cow::Borrowed(name), value.as_bytes().to_vec())).collect::<Vec<_>>()
     };
     let request = read(&headers(request)).unwrap();
-    assert!(matches!(request.content, Content::Request(head, None) if head.time_left_ms == Some(5_000)));
+    assert!(matches!(request.content, EnvelopeContent::Request(head, None) if head.time_left_ms == Some(5_000)));
     let reply = read(&headers(reply)).unwrap();
-    assert_eq!(reply.content, Content::Reply(ReplyHead::Reply, None));
+    assert_eq!(reply.content, EnvelopeContent::Reply(ReplyHead::Reply, None));
     assert_eq!(
         (reply.sender.correlation, reply.sender.from.unwrap().incarnation),
         (request.sender.correlation, 0x00c0_ffee_00c0_ffee)

@@ -1,14 +1,14 @@
 //! Limits of calls and bytes for each bridge, at both ends; repeated, late and foreign records.
 
-use super::world::{Faults, MS, ROUTE, SECOND, World, limits};
-use gapless_kafka::config::Limits;
-use gapless_kafka::outcome::Ended;
+use super::world::{BridgeWorld, MS, ProducerFaults, ROUTE, SECOND, limits};
+use gapless_kafka::config::BridgeLimits;
+use gapless_kafka::outcome::CallFailure;
 use gapless_kafka::record::names::BridgeId;
-use gapless_kafka::record::{ReplyHead, RequestHead, SegmentPlace, Writer};
+use gapless_kafka::record::{RecordWriter, ReplyHead, RequestHead, SegmentPlace};
 
 /// A world of two bridges with other limits.
-fn world_with(seed: u64, limits: Limits) -> World {
-    let mut world = World::new(seed);
+fn world_with(seed: u64, limits: BridgeLimits) -> BridgeWorld {
+    let mut world = BridgeWorld::new(seed);
     world.limits = limits;
     for (name, identity) in [("a", 1), ("b", 2)] {
         let bridge = world.add(name);
@@ -19,27 +19,27 @@ fn world_with(seed: u64, limits: Limits) -> World {
 }
 
 #[test]
-fn the_caller_is_busy_beyond_its_limits() {
-    let mut world = world_with(1, Limits { calls_per_peer: 3, bytes_per_peer: 10_000, ..limits() });
+fn calling_bridge_enforces_its_limits() {
+    let mut world = world_with(1, BridgeLimits { calls_per_peer: 3, bytes_per_peer: 10_000, ..limits() });
     let waiting: Vec<_> = (0..3).map(|_| world.call(0, "sleep 200", None)).collect();
     let busy = world.call(0, "hello", None);
-    assert!(matches!(world.ended(busy), Ended::Busy { reason } if reason.contains("3 calls or 10000 bytes")));
+    assert!(matches!(world.ended(busy), CallFailure::Busy { reason } if reason.contains("3 calls or 10000 bytes")));
     world.run_for(SECOND);
     waiting.iter().for_each(|number| assert!(world.reply(*number).ends_with("by b")));
     let long = format!("{:8000}", "sleep 200");
     let (first, second) = (world.call(0, &long, None), world.call(0, &long, None));
-    assert!(matches!(world.ended(second), Ended::Busy { .. }));
+    assert!(matches!(world.ended(second), CallFailure::Busy { .. }));
     world.run_for(SECOND);
     assert!(world.reply(first).starts_with(&format!("{first} sleep 200")));
     let too_long = world.call(0, &" ".repeat((16 << 20) + 1), None);
-    assert!(matches!(world.ended(too_long), Ended::BadMessage { .. }));
+    assert!(matches!(world.ended(too_long), CallFailure::BadMessage { .. }));
     world.check();
 }
 
 #[test]
-fn the_served_bridge_is_busy_beyond_its_limits() {
-    let mut world = world_with(2, Limits { calls_per_peer: 3, ..limits() });
-    let writer = Writer::new(world.bridges[0].core.id());
+fn serving_bridge_enforces_its_limits() {
+    let mut world = world_with(2, BridgeLimits { calls_per_peer: 3, ..limits() });
+    let writer = RecordWriter::new(world.bridges[0].core.id());
     let to = world.bridges[1].core.id().incarnation;
     for number in 0..5 {
         let head = RequestHead { route: ROUTE.to_owned(), ..RequestHead::default() };
@@ -56,8 +56,8 @@ fn the_served_bridge_is_busy_beyond_its_limits() {
 
 #[test]
 fn unfinished_requests_have_a_limit() {
-    let mut world = world_with(9, Limits { calls_per_peer: 3, ..limits() });
-    let writer = Writer::new(world.bridges[0].core.id());
+    let mut world = world_with(9, BridgeLimits { calls_per_peer: 3, ..limits() });
+    let writer = RecordWriter::new(world.bridges[0].core.id());
     let to = world.bridges[1].core.id().incarnation;
     let place = SegmentPlace { index: 0, count: 2, total_bytes: 2 };
     for number in 0..5 {
@@ -74,8 +74,8 @@ fn unfinished_requests_have_a_limit() {
 
 #[test]
 fn repeated_records_begin_once() {
-    let mut world = World::of(3, &["a", "b"]);
-    world.faults = Faults { repeated: 1000, ..Faults::default() };
+    let mut world = BridgeWorld::of(3, &["a", "b"]);
+    world.faults = ProducerFaults { repeated: 1000, ..ProducerFaults::default() };
     let number = world.call(0, "hello", None);
     world.run_for(SECOND);
     assert_eq!((world.handled[&number], world.bridges[1].core.counters().repeated_requests), (1, 1));
@@ -84,19 +84,19 @@ fn repeated_records_begin_once() {
 }
 
 #[test]
-fn late_and_foreign_replies_are_counted() {
-    let mut world = World::of(4, &["a", "b", "c"]);
+fn unexpected_replies_are_counted() {
+    let mut world = BridgeWorld::of(4, &["a", "b", "c"]);
     let number = world.call_with(0, "sleep 500", None, |head| head.instance = Some(2));
     world.run_for(100 * MS);
     let a = world.bridges[0].core.id().clone();
     let correlation = format!("{:016x}:{number}", a.incarnation);
-    let reply = |from: &BridgeId, to| Writer::new(from).reply(&correlation, Some(to), &ReplyHead::Reply, None);
+    let reply = |from: &BridgeId, to| RecordWriter::new(from).reply(&correlation, Some(to), &ReplyHead::Reply, None);
     let (b, c) = (world.bridges[1].core.id().clone(), world.bridges[2].core.id().clone());
     let old_b = BridgeId { incarnation: 1, ..b.clone() };
     for record in [reply(&c, a.incarnation), reply(&old_b, a.incarnation), reply(&b, 1)] {
         world.append("test.inbox.a", record);
     }
-    world.append("test.inbox.a", Writer::new(&b).control("discarded", &correlation, Some(a.incarnation)));
+    world.append("test.inbox.a", RecordWriter::new(&b).control("discarded", &correlation, Some(a.incarnation)));
     world.run_for(SECOND);
     assert!(world.reply(number).ends_with("by b"));
     world.append("test.inbox.a", reply(&b, a.incarnation));
@@ -107,8 +107,8 @@ fn late_and_foreign_replies_are_counted() {
 
 #[test]
 fn hostile_headers_change_nothing() {
-    let mut world = World::of(5, &["a", "b"]);
-    let writer = Writer::new(world.bridges[0].core.id());
+    let mut world = BridgeWorld::of(5, &["a", "b"]);
+    let writer = RecordWriter::new(world.bridges[0].core.id());
     let whole = writer.request("x:1", 7, &RequestHead { route: ROUTE.to_owned(), ..RequestHead::default() }, None);
     let mut appended = 0;
     for index in 0..whole.headers.len() {
@@ -133,7 +133,7 @@ fn hostile_headers_change_nothing() {
 #[test]
 fn bundles_fit_the_broker() {
     // Segments of 1 KiB: the broker takes 21 KiB.
-    let mut world = World::of(8, &["a", "b"]);
+    let mut world = BridgeWorld::of(8, &["a", "b"]);
     let calls = (0..200).map(|number| world.call(0, &format!("{:1$}", "hello", number * 5), Some(1_000)));
     let numbers: Vec<_> = calls.collect();
     world.run_for(SECOND);
@@ -143,7 +143,7 @@ fn bundles_fit_the_broker() {
 
 #[test]
 fn many_calls_share_records() {
-    let mut world = world_with(7, Limits { segment_bytes: 64 << 10, ..limits() });
+    let mut world = world_with(7, BridgeLimits { segment_bytes: 64 << 10, ..limits() });
     let appended = ["a", "b"].map(|name| world.records(&format!("test.inbox.{name}")).len());
     let numbers: Vec<_> = (0..200).map(|_| world.call(0, "hello", Some(1_000))).collect();
     world.run_for(SECOND);

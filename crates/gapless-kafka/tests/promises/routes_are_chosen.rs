@@ -1,23 +1,23 @@
 //! The bridge and the instance of a call: by the lists, by load, by key, by name; and no call passes bridges for ever.
 
-use super::world::{MS, ROUTE, SECOND, World, offer};
-use gapless_kafka::effects::{Notice, RemoteInstance};
-use gapless_kafka::outcome::Ended;
+use super::world::{BridgeWorld, MS, ROUTE, SECOND, offer};
+use gapless_kafka::effects::{BridgeNotice, RemoteInstance};
+use gapless_kafka::outcome::CallFailure;
 use gapless_kafka::peers::PeerState;
 use gapless_kafka::presence::Lease;
-use gapless_kafka::record::Writer;
+use gapless_kafka::record::RecordWriter;
 use gapless_kafka::record::names::BridgeId;
 use std::collections::BTreeMap;
 
 #[test]
-fn nothing_is_offered_or_taken_beyond_the_lists() {
-    let mut world = World::of(1, &["a", "b"]);
+fn unlisted_routes_are_not_bridged() {
+    let mut world = BridgeWorld::of(1, &["a", "b"]);
     world.offers(1, vec![offer(ROUTE, &[2]), offer("bank/secret", &[3]), offer("shop/more", &[4])]);
     world.run_for(SECOND);
     assert_eq!(world.bridges[0].relays.keys().collect::<Vec<_>>(), ["shop/more", ROUTE]);
     // One that asks all the same is refused.
     let head = gapless_kafka::record::RequestHead { route: "bank/secret".to_owned(), ..Default::default() };
-    let writer = Writer::new(world.bridges[0].core.id());
+    let writer = RecordWriter::new(world.bridges[0].core.id());
     let to = world.bridges[1].core.id().incarnation;
     world.append("test.inbox.b", writer.request("x:1", to, &head, None));
     world.run_for(SECOND);
@@ -35,7 +35,7 @@ fn nothing_is_offered_or_taken_beyond_the_lists() {
 
 #[test]
 fn calls_go_to_the_least_loaded_bridge() {
-    let mut world = World::of(2, &["a", "b", "c"]);
+    let mut world = BridgeWorld::of(2, &["a", "b", "c"]);
     // Each instance has two workers; b has three instances, c one.
     world.offers(1, vec![offer(ROUTE, &[2, 20, 21])]);
     world.run_for(SECOND);
@@ -56,7 +56,7 @@ fn calls_go_to_the_least_loaded_bridge() {
 
 #[test]
 fn a_key_has_one_instance_everywhere() {
-    let mut world = World::of(3, &["a", "b", "c", "d"]);
+    let mut world = BridgeWorld::of(3, &["a", "b", "c", "d"]);
     let mut holders = BTreeMap::<(usize, u64), String>::new();
     for key in 0..40 {
         for caller in [0, 3, 0] {
@@ -86,7 +86,7 @@ fn a_key_has_one_instance_everywhere() {
 
 #[test]
 fn a_broadcast_names_its_instance() {
-    let mut world = World::of(4, &["a", "b", "c"]);
+    let mut world = BridgeWorld::of(4, &["a", "b", "c"]);
     let instances = world.bridges[0].relays[ROUTE].instances.clone();
     let named = |identity, name: &str| RemoteInstance { identity, name: name.to_owned() };
     assert_eq!(instances, [named(2, "machine-b/shop.2"), named(3, "machine-c/shop.3")]);
@@ -98,17 +98,19 @@ fn a_broadcast_names_its_instance() {
         assert_eq!(bridge.started.last().unwrap().head.instance, Some(identity));
     }
     let number = world.call_with(0, "hello", None, |head| head.instance = Some(9));
-    assert!(matches!(world.ended(number), Ended::NoRoute { reason } if reason.contains("0000000000000009 has gone")));
+    assert!(
+        matches!(world.ended(number), CallFailure::NoRoute { reason } if reason.contains("0000000000000009 has gone"))
+    );
 }
 
 #[test]
-fn instances_of_the_own_domain_are_not_remote() {
-    let mut world = World::of(5, &["a", "b", "c"]);
+fn own_instances_are_not_remote() {
+    let mut world = BridgeWorld::of(5, &["a", "b", "c"]);
     // Bridges a and b are in one domain.
     world.offers(0, vec![offer(ROUTE, &[1, 2])]);
     world.offers(1, vec![offer(ROUTE, &[1, 2])]);
     world.run_for(SECOND);
-    let identities = |bridge: usize, world: &World| -> Vec<u64> {
+    let identities = |bridge: usize, world: &BridgeWorld| -> Vec<u64> {
         world.bridges[bridge].relays[ROUTE].instances.iter().map(|each| each.identity).collect()
     };
     assert_eq!((identities(0, &world), identities(1, &world), identities(2, &world)), (vec![3], vec![3], vec![1, 2]));
@@ -116,22 +118,22 @@ fn instances_of_the_own_domain_are_not_remote() {
 
 #[test]
 fn hops_have_an_end() {
-    let mut world = World::of(6, &["a", "b"]);
+    let mut world = BridgeWorld::of(6, &["a", "b"]);
     let last = world.call_with(0, "hello", None, |head| head.hops = 15);
     let over = world.call_with(0, "hello", None, |head| head.hops = 16);
     world.run_for(SECOND);
     assert!(world.reply(last).ends_with("by b"));
-    assert!(matches!(world.ended(over), Ended::CannotForward { .. }));
+    assert!(matches!(world.ended(over), CallFailure::CannotForward { .. }));
 }
 
 #[test]
 fn another_version_is_named_with_both() {
-    let mut world = World::of(7, &["a", "b"]);
+    let mut world = BridgeWorld::of(7, &["a", "b"]);
     let number = world.call(0, "wait", None);
     world.run_for(100 * MS);
     // The next program under the name b speaks version 2.
     world.kill(1);
-    let next = Writer::new(&BridgeId { name: "b".into(), incarnation: 7 });
+    let next = RecordWriter::new(&BridgeId { name: "b".into(), incarnation: 7 });
     let json = br#"{"protocol": 2, "something": "new"}"#.to_vec();
     for _ in 0..3 {
         world.append("test.presence", next.lease("b", "", Some(json.clone())));
@@ -140,9 +142,10 @@ fn another_version_is_named_with_both() {
     let reason = "it speaks version 2 of the protocol; this bridge speaks version 1".to_owned();
     let bridge = "b".to_owned();
     let notices = world.bridges[0].notices.clone();
-    let is_named = |notice: &&Notice| **notice == Notice::BadLease { bridge: bridge.clone(), reason: reason.clone() };
+    let is_named =
+        |notice: &&BridgeNotice| **notice == BridgeNotice::BadLease { bridge: bridge.clone(), reason: reason.clone() };
     assert_eq!(notices.iter().filter(is_named).count(), 1, "{notices:?}");
-    assert!(matches!(world.ended(number), Ended::Unknown { reason: found, .. } if found.contains(&reason)));
+    assert!(matches!(world.ended(number), CallFailure::Unknown { reason: found, .. } if found.contains(&reason)));
     assert!(world.bridges[0].relays.is_empty());
     // And its request is refused with both.
     let mut request = next.request("x:1", 1, &Default::default(), None);
@@ -155,12 +158,12 @@ fn another_version_is_named_with_both() {
 }
 
 #[test]
-fn bridges_that_have_gone_leave_their_place() {
-    let mut world = World::of(9, &["a", "b"]);
+fn gone_bridges_free_their_slots() {
+    let mut world = BridgeWorld::of(9, &["a", "b"]);
     let json = |incarnation| Lease { protocol: 1, lease_ms: 1_000, incarnation, ..Lease::default() }.to_json();
     for number in 0..1_100 {
         let name = format!("gone-{number}");
-        let writer = Writer::new(&BridgeId { name: name.as_str().into(), incarnation: number });
+        let writer = RecordWriter::new(&BridgeId { name: name.as_str().into(), incarnation: number });
         world.append("test.presence", writer.lease(&name, "", Some(json(number))));
     }
     world.run_for(3 * SECOND);
@@ -173,26 +176,29 @@ fn bridges_that_have_gone_leave_their_place() {
 
 #[test]
 fn a_full_prefix_is_told_once() {
-    let mut world = World::of(12, &["a", "b"]);
+    let mut world = BridgeWorld::of(12, &["a", "b"]);
     let json = |incarnation| Lease { protocol: 1, lease_ms: 60_000, incarnation, ..Lease::default() }.to_json();
     for number in 0..1_026 {
         let name = format!("other-{number}");
-        let writer = Writer::new(&BridgeId { name: name.as_str().into(), incarnation: number });
+        let writer = RecordWriter::new(&BridgeId { name: name.as_str().into(), incarnation: number });
         world.append("test.presence", writer.lease(&name, "", Some(json(number))));
     }
     world.run_for(2 * SECOND);
-    let full = Notice::PrefixFull { bridge: "other-1023".to_owned() };
+    let full = BridgeNotice::PrefixFull { bridge: "other-1023".to_owned() };
     assert_eq!(world.bridges[0].notices.iter().filter(|notice| **notice == full).count(), 1);
     assert!(
-        !world.bridges[0].notices.iter().any(|notice| matches!(notice, Notice::PrefixFull { .. } if *notice != full))
+        !world.bridges[0]
+            .notices
+            .iter()
+            .any(|notice| matches!(notice, BridgeNotice::PrefixFull { .. } if *notice != full))
     );
     assert_eq!(world.bridges[0].core.counters().stale_leases, 0);
 }
 
 #[test]
 fn hostile_leases_change_nothing() {
-    let mut world = World::of(8, &["a", "b"]);
-    let evil = Writer::new(&BridgeId { name: "evil".into(), incarnation: 7 });
+    let mut world = BridgeWorld::of(8, &["a", "b"]);
+    let evil = RecordWriter::new(&BridgeId { name: "evil".into(), incarnation: 7 });
     let full = Lease { protocol: 1, lease_ms: 5_000, ..Lease::default() }.to_json();
     for (key, value) in [("../x", &*full), ("evil", b"{}"), ("evil", b""), ("", &*full), ("evil", &[0xff; 100])] {
         let mut lease = evil.lease("evil", "", Some(value.to_vec()));
@@ -204,12 +210,15 @@ fn hostile_leases_change_nothing() {
     world.append("test.presence", without_key);
     // Garbage under the name of a bridge takes no routes away.
     let b = world.bridges[1].core.id().clone();
-    world.append("test.presence", Writer::new(&b).lease("b", "", Some(b"{".to_vec())));
-    let mut unsigned = Writer::new(&b).lease("b", "", Some(vec![0xff; 10]));
+    world.append("test.presence", RecordWriter::new(&b).lease("b", "", Some(b"{".to_vec())));
+    let mut unsigned = RecordWriter::new(&b).lease("b", "", Some(vec![0xff; 10]));
     unsigned.headers.clear();
     world.append("test.presence", unsigned);
     // A tombstone of another incarnation takes nothing away.
-    world.append("test.presence", Writer::new(&BridgeId { name: "b".into(), incarnation: 7 }).lease("b", "", None));
+    world.append(
+        "test.presence",
+        RecordWriter::new(&BridgeId { name: "b".into(), incarnation: 7 }).lease("b", "", None),
+    );
     world.run_for(SECOND);
     assert_eq!(world.bridges[0].relays[ROUTE].instances.len(), 1);
     assert_eq!(world.bridges[0].core.counters().malformed_records, 5);
@@ -217,9 +226,9 @@ fn hostile_leases_change_nothing() {
 
 #[test]
 fn garbage_is_judged_by_its_own_name() {
-    let mut world = World::of(10, &["a", "b", "c"]);
+    let mut world = BridgeWorld::of(10, &["a", "b", "c"]);
     // A process named c writes under the key b, as if it were a new incarnation.
-    let other = Writer::new(&BridgeId { name: "c".into(), incarnation: 7 });
+    let other = RecordWriter::new(&BridgeId { name: "c".into(), incarnation: 7 });
     world.append("test.presence", other.lease("b", "", Some(b"{".to_vec())));
     world.run_for(100 * MS);
     assert_eq!(world.bridges[0].relays[ROUTE].instances.len(), 2);
@@ -228,18 +237,18 @@ fn garbage_is_judged_by_its_own_name() {
 
 #[test]
 fn garbage_keeps_a_deaf_bridge() {
-    let mut world = World::of(11, &["a", "b"]);
+    let mut world = BridgeWorld::of(11, &["a", "b"]);
     let reader = world.bridges[1].stop_reading();
     world.bridges[1].is_stuck = true;
     world.call(0, "wait", None);
-    let state = |world: &World| {
+    let state = |world: &BridgeWorld| {
         let now = gapless_agent::Now { monotonic_ns: world.now_ns, epoch_ns: 0 };
         world.bridges[0].core.status(now).peers.first().map(|peer| peer.state)
     };
     while state(&world) != Some(PeerState::Deaf) {
         world.run_for(SECOND);
     }
-    let b = Writer::new(world.bridges[1].core.id());
+    let b = RecordWriter::new(world.bridges[1].core.id());
     world.append("test.presence", b.lease("b", "", Some(b"{".to_vec())));
     world.run_for(100 * MS);
     assert_eq!(state(&world), Some(PeerState::Deaf));

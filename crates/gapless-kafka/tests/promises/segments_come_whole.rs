@@ -1,14 +1,14 @@
 //! Payloads longer than a record: whole at the other end, or an outcome at once.
 
-use super::world::{MS, ROUTE, SECOND, World};
-use gapless_kafka::calls_out::{Certainty, NotAppended};
-use gapless_kafka::effects::Token;
-use gapless_kafka::outcome::Ended;
-use gapless_kafka::record::{RequestHead, SegmentPlace, Writer};
+use super::world::{BridgeWorld, MS, ROUTE, SECOND};
+use gapless_kafka::calls_out::{AppendFailure, Certainty};
+use gapless_kafka::effects::DeliveryToken;
+use gapless_kafka::outcome::CallFailure;
+use gapless_kafka::record::{RecordWriter, RequestHead, SegmentPlace};
 
 #[test]
 fn long_requests_and_replies_pass() {
-    let mut world = World::of(1, &["a", "b"]);
+    let mut world = BridgeWorld::of(1, &["a", "b"]);
     let long = format!("{:50000}", "hello");
     let asked = world.call(0, &long, Some(5_000));
     let answered = world.call(0, "reply 100000", Some(5_000));
@@ -17,15 +17,15 @@ fn long_requests_and_replies_pass() {
     assert_eq!(world.reply(answered).len(), 100_000);
     assert_eq!(world.bridges[1].started[0].payload.len(), 50_000 + asked.to_string().len() + 1);
     let is_short =
-        |record: &gapless_kafka::record::Record| record.payload.as_ref().is_none_or(|bytes| bytes.len() <= 1024);
+        |record: &gapless_kafka::record::KafkaRecord| record.payload.as_ref().is_none_or(|bytes| bytes.len() <= 1024);
     assert!(world.records("test.inbox.b").iter().all(is_short));
     world.check();
 }
 
 #[test]
-fn a_lost_segment_ends_the_call_at_once() {
-    let mut world = World::of(2, &["a", "b"]);
-    let is_third = |record: &gapless_kafka::record::Record| {
+fn lost_segment_ends_the_call_at_once() {
+    let mut world = BridgeWorld::of(2, &["a", "b"]);
+    let is_third = |record: &gapless_kafka::record::KafkaRecord| {
         record.headers.iter().any(|(name, value)| name == "gapless-segment" && value.starts_with(b"2/"))
     };
     world.drop = Some(is_third);
@@ -33,18 +33,18 @@ fn a_lost_segment_ends_the_call_at_once() {
     let answered = world.call(0, "reply 5000", Some(60_000));
     world.run_for(SECOND);
     // Both ends know of it: the producer's doubt and the bridge's refusal; the first to come ends the call.
-    assert!(matches!(world.ended(asked), Ended::Unknown { .. } | Ended::NotBegun { .. }));
+    assert!(matches!(world.ended(asked), CallFailure::Unknown { .. } | CallFailure::NotBegun { .. }));
     assert!(
-        matches!(world.ended(answered), Ended::Unknown { reason, .. } if reason.contains("segment 3 of 5 is missing"))
+        matches!(world.ended(answered), CallFailure::Unknown { reason, .. } if reason.contains("segment 3 of 5 is missing"))
     );
-    assert!(world.took_ms(asked) < 100 && world.took_ms(answered) < 100);
+    assert!(world.duration_ms(asked) < 100 && world.duration_ms(answered) < 100);
     world.check();
 }
 
 #[test]
-fn a_segment_that_never_comes_has_a_time() {
-    let mut world = World::of(3, &["a", "b"]);
-    let writer = Writer::new(world.bridges[0].core.id());
+fn missing_segments_time_out() {
+    let mut world = BridgeWorld::of(3, &["a", "b"]);
+    let writer = RecordWriter::new(world.bridges[0].core.id());
     let to = world.bridges[1].core.id().incarnation;
     let place = SegmentPlace { index: 0, count: 2, total_bytes: 20 };
     let head = RequestHead { route: ROUTE.to_owned(), time_left_ms: Some(500), ..RequestHead::default() };
@@ -54,7 +54,7 @@ fn a_segment_that_never_comes_has_a_time() {
         record.payload = Some(vec![b'0'; 10]);
         world.append("test.inbox.b", record);
     }
-    let refusals = |world: &World| {
+    let refusals = |world: &BridgeWorld| {
         let is_refusal = |json: &[u8]| json.starts_with(br#"{"kind":"not_begun""#);
         let answers = world.records("test.inbox.a");
         answers.iter().filter(|record| record.payload.as_deref().is_some_and(is_refusal)).count()
@@ -78,11 +78,11 @@ fn a_segment_that_never_comes_has_a_time() {
 
 #[test]
 fn a_refused_segment_is_not_begun() {
-    let mut world = World::of(4, &["a", "b"]);
+    let mut world = BridgeWorld::of(4, &["a", "b"]);
     let asked = world.call(0, &format!("{:5000}", "hello"), Some(60_000));
     // The first report says that its segment was not appended.
-    let result = Err(NotAppended { certainty: Certainty::Absent, reason: "no right".to_owned() });
-    let token = Token::Request(gapless_kafka::effects::RequestId(asked));
-    world.input(0, gapless_kafka::bridge_core::Input::Delivered { token, result });
-    assert!(matches!(world.ended(asked), Ended::NotBegun { reason, .. } if reason.contains("no right")));
+    let result = Err(AppendFailure { certainty: Certainty::Absent, reason: "no right".to_owned() });
+    let token = DeliveryToken::Request(gapless_kafka::effects::RequestId(asked));
+    world.input(0, gapless_kafka::bridge_core::BridgeInput::Delivered { token, result });
+    assert!(matches!(world.ended(asked), CallFailure::NotBegun { reason, .. } if reason.contains("no right")));
 }

@@ -1,22 +1,24 @@
 //! The status of a bridge: its peers, routes, calls and broker, as they are.
 
-use super::world::{MS, ROUTE, SECOND, World};
+use super::world::{BridgeWorld, MS, ROUTE, SECOND};
 use gapless_agent::Now;
-use gapless_kafka::peers::{Load, PeerState};
-use gapless_kafka::status::{BridgePhase, BridgeStatus, OfferedStatus, RefusedPeer, TakenStatus};
+use gapless_kafka::peers::{CallLoad, PeerState};
+use gapless_kafka::status::{BridgePhase, BridgeStatus, OfferedRouteStatus, RefusedPeer, TakenRouteStatus};
 
-fn status(world: &World, bridge: usize) -> BridgeStatus {
+fn status(world: &BridgeWorld, bridge: usize) -> BridgeStatus {
     world.bridges[bridge].core.status(Now { monotonic_ns: world.now_ns, epoch_ns: 0 })
 }
 
 #[test]
 fn both_ends_count_a_call() {
-    let mut world = World::of(1, &["a", "b"]);
+    let mut world = BridgeWorld::of(1, &["a", "b"]);
     world.call(0, "wait", None);
     world.run_for(100 * MS);
     let (caller, server) = (status(&world, 0), status(&world, 1));
-    let load = Load { calls: 1, bytes: "1 wait".len() as u64 };
-    for (status, other, to, from) in [(&caller, "b", load, Load::default()), (&server, "a", Load::default(), load)] {
+    let load = CallLoad { calls: 1, bytes: "1 wait".len() as u64 };
+    for (status, other, to, from) in
+        [(&caller, "b", load, CallLoad::default()), (&server, "a", CallLoad::default(), load)]
+    {
         assert_eq!(status.phase, BridgePhase::Serving);
         let [peer] = &status.peers[..] else { panic!("{status:?}") };
         assert_eq!((&*peer.name, &*peer.machine, peer.state), (other, &*format!("machine-{other}"), PeerState::Alive));
@@ -24,8 +26,9 @@ fn both_ends_count_a_call() {
         assert!(peer.heard_ms <= 1_100, "{peer:?}");
     }
     assert_eq!(caller.peers[0].incarnation, server.incarnation);
-    assert_eq!(server.offered, [OfferedStatus { route: ROUTE.to_owned(), instances: 1, calls: 1 }]);
-    let taken = TakenStatus { route: ROUTE.to_owned(), instances: 1, bridges: vec!["b".to_owned()], is_served: false };
+    assert_eq!(server.offered, [OfferedRouteStatus { route: ROUTE.to_owned(), instances: 1, calls: 1 }]);
+    let taken =
+        TakenRouteStatus { route: ROUTE.to_owned(), instances: 1, bridges: vec!["b".to_owned()], is_served: false };
     assert_eq!(caller.taken, [taken]);
     let json = serde_json::to_vec(&caller).unwrap();
     assert_eq!(serde_json::from_slice::<BridgeStatus>(&json).unwrap(), caller);
@@ -33,7 +36,7 @@ fn both_ends_count_a_call() {
 
 #[test]
 fn a_lost_broker_has_its_time() {
-    let mut world = World::of(2, &["a", "b"]);
+    let mut world = BridgeWorld::of(2, &["a", "b"]);
     let begun = status(&world, 0).broker;
     assert!(begun.is_connected && begun.since_ms.is_some_and(|since_ms| since_ms <= 3_000), "{begun:?}");
     world.is_broker_down = true;
@@ -47,12 +50,12 @@ fn a_lost_broker_has_its_time() {
 }
 
 #[test]
-fn silent_and_refused_peers_are_told_apart() {
-    let mut world = World::of(3, &["a", "b", "c"]);
+fn silent_and_refused_peers_differ() {
+    let mut world = BridgeWorld::of(3, &["a", "b", "c"]);
     world.kill(1);
     world.run_for(20 * SECOND);
     let next = gapless_kafka::record::names::BridgeId { name: "c".into(), incarnation: 7 };
-    let writer = gapless_kafka::record::Writer::new(&next);
+    let writer = gapless_kafka::record::RecordWriter::new(&next);
     world.kill(2);
     world.append("test.presence", writer.lease("c", "", Some(br#"{"protocol": 2}"#.to_vec())));
     world.run_for(SECOND);
@@ -67,7 +70,7 @@ fn silent_and_refused_peers_are_told_apart() {
 
 #[test]
 fn stale_leases_are_no_sign_of_life() {
-    let mut world = World::of(4, &["a", "b"]);
+    let mut world = BridgeWorld::of(4, &["a", "b"]);
     let earlier = world.records("test.presence").into_iter().rev();
     let earlier = earlier.clone().find(|record| record.key.as_deref() == Some(b"b")).unwrap();
     world.run_for(SECOND);

@@ -3,14 +3,14 @@
 
 use gapless_agent::Now;
 use gapless_kafka::BridgeCore;
-use gapless_kafka::bridge_core::{Input, ReadRecord, Topic};
-use gapless_kafka::bundles::{Begin, Bundles, ProducerRecord};
-use gapless_kafka::calls_out::{Appended, Certainty, NotAppended, OutgoingCall};
-use gapless_kafka::config::{CoreOptions, Limits, SEGMENT_HEADERS_BYTES};
-use gapless_kafka::effects::{BridgeError, CallId, Effect, IncomingCall, Notice, RemoteRoute, RequestId};
-use gapless_kafka::outcome::{Ended, Outcome};
+use gapless_kafka::bridge_core::{BridgeInput, ReadRecord, Topic};
+use gapless_kafka::bundles::{BeginRequest, Bundles, ProducerRecord};
+use gapless_kafka::calls_out::{AppendFailure, Certainty, OutgoingCall, RecordPlace};
+use gapless_kafka::config::{BridgeLimits, CoreOptions, SEGMENT_HEADERS_BYTES};
+use gapless_kafka::effects::{BridgeError, BridgeNotice, CallId, Effect, IncomingCall, RemoteRoute, RequestId};
+use gapless_kafka::outcome::{CallFailure, CallOutcome};
 use gapless_kafka::presence::{OfferedInstance, OfferedRoute};
-use gapless_kafka::record::{Header, Record, RequestHead};
+use gapless_kafka::record::{KafkaRecord, RecordHeader, RequestHead};
 use gapless_rpc::Refusal;
 use gapless_testkit::random::Random;
 use std::cmp::Reverse;
@@ -24,18 +24,18 @@ pub const SECOND: u64 = 1_000 * MS;
 pub const ROUTE: &str = "shop/price";
 
 /// An event, for one start of a bridge.
-enum Event {
+enum WorldEvent {
     Append(ProducerRecord),
-    Report(u64, Result<Appended, NotAppended>),
+    Report(u64, Result<RecordPlace, AppendFailure>),
     Fetch,
     Tick,
-    HandlerEnds(CallId, Outcome),
+    HandlerEnds(CallId, CallOutcome),
     Reopen(String),
 }
 
 /// A faulty producer: shares of records in a thousand.
 #[derive(Clone, Copy, Default)]
-pub struct Faults {
+pub struct ProducerFaults {
     /// Appended, and reported as in doubt.
     pub lost_reports: u64,
     /// Not appended, and reported as in doubt.
@@ -46,13 +46,13 @@ pub struct Faults {
     pub repeated: u64,
 }
 
-pub struct Bridge {
+pub struct SimulatedBridge {
     pub name: String,
     pub core: BridgeCore,
     start: u32,
     pub is_paused: bool,
     is_alive: bool,
-    deferred: Vec<Event>,
+    deferred: Vec<WorldEvent>,
     /// Next offset of each topic.
     inbox: Option<i64>,
     presence: Option<i64>,
@@ -63,10 +63,10 @@ pub struct Bridge {
     bundles: Bundles,
     tick_ns: u64,
     /// Requests that `begin` refuses, and those that have begun.
-    pub unwilling: HashSet<RequestId>,
+    pub refused_requests: HashSet<RequestId>,
     begun: HashSet<RequestId>,
     pub relays: BTreeMap<String, RemoteRoute>,
-    pub notices: Vec<Notice>,
+    pub notices: Vec<BridgeNotice>,
     /// Readers stay as they are when they are to be opened again.
     pub is_stuck: bool,
     /// Times that it has read the leases from their end on, and has withdrawn what was not sent.
@@ -80,41 +80,41 @@ pub struct Bridge {
 
 /// A call of an application.
 #[derive(Debug)]
-pub struct Call {
+pub struct SimulatedCall {
     pub bridge: usize,
     start: u32,
     pub begun_ns: u64,
     pub timeout_ns: Option<u64>,
-    pub outcomes: Vec<(u64, Outcome)>,
+    pub outcomes: Vec<(u64, CallOutcome)>,
     pub is_given_up: bool,
     /// The bridge was stopped meanwhile, and could not keep the time.
     was_paused: bool,
     is_one_way: bool,
 }
 
-pub struct World {
+pub struct BridgeWorld {
     pub now_ns: u64,
     pub random: Random,
-    pub topics: BTreeMap<String, Vec<(i64, Record)>>,
-    pub bridges: Vec<Bridge>,
-    pub calls: BTreeMap<u64, Call>,
+    pub topics: BTreeMap<String, Vec<(i64, KafkaRecord)>>,
+    pub bridges: Vec<SimulatedBridge>,
+    pub calls: BTreeMap<u64, SimulatedCall>,
     /// Number of times that the handler of each call began.
     pub handled: BTreeMap<u64, u32>,
-    pub faults: Faults,
+    pub faults: ProducerFaults,
     pub is_broker_down: bool,
     /// The broker's clock before that of the bridges, ms.
     pub broker_ahead_ms: i64,
-    pub limits: Limits,
+    pub limits: BridgeLimits,
     events: BinaryHeap<Reverse<(u64, u64)>>,
-    by_number: HashMap<u64, (usize, u32, Event)>,
+    by_number: HashMap<u64, (usize, u32, WorldEvent)>,
     last_event: u64,
     last_request: u64,
     /// Records that are lost on their way, chosen by a test.
-    pub drop: Option<fn(&Record) -> bool>,
+    pub drop: Option<fn(&KafkaRecord) -> bool>,
     /// Records that are longer than the broker takes, chosen by a test.
-    pub too_long: Option<fn(&Record) -> bool>,
+    pub too_long: Option<fn(&KafkaRecord) -> bool>,
     /// Bridge whose records are refused.
-    pub mute: Option<usize>,
+    pub refused_bridge: Option<usize>,
     /// Time after which a producer gives a record up, and time that each record waits for its append.
     pub give_up_ns: u64,
     pub late_ns: u64,
@@ -122,11 +122,11 @@ pub struct World {
     pub unreadable: HashSet<(String, i64)>,
 }
 
-pub fn limits() -> Limits {
-    Limits { segment_bytes: 1 << 10, ..Limits::default() }
+pub fn limits() -> BridgeLimits {
+    BridgeLimits { segment_bytes: 1 << 10, ..BridgeLimits::default() }
 }
 
-pub fn options(name: &str, limits: Limits) -> CoreOptions {
+pub fn options(name: &str, limits: BridgeLimits) -> CoreOptions {
     CoreOptions {
         prefix: "test".to_owned(),
         name: name.to_owned(),
@@ -140,7 +140,7 @@ pub fn options(name: &str, limits: Limits) -> CoreOptions {
 }
 
 /// Headers of a request of a program that is no bridge.
-pub fn program_request(correlation: &str, route: &str) -> Vec<Header> {
+pub fn program_request(correlation: &str, route: &str) -> Vec<RecordHeader> {
     let headers = [
         ("gapless-kind", "request"),
         ("gapless-route", route),
@@ -151,7 +151,7 @@ pub fn program_request(correlation: &str, route: &str) -> Vec<Header> {
 }
 
 /// Bytes of a record as the broker counts them, about.
-fn length_of(record: &Record) -> usize {
+fn length_of(record: &KafkaRecord) -> usize {
     let headers = record.headers.iter().map(|(name, value)| name.len() + value.len());
     let [key, payload] = [&record.key, &record.payload].map(|bytes| bytes.as_ref().map_or(0, Vec::len));
     key + headers.sum::<usize>() + payload
@@ -172,7 +172,7 @@ pub fn offer(route: &str, identities: &[u64]) -> OfferedRoute {
     }
 }
 
-impl Bridge {
+impl SimulatedBridge {
     /// Stops reading the inbox. The offset at which it would go on.
     pub fn stop_reading(&mut self) -> Option<i64> {
         self.inbox.take()
@@ -189,7 +189,7 @@ impl Bridge {
     }
 }
 
-impl World {
+impl BridgeWorld {
     pub fn new(seed: u64) -> Self {
         Self {
             now_ns: 1_000 * SECOND,
@@ -198,7 +198,7 @@ impl World {
             bridges: Vec::new(),
             calls: BTreeMap::new(),
             handled: BTreeMap::new(),
-            faults: Faults::default(),
+            faults: ProducerFaults::default(),
             is_broker_down: false,
             broker_ahead_ms: 1_700_000_000_000,
             limits: limits(),
@@ -208,7 +208,7 @@ impl World {
             last_request: 0,
             drop: None,
             too_long: None,
-            mute: None,
+            refused_bridge: None,
             give_up_ns: 3 * SECOND,
             late_ns: 0,
             unreadable: HashSet::new(),
@@ -231,7 +231,7 @@ impl World {
     }
 
     pub fn add(&mut self, name: &str) -> usize {
-        let bridge = Bridge {
+        let bridge = SimulatedBridge {
             name: name.to_owned(),
             core: BridgeCore::new(options(name, self.limits), self.random.number()),
             start: 0,
@@ -244,7 +244,7 @@ impl World {
             queued: Vec::new(),
             bundles: Bundles::new(self.limits.segment_bytes),
             tick_ns: u64::MAX,
-            unwilling: HashSet::new(),
+            refused_requests: HashSet::new(),
             begun: HashSet::new(),
             relays: BTreeMap::new(),
             notices: Vec::new(),
@@ -258,7 +258,7 @@ impl World {
         };
         self.bridges.push(bridge);
         let index = self.bridges.len() - 1;
-        self.input(index, Input::Start);
+        self.input(index, BridgeInput::Start);
         index
     }
 
@@ -274,9 +274,9 @@ impl World {
         bridge.bundles = Bundles::new(self.limits.segment_bytes);
         bridge.relays.clear();
         bridge.running.clear();
-        bridge.unwilling.clear();
+        bridge.refused_requests.clear();
         bridge.ended = None;
-        self.input(index, Input::Start);
+        self.input(index, BridgeInput::Start);
         self.offers(index, vec![offer(ROUTE, &[identity])]);
     }
 
@@ -293,7 +293,7 @@ impl World {
         its.filter(|call| call.outcomes.is_empty()).for_each(|call| call.was_paused = true);
     }
 
-    pub fn go_on(&mut self, index: usize) {
+    pub fn resume(&mut self, index: usize) {
         self.bridges[index].is_paused = false;
         let (start, deferred) = (self.bridges[index].start, std::mem::take(&mut self.bridges[index].deferred));
         for event in deferred {
@@ -302,7 +302,7 @@ impl World {
     }
 
     pub fn offers(&mut self, index: usize, offers: Vec<OfferedRoute>) {
-        self.input(index, Input::Offers(offers));
+        self.input(index, BridgeInput::Offers(offers));
     }
 
     /// A call of [`ROUTE`] with a timeout in ms; the handler does `what`.
@@ -322,7 +322,7 @@ impl World {
         let mut head = RequestHead { route: ROUTE.to_owned(), attempt: 1, ..RequestHead::default() };
         change(&mut head);
         let start = self.bridges[bridge].start;
-        let call = Call {
+        let call = SimulatedCall {
             bridge,
             start,
             begun_ns: self.now_ns,
@@ -337,7 +337,7 @@ impl World {
         let payload = format!("{number} {what}").into_bytes();
         self.input(
             bridge,
-            Input::Request(OutgoingCall { request: RequestId(number), head: Box::new(head), payload, timeout }),
+            BridgeInput::Request(OutgoingCall { request: RequestId(number), head: Box::new(head), payload, timeout }),
         );
         number
     }
@@ -348,26 +348,26 @@ impl World {
         let is_there = call.start == self.bridges[bridge].start && !self.bridges[bridge].is_paused;
         if call.outcomes.is_empty() && !call.is_given_up && is_there {
             call.is_given_up = true;
-            self.input(bridge, Input::GivenUp(RequestId(number)));
+            self.input(bridge, BridgeInput::GivenUp(RequestId(number)));
         }
     }
 
     /// The only outcome of a call.
-    pub fn outcome(&self, number: u64) -> &Outcome {
+    pub fn outcome(&self, number: u64) -> &CallOutcome {
         let outcomes = &self.calls[&number].outcomes;
         assert_eq!(outcomes.len(), 1, "call {number}: {outcomes:?}");
         &outcomes[0].1
     }
 
     /// Time that a call took, ms.
-    pub fn took_ms(&self, number: u64) -> u64 {
+    pub fn duration_ms(&self, number: u64) -> u64 {
         let call = &self.calls[&number];
         (call.outcomes[0].0 - call.begun_ns) / MS
     }
 
-    pub fn ended(&self, number: u64) -> &Ended {
+    pub fn ended(&self, number: u64) -> &CallFailure {
         match self.outcome(number) {
-            Outcome::Ended(ended) => ended,
+            CallOutcome::Failed(ended) => ended,
             other => panic!("call {number}: {other:?}"),
         }
     }
@@ -375,24 +375,24 @@ impl World {
     /// The reply of a call, as text.
     pub fn reply(&self, number: u64) -> String {
         match self.outcome(number) {
-            Outcome::Reply(bytes) => String::from_utf8(bytes.clone()).unwrap(),
+            CallOutcome::Reply(bytes) => String::from_utf8(bytes.clone()).unwrap(),
             other => panic!("call {number}: {other:?}"),
         }
     }
 
     /// Appends a record that no client can read.
     pub fn append_unreadable(&mut self, topic: &str) {
-        let place = self.stored(topic, Record::default());
+        let place = self.stored(topic, KafkaRecord::default());
         self.unreadable.insert((topic.to_owned(), place.offset));
     }
 
     /// Appends a record of a program that is no bridge.
-    pub fn append(&mut self, topic: &str, record: Record) {
+    pub fn append(&mut self, topic: &str, record: KafkaRecord) {
         self.stored(topic, record);
     }
 
     /// The records of a topic.
-    pub fn records(&self, topic: &str) -> Vec<Record> {
+    pub fn records(&self, topic: &str) -> Vec<KafkaRecord> {
         self.topics.get(topic).into_iter().flatten().map(|(_, record)| record.clone()).collect()
     }
 
@@ -410,7 +410,7 @@ impl World {
         self.now_ns = until_ns;
     }
 
-    pub fn input(&mut self, index: usize, input: Input) {
+    pub fn input(&mut self, index: usize, input: BridgeInput) {
         let bridge = &mut self.bridges[index];
         if !bridge.is_alive {
             return;
@@ -418,7 +418,7 @@ impl World {
         let mut effects = Vec::new();
         bridge.core.handle(input, Now { monotonic_ns: self.now_ns, epoch_ns: 0 }, &mut effects);
         for effect in effects {
-            self.act(index, effect);
+            self.perform(index, effect);
         }
         self.flush(index, Bundles::flush_ready);
         let bridge = &mut self.bridges[index];
@@ -427,17 +427,17 @@ impl World {
         if bridge.ended.is_none() && next_ns < bridge.tick_ns {
             bridge.tick_ns = next_ns;
             let start = bridge.start;
-            self.at(next_ns, index, start, Event::Tick);
+            self.at(next_ns, index, start, WorldEvent::Tick);
         }
     }
 
     /// Hands records to the producer. Requests begin then, unless their callers have given them up.
-    fn flush(&mut self, index: usize, flush: impl FnOnce(&mut Bundles, &mut Begin<'_>) -> Vec<ProducerRecord>) {
+    fn flush(&mut self, index: usize, flush: impl FnOnce(&mut Bundles, &mut BeginRequest<'_>) -> Vec<ProducerRecord>) {
         let (calls, mut withheld) = (&mut self.calls, Vec::new());
-        let Bridge { bundles, unwilling, begun, .. } = &mut self.bridges[index];
+        let SimulatedBridge { bundles, refused_requests, begun, .. } = &mut self.bridges[index];
         let ready = flush(bundles, &mut |request| {
             let call = calls.get_mut(&request.0).unwrap();
-            call.is_given_up |= unwilling.contains(&request);
+            call.is_given_up |= refused_requests.contains(&request);
             let begins = !call.is_given_up && call.outcomes.is_empty();
             if begins {
                 begun.insert(request);
@@ -451,33 +451,33 @@ impl World {
             let bridge = &mut self.bridges[index];
             bridge.producer_ns = (bridge.producer_ns + 1).max(self.now_ns + delay_ns);
             let (at_ns, start) = (bridge.producer_ns, bridge.start);
-            self.at(at_ns, index, start, Event::Append(record));
+            self.at(at_ns, index, start, WorldEvent::Append(record));
         }
         for request in withheld {
-            self.input(index, Input::Withheld(request));
+            self.input(index, BridgeInput::Withheld(request));
         }
     }
 
-    fn at(&mut self, at_ns: u64, index: usize, start: u32, event: Event) -> u64 {
+    fn at(&mut self, at_ns: u64, index: usize, start: u32, event: WorldEvent) -> u64 {
         self.last_event += 1;
         self.events.push(Reverse((at_ns, self.last_event)));
         self.by_number.insert(self.last_event, (index, start, event));
         self.last_event
     }
 
-    fn stored(&mut self, topic: &str, record: Record) -> Appended {
+    fn stored(&mut self, topic: &str, record: KafkaRecord) -> RecordPlace {
         let append_time_ms = self.broker_ahead_ms + (self.now_ns / MS) as i64;
         let log = self.topics.entry(topic.to_owned()).or_default();
         log.push((append_time_ms, record));
         let offset = log.len() as i64 - 1;
         for index in 0..self.bridges.len() {
             let delay_ns = MS + self.random.below(2 * MS);
-            self.at(self.now_ns + delay_ns, index, self.bridges[index].start, Event::Fetch);
+            self.at(self.now_ns + delay_ns, index, self.bridges[index].start, WorldEvent::Fetch);
         }
-        Appended { offset, append_time_ms }
+        RecordPlace { offset, append_time_ms }
     }
 
-    fn take(&mut self, index: usize, start: u32, event: Event) {
+    fn take(&mut self, index: usize, start: u32, event: WorldEvent) {
         let bridge = &mut self.bridges[index];
         if bridge.start != start || !bridge.is_alive {
             return;
@@ -488,24 +488,24 @@ impl World {
             return;
         }
         match event {
-            Event::Append(record) => self.append_or_fail(index, start, record),
-            Event::Report(name, result) => {
+            WorldEvent::Append(record) => self.append_or_fail(index, start, record),
+            WorldEvent::Report(name, result) => {
                 for token in bridge.bundles.reported(name) {
-                    self.input(index, Input::Delivered { token, result: result.clone() });
+                    self.input(index, BridgeInput::Delivered { token, result: result.clone() });
                 }
             }
-            Event::Fetch => self.fetch(index),
-            Event::Reopen(reason) => {
+            WorldEvent::Fetch => self.fetch(index),
+            WorldEvent::Reopen(reason) => {
                 let incarnation = self.random.number();
-                self.input(index, Input::InboxLost { incarnation, reason });
+                self.input(index, BridgeInput::InboxLost { incarnation, reason });
             }
-            Event::Tick => {
+            WorldEvent::Tick => {
                 bridge.tick_ns = u64::MAX;
-                self.input(index, Input::Tick);
+                self.input(index, BridgeInput::Tick);
             }
-            Event::HandlerEnds(call, outcome) => {
+            WorldEvent::HandlerEnds(call, outcome) => {
                 if bridge.running.remove(&call).is_some() {
-                    self.input(index, Input::CallEnded { call, outcome });
+                    self.input(index, BridgeInput::CallEnded { call, outcome });
                 }
             }
         }
@@ -523,15 +523,15 @@ impl World {
             bound += share;
             chance < bound && chance >= bound - share
         };
-        let lost = |certainty| Err(NotAppended { certainty, reason: "the test says so".to_owned() });
+        let lost = |certainty| Err(AppendFailure { certainty, reason: "the test says so".to_owned() });
         let result = if self.is_broker_down {
             // The producer gives up after its delivery timeout.
             let absent = lost(Certainty::Absent);
-            let number = self.at(self.now_ns + self.give_up_ns, index, start, Event::Report(name, absent));
+            let number = self.at(self.now_ns + self.give_up_ns, index, start, WorldEvent::Report(name, absent));
             return self.bridges[index].queued.push((number, name));
         } else if is_too_long {
             lost(Certainty::TooLong)
-        } else if is_fault(faults.refused) || self.mute == Some(index) {
+        } else if is_fault(faults.refused) || self.refused_bridge == Some(index) {
             lost(Certainty::Absent)
         } else if is_fault(faults.doubtful) || is_dropped {
             lost(Certainty::Doubtful)
@@ -544,13 +544,13 @@ impl World {
             }
             Ok(self.stored(&topic, record))
         };
-        self.at(report_ns, index, start, Event::Report(name, result));
+        self.at(report_ns, index, start, WorldEvent::Report(name, result));
     }
 
     fn fetch(&mut self, index: usize) {
         if self.is_broker_down {
             let start = self.bridges[index].start;
-            self.at(self.now_ns + SECOND, index, start, Event::Fetch);
+            self.at(self.now_ns + SECOND, index, start, WorldEvent::Fetch);
             return;
         }
         let inbox = format!("test.inbox.{}", self.bridges[index].name);
@@ -562,7 +562,7 @@ impl World {
                 if self.unreadable.contains(&(name.to_owned(), offset)) {
                     // The reader is closed, as it would say so for ever.
                     *next = None;
-                    self.input(index, Input::Unreadable { topic, reason: "no batch".to_owned() });
+                    self.input(index, BridgeInput::Unreadable { topic, reason: "no batch".to_owned() });
                     break;
                 }
                 let Some((append_time_ms, record)) = self.topics.get(name).and_then(|log| log.get(offset as usize))
@@ -571,29 +571,29 @@ impl World {
                 };
                 *next = Some(offset + 1);
                 let (append_time_ms, record) = (*append_time_ms, record.clone());
-                self.input(index, Input::Record(ReadRecord { topic, offset, append_time_ms, record }));
+                self.input(index, BridgeInput::Record(ReadRecord { topic, offset, append_time_ms, record }));
             }
         }
     }
 
-    fn act(&mut self, index: usize, effect: Effect) {
+    fn perform(&mut self, index: usize, effect: Effect) {
         let bridge = &mut self.bridges[index];
         let start = bridge.start;
         match effect {
             Effect::ReadPresence => {
                 bridge.presence = Some(0);
-                self.at(self.now_ns + MS, index, start, Event::Fetch);
+                self.at(self.now_ns + MS, index, start, WorldEvent::Fetch);
             }
             Effect::ReadInbox { offset } => {
                 bridge.inbox = Some(offset);
-                self.at(self.now_ns + MS, index, start, Event::Fetch);
+                self.at(self.now_ns + MS, index, start, WorldEvent::Fetch);
             }
             Effect::Send(record) => {
                 self.flush(index, |bundles, begin| bundles.add(record, begin));
             }
             Effect::ReopenInbox { reason } if !bridge.is_stuck => {
                 bridge.inbox = None;
-                self.at(self.now_ns + MS, index, start, Event::Reopen(reason));
+                self.at(self.now_ns + MS, index, start, WorldEvent::Reopen(reason));
             }
             Effect::ReopenInbox { .. } => {}
             Effect::SkipLeases => {
@@ -605,13 +605,13 @@ impl World {
                 let withdrawn = bridge.bundles.withdraw();
                 for (number, name) in std::mem::take(&mut bridge.queued) {
                     if self.by_number.remove(&number).is_some() {
-                        let lost = NotAppended { certainty: Certainty::Doubtful, reason: "purged".to_owned() };
-                        self.at(self.now_ns + MS, index, start, Event::Report(name, Err(lost)));
+                        let lost = AppendFailure { certainty: Certainty::Doubtful, reason: "purged".to_owned() };
+                        self.at(self.now_ns + MS, index, start, WorldEvent::Report(name, Err(lost)));
                     }
                 }
                 for token in withdrawn {
-                    let lost = NotAppended { certainty: Certainty::Absent, reason: "it waited".to_owned() };
-                    self.input(index, Input::Delivered { token, result: Err(lost) });
+                    let lost = AppendFailure { certainty: Certainty::Absent, reason: "it waited".to_owned() };
+                    self.input(index, BridgeInput::Delivered { token, result: Err(lost) });
                 }
             }
             Effect::Start(call) => self.begin(index, call),
@@ -623,7 +623,7 @@ impl World {
                 let now_ns = self.now_ns;
                 let has_begun = bridge.begun.contains(&request);
                 let outcome = match outcome {
-                    Outcome::Ended(ended) if !has_begun => Outcome::Ended(ended.of_unsent()),
+                    CallOutcome::Failed(ended) if !has_begun => CallOutcome::Failed(ended.into_unsent()),
                     other => other,
                 };
                 let call = self.calls.get_mut(&request.0).unwrap();
@@ -646,18 +646,18 @@ impl World {
         let said = format!("{} by {}", text.trim_end(), self.bridges[index].name);
         let argument = words.get(1).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
         let (delay_ms, outcome) = match words.front().copied() {
-            Some("sleep") => (argument, Outcome::Reply(said.into_bytes())),
-            Some("reply") => (1, Outcome::Reply(vec![b'x'; argument as usize])),
-            Some("refuse") => (1, Outcome::Refused(Refusal { code: 7, text: said, payload: vec![0, 255] })),
-            Some("panic") => (1, Outcome::Ended(Ended::Panicked { reason: said })),
-            Some("wait") => (u64::MAX / MS / 4, Outcome::Ended(Ended::Closed)),
-            _ => (1, Outcome::Reply(said.into_bytes())),
+            Some("sleep") => (argument, CallOutcome::Reply(said.into_bytes())),
+            Some("reply") => (1, CallOutcome::Reply(vec![b'x'; argument as usize])),
+            Some("refuse") => (1, CallOutcome::Refused(Refusal { code: 7, text: said, payload: vec![0, 255] })),
+            Some("panic") => (1, CallOutcome::Failed(CallFailure::Panicked { reason: said })),
+            Some("wait") => (u64::MAX / MS / 4, CallOutcome::Failed(CallFailure::Closed)),
+            _ => (1, CallOutcome::Reply(said.into_bytes())),
         };
         let bridge = &mut self.bridges[index];
         bridge.running.insert(call.call, number);
         let (name, start) = (call.call, bridge.start);
         bridge.started.push(call);
-        self.at(self.now_ns + delay_ms * MS, index, start, Event::HandlerEnds(name, outcome));
+        self.at(self.now_ns + delay_ms * MS, index, start, WorldEvent::HandlerEnds(name, outcome));
     }
 
     /// The first two bridges, a and b, call each other, and all calls are checked.
@@ -690,10 +690,10 @@ impl World {
             assert!(call.outcomes.len() <= 1, "call {number}: {:?}", call.outcomes);
             for (_, outcome) in &call.outcomes {
                 match outcome {
-                    Outcome::Ended(ended) if ended.has_not_begun() => {
+                    CallOutcome::Failed(ended) if ended.has_not_begun() => {
                         assert_eq!(begun, 0, "call {number}: {ended:?}");
                     }
-                    Outcome::Reply(_) | Outcome::Refused(_) if !call.is_one_way => {
+                    CallOutcome::Reply(_) | CallOutcome::Refused(_) if !call.is_one_way => {
                         assert_eq!(begun, 1, "call {number}")
                     }
                     _ => {}

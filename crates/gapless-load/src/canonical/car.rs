@@ -43,18 +43,18 @@ pub trait CarForm: Send + Sync + 'static {
     ///
     /// # Errors
     /// A field that cannot be decoded (protobuf is checked while it is read).
-    fn read(car: &<Self::Inbound as Message>::Decoded<'_>) -> Result<Read, DecodeError>;
+    fn read(car: &<Self::Inbound as Message>::Decoded<'_>) -> Result<CarSum, DecodeError>;
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Read {
+pub struct CarSum {
     /// Sum of all fields.
     pub sum: u64,
     /// `None` in an empty message.
     pub serial_number: Option<i32>,
 }
 
-impl Read {
+impl CarSum {
     #[inline(always)]
     fn add(&mut self, value: u64) {
         self.sum = self.sum.wrapping_add(value);
@@ -127,8 +127,8 @@ impl CarForm for SbeSerial {
     }
 
     #[inline]
-    fn read(car: &CarDecoder<'_>) -> Result<Read, DecodeError> {
-        let mut read = Read { sum: 0, serial_number: car.serial_number() };
+    fn read(car: &CarDecoder<'_>) -> Result<CarSum, DecodeError> {
+        let mut read = CarSum { sum: 0, serial_number: car.serial_number() };
         read.number(car.serial_number());
         read.number(car.model_year());
         read.add(car.available().map_or(1, |value| u64::from(value.raw())));
@@ -172,7 +172,7 @@ impl CarForm for SbeRandom {
     }
 
     #[inline]
-    fn read(car: &Car) -> Result<Read, DecodeError> {
+    fn read(car: &Car) -> Result<CarSum, DecodeError> {
         Ok(read_object(car))
     }
 }
@@ -186,7 +186,7 @@ impl CarForm for ProtobufRandom {
     }
 
     #[inline]
-    fn read(car: &Car) -> Result<Read, DecodeError> {
+    fn read(car: &Car) -> Result<CarSum, DecodeError> {
         Ok(read_object(car))
     }
 }
@@ -227,8 +227,8 @@ impl CarForm for ProtobufSerial {
     }
 
     #[inline]
-    fn read(car: &CarProtobufDecoder<'_>) -> Result<Read, DecodeError> {
-        let mut read = Read::default();
+    fn read(car: &CarProtobufDecoder<'_>) -> Result<CarSum, DecodeError> {
+        let mut read = CarSum::default();
         let mut car = *car;
         while let Some(field) = car.next_field()? {
             match field {
@@ -325,8 +325,8 @@ fn object(serial_number: Option<i32>) -> Car {
 }
 
 #[inline]
-fn read_object(car: &Car) -> Read {
-    let mut read = Read { sum: 0, serial_number: car.serial_number };
+fn read_object(car: &Car) -> CarSum {
+    let mut read = CarSum { sum: 0, serial_number: car.serial_number };
     read.number(car.serial_number);
     read.number(car.model_year);
     read.add(car.available.map_or(1, |value| u64::from(value.raw())));
@@ -364,7 +364,7 @@ mod tests {
     //! Every form has the same values, and reading detects a change of any of them.
     use super::*;
 
-    fn round_trip<F: CarForm>(serial_number: Option<i32>) -> (usize, Read) {
+    fn round_trip<F: CarForm>(serial_number: Option<i32>) -> (usize, CarSum) {
         let mut buffer = [0; LENGTH_MAX];
         let length = F::write(&mut buffer, serial_number).unwrap();
         let car = <F::Inbound as Message>::decode(&buffer[..length]).unwrap();

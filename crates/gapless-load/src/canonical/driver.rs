@@ -6,7 +6,7 @@
 
 use super::car::{LENGTH_MAX, SERIAL_NUMBER};
 use super::failed;
-use super::form::Form;
+use super::form::CarFunctions;
 use super::processor::{ProcessorState, QUERY};
 use crate::histogram::{IntervalRecorder, RecordedRun};
 use crate::open_loop::{RateCheck, Schedule, WarmUp};
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 /// Parameters of a driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Load {
+pub struct CanonicalLoad {
     pub count: u64,
     /// Messages a second; `None` for as fast as possible.
     pub rate_per_s: Option<u64>,
@@ -42,7 +42,7 @@ pub struct Load {
     pub burst_messages: u64,
 }
 
-impl Load {
+impl CanonicalLoad {
     const fn session_window_messages(&self) -> u32 {
         let is_few = self.rate_per_s.is_some() && self.sessions <= FEW_SESSIONS;
         if is_few { SESSION_WINDOW_MESSAGES_FEW } else { SESSION_WINDOW_MESSAGES }
@@ -51,7 +51,7 @@ impl Load {
 
 /// Results of a drive.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct LoadOutcome {
     /// Messages sent; less than requested only after an interrupt.
     pub sent: u64,
     /// Messages with a reply.
@@ -101,7 +101,7 @@ pub struct Outcome {
 
 /// Progress of a running driver, and the signal that ends it.
 #[derive(Debug, Default)]
-pub struct Signals {
+pub struct DriverSignals {
     /// Messages with a reply.
     pub replied: AtomicU64,
     pub interrupted: AtomicBool,
@@ -125,7 +125,7 @@ const OPENED_WITHIN: Duration = Duration::from_secs(20);
 const LOST_AFTER_NS: u64 = 10_000_000_000;
 
 /// Notes on each message, taken while the clock runs.
-struct Notes {
+struct ReplyNotes {
     /// Checksum of each message's reply; 0 without one.
     checksums: Vec<u32>,
     due_ns: Vec<u64>,
@@ -146,7 +146,7 @@ impl CpuTime {
     }
 
     /// Adds the CPU time since then to `outcome`. Call before the contents are checked, which takes time, too.
-    fn until_now(self, outcome: &mut Outcome) {
+    fn until_now(self, outcome: &mut LoadOutcome) {
         let now = Self::now();
         outcome.driver_cpu_ns = now.thread_ns - self.thread_ns;
         outcome.process_cpu_ns = now.process_ns - self.process_ns;
@@ -161,14 +161,14 @@ const DUE_SLOTS: usize = 1 << 17;
 /// # Errors
 /// The service is gone, or the client fails.
 pub fn drive(
-    form: &Form,
+    form: &CarFunctions,
     client: &mut Client,
-    load: &Load,
+    load: &CanonicalLoad,
     clock: &Clock,
-    signals: &Signals,
+    signals: &DriverSignals,
     recorder_hook: &mut dyn FnMut(&mut IntervalRecorder),
     service_pauses: &dyn Fn() -> Pauses,
-) -> Result<Outcome> {
+) -> Result<LoadOutcome> {
     drive_in_turns(form, client, load, clock, signals, recorder_hook, service_pauses, &mut || Ok(0))
 }
 
@@ -177,14 +177,14 @@ pub fn drive(
 /// # Errors
 /// The service is gone, or the client fails.
 pub fn drive_by_hand(
-    form: &Form,
+    form: &CarFunctions,
     client: &mut Client,
-    load: &Load,
+    load: &CanonicalLoad,
     clock: &Clock,
-    signals: &Signals,
+    signals: &DriverSignals,
     recorder_hook: &mut dyn FnMut(&mut IntervalRecorder),
     replica: &mut Replica,
-) -> Result<Outcome> {
+) -> Result<LoadOutcome> {
     // The driver itself notices pauses of this thread.
     let mut turn = || replica.turn(clock.now()).map_err(failed);
     drive_in_turns(form, client, load, clock, signals, recorder_hook, &Pauses::default, &mut turn)
@@ -197,18 +197,18 @@ pub fn drive_by_hand(
 /// The service is gone, or the client fails.
 #[allow(clippy::too_many_arguments, reason = "what a driver is given, once")]
 fn drive_in_turns(
-    form: &Form,
+    form: &CarFunctions,
     client: &mut Client,
-    load: &Load,
+    load: &CanonicalLoad,
     clock: &Clock,
-    signals: &Signals,
+    signals: &DriverSignals,
     recorder_hook: &mut dyn FnMut(&mut IntervalRecorder),
     service_pauses: &dyn Fn() -> Pauses,
     turn: &mut dyn FnMut() -> Result<usize>,
-) -> Result<Outcome> {
+) -> Result<LoadOutcome> {
     let keys = open_sessions(client, load.sessions, load.session_window_messages(), turn)?;
-    let mut outcome = Outcome { payload_bytes: form.length(serial_number(load, 0))?, ..Outcome::default() };
-    let mut notes = Notes {
+    let mut outcome = LoadOutcome { payload_bytes: form.length(serial_number(load, 0))?, ..LoadOutcome::default() };
+    let mut notes = ReplyNotes {
         checksums: vec![0; usize::try_from(load.count).map_err(|_| too_many())?],
         due_ns: vec![0; if load.rate_per_s.is_some() { DUE_SLOTS } else { 1 }],
         replies_again: 0,
@@ -218,13 +218,13 @@ fn drive_in_turns(
     match load.rate_per_s {
         Some(rate_per_s) => {
             let before = service_pauses();
-            let run = Driven { form, client, load, keys: &keys, clock, signals };
+            let run = DriveContext { form, client, load, keys: &keys, clock, signals };
             at_a_rate(run, rate_per_s, recorder_hook, &mut notes, &mut outcome, turn)?;
             outcome.service_pauses = service_pauses().since(before);
             drain(client, load, &mut notes, clock, &mut outcome, turn)?;
         }
         None => {
-            let run = Driven { form, client, load, keys: &keys, clock, signals };
+            let run = DriveContext { form, client, load, keys: &keys, clock, signals };
             as_fast_as_possible(run, &mut notes, &mut outcome, turn)?;
         }
     }
@@ -239,17 +239,17 @@ fn too_many() -> BenchError {
     BenchError::Option("more messages than this machine can count".to_owned())
 }
 
-fn serial_number(load: &Load, index: u64) -> Option<i32> {
+fn serial_number(load: &CanonicalLoad, index: u64) -> Option<i32> {
     (!load.empty_message).then_some(SERIAL_NUMBER.wrapping_add(index as i32))
 }
 
-struct Driven<'a> {
-    form: &'a Form,
+struct DriveContext<'a> {
+    form: &'a CarFunctions,
     client: &'a mut Client,
-    load: &'a Load,
+    load: &'a CanonicalLoad,
     keys: &'a [SessionKey],
     clock: &'a Clock,
-    signals: &'a Signals,
+    signals: &'a DriverSignals,
 }
 
 fn open_sessions(
@@ -285,7 +285,7 @@ fn open_sessions(
 
 /// Sends message `index`; `false` without room.
 #[inline]
-fn inject(form: &Form, client: &mut Client, load: &Load, key: SessionKey, index: u64) -> Result<bool> {
+fn inject(form: &CarFunctions, client: &mut Client, load: &CanonicalLoad, key: SessionKey, index: u64) -> Result<bool> {
     let written = client.enqueue(key, form.message, LENGTH_MAX, |buffer| {
         form.write(buffer, serial_number(load, index)).map_err(|error| ClientError::Encode(error.to_string()))
     });
@@ -309,7 +309,7 @@ impl Repeats {
     /// Repeats, if due, the last command (whose reply is missing) or the previous one of its session (whose reply is
     /// there), alternately.
     #[inline]
-    fn after(&mut self, client: &mut Client, load: &Load, key: SessionKey, index: u64) -> Result<()> {
+    fn after(&mut self, client: &mut Client, load: &CanonicalLoad, key: SessionKey, index: u64) -> Result<()> {
         self.owed += self.per_million;
         if self.owed < 1_000_000 {
             return Ok(());
@@ -329,7 +329,7 @@ impl Repeats {
     }
 }
 
-impl Notes {
+impl ReplyNotes {
     /// Notes a reply. Returns the index of its message; `None` for a further reply.
     #[inline]
     fn reply(&mut self, sessions: u64, incoming: &Incoming<'_>) -> Option<u64> {
@@ -351,12 +351,12 @@ impl Notes {
 }
 
 fn as_fast_as_possible(
-    run: Driven<'_>,
-    notes: &mut Notes,
-    outcome: &mut Outcome,
+    run: DriveContext<'_>,
+    notes: &mut ReplyNotes,
+    outcome: &mut LoadOutcome,
     turn: &mut dyn FnMut() -> Result<usize>,
 ) -> Result<()> {
-    let Driven { form, client, load, keys, clock, signals } = run;
+    let DriveContext { form, client, load, keys, clock, signals } = run;
     let mut repeats = Repeats { per_million: u64::from(load.repeats_per_million), owed: 0, sent: 0 };
     let warm_up = WarmUp::new(load.warm_up_ns, load.count);
     let replies_per_look = REPLIES_PER_LOOK_MIN.max(load.burst_messages as usize);
@@ -416,14 +416,14 @@ fn as_fast_as_possible(
 }
 
 fn at_a_rate(
-    run: Driven<'_>,
+    run: DriveContext<'_>,
     rate_per_s: u64,
     recorder_hook: &mut dyn FnMut(&mut IntervalRecorder),
-    notes: &mut Notes,
-    outcome: &mut Outcome,
+    notes: &mut ReplyNotes,
+    outcome: &mut LoadOutcome,
     turn: &mut dyn FnMut() -> Result<usize>,
 ) -> Result<()> {
-    let Driven { form, client, load, keys, clock, signals } = run;
+    let DriveContext { form, client, load, keys, clock, signals } = run;
     let mut repeats = Repeats { per_million: u64::from(load.repeats_per_million), owed: 0, sent: 0 };
     let warm_up = WarmUp::new(load.warm_up_ns, load.count);
     let first_counted = warm_up.first_counted(rate_per_s);
@@ -503,10 +503,10 @@ fn at_a_rate(
 /// Takes the missing replies to repeated commands, outside the clock.
 fn drain(
     client: &mut Client,
-    load: &Load,
-    notes: &mut Notes,
+    load: &CanonicalLoad,
+    notes: &mut ReplyNotes,
     clock: &Clock,
-    outcome: &mut Outcome,
+    outcome: &mut LoadOutcome,
     turn: &mut dyn FnMut() -> Result<usize>,
 ) -> Result<()> {
     let mut quiet_since_ns = clock.monotonic_ns();
@@ -524,10 +524,10 @@ fn drain(
 
 /// Compares every reply with the expected one, and sets the expected change of the service's state.
 fn verify(
-    form: &Form,
-    load: &Load,
-    notes: &Notes,
-    outcome: &mut Outcome,
+    form: &CarFunctions,
+    load: &CanonicalLoad,
+    notes: &ReplyNotes,
+    outcome: &mut LoadOutcome,
     turn: &mut dyn FnMut() -> Result<usize>,
 ) -> Result<()> {
     let mut buffer = [0; LENGTH_MAX];

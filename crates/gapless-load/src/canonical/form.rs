@@ -1,12 +1,12 @@
 //! A form of the Car, selected at run time: its encoding, and the services for it. Only these are compiled for each
 //! form; driver, run and report are compiled once.
 
-use super::car::{CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, Read, SCHEMA, SbeRandom, SbeSerial};
+use super::car::{CarForm, CarSum, LENGTH_MAX, ProtobufRandom, ProtobufSerial, SCHEMA, SbeRandom, SbeSerial};
 use super::failed;
 use super::processor::Processor;
 use super::state_processor::StateProcessor;
 use crate::Result;
-use crate::values::{MessageEncoding, Program};
+use crate::values::{MessageEncoding, ServiceKind};
 use gapless::prelude::*;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::Replica;
@@ -15,15 +15,15 @@ use gapless_schema::{DecodeError, EncodeError};
 
 /// Functions of one form.
 #[derive(Clone, Copy)]
-pub struct Form {
+pub struct CarFunctions {
     pub message: MessageType,
     write: fn(&mut [u8], Option<i32>) -> std::result::Result<usize, EncodeError>,
-    read: fn(&[u8]) -> std::result::Result<Read, DecodeError>,
-    host: fn(Program, ServiceHostOptions) -> std::result::Result<ServiceHost, EngineError>,
-    replica: fn(Program, bool, &ClusterConfig) -> std::result::Result<Replica, EngineError>,
+    read: fn(&[u8]) -> std::result::Result<CarSum, DecodeError>,
+    host: fn(ServiceKind, ServiceHostOptions) -> std::result::Result<ServiceHost, EngineError>,
+    replica: fn(ServiceKind, bool, &ClusterConfig) -> std::result::Result<Replica, EngineError>,
 }
 
-impl Form {
+impl CarFunctions {
     /// The form for an option.
     ///
     /// Never inlined: its functions would be compiled again in the calling crate, where nothing is optimised.
@@ -43,8 +43,8 @@ impl Form {
             write: F::write,
             read: |bytes| F::Inbound::decode(bytes).and_then(|car| F::read(&car)),
             host: |program, options| match program {
-                Program::Es => ServiceHost::start(Processor::<F>::default(), options),
-                Program::Sr => ServiceHost::start_state(StateProcessor::<F>::new, options),
+                ServiceKind::Es => ServiceHost::start(Processor::<F>::default(), options),
+                ServiceKind::Sr => ServiceHost::start_state(StateProcessor::<F>::new, options),
             },
             replica: replica::<F>,
         }
@@ -64,7 +64,7 @@ impl Form {
     ///
     /// # Errors
     /// A field that cannot be decoded.
-    pub fn read(&self, bytes: &[u8]) -> std::result::Result<Read, DecodeError> {
+    pub fn read(&self, bytes: &[u8]) -> std::result::Result<CarSum, DecodeError> {
         (self.read)(bytes)
     }
 
@@ -80,7 +80,7 @@ impl Form {
     /// Starts a host with the program's processor of this form.
     pub fn start_host(
         &self,
-        program: Program,
+        program: ServiceKind,
         options: ServiceHostOptions,
     ) -> std::result::Result<ServiceHost, EngineError> {
         (self.host)(program, options)
@@ -90,7 +90,7 @@ impl Form {
     /// Counters end with the run, and snapshots are taken on request.
     pub fn start_replica(
         &self,
-        program: Program,
+        program: ServiceKind,
         is_by_hand: bool,
         config: &ClusterConfig,
     ) -> std::result::Result<Replica, EngineError> {
@@ -99,7 +99,7 @@ impl Form {
 }
 
 fn replica<F: CarForm>(
-    program: Program,
+    program: ServiceKind,
     is_by_hand: bool,
     config: &ClusterConfig,
 ) -> std::result::Result<Replica, EngineError> {
@@ -107,9 +107,9 @@ fn replica<F: CarForm>(
         ReplicaOptions { snapshot_interval_frames: None, snapshot_on_stop: false, ..ReplicaOptions::default() };
     let of_state = StateOptions { snapshot_interval_frames: None, snapshot_on_stop: false, ..StateOptions::default() };
     match (program, is_by_hand) {
-        (Program::Es, false) => Replica::start(Processor::<F>::default(), options, config),
-        (Program::Es, true) => Replica::start_by_hand(Processor::<F>::default(), options, config),
-        (Program::Sr, false) => Replica::start_state(StateProcessor::<F>::new, of_state, config),
-        (Program::Sr, true) => Replica::start_state_by_hand(StateProcessor::<F>::new, of_state, config),
+        (ServiceKind::Es, false) => Replica::start(Processor::<F>::default(), options, config),
+        (ServiceKind::Es, true) => Replica::start_by_hand(Processor::<F>::default(), options, config),
+        (ServiceKind::Sr, false) => Replica::start_state(StateProcessor::<F>::new, of_state, config),
+        (ServiceKind::Sr, true) => Replica::start_state_by_hand(StateProcessor::<F>::new, of_state, config),
     }
 }

@@ -1,9 +1,9 @@
 //! The floor: one thread encodes an event and appends it to a window as a frame, with both checksums, and nothing else.
 
-use crate::commands::case::Encoding;
+use crate::commands::case::CommandEncoding;
 use crate::commands::failed;
 use crate::commands::load::{headers, note};
-use crate::commands::messages::{Form, OfSbe, OfSerde};
+use crate::commands::messages::{CommandForm, SbeForm, SerdeForm};
 use gapless_cqrs::Message as _;
 use gapless_log::WindowOptions;
 use gapless_measure::FloorRow;
@@ -13,7 +13,7 @@ use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-pub fn name(encoding: Encoding) -> String {
+pub fn name(encoding: CommandEncoding) -> String {
     format!("encode_and_append_{}", word(encoding))
 }
 
@@ -25,14 +25,14 @@ const RELEASED_TOGETHER: u64 = 64;
 const BATCH: u64 = 1024;
 
 /// Measures the floor for a note of `size` bytes.
-pub fn measure(encoding: Encoding, size: usize, time: Duration) -> Result<FloorRow> {
+pub fn measure(encoding: CommandEncoding, size: usize, time: Duration) -> Result<FloorRow> {
     match encoding {
-        Encoding::Sbe => measure_form::<OfSbe>(encoding, size, time),
-        Encoding::Serde => measure_form::<OfSerde>(encoding, size, time),
+        CommandEncoding::Sbe => measure_form::<SbeForm>(encoding, size, time),
+        CommandEncoding::Serde => measure_form::<SerdeForm>(encoding, size, time),
     }
 }
 
-fn measure_form<F: Form>(encoding: Encoding, size: usize, time: Duration) -> Result<FloorRow> {
+fn measure_form<F: CommandForm>(encoding: CommandEncoding, size: usize, time: Duration) -> Result<FloorRow> {
     let (mut window, mut releaser) = WindowOptions::default().create(1).map_err(failed)?;
     let event = F::event(F::command(1, &note(size)));
     let mut metadata = Vec::new();
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn all_encodings_and_sizes_have_rates() {
-        for encoding in [Encoding::Sbe, Encoding::Serde] {
+        for encoding in [CommandEncoding::Sbe, CommandEncoding::Serde] {
             for size in [0, 4096] {
                 let floor = measure(encoding, size, Duration::from_millis(2)).unwrap();
                 assert!(floor.rate_per_s.is_some_and(|rate| rate > 0.0) && floor.samples >= Some(BATCH));

@@ -5,7 +5,7 @@ use gapless_measure::reporting::word;
 
 /// Drive of a bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Drive {
+pub enum BusDrive {
     /// Through a ring, from any thread, to a thread that decides
     Pipelined,
     /// By the one thread that sends, which decides and polls
@@ -14,7 +14,7 @@ pub enum Drive {
 
 /// Durability of an answered command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Tier {
+pub enum BusTier {
     /// In this process
     Memory,
     /// In the operating system's hands
@@ -27,7 +27,7 @@ pub enum Tier {
 
 /// Encoding of commands and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Encoding {
+pub enum CommandEncoding {
     /// Simple Binary Encoding
     Sbe,
     /// serde, as postcard
@@ -46,10 +46,10 @@ pub enum Identifiers {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Case {
-    pub drive: Drive,
-    pub tier: Tier,
-    pub encoding: Encoding,
+pub struct BusCase {
+    pub drive: BusDrive,
+    pub tier: BusTier,
+    pub encoding: CommandEncoding,
     pub aggregates: u64,
     pub identifiers: Identifiers,
     /// Length of the command's note, bytes.
@@ -58,13 +58,13 @@ pub struct Case {
     pub is_one_by_one: bool,
 }
 
-impl Case {
+impl BusCase {
     /// The default case: in memory, by SBE, one aggregate.
-    pub const fn base(drive: Drive) -> Self {
+    pub const fn base(drive: BusDrive) -> Self {
         Self {
             drive,
-            tier: Tier::Memory,
-            encoding: Encoding::Sbe,
+            tier: BusTier::Memory,
+            encoding: CommandEncoding::Sbe,
             aggregates: 1,
             identifiers: Identifiers::Position,
             size: 0,
@@ -75,17 +75,17 @@ impl Case {
     /// All cases of the throughput, with one aggregate and with `many`.
     pub fn all(many: u64) -> Vec<Self> {
         let mut cases = Vec::new();
-        for drive in Drive::value_variants() {
+        for drive in BusDrive::value_variants() {
             let base = Self::base(*drive);
-            for encoding in [Encoding::Sbe, Encoding::Serde] {
+            for encoding in [CommandEncoding::Sbe, CommandEncoding::Serde] {
                 cases.extend([1, many].map(|aggregates| Self { encoding, aggregates, ..base }));
             }
             cases.extend([256, 1024, 4096].map(|size| Self { size, ..base }));
             let identified = [Identifiers::Random, Identifiers::TimeOrdered];
             cases.extend(identified.map(|identifiers| Self { identifiers, ..base }));
-            for tier in [Tier::Journal, Tier::Sync, Tier::Quorum] {
+            for tier in [BusTier::Journal, BusTier::Sync, BusTier::Quorum] {
                 // A member has only handles.
-                if (*drive, tier) != (Drive::Direct, Tier::Quorum) {
+                if (*drive, tier) != (BusDrive::Direct, BusTier::Quorum) {
                     cases.extend([1, many].map(|aggregates| Self { tier, aggregates, ..base }));
                 }
             }
@@ -112,18 +112,18 @@ mod tests {
 
     #[test]
     fn cases_cover_each_value_once() {
-        let cases = Case::all(9);
+        let cases = BusCase::all(9);
         for (at, case) in cases.iter().enumerate() {
             assert!(!cases[..at].contains(case), "{} comes twice", case.label());
         }
-        let has = |found: &dyn Fn(&Case) -> bool| cases.iter().any(found);
-        for drive in Drive::value_variants() {
+        let has = |found: &dyn Fn(&BusCase) -> bool| cases.iter().any(found);
+        for drive in BusDrive::value_variants() {
             for aggregates in [1, 9] {
-                let is_there = |tier: &&Tier| (*drive, **tier) != (Drive::Direct, Tier::Quorum);
-                for tier in Tier::value_variants().iter().filter(is_there) {
+                let is_there = |tier: &&BusTier| (*drive, **tier) != (BusDrive::Direct, BusTier::Quorum);
+                for tier in BusTier::value_variants().iter().filter(is_there) {
                     assert!(has(&|case| (case.drive, case.tier, case.aggregates) == (*drive, *tier, aggregates)));
                 }
-                for encoding in Encoding::value_variants() {
+                for encoding in CommandEncoding::value_variants() {
                     assert!(has(
                         &|case| (case.drive, case.encoding, case.aggregates) == (*drive, *encoding, aggregates)
                     ));

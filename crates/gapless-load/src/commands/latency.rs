@@ -1,11 +1,11 @@
 //! Commands at a rate, each timed from its scheduled time to its answer.
 
-use crate::commands::case::{Case, Drive};
-use crate::commands::load::{Outcome, Sender, headers, note, on_driver, on_driver_with};
-use crate::commands::messages::{Counter, Form, OfSbe};
-use crate::commands::stand::{Place, Stand};
+use crate::commands::bus_under_test::{BusPlace, BusUnderTest};
+use crate::commands::case::{BusCase, BusDrive};
+use crate::commands::load::{BusAnswer, CommandSender, headers, note, on_driver, on_driver_with};
+use crate::commands::messages::{CommandForm, Counter, SbeForm};
 use crate::commands::{check_interrupted, failed};
-use gapless_cqrs::{Aggregate as _, CommandBus, Draft, Pending};
+use gapless_cqrs::{Aggregate as _, CommandBus, Draft, PendingOutcome};
 use gapless_measure::Result;
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_measure::open_loop::{RateCheck, Schedule};
@@ -19,8 +19,8 @@ pub const SLEEPS: &str = "sleeps";
 pub const SPINS: &str = "spins";
 
 /// Results of the slices of one row.
-pub struct Slices {
-    pub case: Case,
+pub struct SliceResults {
+    pub case: BusCase,
     /// Waiting of the caller.
     pub caller: Option<&'static str>,
     pub histogram: LatencyHistogram,
@@ -33,24 +33,24 @@ pub struct Slices {
 /// # Errors
 /// A bus that does not start or stop; an interrupt.
 pub fn one_slice(
-    place: Place<'_>,
+    place: BusPlace<'_>,
     times: (Duration, Duration),
     interrupted: &AtomicBool,
-    slices: &mut Slices,
+    slices: &mut SliceResults,
 ) -> Result<()> {
-    type F = OfSbe;
-    if slices.case.drive == Drive::Direct {
+    type F = SbeForm;
+    if slices.case.drive == BusDrive::Direct {
         let case = slices.case;
-        let start = || Stand::direct::<F>(&case, place, 1);
+        let start = || BusUnderTest::direct::<F>(&case, place, 1);
         return on_driver_with(start, |(mut bus, _directory)| {
             paced::<F, _>(&mut bus, times, interrupted, slices)?;
             bus.stop().map(drop).map_err(failed)
         });
     }
-    let stand = Stand::start(&slices.case, place)?;
+    let stand = BusUnderTest::start(&slices.case, place)?;
     let bus = stand.bus(1)?;
     on_driver(|| match slices.caller {
-        Some(SPINS) => paced::<F, _>(Spinning(&bus), times, interrupted, slices),
+        Some(SPINS) => paced::<F, _>(SpinningSender(&bus), times, interrupted, slices),
         _ => paced::<F, _>(&bus, times, interrupted, slices),
     })?;
     drop(bus);
@@ -58,10 +58,10 @@ pub fn one_slice(
 }
 
 /// A handle whose thread polls for the outcome.
-struct Spinning<'a>(&'a CommandBus);
+struct SpinningSender<'a>(&'a CommandBus);
 
-impl<F: Form> Sender<F> for Spinning<'_> {
-    type Pending = Pending<(), ()>;
+impl<F: CommandForm> CommandSender<F> for SpinningSender<'_> {
+    type Pending = PendingOutcome<(), ()>;
 
     #[inline]
     fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending {
@@ -69,7 +69,7 @@ impl<F: Form> Sender<F> for Spinning<'_> {
     }
 
     #[inline]
-    fn wait(&mut self, mut pending: Self::Pending) -> Outcome {
+    fn wait(&mut self, mut pending: Self::Pending) -> BusAnswer {
         loop {
             match pending.try_wait() {
                 Ok(outcome) => return outcome,
@@ -82,11 +82,11 @@ impl<F: Form> Sender<F> for Spinning<'_> {
 
 /// Calls at the pace. A call delayed by the previous one begins at once, and its latency counts from the scheduled
 /// time.
-fn paced<F: Form, S: Sender<F>>(
+fn paced<F: CommandForm, S: CommandSender<F>>(
     mut bus: S,
     (warm_up, time): (Duration, Duration),
     interrupted: &AtomicBool,
-    slices: &mut Slices,
+    slices: &mut SliceResults,
 ) -> Result<()> {
     let of = |time: Duration| (time.as_secs_f64() * PER_S as f64) as u64;
     let (uncounted, counted) = (of(warm_up), of(time).max(1));

@@ -2,13 +2,13 @@
 //! position; a repeated command gets the first answer. At the end, every aggregate must have as many events as
 //! commands.
 
-use crate::commands::case::{Case, Encoding, Identifiers};
-use crate::commands::messages::{Counter, Form, OfSbe, OfSerde};
-use crate::commands::stand::{self, Place, Stand};
+use crate::commands::bus_under_test::{self, BusPlace, BusUnderTest};
+use crate::commands::case::{BusCase, CommandEncoding, Identifiers};
+use crate::commands::messages::{CommandForm, Counter, SbeForm, SerdeForm};
 use crate::commands::{check_interrupted, failed};
 use gapless_cqrs::{
-    Accepted, Aggregate as _, CAUSATION, CORRELATION, CommandBus, CommandError, DirectBus, Draft, Headers, Pending,
-    Position, Ticket,
+    AcceptedCommand, Aggregate as _, CAUSATION, CORRELATION, CommandBus, CommandError, DirectBus, Draft, Headers,
+    PendingOutcome, Position, Ticket,
 };
 use gapless_measure::Result;
 use gapless_measure::resources::{process_cpu_ns, thread_cpu_ns};
@@ -23,7 +23,7 @@ const STRIDE: u64 = 7919;
 const REPEAT_OF: u64 = 100;
 
 #[derive(Clone, Copy, Debug)]
-pub enum Until {
+pub enum LoadLimit {
     /// Duration of the warm-up and of the counted part.
     Time(Duration, Duration),
     /// Number of commands, all of which count.
@@ -32,22 +32,22 @@ pub enum Until {
 
 /// Parameters of a load.
 #[derive(Clone, Copy)]
-pub struct Load<'a> {
-    pub case: Case,
-    pub until: Until,
+pub struct CommandLoad<'a> {
+    pub case: BusCase,
+    pub until: LoadLimit,
     pub in_flight: usize,
     pub interrupted: &'a AtomicBool,
 }
 
-impl<'a> Load<'a> {
+impl<'a> CommandLoad<'a> {
     /// A load of a single command, without a warm-up.
-    pub const fn of(case: Case, in_flight: usize, interrupted: &'a AtomicBool) -> Self {
-        Self { case, until: Until::Count(1), in_flight, interrupted }
+    pub const fn of(case: BusCase, in_flight: usize, interrupted: &'a AtomicBool) -> Self {
+        Self { case, until: LoadLimit::Count(1), in_flight, interrupted }
     }
 }
 
 #[derive(Debug, Default, PartialEq)]
-pub struct Loaded {
+pub struct LoadResult {
     /// Commands whose outcome was awaited in the counted time, without repeated ones.
     pub counted: u64,
     pub elapsed: Duration,
@@ -62,9 +62,9 @@ pub struct Loaded {
     pub first_wrong: Option<String>,
 }
 
-impl Loaded {
+impl LoadResult {
     #[cold]
-    pub fn note_wrong(&mut self, outcome: &Outcome, version: u64) {
+    pub fn note_wrong(&mut self, outcome: &BusAnswer, version: u64) {
         self.wrong += 1;
         let text = || format!("one event and version {version} were expected; the outcome is {outcome:?}");
         self.first_wrong.get_or_insert_with(text);
@@ -81,18 +81,18 @@ pub fn note(size: usize) -> String {
 }
 
 /// Way of sending and awaiting commands.
-pub trait Sender<F: Form> {
+pub trait CommandSender<F: CommandForm> {
     /// A command without an outcome.
     type Pending;
 
     fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending;
-    fn wait(&mut self, pending: Self::Pending) -> Outcome;
+    fn wait(&mut self, pending: Self::Pending) -> BusAnswer;
 }
 
-pub type Outcome = std::result::Result<Accepted, CommandError<()>>;
+pub type BusAnswer = std::result::Result<AcceptedCommand, CommandError<()>>;
 
-impl<F: Form> Sender<F> for &CommandBus {
-    type Pending = Pending<(), ()>;
+impl<F: CommandForm> CommandSender<F> for &CommandBus {
+    type Pending = PendingOutcome<(), ()>;
 
     #[inline]
     fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending {
@@ -100,12 +100,12 @@ impl<F: Form> Sender<F> for &CommandBus {
     }
 
     #[inline]
-    fn wait(&mut self, pending: Self::Pending) -> Outcome {
+    fn wait(&mut self, pending: Self::Pending) -> BusAnswer {
         pending.wait()
     }
 }
 
-impl<F: Form> Sender<F> for &mut DirectBus {
+impl<F: CommandForm> CommandSender<F> for &mut DirectBus {
     type Pending = Ticket<(), ()>;
 
     #[inline]
@@ -114,7 +114,7 @@ impl<F: Form> Sender<F> for &mut DirectBus {
     }
 
     #[inline]
-    fn wait(&mut self, pending: Self::Pending) -> Outcome {
+    fn wait(&mut self, pending: Self::Pending) -> BusAnswer {
         DirectBus::wait(self, pending)
     }
 }
@@ -123,10 +123,10 @@ impl<F: Form> Sender<F> for &mut DirectBus {
 ///
 /// # Errors
 /// An interrupt; a thread that panics.
-pub fn drive(bus: &CommandBus, load: Load<'_>) -> Result<Loaded> {
+pub fn drive(bus: &CommandBus, load: CommandLoad<'_>) -> Result<LoadResult> {
     match load.case.encoding {
-        Encoding::Sbe => on_driver(|| Driver::<OfSbe, _>::new(bus, load).run()),
-        Encoding::Serde => on_driver(|| Driver::<OfSerde, _>::new(bus, load).run()),
+        CommandEncoding::Sbe => on_driver(|| LoadDriver::<SbeForm, _>::new(bus, load).run()),
+        CommandEncoding::Serde => on_driver(|| LoadDriver::<SerdeForm, _>::new(bus, load).run()),
     }
 }
 
@@ -134,17 +134,17 @@ pub fn drive(bus: &CommandBus, load: Load<'_>) -> Result<Loaded> {
 ///
 /// # Errors
 /// A bus that does not start or stop; an interrupt.
-pub fn drive_direct(place: Place<'_>, load: Load<'_>) -> Result<Loaded> {
+pub fn drive_direct(place: BusPlace<'_>, load: CommandLoad<'_>) -> Result<LoadResult> {
     match load.case.encoding {
-        Encoding::Sbe => drive_direct_form::<OfSbe>(place, load),
-        Encoding::Serde => drive_direct_form::<OfSerde>(place, load),
+        CommandEncoding::Sbe => drive_direct_form::<SbeForm>(place, load),
+        CommandEncoding::Serde => drive_direct_form::<SerdeForm>(place, load),
     }
 }
 
-fn drive_direct_form<F: Form>(place: Place<'_>, load: Load<'_>) -> Result<Loaded> {
-    let start = || Stand::direct::<F>(&load.case, place, load.in_flight.max(2));
+fn drive_direct_form<F: CommandForm>(place: BusPlace<'_>, load: CommandLoad<'_>) -> Result<LoadResult> {
+    let start = || BusUnderTest::direct::<F>(&load.case, place, load.in_flight.max(2));
     on_driver_with(start, |(mut bus, _directory)| {
-        let loaded = Driver::<F, _>::new(&mut bus, load).run()?;
+        let loaded = LoadDriver::<F, _>::new(&mut bus, load).run()?;
         bus.stop().map_err(failed)?;
         Ok(loaded)
     })
@@ -162,35 +162,35 @@ pub fn on_driver_with<S, T: Send>(
 ) -> Result<T> {
     let driving = || {
         let started = start()?;
-        stand::pin_driver();
+        bus_under_test::pin_driver();
         drive(started)
     };
     std::thread::scope(|scope| scope.spawn(driving).join().unwrap_or_else(|_| Err(failed("the driver panicked"))))
 }
 
-pub struct Driver<'a, F: Form, S: Sender<F>> {
+pub struct LoadDriver<'a, F: CommandForm, S: CommandSender<F>> {
     bus: S,
-    load: Load<'a>,
+    load: CommandLoad<'a>,
     command: F::Command,
     headers: Headers,
     identifiers: IdentifierSource,
-    sent: VecDeque<Sent<S::Pending>>,
+    sent: VecDeque<SentCommand<S::Pending>>,
     /// Number of the next command.
     number: u64,
     answered: u64,
     /// Position of the last answer.
     last: Position,
-    loaded: Loaded,
+    loaded: LoadResult,
 }
 
-struct Sent<Pending> {
+struct SentCommand<Pending> {
     pending: Pending,
     version: u64,
     is_repeat: bool,
 }
 
-impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
-    pub fn new(bus: S, load: Load<'a>) -> Self {
+impl<'a, F: CommandForm, S: CommandSender<F>> LoadDriver<'a, F, S> {
+    pub fn new(bus: S, load: CommandLoad<'a>) -> Self {
         Self {
             bus,
             load,
@@ -201,22 +201,22 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
             number: 0,
             answered: 0,
             last: Position::default(),
-            loaded: Loaded::default(),
+            loaded: LoadResult::default(),
         }
     }
 
-    pub fn run(mut self) -> Result<Loaded> {
-        let most = if let Until::Count(count) = self.load.until { count } else { u64::MAX };
-        let mut counted = Counted::begin(0);
-        if let Until::Time(warm_up, _) = self.load.until {
+    pub fn run(mut self) -> Result<LoadResult> {
+        let most = if let LoadLimit::Count(count) = self.load.until { count } else { u64::MAX };
+        let mut counted = CountedClocks::begin(0);
+        if let LoadLimit::Time(warm_up, _) = self.load.until {
             while counted.begin.elapsed() < warm_up {
                 self.round(most)?;
             }
-            counted = Counted::begin(self.answered);
+            counted = CountedClocks::begin(self.answered);
         }
         let is_over = |driver: &Self, since: Instant| match driver.load.until {
-            Until::Time(_, time) => since.elapsed() >= time,
-            Until::Count(count) => driver.answered >= count,
+            LoadLimit::Time(_, time) => since.elapsed() >= time,
+            LoadLimit::Count(count) => driver.answered >= count,
         };
         while !is_over(&self, counted.begin) {
             self.round(most)?;
@@ -245,16 +245,16 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
 
     #[inline]
     fn send(&mut self) {
-        let (aggregate, version) = whose(self.number, self.load.case.aggregates);
+        let (aggregate, version) = aggregate_and_version(self.number, self.load.case.aggregates);
         let Self { bus, command, headers, sent, .. } = self;
         let draft = || Counter::<F>::command(&aggregate, command).with(headers);
         match self.identifiers.next() {
-            None => sent.push_back(Sent { pending: bus.send(draft()), version, is_repeat: false }),
+            None => sent.push_back(SentCommand { pending: bus.send(draft()), version, is_repeat: false }),
             Some(identifier) => {
                 let is_sent_twice = self.number % REPEAT_OF == REPEAT_OF - 1;
                 for is_repeat in [false, true].into_iter().take(1 + usize::from(is_sent_twice)) {
                     let pending = bus.send(draft().identified_by(identifier));
-                    sent.push_back(Sent { pending, version, is_repeat });
+                    sent.push_back(SentCommand { pending, version, is_repeat });
                 }
             }
         }
@@ -263,9 +263,9 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
 
     #[inline]
     fn take(&mut self) {
-        let Some(Sent { pending, version, is_repeat }) = self.sent.pop_front() else { return };
+        let Some(SentCommand { pending, version, is_repeat }) = self.sent.pop_front() else { return };
         let outcome = self.bus.wait(pending);
-        let is_right = matches!(&outcome, Ok(Accepted { position, events: 1, version: found, .. })
+        let is_right = matches!(&outcome, Ok(AcceptedCommand { position, events: 1, version: found, .. })
             if *found == version && if is_repeat { *position == self.last } else { *position > self.last });
         if is_repeat {
             self.loaded.repeated += 1;
@@ -285,11 +285,11 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
             if first % 1024 == 0 {
                 check_interrupted(self.load.interrupted)?;
             }
-            let (aggregate, _) = whose(first, self.load.case.aggregates);
+            let (aggregate, _) = aggregate_and_version(first, self.load.case.aggregates);
             let version = commands_of(first, self.number, self.load.case.aggregates);
             let draft = Counter::<F>::command(&aggregate, &nothing).expecting_version(version);
             let pending = self.bus.send(draft);
-            self.sent.push_back(Sent { pending, version: version + 1, is_repeat: false });
+            self.sent.push_back(SentCommand { pending, version: version + 1, is_repeat: false });
             if self.sent.len() >= self.load.in_flight {
                 self.take();
             }
@@ -303,7 +303,7 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
 
 /// Aggregate of a command by its number, from 0, and its number within the aggregate, from 1.
 #[inline]
-pub fn whose(number: u64, aggregates: u64) -> (u64, u64) {
+pub fn aggregate_and_version(number: u64, aggregates: u64) -> (u64, u64) {
     if aggregates == 1 {
         return (0, number + 1);
     }
@@ -317,19 +317,19 @@ pub fn commands_of(first: u64, count: u64, aggregates: u64) -> u64 {
 }
 
 /// Clocks at the beginning of the counted part.
-pub struct Counted {
+pub struct CountedClocks {
     pub begin: Instant,
     answered: u64,
     driver_cpu_ns: u64,
     process_cpu_ns: u64,
 }
 
-impl Counted {
+impl CountedClocks {
     pub fn begin(answered: u64) -> Self {
         Self { answered, driver_cpu_ns: thread_cpu_ns(), process_cpu_ns: process_cpu_ns(), begin: Instant::now() }
     }
 
-    pub fn end(self, answered: u64, loaded: &mut Loaded) {
+    pub fn end(self, answered: u64, loaded: &mut LoadResult) {
         loaded.elapsed = self.begin.elapsed();
         loaded.counted = answered - self.answered;
         loaded.driver_cpu_ns = thread_cpu_ns() - self.driver_cpu_ns;
@@ -372,7 +372,7 @@ const fn of_version(bits: u128, version: u128) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::case::Drive;
+    use crate::commands::case::BusDrive;
     use gapless_agent::OptimizeFor;
 
     #[test]
@@ -381,14 +381,17 @@ mod tests {
             let count = 3 * aggregates + aggregates / 2;
             let mut versions = std::collections::HashMap::new();
             for number in 0..count {
-                let (aggregate, version) = whose(number, aggregates);
+                let (aggregate, version) = aggregate_and_version(number, aggregates);
                 assert!(aggregate < aggregates);
                 let seen = versions.entry(aggregate).or_insert(0);
                 *seen += 1;
                 assert_eq!(*seen, version);
             }
             for first in 0..aggregates {
-                assert_eq!(versions[&whose(first, aggregates).0], commands_of(first, count, aggregates));
+                assert_eq!(
+                    versions[&aggregate_and_version(first, aggregates).0],
+                    commands_of(first, count, aggregates)
+                );
             }
         }
     }
@@ -406,15 +409,17 @@ mod tests {
         }
     }
 
-    fn driven(case: Case) -> Loaded {
+    fn driven(case: BusCase) -> LoadResult {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place { parent: directory.path(), optimize_for: OptimizeFor::Throughput, segment_bytes: 16 << 20 };
+        let place =
+            BusPlace { parent: directory.path(), optimize_for: OptimizeFor::Throughput, segment_bytes: 16 << 20 };
         let interrupted = AtomicBool::new(false);
-        let load = Load { until: Until::Count(1000), ..Load::of(case, case.in_flight(64), &interrupted) };
-        if case.drive == Drive::Direct {
+        let load =
+            CommandLoad { until: LoadLimit::Count(1000), ..CommandLoad::of(case, case.in_flight(64), &interrupted) };
+        if case.drive == BusDrive::Direct {
             return drive_direct(place, load).unwrap();
         }
-        let stand = Stand::start(&case, place).unwrap();
+        let stand = BusUnderTest::start(&case, place).unwrap();
         let loaded = drive(&stand.bus(64).unwrap(), load).unwrap();
         stand.stop().unwrap();
         loaded
@@ -422,12 +427,12 @@ mod tests {
 
     #[test]
     fn outcomes_and_repeats_are_checked() {
-        let base = Case::base(Drive::Pipelined);
-        let identified = Case { identifiers: Identifiers::Random, aggregates: 7, size: 300, ..base };
-        let direct = [base, identified].map(|case| Case { drive: Drive::Direct, ..case });
-        let one_by_one = direct.map(|case| Case { is_one_by_one: true, ..case });
-        for case in [base, Case { aggregates: 7, ..base }, identified].into_iter().chain(direct).chain(one_by_one) {
-            for loaded in [driven(case), driven(Case { encoding: Encoding::Serde, ..case })] {
+        let base = BusCase::base(BusDrive::Pipelined);
+        let identified = BusCase { identifiers: Identifiers::Random, aggregates: 7, size: 300, ..base };
+        let direct = [base, identified].map(|case| BusCase { drive: BusDrive::Direct, ..case });
+        let one_by_one = direct.map(|case| BusCase { is_one_by_one: true, ..case });
+        for case in [base, BusCase { aggregates: 7, ..base }, identified].into_iter().chain(direct).chain(one_by_one) {
+            for loaded in [driven(case), driven(BusCase { encoding: CommandEncoding::Serde, ..case })] {
                 assert_eq!((loaded.wrong, &loaded.first_wrong), (0, &None));
                 assert_eq!((loaded.sent, loaded.counted), (1000, 1000));
                 assert_eq!(loaded.repeated, if case.identifiers == Identifiers::Position { 0 } else { 10 });
@@ -437,14 +442,17 @@ mod tests {
 
     #[test]
     fn foreign_aggregates_are_noticed() {
-        let case = Case::base(Drive::Pipelined);
-        let place =
-            Place { parent: std::path::Path::new("."), optimize_for: OptimizeFor::Throughput, segment_bytes: 16 << 20 };
-        let stand = Stand::start(&case, place).unwrap();
+        let case = BusCase::base(BusDrive::Pipelined);
+        let place = BusPlace {
+            parent: std::path::Path::new("."),
+            optimize_for: OptimizeFor::Throughput,
+            segment_bytes: 16 << 20,
+        };
+        let stand = BusUnderTest::start(&case, place).unwrap();
         let bus = stand.bus(64).unwrap();
-        bus.call(Counter::<OfSbe>::command(&0, &OfSbe::command(1, ""))).unwrap();
+        bus.call(Counter::<SbeForm>::command(&0, &SbeForm::command(1, ""))).unwrap();
         let interrupted = AtomicBool::new(false);
-        let load = Load { until: Until::Count(10), ..Load::of(case, 64, &interrupted) };
+        let load = CommandLoad { until: LoadLimit::Count(10), ..CommandLoad::of(case, 64, &interrupted) };
         let loaded = drive(&bus, load).unwrap();
         assert_eq!(loaded.wrong, 11, "each outcome, and the check of the aggregate");
         assert!(loaded.first_wrong.unwrap().contains("version 1 were expected"));

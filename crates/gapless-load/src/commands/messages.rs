@@ -13,7 +13,7 @@ include!("generated/commands.rs");
 
 use commands::{AddCommand, AddedEvent};
 
-pub trait Form: 'static {
+pub trait CommandForm: 'static {
     type Command: Message;
     type Event: Message;
 
@@ -23,10 +23,10 @@ pub trait Form: 'static {
 }
 
 /// The encoding by serde, as postcard.
-pub struct OfSerde;
+pub struct SerdeForm;
 
 /// The encoding by SBE.
-pub struct OfSbe;
+pub struct SbeForm;
 
 #[derive(Serialize, Deserialize, Message)]
 pub struct Add {
@@ -40,7 +40,7 @@ pub struct Added {
     note: String,
 }
 
-impl Form for OfSerde {
+impl CommandForm for SerdeForm {
     type Command = Add;
     type Event = Added;
 
@@ -60,7 +60,7 @@ impl Form for OfSerde {
     }
 }
 
-impl Form for OfSbe {
+impl CommandForm for SbeForm {
     type Command = Sbe<AddCommand>;
     type Event = Sbe<AddedEvent>;
 
@@ -92,7 +92,7 @@ impl<F> Clone for Counter<F> {
     }
 }
 
-impl<F: Form> Aggregate for Counter<F> {
+impl<F: CommandForm> Aggregate for Counter<F> {
     const NAME: &'static str = "counter";
     type Id = u64;
     type Command = F::Command;
@@ -137,7 +137,7 @@ mod tests {
         );
     }
 
-    fn round_trips<F: Form>() {
+    fn round_trips<F: CommandForm>() {
         let event = F::event(F::command(7, "a note"));
         let mut bytes = Vec::new();
         event.encode(&mut bytes).unwrap();
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn event_round_trips() {
-        round_trips::<OfSerde>();
-        round_trips::<OfSbe>();
+        round_trips::<SerdeForm>();
+        round_trips::<SbeForm>();
     }
 }

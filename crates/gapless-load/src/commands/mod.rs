@@ -8,11 +8,12 @@
 //! | [`replay`] | a fold of the whole stream |
 //! | [`bare`] | the floor: encoding and appending alone |
 //! | [`load`] | commands that are sent, awaited and checked |
-//! | [`stand`] | the bus of one row |
+//! | [`bus_under_test`] | the bus of one row |
 //! | [`messages`] | the aggregate, its command and its event, in two encodings |
 //! | [`case`] | parameters of a row |
 
 pub mod bare;
+pub mod bus_under_test;
 pub mod case;
 pub mod latency;
 pub mod load;
@@ -20,7 +21,6 @@ pub mod messages;
 pub mod quorum;
 pub mod replay;
 pub mod scale;
-pub mod stand;
 
 use gapless_measure::{BenchError, Result, reporting};
 use std::sync::atomic::AtomicBool;

@@ -1,6 +1,6 @@
 //! Folds a whole stream, from the journal into states in memory.
 
-use crate::commands::messages::{Form, OfSbe};
+use crate::commands::messages::{CommandForm, SbeForm};
 use crate::commands::{check_interrupted, failed};
 use gapless_cqrs::{AggregateId as _, CommandHost, Message as _, Position};
 use gapless_measure::resources::process_cpu_ns;
@@ -24,8 +24,8 @@ pub fn folded(host: &CommandHost, events_sent: u64, interrupted: &AtomicBool) ->
     while let Some(mut transaction) = reader.next_transaction().map_err(failed)? {
         while let Some(event) = transaction.next_event().map_err(failed)? {
             let id = u64::read(event.id).ok_or_else(|| failed("an aggregate without a number"))?;
-            let event = <OfSbe as Form>::Event::decode_as(event.version, event.payload).map_err(failed)?;
-            *sums.entry(id).or_default() += OfSbe::amount(&event);
+            let event = <SbeForm as CommandForm>::Event::decode_as(event.version, event.payload).map_err(failed)?;
+            *sums.entry(id).or_default() += SbeForm::amount(&event);
             events += 1;
         }
         transactions += 1;

@@ -16,9 +16,9 @@ const CHECK_EVERY: u64 = 16;
 const ECHO: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
 #[derive(Default)]
-struct Echo;
+struct EchoService;
 
-impl Service for Echo {
+impl Service for EchoService {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on_bytes(ECHO.schema, |_, payload, context| context.reply_with(ECHO, payload));
     }
@@ -35,7 +35,7 @@ impl Service for Echo {
 /// # Errors
 /// The host cannot be started.
 pub fn start(options: ServiceHostOptions) -> Result<ServiceHost> {
-    ServiceHost::start(Echo, options).map_err(|error| failed("messaging", error))
+    ServiceHost::start(EchoService, options).map_err(|error| failed("messaging", error))
 }
 
 /// Sends `count` messages of `length` bytes, one by one, after a warm-up. Returns their latencies.

@@ -2,7 +2,7 @@
 //! No wait outlives the awaited process.
 
 use crate::Result;
-use crate::child_process::{Child, Parent, Role, WhenGone};
+use crate::child_process::{Child, ChildRole, OrphanPolicy, Parent};
 use gapless_measure::affinity::pin_current_thread;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,12 +10,12 @@ use std::sync::atomic::AtomicBool;
 
 /// The other process of a measurement.
 pub struct PeerProcess<'a> {
-    process: Process<'a>,
+    process: PeerHandle<'a>,
     /// Whether both have the same CPU, so that spinning would block the other one.
     shares_the_cpu: bool,
 }
 
-enum Process<'a> {
+enum PeerHandle<'a> {
     Second(Child<'a>),
     First(Parent),
 }
@@ -25,41 +25,41 @@ impl<'a> PeerProcess<'a> {
     /// ends any wait for it.
     pub fn start(
         part: &'static str,
-        (role, assignment): (Role, &impl Serialize),
+        (role, assignment): (ChildRole, &impl Serialize),
         cpu: Option<usize>,
         interrupted: &'a AtomicBool,
     ) -> Result<Self> {
         let process = Child::start(part, "the second process", (role, assignment), interrupted)?;
-        Ok(Self { process: Process::Second(process), shares_the_cpu: cpu.is_none() })
+        Ok(Self { process: PeerHandle::Second(process), shares_the_cpu: cpu.is_none() })
     }
 
     /// The first process. Pins this thread to `cpu`; with `None` both share their CPUs.
     pub fn first(part: &'static str, cpu: Option<usize>) -> Result<Self> {
-        let parent = Parent::listen(part, WhenGone::Notice)?;
+        let parent = Parent::listen(part, OrphanPolicy::Notice)?;
         if let Some(cpu) = cpu {
             pin_current_thread(&[cpu])?;
         }
-        Ok(Self { process: Process::First(parent), shares_the_cpu: cpu.is_none() })
+        Ok(Self { process: PeerHandle::First(parent), shares_the_cpu: cpu.is_none() })
     }
 
     pub fn send(&mut self, value: &impl Serialize) -> Result<()> {
         match &mut self.process {
-            Process::Second(child) => child.send(value),
-            Process::First(parent) => parent.send(value),
+            PeerHandle::Second(child) => child.send(value),
+            PeerHandle::First(parent) => parent.send(value),
         }
     }
 
     pub fn receive<T: DeserializeOwned>(&mut self) -> Result<T> {
         match &mut self.process {
-            Process::Second(child) => child.receive(),
-            Process::First(parent) => parent.receive()?.ok_or_else(|| parent.gone()),
+            PeerHandle::Second(child) => child.receive(),
+            PeerHandle::First(parent) => parent.receive()?.ok_or_else(|| parent.ended_error()),
         }
     }
 
-    pub fn look(&mut self) -> Result<()> {
+    pub fn check_running(&mut self) -> Result<()> {
         match &mut self.process {
-            Process::Second(child) => child.check_interrupted().and_then(|()| child.look()),
-            Process::First(parent) => parent.look(),
+            PeerHandle::Second(child) => child.check_interrupted().and_then(|()| child.check_running()),
+            PeerHandle::First(parent) => parent.check_running(),
         }
     }
 
@@ -70,7 +70,7 @@ impl<'a> PeerProcess<'a> {
     /// Spins until `ready`, then yields and checks the other process.
     ///
     /// # Errors
-    /// The error of `ready`; that of [`PeerProcess::look`], if `ready` is still false afterwards.
+    /// The error of `ready`; that of [`PeerProcess::check_running`], if `ready` is still false afterwards.
     #[inline]
     pub fn wait_until(&mut self, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
         const TURNS_BEFORE_YIELD: u32 = 10_000;
@@ -81,7 +81,7 @@ impl<'a> PeerProcess<'a> {
                 std::hint::spin_loop();
                 continue;
             }
-            if let Err(gone) = self.look() {
+            if let Err(gone) = self.check_running() {
                 // The last steps of a process before its end count.
                 return if ready()? { Ok(()) } else { Err(gone) };
             }
@@ -93,9 +93,9 @@ impl<'a> PeerProcess<'a> {
     /// Waits for the second process to end with success.
     pub fn finish(self) -> Result<()> {
         match self.process {
-            Process::Second(child) => child.finish().map(drop),
+            PeerHandle::Second(child) => child.finish().map(drop),
             // The first process outlives this one.
-            Process::First(_) => Ok(()),
+            PeerHandle::First(_) => Ok(()),
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a> PeerProcess<'a> {
         let mut command = std::process::Command::new("sh");
         command.args(["-c", script]);
         let child = Child::spawn("log", "it", command, interrupted).unwrap();
-        Self { process: Process::Second(child), shares_the_cpu: false }
+        Self { process: PeerHandle::Second(child), shares_the_cpu: false }
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
         let (interrupted, directory) = (AtomicBool::new(false), tempfile::tempdir().unwrap());
         let file = directory.path().join("done");
         let mut other = PeerProcess::shell(&format!("touch {}", file.display()), &interrupted);
-        while other.look().is_ok() {}
+        while other.check_running().is_ok() {}
         let mut looks = 0;
         // Finds nothing until the end of the process was noticed.
         let ready = || {

@@ -39,12 +39,12 @@ fn new_journal(parent: &Path, name: &str, flush: Flush, marks: Flush) -> Result<
 }
 
 /// A Car in a frame, with padding.
-pub struct Frame {
+pub struct CarFrame {
     pub bytes: Vec<u8>,
     length: usize,
 }
 
-impl Frame {
+impl CarFrame {
     /// A frame without a sequence.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ pub fn appends(
     name: &str,
     flush: Flush,
     is_synced: bool,
-    frame: &mut Frame,
+    frame: &mut CarFrame,
     count: u64,
 ) -> Result<LatencyHistogram> {
     // The same as for the journal of a node.
@@ -115,7 +115,7 @@ pub fn appends(
 ///
 /// # Errors
 /// The journal cannot be written or read.
-pub fn batches_and_replay(parent: &Path, frame: &mut Frame, frames: u64, report: &Report) -> Result<[Row; 2]> {
+pub fn batches_and_replay(parent: &Path, frame: &mut CarFrame, frames: u64, report: &Report) -> Result<[Row; 2]> {
     let name = "append in batches, mapped";
     let (directory, mut journal) = new_journal(parent, name, Flush::Mapped, Flush::Mapped)?;
     let frame_bytes = frame.bytes.len() as u64;

@@ -3,7 +3,7 @@
 use super::{failed, named};
 use crate::Result;
 use crate::canonical::car::{
-    CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, Read, SERIAL_NUMBER, SbeRandom, SbeSerial,
+    CarForm, CarSum, LENGTH_MAX, ProtobufRandom, ProtobufSerial, SERIAL_NUMBER, SbeRandom, SbeSerial,
 };
 use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
@@ -83,7 +83,7 @@ fn set_ratio(row: &mut Row, floor_mean_ns: f64) {
     }
 }
 
-fn read<F: CarForm>(message: &[u8]) -> Result<Read> {
+fn read<F: CarForm>(message: &[u8]) -> Result<CarSum> {
     <F::Inbound as Message>::decode(message)
         .and_then(|car| F::read(&car))
         .map_err(|error| failed("serialization", error))

@@ -6,7 +6,7 @@ use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
 use crate::{BenchError, Result};
 use gapless::prelude::Message;
-use gapless_engine::store::{Limits, Map, OrderedMap, Record, Store, StoreError, StoreObject, Transaction};
+use gapless_engine::store::{InlineMessage, Map, OrderedMap, Store, StoreError, StoreLimits, StoreObject, Transaction};
 use gapless_measure::{Report, Row};
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
@@ -18,7 +18,7 @@ pub const TOGETHER: u64 = 100;
 const SCANNED: u64 = 100;
 
 #[derive(Clone, Copy)]
-pub struct Plan {
+pub struct StoragePlan {
     pub objects: u64,
     pub operations: u64,
 }
@@ -27,7 +27,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// An operation that fails; stores that differ at the end.
-pub fn rows_of_cars(plan: Plan, report: &mut Report) -> Result<()> {
+pub fn rows_of_cars(plan: StoragePlan, report: &mut Report) -> Result<()> {
     rows_of::<CarRecord>("Car", plan, report)
 }
 
@@ -35,7 +35,7 @@ pub fn rows_of_cars(plan: Plan, report: &mut Report) -> Result<()> {
 ///
 /// # Errors
 /// The same as for [`rows_of_cars`].
-pub fn rows_of_pages(plan: Plan, report: &mut Report) -> Result<()> {
+pub fn rows_of_pages(plan: StoragePlan, report: &mut Report) -> Result<()> {
     rows_of::<Page>("1 KB", plan, report)
 }
 
@@ -44,14 +44,14 @@ fn of_store(error: StoreError) -> BenchError {
 }
 
 /// An object of the benchmark, with a number that is changed.
-trait Sample: StoreObject + Clone {
+trait SampleObject: StoreObject + Clone {
     fn new(number: u64) -> Result<Self>;
     fn change(&mut self, number: u64) -> Result<()>;
     fn number(&self) -> Result<u64>;
 }
 
 /// The Car of the canonical benchmark, stored as its message.
-type CarRecord = Record<gapless_car::Decoder, 256>;
+type CarRecord = InlineMessage<gapless_car::Decoder, 256>;
 
 mod gapless_car {
     /// Direct decoder of a Car.
@@ -61,7 +61,7 @@ mod gapless_car {
 /// Offset of the serial number in a Car: the first field after the message header.
 const SERIAL_NUMBER_AT: usize = 8;
 
-impl Sample for CarRecord {
+impl SampleObject for CarRecord {
     fn new(number: u64) -> Result<Self> {
         let mut buffer = [0; LENGTH_MAX];
         let length = SbeSerial::write(&mut buffer, Some(SERIAL_NUMBER.wrapping_add(number as i32)))
@@ -94,7 +94,7 @@ gapless_engine::store_object! {
     }
 }
 
-impl Sample for Page {
+impl SampleObject for Page {
     fn new(number: u64) -> Result<Self> {
         Ok(Self { first: [number; 60], number, second: [!number; 67] })
     }
@@ -111,7 +111,7 @@ impl Sample for Page {
     }
 }
 
-struct Stores<V> {
+struct StorePair<V> {
     leader: Store,
     objects: Map<u64, V>,
     in_order: OrderedMap<u64, V>,
@@ -120,10 +120,10 @@ struct Stores<V> {
     ends: Vec<usize>,
 }
 
-impl<V: StoreObject> Stores<V> {
+impl<V: StoreObject> StorePair<V> {
     fn new() -> Self {
         let declare = |store: &mut Store| (store.map(1, "objects"), store.ordered_map(2, "in order"));
-        let (mut leader, mut follower) = (Store::new(Limits::default()), Store::new(Limits::default()));
+        let (mut leader, mut follower) = (Store::new(StoreLimits::default()), Store::new(StoreLimits::default()));
         let (objects, in_order) = declare(&mut leader);
         let (_, _): (Map<u64, V>, OrderedMap<u64, V>) = declare(&mut follower);
         Self { leader, objects, in_order, follower, changes: Vec::new(), ends: Vec::new() }
@@ -174,14 +174,14 @@ fn sample(operations: u64, mut once: impl FnMut(u64) -> Result<()>) -> Result<La
     Ok(histogram)
 }
 
-fn rows_of<V: Sample>(size: &str, plan: Plan, report: &mut Report) -> Result<()> {
+fn rows_of<V: SampleObject>(size: &str, plan: StoragePlan, report: &mut Report) -> Result<()> {
     let sample_object = V::new(0)?;
     let mut bytes = Vec::new();
     sample_object.encode(&mut bytes).map_err(|error| failed("storage", error))?;
     let length = bytes.len() as u64;
-    let Plan { objects, operations } = plan;
+    let StoragePlan { objects, operations } = plan;
     floors(&bytes, plan, report)?;
-    let mut stores = Stores::<V>::new();
+    let mut stores = StorePair::<V>::new();
     let (map, in_order) = (stores.objects, stores.in_order);
     let mut rows = Vec::new();
     let mut row = |report: &Report, what: &str, histogram: &LatencyHistogram, count: u64, floor: &str| {
@@ -245,7 +245,7 @@ fn rows_of<V: Sample>(size: &str, plan: Plan, report: &mut Report) -> Result<()>
     stores.leader.write_snapshot(&mut snapshot).map_err(of_store)?;
     let seconds = begin.elapsed().as_secs_f64().max(1e-9);
     let begin = Instant::now();
-    let mut restored = Stores::<V>::new().leader;
+    let mut restored = StorePair::<V>::new().leader;
     restored.read_snapshot(&mut &snapshot[..]).map_err(of_store)?;
     let reading_seconds = begin.elapsed().as_secs_f64().max(1e-9);
     let mut megabytes = Vec::new();
@@ -285,13 +285,13 @@ fn rows_of<V: Sample>(size: &str, plan: Plan, report: &mut Report) -> Result<()>
     Ok(())
 }
 
-fn ordered_rows<V: Sample>(
-    stores: &mut Stores<V>,
+fn ordered_rows<V: SampleObject>(
+    stores: &mut StorePair<V>,
     in_order: OrderedMap<u64, V>,
-    plan: Plan,
+    plan: StoragePlan,
     mut row: impl FnMut(&str, &LatencyHistogram, u64, &str),
 ) -> Result<()> {
-    let Plan { objects, operations } = plan;
+    let StoragePlan { objects, operations } = plan;
     let ordered = objects / 10 / TOGETHER * TOGETHER + TOGETHER;
     let mut order: Vec<u64> = (0..ordered).collect();
     order.sort_unstable_by_key(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -329,7 +329,7 @@ fn verify(is_so: bool, size: &str, reason: &str) -> Result<()> {
     if is_so { Ok(()) } else { Err(failed("storage", format!("{size}: {reason}"))) }
 }
 
-fn floors(bytes: &[u8], plan: Plan, report: &mut Report) -> Result<()> {
+fn floors(bytes: &[u8], plan: StoragePlan, report: &mut Report) -> Result<()> {
     let length = bytes.len();
     let mut hashed: HashMap<u64, Box<[u8]>> = HashMap::new();
     let hash_map = sample(plan.objects, |key| {

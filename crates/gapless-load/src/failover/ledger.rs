@@ -13,7 +13,7 @@ pub const NUMBER_MAX: u64 = 1 << 28;
 const OWNERS_MAX: usize = 1024;
 
 #[derive(Default)]
-struct Page {
+struct LedgerPage {
     /// One bit for each number.
     seen: Vec<u64>,
     count: u64,
@@ -22,7 +22,7 @@ struct Page {
 
 #[derive(Default)]
 pub struct Ledger {
-    pages: BTreeMap<u64, Page>,
+    pages: BTreeMap<u64, LedgerPage>,
 }
 
 /// Words of a payload, 8 bytes each.
@@ -90,7 +90,7 @@ impl Service for Ledger {
             if seen.len() != length {
                 return Err(cut());
             }
-            self.pages.insert(owner, Page { seen, count, doubled });
+            self.pages.insert(owner, LedgerPage { seen, count, doubled });
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ mod tests {
         host.stop().unwrap();
 
         let mut ledger = Ledger::default();
-        ledger.pages.insert(7, Page { seen: vec![2, 5], count: 3, doubled: 1 });
+        ledger.pages.insert(7, LedgerPage { seen: vec![2, 5], count: 3, doubled: 1 });
         let (mut state, mut again) = (Vec::new(), Vec::new());
         ledger.snapshot(&mut state);
         let mut restored = Ledger::default();

@@ -21,7 +21,7 @@ const ATTEMPT: Duration = Duration::from_secs(1);
 
 /// Times and result of a command; times are ns since the load began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct CommandRecord {
     /// Scheduled time.
     pub due_ns: u64,
     /// Time when it was passed to the client.
@@ -34,9 +34,9 @@ pub struct Record {
 
 /// Observations of a client.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct ClientRecords {
     /// By number, from 1 on.
-    pub records: Vec<Record>,
+    pub records: Vec<CommandRecord>,
     /// Replies that wrongly claimed to be the first one of their command, or differed from it.
     pub doubled: u64,
     /// Duplicate replies, expected after a command was sent again.
@@ -45,17 +45,17 @@ pub struct Seen {
     pub reconnected: u64,
 }
 
-impl Seen {
+impl ClientRecords {
     pub fn unanswered(&self) -> u64 {
         self.records.iter().filter(|record| record.replied_ns == 0).count() as u64
     }
 }
 
-pub struct Sender<'a> {
+pub struct FailoverClient<'a> {
     client: Client,
     sessions: Vec<SessionKey>,
     owner: u64,
-    seen: Seen,
+    seen: ClientRecords,
     unanswered: u64,
     interrupted: &'a AtomicBool,
 }
@@ -65,13 +65,13 @@ fn stream_failed(error: &ClientError) -> crate::BenchError {
 }
 
 /// Retries for a while.
-fn patiently<T>(
+fn retry_for<T>(
     interrupted: &AtomicBool,
     mut attempt: impl FnMut() -> std::result::Result<T, ClientError>,
 ) -> Result<T> {
     let since = Instant::now();
     loop {
-        look(interrupted)?;
+        fail_if_interrupted(interrupted)?;
         match attempt() {
             Ok(done) => return Ok(done),
             Err(error) if since.elapsed() > TIMEOUT => return Err(stream_failed(&error)),
@@ -80,19 +80,19 @@ fn patiently<T>(
     }
 }
 
-fn look(interrupted: &AtomicBool) -> Result<()> {
+fn fail_if_interrupted(interrupted: &AtomicBool) -> Result<()> {
     check_interrupted(super::NAME, interrupted)
 }
 
-impl<'a> Sender<'a> {
+impl<'a> FailoverClient<'a> {
     /// Connects to the leader among `sockets`.
     pub fn new(sockets: &[PathBuf], owner: u64, interrupted: &'a AtomicBool) -> Result<Self> {
         let options = ClientOptions { timeout: ATTEMPT, ..ClientOptions::default() };
-        let mut client = patiently(interrupted, || Client::connect_any(sockets, options.clone()))?;
+        let mut client = retry_for(interrupted, || Client::connect_any(sockets, options.clone()))?;
         let tokens = (0..SESSIONS).map(|_| random_token());
-        let sessions = tokens.map(|token| patiently(interrupted, || client.open_session(token, WINDOW)));
+        let sessions = tokens.map(|token| retry_for(interrupted, || client.open_session(token, WINDOW)));
         let sessions = sessions.collect::<Result<_>>()?;
-        Ok(Self { client, sessions, owner, seen: Seen::default(), unanswered: 0, interrupted })
+        Ok(Self { client, sessions, owner, seen: ClientRecords::default(), unanswered: 0, interrupted })
     }
 
     /// Sends the next number; `false` without room.
@@ -119,7 +119,7 @@ impl<'a> Sender<'a> {
             // The ring is full. A broken connection is noticed when replies are taken.
             return Ok(false);
         }
-        self.seen.records.push(Record { due_ns, sent_ns, ..Record::default() });
+        self.seen.records.push(CommandRecord { due_ns, sent_ns, ..CommandRecord::default() });
         self.unanswered += 1;
         Ok(true)
     }
@@ -141,7 +141,7 @@ impl<'a> Sender<'a> {
                     return;
                 };
                 if record.replied_ns == 0 {
-                    *record = Record { replied_ns: elapsed_ns(begin), count, ..*record };
+                    *record = CommandRecord { replied_ns: elapsed_ns(begin), count, ..*record };
                     *unanswered -= 1;
                 } else if first || record.count != count {
                     seen.doubled += 1;
@@ -158,28 +158,28 @@ impl<'a> Sender<'a> {
         match polled.and_then(|count| if count == 0 { self.client.wait(timeout) } else { Ok(()) }) {
             Err(ClientError::Disconnected { .. }) => {
                 self.seen.reconnected += 1;
-                patiently(self.interrupted, || self.client.reconnect())
+                retry_for(self.interrupted, || self.client.reconnect())
             }
             other => other.map_err(|error| stream_failed(&error)),
         }
     }
 
     /// Sends `count` commands as fast as they are answered, and waits for all replies.
-    pub fn fill(self, count: u64) -> Result<Seen> {
+    pub fn fill(self, count: u64) -> Result<ClientRecords> {
         self.push(|sent| sent >= count)
     }
 
     /// Sends commands as fast as they are answered until `stop`, and waits for all replies.
-    pub fn flood(self, stop: &AtomicBool) -> Result<Seen> {
+    pub fn flood(self, stop: &AtomicBool) -> Result<ClientRecords> {
         // Relaxed: the flag guards no data.
         self.push(|_| stop.load(Ordering::Relaxed))
     }
 
     /// Sends commands as fast as they are answered until `is_over` returns true for the number sent.
-    fn push(mut self, is_over: impl Fn(u64) -> bool) -> Result<Seen> {
+    fn push(mut self, is_over: impl Fn(u64) -> bool) -> Result<ClientRecords> {
         let (begin, mut progress) = (Instant::now(), (0, Instant::now()));
         while self.unanswered > 0 || !is_over(self.seen.records.len() as u64) {
-            look(self.interrupted)?;
+            fail_if_interrupted(self.interrupted)?;
             while !is_over(self.seen.records.len() as u64) && self.send(elapsed_ns(begin), begin)? {}
             self.take(Duration::from_millis(20), begin)?;
             let sent = self.seen.records.len() as u64;
@@ -195,7 +195,12 @@ impl<'a> Sender<'a> {
     }
 
     /// Sends a command each `interval_ns` from `offset_ns` on until `stop`, and waits for missing replies.
-    pub fn run(mut self, begin: Instant, (interval_ns, offset_ns): (u64, u64), stop: &AtomicBool) -> Result<Seen> {
+    pub fn run(
+        mut self,
+        begin: Instant,
+        (interval_ns, offset_ns): (u64, u64),
+        stop: &AtomicBool,
+    ) -> Result<ClientRecords> {
         let due_at = |number: u64| offset_ns + number * interval_ns;
         let mut stopped: Option<(u64, Instant)> = None;
         loop {

@@ -4,11 +4,11 @@
 use super::failed;
 use super::ledger::Ledger;
 use crate::Result;
-use crate::child_process::{Parent, WhenGone};
+use crate::child_process::{OrphanPolicy, Parent};
 use gapless::prelude::Duration;
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::consensus::{MemberId, Role};
-use gapless_cluster::member::requests::{AdminCommand, Outcome};
+use gapless_cluster::consensus::{MemberId, MemberRole};
+use gapless_cluster::member::requests::{AdminCommand, AdminOutcome};
 use gapless_engine::{Replica, ReplicaOptions};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use std::path::PathBuf;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Assignment {
+pub struct MemberProcessAssignment {
     pub file: PathBuf,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Request {
+pub enum MemberProcessRequest {
     Status,
     /// Transfer the leadership to this member.
     Transfer(u64),
@@ -34,14 +34,14 @@ pub enum Request {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum MemberProcessAnswer {
     /// Started, with the text of its thread plan.
     Running(String),
     Status {
         leads: bool,
         /// Number of connected members.
         connected: u64,
-        /// Last sequence handled by its copy of the service; on a witness the last released one.
+        /// Last sequence handled by its instance of the service; on a witness the last released one.
         handled: u64,
     },
     Done,
@@ -54,14 +54,14 @@ pub enum Answer {
 /// # Errors
 /// A malformed assignment; a member that cannot be started or has failed.
 pub fn main(assignment: &str) -> Result<()> {
-    let assignment: Assignment = serde_json::from_str(assignment)?;
+    let assignment: MemberProcessAssignment = serde_json::from_str(assignment)?;
     let config = ClusterConfig::load(&assignment.file).map_err(|error| failed(error.to_string()))?;
     let start = || {
         Replica::start(Ledger::default(), ReplicaOptions::default(), &config).map_err(|error| failed(error.to_string()))
     };
-    let parent = Parent::listen(super::NAME, WhenGone::Notice)?;
+    let parent = Parent::listen(super::NAME, OrphanPolicy::Notice)?;
     let mut replica = start()?;
-    parent.send(&Answer::Running(replica.plan().to_string()))?;
+    parent.send(&MemberProcessAnswer::Running(replica.plan().to_string()))?;
     while let Some(request) = parent.receive()? {
         if replica.must_start_again() {
             drop(replica);
@@ -69,39 +69,39 @@ pub fn main(assignment: &str) -> Result<()> {
         } else if let Some(failure) = replica.failure() {
             return Err(failed(failure.to_string()));
         }
-        if matches!(request, Request::Stop) {
+        if matches!(request, MemberProcessRequest::Stop) {
             replica.stop().map_err(|error| failed(error.to_string()))?;
-            return parent.send(&Answer::Done);
+            return parent.send(&MemberProcessAnswer::Done);
         }
-        parent.send(&obey(&replica, request))?;
+        parent.send(&execute(&replica, request))?;
     }
     Ok(())
 }
 
-fn obey(replica: &Replica, request: Request) -> Answer {
+fn execute(replica: &Replica, request: MemberProcessRequest) -> MemberProcessAnswer {
     match request {
-        Request::Status => {
+        MemberProcessRequest::Status => {
             let Some(status) = replica.member().status() else {
-                return Answer::Status { leads: false, connected: 0, handled: 0 };
+                return MemberProcessAnswer::Status { leads: false, connected: 0, handled: 0 };
             };
             // A witness has no service, so its released sequence counts.
             let handled = replica.snapshots().map_or(status.released_sequence, |_| replica.handled_sequence());
-            Answer::Status {
-                leads: status.consensus.role == Role::Leader,
+            MemberProcessAnswer::Status {
+                leads: status.consensus.role == MemberRole::Leader,
                 connected: status.links.iter().filter(|(_, is_connected, _)| *is_connected).count() as u64,
                 handled,
             }
         }
-        Request::Transfer(to) => {
+        MemberProcessRequest::Transfer(to) => {
             match MemberId::new(to).map(|to| replica.member().ask(AdminCommand::Transfer(to), TIMEOUT)) {
-                Some(Some(Outcome::Begun)) => Answer::Done,
-                other => Answer::Refused(format!("the lead cannot be handed over: {other:?}")),
+                Some(Some(AdminOutcome::Begun)) => MemberProcessAnswer::Done,
+                other => MemberProcessAnswer::Refused(format!("the lead cannot be handed over: {other:?}")),
             }
         }
-        Request::Snapshot => match replica.snapshot() {
-            Ok(_) => Answer::Done,
-            Err(error) => Answer::Refused(error.to_string()),
+        MemberProcessRequest::Snapshot => match replica.snapshot() {
+            Ok(_) => MemberProcessAnswer::Done,
+            Err(error) => MemberProcessAnswer::Refused(error.to_string()),
         },
-        Request::Stop => unreachable!("done by the caller"),
+        MemberProcessRequest::Stop => unreachable!("done by the caller"),
     }
 }

@@ -2,11 +2,11 @@
 //! thread sends and reads the answers, another one answers. The number in flight is that of the calls.
 
 use super::failed;
-use crate::rpc::payloads::content::{Payloads, is_whole};
+use crate::rpc::payloads::content::{TaggedPayloads, is_whole};
 use gapless_agent::block_on::thread_waker;
 use gapless_kafka::client::{
-    Compression, Connection, Consumer, ConsumerEvent, ConsumerOptions, ErrorKind, Outgoing, Producer, ProducerEvent,
-    ProducerOptions, Start, TopicSpec, Topics,
+    BrokerConnection, BrokerErrorKind, Compression, Consumer, ConsumerEvent, ConsumerOptions, ProduceRequest, Producer,
+    ProducerEvent, ProducerOptions, StartOffset, TopicSpec, Topics,
 };
 use gapless_measure::Result;
 use gapless_measure::histogram::LatencyHistogram;
@@ -31,7 +31,7 @@ const CAME: &[u8] = &[1];
 
 /// Two ends that exchange payloads.
 pub struct BarePair {
-    connection: Connection,
+    connection: BrokerConnection,
     /// Topics of requests and of replies.
     topics: [String; 2],
     producer: Producer,
@@ -39,7 +39,7 @@ pub struct BarePair {
 }
 
 #[derive(Debug, Default)]
-pub struct Exchange {
+pub struct BareExchange {
     /// Answered payloads.
     pub count: u64,
     /// Time from the first payload to the last answer.
@@ -56,7 +56,7 @@ impl BarePair {
     /// # Errors
     /// A broker that cannot be reached, or refuses.
     pub fn open(brokers: &str, names: [String; 2]) -> Result<Self> {
-        let connection = Connection::new(brokers, "gapless-bench");
+        let connection = BrokerConnection::new(brokers, "gapless-bench");
         let topics = Topics::connect(&connection, PATIENCE).map_err(failed)?;
         for name in &names {
             topics
@@ -74,7 +74,7 @@ impl BarePair {
     ///
     /// # Errors
     /// A broker that fails; an answer that does not arrive.
-    pub fn exchange(&self, (length, ways): (usize, usize), in_flight: u64, count: u64) -> Result<Exchange> {
+    pub fn exchange(&self, (length, ways): (usize, usize), in_flight: u64, count: u64) -> Result<BareExchange> {
         let topics = Topics::connect(&self.connection, PATIENCE).map_err(failed)?;
         let [to, back] = &self.topics;
         let next = end_of(&topics, to)?;
@@ -90,9 +90,9 @@ impl BarePair {
         })
     }
 
-    fn send_and_await(&self, (length, ways): (usize, usize), in_flight: u64, count: u64) -> Result<Exchange> {
-        let payloads = Payloads::new(length);
-        let mut exchange = Exchange::default();
+    fn send_and_await(&self, (length, ways): (usize, usize), in_flight: u64, count: u64) -> Result<BareExchange> {
+        let payloads = TaggedPayloads::new(length);
+        let mut exchange = BareExchange::default();
         let mut sent = 0;
         let begun = Instant::now();
         let (mut sent_at, mut progress_at) = (begun, begun);
@@ -129,7 +129,7 @@ fn end_of(topics: &Topics, name: &str) -> Result<i64> {
     let begun = Instant::now();
     loop {
         match topics.offsets(name, PATIENCE) {
-            Err(error) if error.kind == ErrorKind::UnknownTopic && begun.elapsed() < PATIENCE => {
+            Err(error) if error.kind == BrokerErrorKind::UnknownTopic && begun.elapsed() < PATIENCE => {
                 thread::sleep(LOOK_INTERVAL)
             }
             found => return found.map(|offsets| offsets.end).map_err(failed),
@@ -172,7 +172,7 @@ fn take(consumer: &Consumer, mut then: impl FnMut(&[u8]) -> Result<()>) -> Resul
 }
 
 fn send(producer: &Producer, topic: &str, payload: &[u8]) -> Result<()> {
-    producer.send(&Outgoing { topic, key: None, payload: Some(payload), headers: &[] }, 0).map_err(failed)
+    producer.send(&ProduceRequest { topic, key: None, payload: Some(payload), headers: &[] }, 0).map_err(failed)
 }
 
 fn check_deliveries(producer: &Producer) -> Result<()> {
@@ -185,10 +185,10 @@ fn check_deliveries(producer: &Producer) -> Result<()> {
     Ok(())
 }
 
-fn producer(connection: &Connection) -> Result<Producer> {
+fn producer(connection: &BrokerConnection) -> Result<Producer> {
     Producer::open(connection, &ProducerOptions::default()).map_err(failed)
 }
 
-fn consumer(connection: &Connection, topic: &str, offset: i64) -> Result<Consumer> {
-    Consumer::open(connection, &ConsumerOptions::new(topic, Start::Offset(offset))).map_err(failed)
+fn consumer(connection: &BrokerConnection, topic: &str, offset: i64) -> Result<Consumer> {
+    Consumer::open(connection, &ConsumerOptions::new(topic, StartOffset::Offset(offset))).map_err(failed)
 }

@@ -4,7 +4,7 @@ use super::{NAME, failed};
 use gapless_kafka::bridge::{Bridge, BridgeEvent};
 use gapless_kafka::config::BridgeConfig;
 use gapless_measure::Result;
-use gapless_measure::child_process::{Parent, WhenGone};
+use gapless_measure::child_process::{OrphanPolicy, Parent};
 use gapless_measure::resources::process_cpu_ns;
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// A malformed assignment or file; a bridge that cannot start.
 pub fn main(assignment: &str) -> Result<()> {
     let file: PathBuf = serde_json::from_str(assignment)?;
-    let parent = Parent::listen(NAME, WhenGone::Exit)?;
+    let parent = Parent::listen(NAME, OrphanPolicy::Exit)?;
     let config = BridgeConfig::load(&file).map_err(failed)?;
     let on_event = |event: &BridgeEvent| eprintln!("{event}");
     let bridge = Bridge::start(config, on_event).map_err(failed)?;

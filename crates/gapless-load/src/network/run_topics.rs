@@ -1,7 +1,7 @@
 //! Topics of one run: their names, and their removal from a broker that outlives the run.
 
 use super::failed;
-use gapless_kafka::client::{Connection, ErrorKind, Topics};
+use gapless_kafka::client::{BrokerConnection, BrokerErrorKind, Topics};
 use gapless_kafka::record::names;
 use gapless_measure::Result;
 use std::io::Write as _;
@@ -51,15 +51,15 @@ impl RunTopics {
 }
 
 /// Removes topics when dropped; to be dropped after their clients.
-pub struct RemovedTopics {
-    connection: Connection,
+pub struct TopicRemoval {
+    connection: BrokerConnection,
     names: Vec<String>,
 }
 
-impl RemovedTopics {
+impl TopicRemoval {
     /// Topics of `brokers`, which need not exist.
     pub fn new(brokers: &str, names: Vec<String>) -> Self {
-        Self { connection: Connection::new(brokers, "gapless-bench"), names }
+        Self { connection: BrokerConnection::new(brokers, "gapless-bench"), names }
     }
 
     /// Removes the existing ones.
@@ -68,7 +68,7 @@ impl RemovedTopics {
         let mut first = Ok(());
         for name in &self.names {
             match topics.remove(name, PATIENCE) {
-                Err(error) if error.kind != ErrorKind::UnknownTopic => first = first.and(Err(failed(error))),
+                Err(error) if error.kind != BrokerErrorKind::UnknownTopic => first = first.and(Err(failed(error))),
                 _ => {}
             }
         }
@@ -76,7 +76,7 @@ impl RemovedTopics {
     }
 }
 
-impl Drop for RemovedTopics {
+impl Drop for TopicRemoval {
     fn drop(&mut self) {
         if let Err(error) = self.remove() {
             // A closed stderr is no error here.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Timeout of a broker's start.
 pub const START_TIME_MAX: Duration = Duration::from_secs(60);
 /// Interval of checking whether it has started.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Time within which processes that have left the broker's process group end by themselves.
 const END_TIME: Duration = Duration::from_secs(2);
 /// Length of the shown end of a log, bytes.
@@ -96,13 +96,13 @@ impl BrokerProcess {
                 return Err(self.error("was not waited for: interrupted"));
             }
             // Only the guard and its `cat` are left.
-            if self.processes().len() <= 2 && begin.elapsed() > 4 * LOOK_INTERVAL {
+            if self.processes().len() <= 2 && begin.elapsed() > 4 * POLL_INTERVAL {
                 return Err(self.error("has ended"));
             }
             if begin.elapsed() > START_TIME_MAX {
                 return Err(self.error(&format!("was not up within {} s", START_TIME_MAX.as_secs())));
             }
-            std::thread::sleep(LOOK_INTERVAL);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

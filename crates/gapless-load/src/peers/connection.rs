@@ -1,6 +1,6 @@
 //! A TCP connection to a broker on this machine: buffers both ways, and waits by spinning or blocking.
 
-use crate::peers::subject::{LOOK_INTERVAL, REPLY_TIME_MAX, Waiting};
+use crate::peers::subject::{POLL_INTERVAL, REPLY_TIME_MAX, WaitMode};
 use crate::peers::{PeerError, Result};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -13,9 +13,9 @@ const WRITE_LENGTH: usize = 32 << 10;
 /// Reads of a socket between two checks of the clock.
 const TURNS_PER_CLOCK: u32 = 64;
 
-pub(crate) struct Connection {
+pub(crate) struct BrokerConnection {
     stream: TcpStream,
-    waiting: Waiting,
+    waiting: WaitMode,
     /// Received bytes; `begin..end` is not taken yet.
     input: Vec<u8>,
     begin: usize,
@@ -23,16 +23,16 @@ pub(crate) struct Connection {
     output: Vec<u8>,
 }
 
-impl Connection {
+impl BrokerConnection {
     /// Connects, with `TCP_NODELAY`.
-    pub(crate) fn open(address: SocketAddr, waiting: Waiting) -> Result<Self> {
+    pub(crate) fn open(address: SocketAddr, waiting: WaitMode) -> Result<Self> {
         let failed = |error| PeerError::io(format!("connect to {address}"), error);
         let stream = TcpStream::connect_timeout(&address, REPLY_TIME_MAX).map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
         match waiting {
-            Waiting::Spinning => stream.set_nonblocking(true),
-            Waiting::Blocking => stream
-                .set_read_timeout(Some(LOOK_INTERVAL))
+            WaitMode::Spinning => stream.set_nonblocking(true),
+            WaitMode::Blocking => stream
+                .set_read_timeout(Some(POLL_INTERVAL))
                 .and_then(|()| stream.set_write_timeout(Some(REPLY_TIME_MAX))),
         }
         .map_err(failed)?;
@@ -44,7 +44,7 @@ impl Connection {
         &self.input[self.begin..self.end]
     }
 
-    /// Takes the first bytes of [`Connection::unread`].
+    /// Takes the first bytes of [`BrokerConnection::unread`].
     pub(crate) fn take(&mut self, count: usize) {
         assert!(count <= self.end - self.begin, "only what has come can be taken");
         self.begin += count;
@@ -85,7 +85,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for more bytes; `false` if none came for [`LOOK_INTERVAL`].
+    /// Waits for more bytes; `false` if none came for [`POLL_INTERVAL`].
     pub(crate) fn fill(&mut self) -> Result<bool> {
         self.make_room();
         let begin = Instant::now();
@@ -100,8 +100,8 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     turns = turns.wrapping_add(1);
-                    let is_over = turns.is_multiple_of(TURNS_PER_CLOCK) && begin.elapsed() >= LOOK_INTERVAL;
-                    if self.waiting == Waiting::Blocking || is_over {
+                    let is_over = turns.is_multiple_of(TURNS_PER_CLOCK) && begin.elapsed() >= POLL_INTERVAL;
+                    if self.waiting == WaitMode::Blocking || is_over {
                         return Ok(false);
                     }
                     // The broker between the two ends needs a CPU, too.
@@ -112,17 +112,17 @@ impl Connection {
         }
     }
 
-    /// Like [`Connection::fill`], but [`REPLY_TIME_MAX`] without bytes since `begin` is an error.
+    /// Like [`BrokerConnection::fill`], but [`REPLY_TIME_MAX`] without bytes since `begin` is an error.
     pub(crate) fn fill_since(&mut self, begin: &mut Option<Instant>, silence: PeerError) -> Result<()> {
         if self.fill()? {
             return Ok(());
         }
         // The clock is read only while nothing arrives.
         let begin = *begin.get_or_insert_with(Instant::now);
-        if begin.elapsed() + LOOK_INTERVAL >= REPLY_TIME_MAX { Err(silence) } else { Ok(()) }
+        if begin.elapsed() + POLL_INTERVAL >= REPLY_TIME_MAX { Err(silence) } else { Ok(()) }
     }
 
-    /// Sets the time to wait instead of [`LOOK_INTERVAL`], if it blocks.
+    /// Sets the time to wait instead of [`POLL_INTERVAL`], if it blocks.
     #[cfg(test)]
     pub(crate) fn set_read_timeout(&self, timeout: std::time::Duration) {
         self.stream.set_read_timeout(Some(timeout)).expect("not zero");
@@ -151,15 +151,15 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    fn pair(waiting: Waiting) -> (Connection, TcpStream) {
+    fn pair(waiting: WaitMode) -> (BrokerConnection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let connection = Connection::open(listener.local_addr().unwrap(), waiting).unwrap();
+        let connection = BrokerConnection::open(listener.local_addr().unwrap(), waiting).unwrap();
         (connection, listener.accept().unwrap().0)
     }
 
     #[test]
     fn small_takes_yield_all_bytes() {
-        for waiting in [Waiting::Spinning, Waiting::Blocking] {
+        for waiting in [WaitMode::Spinning, WaitMode::Blocking] {
             let (mut connection, mut other) = pair(waiting);
             let sent: Vec<u8> = (0..1_000_000_u32).map(|index| (index % 251) as u8).collect();
             let expected = sent.clone();
@@ -193,9 +193,9 @@ mod tests {
 
     #[test]
     fn silence_and_end_are_told_apart() {
-        for waiting in [Waiting::Spinning, Waiting::Blocking] {
+        for waiting in [WaitMode::Spinning, WaitMode::Blocking] {
             let (mut connection, other) = pair(waiting);
-            if waiting == Waiting::Blocking {
+            if waiting == WaitMode::Blocking {
                 connection.set_read_timeout(std::time::Duration::from_millis(1));
             }
             assert!(!connection.fill().unwrap());

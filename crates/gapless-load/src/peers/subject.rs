@@ -10,13 +10,13 @@ use std::time::Duration;
 /// Timeout of a reply, and of the next message of a stream.
 pub const REPLY_TIME_MAX: Duration = Duration::from_secs(10);
 /// Interval at which a waiting end checks whether it has to stop.
-pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Waiting of both ends for messages. Spinning on a socket, each poll is a system call that yields the CPU to a process
 /// that needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Waiting {
+pub enum WaitMode {
     /// Asleep in the kernel
     Blocking,
     /// Looking again and again, client and server each on a core of its own
@@ -25,8 +25,8 @@ pub enum Waiting {
 
 /// The calling end: one connected caller, used by one thread. Calls in flight have tickets, which identify their
 /// replies in any order.
-pub trait Caller: Send {
-    /// Begins a call. It may be sent together with later ones, at the latest when [`Caller::receive`] waits.
+pub trait PeerCaller: Send {
+    /// Begins a call. It may be sent together with later ones, at the latest when [`PeerCaller::receive`] waits.
     ///
     /// # Errors
     /// A connection that has ended; a system that accepts no more calls.
@@ -38,7 +38,7 @@ pub trait Caller: Send {
     /// A connection that has ended, an outcome without a reply, a timeout after [`REPLY_TIME_MAX`].
     fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
 
-    /// Sends a message without an answer. It may be sent together with later ones, at the latest by [`Caller::flush`].
+    /// Sends a message without an answer. It may be sent together with later ones, at the latest by [`PeerCaller::flush`].
     ///
     /// # Errors
     /// A connection that has ended; a system that accepts nothing for [`REPLY_TIME_MAX`].
@@ -52,7 +52,7 @@ pub trait Caller: Send {
 }
 
 /// Work of a server's worker.
-pub trait Handler: Send {
+pub trait PeerHandler: Send {
     /// Answers a call, by appending to the empty `reply`.
     fn call(&mut self, request: &[u8], reply: &mut Vec<u8>);
 
@@ -66,13 +66,13 @@ pub trait Handler: Send {
 }
 
 /// The serving end: one worker.
-pub trait Server: Send {
-    /// Serves until `stop` is set, which it notices within about [`LOOK_INTERVAL`]. May be called again afterwards;
+pub trait PeerServer: Send {
+    /// Serves until `stop` is set, which it notices within about [`POLL_INTERVAL`]. May be called again afterwards;
     /// messages in between are not lost.
     ///
     /// # Errors
     /// A connection that has ended, a violation of the protocol.
-    fn serve(&mut self, handler: &mut dyn Handler, stop: &AtomicBool) -> Result<()>;
+    fn serve(&mut self, handler: &mut dyn PeerHandler, stop: &AtomicBool) -> Result<()>;
 }
 
 /// Adds one to each byte: the measured work.

@@ -1,10 +1,10 @@
 //! Timed calls and streams. Payloads are written before the clock runs, and replies checked after it has stopped.
 
 use super::failed;
-use super::increments::Payloads;
+use super::increments::IncrementPayloads;
 use crate::Result;
 use crate::histogram::LatencyHistogram;
-use crate::peers::subject::Caller;
+use crate::peers::subject::PeerCaller;
 use crate::resources::process_cpu_ns;
 use crate::time_sources::elapsed_ns;
 use std::time::Instant;
@@ -16,7 +16,7 @@ const BLOCK_BYTES: usize = 4 << 20;
 
 /// A moment next to the timed section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edge {
+pub enum BlockEdge {
     /// Before a block.
     Begin,
     /// After a block, before its replies are checked.
@@ -25,7 +25,7 @@ pub enum Edge {
 
 /// Results of calls of one size. Work between blocks is not included.
 #[derive(Debug, Default)]
-pub struct Calls {
+pub struct CallTotals {
     pub histogram: LatencyHistogram,
     pub elapsed_ns: u64,
     /// CPU time of this process, ns.
@@ -34,7 +34,7 @@ pub struct Calls {
     pub doubled: u64,
 }
 
-impl Calls {
+impl CallTotals {
     /// Whether each call had exactly one answer, and the right one.
     pub fn is_verified(&self) -> bool {
         self.wrong == 0 && self.doubled == 0
@@ -42,9 +42,9 @@ impl Calls {
 }
 
 /// Calls of one caller, with their memory.
-pub struct Exchange<'a> {
-    caller: &'a mut dyn Caller,
-    payloads: Payloads,
+pub struct CallExchange<'a> {
+    caller: &'a mut dyn PeerCaller,
+    payloads: IncrementPayloads,
     /// Tickets of one caller are never reused, so that a late answer is not attributed to another call.
     next_ticket: &'a mut u64,
     replies: Vec<u8>,
@@ -54,13 +54,13 @@ pub struct Exchange<'a> {
     lengths: Vec<usize>,
 }
 
-impl<'a> Exchange<'a> {
+impl<'a> CallExchange<'a> {
     /// Calls of `size` bytes by `caller`, with tickets from `next_ticket` on.
-    pub fn new(caller: &'a mut dyn Caller, size: usize, next_ticket: &'a mut u64) -> Self {
+    pub fn new(caller: &'a mut dyn PeerCaller, size: usize, next_ticket: &'a mut u64) -> Self {
         let calls = (BLOCK_BYTES / size).clamp(1, BLOCK_CALLS);
         Self {
             caller,
-            payloads: Payloads::new(size),
+            payloads: IncrementPayloads::new(size),
             next_ticket,
             replies: vec![0; calls * size],
             begun_ns: vec![0; calls],
@@ -71,16 +71,21 @@ impl<'a> Exchange<'a> {
 
     /// Makes `count` calls, `in_flight` at a time. Calls `edge` before and after each block; an error of it ends the
     /// calls.
-    pub fn calls(&mut self, count: u64, in_flight: usize, edge: &mut dyn FnMut(Edge) -> Result<()>) -> Result<Calls> {
-        let mut sum = Calls::default();
+    pub fn calls(
+        &mut self,
+        count: u64,
+        in_flight: usize,
+        edge: &mut dyn FnMut(BlockEdge) -> Result<()>,
+    ) -> Result<CallTotals> {
+        let mut sum = CallTotals::default();
         let mut left = count as usize;
         while left > 0 {
-            edge(Edge::Begin)?;
+            edge(BlockEdge::Begin)?;
             let calls = left.min(self.begun_ns.len());
             let cpu_ns = process_cpu_ns();
             let (elapsed_ns, doubled) = self.block(calls, in_flight)?;
             sum.cpu_ns += process_cpu_ns() - cpu_ns;
-            edge(Edge::End)?;
+            edge(BlockEdge::End)?;
             sum.elapsed_ns += elapsed_ns;
             sum.doubled += doubled;
             let (first, size) = (*self.next_ticket, self.payloads.size());
@@ -151,20 +156,20 @@ mod tests {
     use crate::peers::subject::increment;
 
     /// Answers in reverse order, a few at a time, and wrongly if configured.
-    struct Fake {
+    struct FakeCaller {
         waiting: Vec<(u64, Vec<u8>)>,
         spoil: fn(u64, &mut Vec<u8>),
         twice: Option<u64>,
         most_waiting: usize,
     }
 
-    impl Fake {
+    impl FakeCaller {
         fn new() -> Self {
             Self { waiting: Vec::new(), spoil: |_, _| (), twice: None, most_waiting: 0 }
         }
     }
 
-    impl Caller for Fake {
+    impl PeerCaller for FakeCaller {
         fn begin(&mut self, ticket: u64, request: &[u8]) -> crate::peers::Result<()> {
             let mut reply = Vec::new();
             increment(request, &mut reply);
@@ -195,9 +200,9 @@ mod tests {
         }
     }
 
-    fn run(fake: &mut Fake, size: usize, in_flight: usize) -> Result<Calls> {
+    fn run(fake: &mut FakeCaller, size: usize, in_flight: usize) -> Result<CallTotals> {
         let mut ticket = 5;
-        let calls = Exchange::new(fake, size, &mut ticket).calls(2_500, in_flight, &mut |_| Ok(()));
+        let calls = CallExchange::new(fake, size, &mut ticket).calls(2_500, in_flight, &mut |_| Ok(()));
         assert!(calls.is_err() || ticket == 2_505);
         calls
     }
@@ -205,7 +210,7 @@ mod tests {
     #[test]
     fn reordered_answers_are_counted_once() {
         for (size, in_flight) in [(1, 1), (1, 64), (4096, 64)] {
-            let mut fake = Fake::new();
+            let mut fake = FakeCaller::new();
             let calls = run(&mut fake, size, in_flight).unwrap();
             assert_eq!((calls.histogram.count(), calls.is_verified()), (2_500, true));
             assert_eq!(fake.most_waiting, in_flight);
@@ -233,38 +238,38 @@ mod tests {
             },
         ];
         for spoil in spoil {
-            let calls = run(&mut Fake { spoil, ..Fake::new() }, 64, 8).unwrap();
+            let calls = run(&mut FakeCaller { spoil, ..FakeCaller::new() }, 64, 8).unwrap();
             assert_eq!((calls.wrong, calls.is_verified()), (1, false));
         }
-        let calls = run(&mut Fake { twice: Some(7), ..Fake::new() }, 64, 8).unwrap();
+        let calls = run(&mut FakeCaller { twice: Some(7), ..FakeCaller::new() }, 64, 8).unwrap();
         assert_eq!((calls.doubled, calls.is_verified()), (1, false));
-        let mut fake = Fake::new();
+        let mut fake = FakeCaller::new();
         fake.waiting.push((9_999_999, vec![0]));
         assert!(run(&mut fake, 64, 1).unwrap_err().to_string().contains("9999999"));
-        let mut late = Fake::new();
+        let mut late = FakeCaller::new();
         late.waiting.push((1, vec![0]));
         assert_eq!(run(&mut late, 64, 1).unwrap().doubled, 1, "a reply of a much earlier block");
     }
 
     #[test]
     fn interrupt_between_blocks_ends_calls() {
-        let mut fake = Fake::new();
+        let mut fake = FakeCaller::new();
         let (mut ticket, mut blocks) = (0, 0);
-        let mut edge = |edge: Edge| {
-            blocks += u32::from(edge == Edge::Begin);
+        let mut edge = |edge: BlockEdge| {
+            blocks += u32::from(edge == BlockEdge::Begin);
             if blocks == 2 { Err(failed("interrupted")) } else { Ok(()) }
         };
-        let error = Exchange::new(&mut fake, 1, &mut ticket).calls(5_000, 1, &mut edge).unwrap_err();
+        let error = CallExchange::new(&mut fake, 1, &mut ticket).calls(5_000, 1, &mut edge).unwrap_err();
         assert!(error.to_string().contains("interrupted"));
         assert_eq!(ticket, BLOCK_CALLS as u64);
     }
 
     #[test]
     fn stream_has_payloads_in_order() {
-        let mut fake = Fake::new();
+        let mut fake = FakeCaller::new();
         let mut ticket = 0;
-        Exchange::new(&mut fake, 3, &mut ticket).stream(200).unwrap();
-        let payloads = Payloads::new(3);
+        CallExchange::new(&mut fake, 3, &mut ticket).stream(200).unwrap();
+        let payloads = IncrementPayloads::new(3);
         assert_eq!(fake.waiting.len(), 200);
         assert!(fake.waiting.iter().all(|(number, message)| message == payloads.of(*number)));
     }

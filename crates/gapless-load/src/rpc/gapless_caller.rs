@@ -3,7 +3,7 @@
 use super::failed;
 use crate::Result;
 use crate::peers::PeerError;
-use crate::peers::subject::{self, REPLY_TIME_MAX, Waiting};
+use crate::peers::subject::{self, REPLY_TIME_MAX, WaitMode};
 use gapless_rpc::{Call, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Reach};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -15,10 +15,10 @@ pub struct GaplessCaller {
     calls: VecDeque<(u64, Call<Vec<u8>>)>,
 }
 
-pub fn waiting_of(waiting: Waiting) -> gapless_rpc::Waiting {
+pub fn waiting_of(waiting: WaitMode) -> gapless_rpc::Waiting {
     match waiting {
-        Waiting::Blocking => gapless_rpc::Waiting::Park,
-        Waiting::Spinning => gapless_rpc::Waiting::Spin,
+        WaitMode::Blocking => gapless_rpc::Waiting::Park,
+        WaitMode::Spinning => gapless_rpc::Waiting::Spin,
     }
 }
 
@@ -33,7 +33,7 @@ impl GaplessCaller {
     ///
     /// # Errors
     /// A directory that is no domain; a route that is not served.
-    pub fn connect(directory: &Path, route: &str, waiting: Waiting) -> Result<Self> {
+    pub fn connect(directory: &Path, route: &str, waiting: WaitMode) -> Result<Self> {
         let patient = CallOptions { timeout: Some(REPLY_TIME_MAX), ..CallOptions::default() };
         let options = CallerOptions {
             call: patient.clone(),
@@ -58,7 +58,7 @@ impl GaplessCaller {
     }
 }
 
-impl subject::Caller for GaplessCaller {
+impl subject::PeerCaller for GaplessCaller {
     fn begin(&mut self, ticket: u64, request: &[u8]) -> crate::peers::Result<()> {
         self.calls.push_back((ticket, self.caller.start(request.to_vec())));
         Ok(())

@@ -3,12 +3,12 @@
 /// Number of distinct payloads. They differ in their first byte, so that even payloads of one byte are told apart.
 const DISTINCT: u64 = 64;
 
-pub struct Payloads {
+pub struct IncrementPayloads {
     size: usize,
     all: Vec<u8>,
 }
 
-impl Payloads {
+impl IncrementPayloads {
     /// Payloads of `size` bytes, at least one.
     pub fn new(size: usize) -> Self {
         assert!(size > 0, "a payload has at least one byte");
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn reply_must_increment_each_byte() {
         for size in [1, 2, 300] {
-            let payloads = Payloads::new(size);
+            let payloads = IncrementPayloads::new(size);
             for ticket in [0, 1, 63, 64, u64::MAX] {
                 let mut reply: Vec<u8> = payloads.of(ticket).iter().map(|byte| byte.wrapping_add(1)).collect();
                 assert!(payloads.is_answered_by(ticket, &reply));

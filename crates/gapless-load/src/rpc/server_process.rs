@@ -3,11 +3,11 @@
 
 use super::failed;
 use super::gapless_caller::waiting_of;
-use super::increments::Payloads;
-use super::subject::{Endpoint, ServingEnd, Waiting};
+use super::increments::IncrementPayloads;
+use super::subject::{ServingEnd, SystemEndpoint, WaitMode};
 use crate::Result;
-use crate::child_process::{Parent, WhenGone};
-use crate::peers::subject::{Handler, REPLY_TIME_MAX, Server, increment};
+use crate::child_process::{OrphanPolicy, Parent};
+use crate::peers::subject::{PeerHandler, PeerServer, REPLY_TIME_MAX, increment};
 use crate::resources::process_cpu_ns;
 use gapless_measure::affinity::pin_current_thread;
 use gapless_rpc::{Domain, ServedRoute};
@@ -30,16 +30,16 @@ pub fn now_ns() -> u64 {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Assignment {
-    pub endpoint: Endpoint,
+pub struct ServerAssignment {
+    pub endpoint: SystemEndpoint,
     pub route: String,
-    pub waiting: Waiting,
-    pub task: Task,
+    pub waiting: WaitMode,
+    pub task: ServerTask,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Task {
+pub enum ServerTask {
     /// Serve, on this CPU if it is named.
     Serve { cpu: Option<usize> },
     /// Connect idle callers.
@@ -49,7 +49,7 @@ pub enum Task {
 /// A request to the process; each has an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
+pub enum ServerRequest {
     /// Begin to serve. Answer: true.
     Serve,
     /// Stop serving, until asked again. Answer: true.
@@ -60,13 +60,13 @@ pub enum Order {
     Expect { size: usize, count: u64 },
     /// Answer: number of connected callers, if the server knows it.
     Callers,
-    /// Answer: [`Received`], once the stream is complete or stalls.
+    /// Answer: [`StreamReceipt`], once the stream is complete or stalls.
     Received,
 }
 
 /// A stream as seen by its receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Received {
+pub struct StreamReceipt {
     /// Arrival of the last message, by the clock that all processes share ([`now_ns`]); 0 if it did not arrive.
     pub last_at_ns: u64,
     pub received: u64,
@@ -79,35 +79,35 @@ pub struct Received {
 /// # Errors
 /// A malformed assignment; a system that is not there; a benchmark that is gone.
 pub fn main(assignment: &str) -> Result<()> {
-    let Assignment { endpoint, route, waiting, task } = serde_json::from_str(assignment)?;
-    let parent = Parent::listen(super::NAME, WhenGone::Exit)?;
+    let ServerAssignment { endpoint, route, waiting, task } = serde_json::from_str(assignment)?;
+    let parent = Parent::listen(super::NAME, OrphanPolicy::Exit)?;
     allow_all_files();
     match task {
-        Task::HoldCallers { count } => {
+        ServerTask::HoldCallers { count } => {
             let callers = (0..count).map(|_| endpoint.caller(&route, waiting)).collect::<Result<Vec<_>>>()?;
             parent.send(&callers.len())?;
-            while parent.receive::<Order>()?.is_some() {}
+            while parent.receive::<ServerRequest>()?.is_some() {}
             Ok(())
         }
-        Task::Serve { cpu } => {
-            let stream = Arc::<Stream>::default();
-            let mut serving = Serving::new(endpoint.server(&route, waiting)?, (&route, waiting, cpu), &stream)?;
+        ServerTask::Serve { cpu } => {
+            let stream = Arc::<StreamProgress>::default();
+            let mut serving = ServedSystem::new(endpoint.server(&route, waiting)?, (&route, waiting, cpu), &stream)?;
             parent.send(&true)?;
             while let Some(order) = parent.receive()? {
                 match order {
-                    Order::Serve => serving.begin()?,
-                    Order::Rest => serving.end()?,
-                    Order::Expect { size, count } => stream.expect(Plan { size, count }),
-                    Order::Cpu => {
+                    ServerRequest::Serve => serving.begin()?,
+                    ServerRequest::Rest => serving.end()?,
+                    ServerRequest::Expect { size, count } => stream.expect(StreamPlan { size, count }),
+                    ServerRequest::Cpu => {
                         parent.send(&process_cpu_ns())?;
                         continue;
                     }
-                    Order::Callers => {
+                    ServerRequest::Callers => {
                         parent.send(&serving.callers())?;
                         continue;
                     }
-                    Order::Received => {
-                        let received = stream.wait(&mut || serving.look())?;
+                    ServerRequest::Received => {
+                        let received = stream.wait(&mut || serving.check_running())?;
                         parent.send(&received)?;
                         continue;
                     }
@@ -126,17 +126,17 @@ fn allow_all_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-enum Serving {
+enum ServedSystem {
     Peer(DrivenServer),
     Gapless(ServedRoute),
 }
 
-impl Serving {
+impl ServedSystem {
     /// A stopped server. `cpu` is for its worker.
     fn new(
         end: ServingEnd,
-        (route, waiting, cpu): (&str, Waiting, Option<usize>),
-        stream: &Arc<Stream>,
+        (route, waiting, cpu): (&str, WaitMode, Option<usize>),
+        stream: &Arc<StreamProgress>,
     ) -> Result<Self> {
         Ok(match end {
             ServingEnd::Peer(server) => Self::Peer(DrivenServer::new(server, cpu, Arc::clone(stream))),
@@ -159,9 +159,9 @@ impl Serving {
     }
 
     /// Fails if the server has ended unasked.
-    fn look(&self) -> Result<()> {
+    fn check_running(&self) -> Result<()> {
         match self {
-            Self::Peer(server) => server.worker.look(),
+            Self::Peer(server) => server.worker.check_running(),
             Self::Gapless(_) => Ok(()),
         }
     }
@@ -177,10 +177,10 @@ impl Serving {
 /// Registers a stopped route of Gapless with one worker.
 fn offer(
     domain: &Domain,
-    (route, waiting, cpu): (&str, Waiting, Option<usize>),
-    stream: &Arc<Stream>,
+    (route, waiting, cpu): (&str, WaitMode, Option<usize>),
+    stream: &Arc<StreamProgress>,
 ) -> Result<ServedRoute> {
-    let (work, stream) = (Mutex::new(Work::new(Arc::clone(stream))), Arc::clone(stream));
+    let (work, stream) = (Mutex::new(StreamWork::new(Arc::clone(stream))), Arc::clone(stream));
     let pin = move |_| {
         if let Some(cpu) = cpu {
             // A thread that cannot be pinned is slower, not wrong.
@@ -202,16 +202,16 @@ fn offer(
 }
 
 /// Thread of the worker while it serves; else the server itself.
-enum Worker {
-    Resting(Box<dyn Server>),
-    Serving(JoinHandle<(Box<dyn Server>, crate::peers::Result<()>)>),
+enum ServerWorker {
+    Resting(Box<dyn PeerServer>),
+    Serving(JoinHandle<(Box<dyn PeerServer>, crate::peers::Result<()>)>),
     /// The worker has failed, which was reported.
     Gone,
 }
 
-impl Worker {
+impl ServerWorker {
     /// Fails if the worker has ended unasked.
-    fn look(&self) -> Result<()> {
+    fn check_running(&self) -> Result<()> {
         match self {
             Self::Serving(thread) if thread.is_finished() => Err(failed("the server has ended")),
             _ => Ok(()),
@@ -220,25 +220,25 @@ impl Worker {
 }
 
 struct DrivenServer {
-    worker: Worker,
+    worker: ServerWorker,
     cpu: Option<usize>,
     stop: Arc<AtomicBool>,
-    stream: Arc<Stream>,
+    stream: Arc<StreamProgress>,
 }
 
 impl DrivenServer {
-    fn new(server: Box<dyn Server>, cpu: Option<usize>, stream: Arc<Stream>) -> Self {
-        Self { worker: Worker::Resting(server), cpu, stop: Arc::default(), stream }
+    fn new(server: Box<dyn PeerServer>, cpu: Option<usize>, stream: Arc<StreamProgress>) -> Self {
+        Self { worker: ServerWorker::Resting(server), cpu, stop: Arc::default(), stream }
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.worker = match std::mem::replace(&mut self.worker, Worker::Gone) {
-            Worker::Resting(mut server) => {
+        self.worker = match std::mem::replace(&mut self.worker, ServerWorker::Gone) {
+            ServerWorker::Resting(mut server) => {
                 // Relaxed: the flag guards no data, here and in `end` (pairs with the load of the server).
                 self.stop.store(false, Ordering::Relaxed);
                 let (stop, cpu) = (Arc::clone(&self.stop), self.cpu);
-                let mut work = Work::new(Arc::clone(&self.stream));
-                Worker::Serving(std::thread::spawn(move || {
+                let mut work = StreamWork::new(Arc::clone(&self.stream));
+                ServerWorker::Serving(std::thread::spawn(move || {
                     if let Some(cpu) = cpu {
                         // A thread that cannot be pinned is slower, not wrong.
                         let _ = pin_current_thread(&[cpu]);
@@ -249,16 +249,16 @@ impl DrivenServer {
             }
             other => other,
         };
-        self.worker.look()
+        self.worker.check_running()
     }
 
     fn end(&mut self) -> Result<()> {
         self.stop.store(true, Ordering::Relaxed);
-        match std::mem::replace(&mut self.worker, Worker::Gone) {
-            Worker::Serving(thread) => {
+        match std::mem::replace(&mut self.worker, ServerWorker::Gone) {
+            ServerWorker::Serving(thread) => {
                 let (server, served) = thread.join().map_err(|_| failed("the server panicked"))?;
                 served.map_err(failed)?;
-                self.worker = Worker::Resting(server);
+                self.worker = ServerWorker::Resting(server);
             }
             other => self.worker = other,
         }
@@ -267,35 +267,35 @@ impl DrivenServer {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Plan {
+struct StreamPlan {
     size: usize,
     count: u64,
 }
 
 /// Shared by the worker and the thread that answers the benchmark.
 #[derive(Default)]
-struct Stream {
+struct StreamProgress {
     /// Number of the plan; changes with each.
     number: AtomicU64,
     /// Set from an expectation to its end.
     is_expected: AtomicBool,
     /// Number of received messages, for the waiting thread.
     received: AtomicU64,
-    state: Mutex<(Plan, Option<Received>)>,
+    state: Mutex<(StreamPlan, Option<StreamReceipt>)>,
     is_done: Condvar,
 }
 
-impl Stream {
-    fn state(&self) -> MutexGuard<'_, (Plan, Option<Received>)> {
+impl StreamProgress {
+    fn state(&self) -> MutexGuard<'_, (StreamPlan, Option<StreamReceipt>)> {
         // A worker that panicked has ended, which is noticed elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn expect(&self, plan: Plan) {
+    fn expect(&self, plan: StreamPlan) {
         *self.state() = (plan, None);
         // Relaxed: only a change of the value matters.
         self.received.store(0, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `Work::receive`, which then finds the plan.
+        // Release: pairs with the Acquire in `StreamWork::receive`, which then finds the plan.
         self.number.fetch_add(1, Ordering::Release);
         // Relaxed: the benchmark sends only after the answer to its order, here and where it is cleared.
         self.is_expected.store(true, Ordering::Relaxed);
@@ -307,13 +307,13 @@ impl Stream {
     }
 
     /// Waits for the end of the stream; at most until it has stalled for [`REPLY_TIME_MAX`] or `look` fails.
-    fn wait(&self, look: &mut dyn FnMut() -> Result<()>) -> Result<Received> {
+    fn wait(&self, look: &mut dyn FnMut() -> Result<()>) -> Result<StreamReceipt> {
         let received = self.wait_for_end(look);
         self.is_expected.store(false, Ordering::Relaxed);
         received
     }
 
-    fn wait_for_end(&self, look: &mut dyn FnMut() -> Result<()>) -> Result<Received> {
+    fn wait_for_end(&self, look: &mut dyn FnMut() -> Result<()>) -> Result<StreamReceipt> {
         let (mut seen, mut since) = (0, Instant::now());
         let mut state = self.state();
         loop {
@@ -327,41 +327,41 @@ impl Stream {
             if received != seen {
                 (seen, since) = (received, Instant::now());
             } else if since.elapsed() > REPLY_TIME_MAX && state.1.is_none() {
-                return Ok(Received { received, ..Received::default() });
+                return Ok(StreamReceipt { received, ..StreamReceipt::default() });
             }
         }
     }
 }
 
-struct Work {
-    stream: Arc<Stream>,
+struct StreamWork {
+    stream: Arc<StreamProgress>,
     number: u64,
-    plan: Plan,
-    payloads: Option<Payloads>,
+    plan: StreamPlan,
+    payloads: Option<IncrementPayloads>,
     received: u64,
     wrong: u64,
 }
 
-impl Work {
-    fn new(stream: Arc<Stream>) -> Self {
-        Self { stream, number: 0, plan: Plan::default(), payloads: None, received: 0, wrong: 0 }
+impl StreamWork {
+    fn new(stream: Arc<StreamProgress>) -> Self {
+        Self { stream, number: 0, plan: StreamPlan::default(), payloads: None, received: 0, wrong: 0 }
     }
 
     /// Takes over a new plan.
     fn begin_stream(&mut self, number: u64) {
         let plan = self.stream.state().0;
-        let payloads = (plan.size > 0).then(|| Payloads::new(plan.size));
+        let payloads = (plan.size > 0).then(|| IncrementPayloads::new(plan.size));
         *self = Self { stream: Arc::clone(&self.stream), number, plan, payloads, received: 0, wrong: 0 };
     }
 }
 
-impl Handler for Work {
+impl PeerHandler for StreamWork {
     fn call(&mut self, request: &[u8], reply: &mut Vec<u8>) {
         increment(request, reply);
     }
 
     fn receive(&mut self, message: &[u8]) {
-        // Acquire: pairs with the Release in `Stream::expect`.
+        // Acquire: pairs with the Release in `StreamProgress::expect`.
         let number = self.stream.number.load(Ordering::Acquire);
         if number != self.number {
             self.begin_stream(number);
@@ -377,7 +377,8 @@ impl Handler for Work {
         // Relaxed: only a change of the value matters.
         self.stream.received.store(self.received, Ordering::Relaxed);
         if self.received == self.plan.count {
-            self.stream.state().1 = Some(Received { last_at_ns: now_ns(), received: self.received, wrong: self.wrong });
+            self.stream.state().1 =
+                Some(StreamReceipt { last_at_ns: now_ns(), received: self.received, wrong: self.wrong });
             self.stream.is_done.notify_all();
         }
     }
@@ -387,29 +388,29 @@ impl Handler for Work {
 mod tests {
     use super::*;
 
-    fn received(messages: impl Iterator<Item = Vec<u8>>) -> (Arc<Stream>, Work) {
-        let stream = Arc::<Stream>::default();
-        let mut work = Work::new(Arc::clone(&stream));
-        stream.expect(Plan { size: 3, count: 100 });
+    fn received(messages: impl Iterator<Item = Vec<u8>>) -> (Arc<StreamProgress>, StreamWork) {
+        let stream = Arc::<StreamProgress>::default();
+        let mut work = StreamWork::new(Arc::clone(&stream));
+        stream.expect(StreamPlan { size: 3, count: 100 });
         messages.for_each(|message| work.receive(&message));
         (stream, work)
     }
 
     #[test]
     fn streams_are_timed_one_by_one() {
-        let payloads = Payloads::new(3);
+        let payloads = IncrementPayloads::new(3);
         let (stream, mut work) = received((0..100).map(|number| payloads.of(number).to_vec()));
         let found = stream.wait(&mut || Ok(())).unwrap();
         assert_eq!((found.received, found.wrong), (100, 0));
         assert!(found.last_at_ns > 0 && found.last_at_ns <= now_ns());
-        stream.expect(Plan { size: 1, count: 2 });
-        (0..2).for_each(|number| work.receive(Payloads::new(1).of(number)));
+        stream.expect(StreamPlan { size: 1, count: 2 });
+        (0..2).for_each(|number| work.receive(IncrementPayloads::new(1).of(number)));
         assert_eq!(stream.wait(&mut || Ok(())).unwrap().received, 2);
     }
 
     #[test]
     fn stream_faults_are_counted() {
-        let payloads = Payloads::new(3);
+        let payloads = IncrementPayloads::new(3);
         let all = || (0..100).map(|number| payloads.of(number).to_vec());
         let mut swapped: Vec<_> = all().collect();
         swapped.swap(40, 41);

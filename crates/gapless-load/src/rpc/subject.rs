@@ -1,5 +1,5 @@
-//! The systems under test, and the connection of both ends of each. A new system is a variant of [`System`], of
-//! [`Endpoint`] and of [`Broker`]; its caller implements [`Caller`], its server [`Server`] or is a variant of
+//! The systems under test, and the connection of both ends of each. A new system is a variant of [`RpcSystem`], of
+//! [`SystemEndpoint`] and of [`SystemBroker`]; its caller implements [`PeerCaller`], its server [`PeerServer`] or is a variant of
 //! [`ServingEnd`].
 
 use super::failed;
@@ -9,8 +9,8 @@ use crate::own_directory::OwnDirectory;
 use crate::peers::PeerError;
 use crate::peers::nats::{NatsBroker, NatsCaller, NatsServer};
 use crate::peers::rabbitmq::{Acknowledgement, RabbitMqBroker, RabbitMqCaller, RabbitMqServer};
-pub use crate::peers::subject::Waiting;
-use crate::peers::subject::{Caller, Server};
+pub use crate::peers::subject::WaitMode;
+use crate::peers::subject::{PeerCaller, PeerServer};
 use clap::ValueEnum;
 use gapless_measure::reporting::{is_set, word};
 use gapless_rpc::Domain;
@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 
 /// A system under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum System {
+pub enum RpcSystem {
     /// This program, with nobody in the middle
     Gapless,
     /// `rabbitmq-server`, with explicit and with automatic acknowledgement
@@ -33,13 +33,13 @@ pub enum System {
 /// Address and options of a system: all that either end needs to connect, in any process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Endpoint {
+pub enum SystemEndpoint {
     Gapless { domain: PathBuf },
     Rabbitmq { address: SocketAddr, is_explicit: bool },
     Nats { address: SocketAddr },
 }
 
-impl Endpoint {
+impl SystemEndpoint {
     pub fn system(&self) -> &'static str {
         match self {
             Self::Gapless { .. } => "gapless",
@@ -60,8 +60,8 @@ impl Endpoint {
     ///
     /// # Errors
     /// No server there, or one that refuses.
-    pub fn caller(&self, route: &str, waiting: Waiting) -> Result<Box<dyn Caller>> {
-        let caller: std::result::Result<Box<dyn Caller>, PeerError> = match self {
+    pub fn caller(&self, route: &str, waiting: WaitMode) -> Result<Box<dyn PeerCaller>> {
+        let caller: std::result::Result<Box<dyn PeerCaller>, PeerError> = match self {
             Self::Gapless { domain } => return Ok(Box::new(GaplessCaller::connect(domain, route, waiting)?)),
             Self::Rabbitmq { address, .. } => {
                 RabbitMqCaller::connect(*address, route, waiting).map(|caller| Box::new(caller) as _)
@@ -75,8 +75,8 @@ impl Endpoint {
     ///
     /// # Errors
     /// No server there, or one that refuses.
-    pub fn server(&self, route: &str, waiting: Waiting) -> Result<ServingEnd> {
-        let server: std::result::Result<Box<dyn Server>, PeerError> = match self {
+    pub fn server(&self, route: &str, waiting: WaitMode) -> Result<ServingEnd> {
+        let server: std::result::Result<Box<dyn PeerServer>, PeerError> = match self {
             Self::Gapless { domain } => return Ok(ServingEnd::Gapless(gapless_caller::open(domain)?)),
             Self::Rabbitmq { address, is_explicit } => {
                 let acknowledgement = if *is_explicit { Acknowledgement::Explicit } else { Acknowledgement::Automatic };
@@ -90,34 +90,34 @@ impl Endpoint {
 
 pub enum ServingEnd {
     /// A server with one worker that the benchmark drives.
-    Peer(Box<dyn Server>),
+    Peer(Box<dyn PeerServer>),
     /// A domain, in which a route has workers of its own.
     Gapless(Domain),
 }
 
 /// The broker of a system; for Gapless only the directory where processes meet. Dropping it stops it and removes its
 /// files.
-pub enum Broker {
+pub enum SystemBroker {
     Gapless(OwnDirectory),
     RabbitMq(RabbitMqBroker, OwnDirectory),
     Nats(NatsBroker, OwnDirectory),
 }
 
-impl Broker {
+impl SystemBroker {
     /// Starts the broker of `system`, or tells how it is installed.
     ///
     /// # Errors
     /// A broker that does not start.
-    pub fn start(system: System, interrupted: &AtomicBool) -> Result<std::result::Result<Self, String>> {
+    pub fn start(system: RpcSystem, interrupted: &AtomicBool) -> Result<std::result::Result<Self, String>> {
         let stop = || is_set(interrupted);
         let name = format!("gapless-bench-{}-{}", word(system), std::process::id());
         let directory = OwnDirectory::create(&std::env::temp_dir(), &name)?;
         let started = match system {
-            System::Gapless => Ok(Self::Gapless(directory)),
-            System::Rabbitmq => {
+            RpcSystem::Gapless => Ok(Self::Gapless(directory)),
+            RpcSystem::Rabbitmq => {
                 RabbitMqBroker::start(directory.path(), &stop).map(|broker| Self::RabbitMq(broker, directory))
             }
-            System::Nats => NatsBroker::start(directory.path(), &stop).map(|broker| Self::Nats(broker, directory)),
+            RpcSystem::Nats => NatsBroker::start(directory.path(), &stop).map(|broker| Self::Nats(broker, directory)),
         };
         match started {
             Ok(broker) => Ok(Ok(broker)),
@@ -127,15 +127,15 @@ impl Broker {
     }
 
     /// The ways of using the system, each a curve.
-    pub fn endpoints(&self) -> Vec<Endpoint> {
+    pub fn endpoints(&self) -> Vec<SystemEndpoint> {
         match self {
             // A domain creates its directory itself, for its user alone.
-            Self::Gapless(directory) => vec![Endpoint::Gapless { domain: directory.path().join("domain") }],
+            Self::Gapless(directory) => vec![SystemEndpoint::Gapless { domain: directory.path().join("domain") }],
             Self::RabbitMq(broker, _) => {
                 let address = broker.address();
-                [true, false].map(|is_explicit| Endpoint::Rabbitmq { address, is_explicit }).into()
+                [true, false].map(|is_explicit| SystemEndpoint::Rabbitmq { address, is_explicit }).into()
             }
-            Self::Nats(broker, _) => vec![Endpoint::Nats { address: broker.address() }],
+            Self::Nats(broker, _) => vec![SystemEndpoint::Nats { address: broker.address() }],
         }
     }
 

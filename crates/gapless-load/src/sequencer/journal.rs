@@ -1,8 +1,8 @@
 //! Reads the contents of the journal back, outside every clock.
 
 use super::failed;
-use super::payload::{Seen, Tally};
-use super::protocol::{Account, Participant};
+use super::payload::{MessageTally, ReceivedMessage};
+use super::protocol::{MessageAccount, Participant};
 use crate::Result;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalError, JournalReader};
@@ -14,9 +14,9 @@ use std::path::Path;
 ///
 /// # Errors
 /// A journal that cannot be read.
-pub fn of_journal(directory: &Path, participants: &[Participant]) -> Result<Account> {
+pub fn of_journal(directory: &Path, participants: &[Participant]) -> Result<MessageAccount> {
     let broken = |error: JournalError| failed(format!("the journal: {error}"));
-    let mut tally = Tally::new(participants, true);
+    let mut tally = MessageTally::new(participants, true);
     let mut replay = JournalReader::open(StreamLayout::new(directory).journal())
         .and_then(|reader| reader.replay(1))
         .map_err(broken)?;
@@ -31,7 +31,7 @@ pub fn of_journal(directory: &Path, participants: &[Participant]) -> Result<Acco
         }
         message.extend_from_slice(frame.payload());
         if frame.fragment().is_last() {
-            tally.take(Seen {
+            tally.take(ReceivedMessage {
                 sequence: frame.sequence(),
                 session: frame.session(),
                 session_seq: frame.session_seq(),

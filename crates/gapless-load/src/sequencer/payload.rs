@@ -1,6 +1,6 @@
 //! Contents of the messages, and their account.
 
-use super::protocol::{Account, Participant};
+use super::protocol::{MessageAccount, Participant};
 use gapless_client::node::Message;
 
 /// Shortest payload: two numbers.
@@ -56,7 +56,7 @@ impl PayloadPattern {
 
 /// Fields of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen<'a> {
+pub struct ReceivedMessage<'a> {
     pub sequence: u64,
     pub session: u64,
     pub session_seq: u64,
@@ -65,7 +65,7 @@ pub struct Seen<'a> {
     pub payload: &'a [u8],
 }
 
-impl<'a> From<&Message<'a>> for Seen<'a> {
+impl<'a> From<&Message<'a>> for ReceivedMessage<'a> {
     #[inline]
     fn from(message: &Message<'a>) -> Self {
         let Message { sequence, session, session_seq, payload_crc, payload, .. } = *message;
@@ -73,9 +73,9 @@ impl<'a> From<&Message<'a>> for Seen<'a> {
     }
 }
 
-pub struct Tally {
+pub struct MessageTally {
     publishers: Vec<(u64, PayloadPattern)>,
-    account: Account,
+    account: MessageAccount,
     /// Participant of the last message: often also that of the next one.
     latest: usize,
     total: u64,
@@ -84,14 +84,14 @@ pub struct Tally {
     checks_whole: bool,
 }
 
-impl Tally {
+impl MessageTally {
     /// An empty account. `checks_whole` compares each message byte by byte, which belongs outside a clock.
     pub fn new(participants: &[Participant], checks_whole: bool) -> Self {
         let publishers: Vec<_> = participants
             .iter()
             .map(|each| (each.session, PayloadPattern::new(each.session, each.payload_bytes)))
             .collect();
-        let account = Account { seen: vec![0; publishers.len()], ..Account::default() };
+        let account = MessageAccount { seen: vec![0; publishers.len()], ..MessageAccount::default() };
         Self { publishers, account, latest: 0, total: 0, last_sequence: 0, checks_whole }
     }
 
@@ -108,7 +108,7 @@ impl Tally {
     /// Accounts for a message; `false` if it is no participant's. Always inlined: else the parts of a message would be
     /// written to memory and read again, at a tenth of the cost of a message.
     #[inline(always)]
-    pub fn take(&mut self, seen: Seen<'_>) -> bool {
+    pub fn take(&mut self, seen: ReceivedMessage<'_>) -> bool {
         if self.publishers.get(self.latest).is_none_or(|(session, _)| *session != seen.session)
             && !self.find(seen.session)
         {
@@ -156,7 +156,7 @@ impl Tally {
         }
     }
 
-    pub fn account(&self) -> Account {
+    pub fn account(&self) -> MessageAccount {
         self.account.clone()
     }
 }
@@ -183,46 +183,46 @@ mod tests {
     const PARTICIPANTS: [Participant; 2] =
         [Participant { session: 2, payload_bytes: 64 }, Participant { session: 3, payload_bytes: 16 }];
 
-    fn seen(tally: &mut Tally, sequence: u64, session: u64, number: u64, spoil: Option<usize>) -> bool {
+    fn seen(tally: &mut MessageTally, sequence: u64, session: u64, number: u64, spoil: Option<usize>) -> bool {
         let bytes = PARTICIPANTS.iter().find(|each| each.session == session).map_or(16, |each| each.payload_bytes);
         let mut payload = vec![0; bytes];
         PayloadPattern::new(session, bytes).write(number, &mut payload);
         if let Some(at) = spoil {
             payload[at] ^= 1;
         }
-        tally.take(Seen { sequence, session, session_seq: number + 1, payload_crc: 7, payload: &payload })
+        tally.take(ReceivedMessage { sequence, session, session_seq: number + 1, payload_crc: 7, payload: &payload })
     }
 
     #[test]
     fn messages_in_order_are_right() {
-        let mut tally = Tally::new(&PARTICIPANTS, true);
+        let mut tally = MessageTally::new(&PARTICIPANTS, true);
         for number in 0..200 {
             assert!(seen(&mut tally, 10 + 3 * number, 2, number, None));
             assert!(seen(&mut tally, 11 + 3 * number, 3, number, None));
             assert!(!seen(&mut tally, 12 + 3 * number, 4, number, None), "no participant");
         }
-        let Account { seen, lost, duplicated, wrong, .. } = tally.account();
+        let MessageAccount { seen, lost, duplicated, wrong, .. } = tally.account();
         assert_eq!((seen, lost, duplicated, wrong), (vec![200, 200], 0, 0, 0));
         assert!(tally.has_each(200) && !tally.has_each(201) && tally.total() == 400);
     }
 
     #[test]
     fn message_faults_are_told_apart() {
-        let mut tally = Tally::new(&PARTICIPANTS, true);
+        let mut tally = MessageTally::new(&PARTICIPANTS, true);
         for (sequence, number) in [(1, 0), (2, 2), (3, 2), (4, 3)] {
             seen(&mut tally, sequence, 2, number, None);
         }
         for at in [0, 30, 63] {
             seen(&mut tally, 5 + at as u64, 2, 4 + u64::from(at > 0) + u64::from(at > 30), Some(at));
         }
-        let Account { lost, duplicated, wrong, .. } = tally.account();
+        let MessageAccount { lost, duplicated, wrong, .. } = tally.account();
         assert_eq!((lost, duplicated, wrong), (1, 1, 3));
     }
 
     #[test]
     fn checksum_depends_on_order() {
         let checksum = |sequences: [u64; 2], sessions: [u64; 2]| {
-            let mut tally = Tally::new(&PARTICIPANTS, false);
+            let mut tally = MessageTally::new(&PARTICIPANTS, false);
             seen(&mut tally, sequences[0], sessions[0], 0, None);
             seen(&mut tally, sequences[1], sessions[1], 0, None);
             tally.account().checksum

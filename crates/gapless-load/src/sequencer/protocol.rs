@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Assignment {
+pub enum StreamAssignment {
     Sequencer(SequencerAssignment),
     Node(NodeAssignment),
 }
@@ -53,8 +53,8 @@ pub struct PacketOptions {
 
 /// Answer of a sequencer once nodes can connect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Started {
-    pub way: Way,
+pub struct SequencerReady {
+    pub way: StreamAddress,
     /// Plan of its threads, one line each.
     pub plan: String,
 }
@@ -69,14 +69,14 @@ pub enum SequencerRequest {
 
 /// Cost of a process so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cost {
+pub struct ProcessCost {
     /// CPU time of all its threads, ns.
     pub cpu_ns: u64,
     /// Peak of resident memory, bytes.
     pub peak_memory_bytes: u64,
 }
 
-impl Cost {
+impl ProcessCost {
     pub fn of_this_process() -> Self {
         let peak_memory_bytes = crate::resources::memory().map_or(0, |memory| memory.peak_bytes);
         Self { cpu_ns: crate::resources::process_cpu_ns(), peak_memory_bytes }
@@ -86,7 +86,7 @@ impl Cost {
 /// Way of a node to the sequencer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum StreamAddress {
     /// Rings and window of the stream in this directory.
     SharedMemory { directory: PathBuf },
     /// Packets.
@@ -112,8 +112,8 @@ pub enum Way {
     },
 }
 
-pub fn tcp(way: &Way, mtu: Option<Mtu>) -> Result<TcpLink> {
-    let Way::Tcp { command, rewind, username, password } = way else {
+pub fn tcp(way: &StreamAddress, mtu: Option<Mtu>) -> Result<TcpLink> {
+    let StreamAddress::Tcp { command, rewind, username, password } = way else {
         return Err(failed("TCP was asked for, and the way is another"));
     };
     let options = TcpOptions {
@@ -129,8 +129,8 @@ pub fn shared_memory(directory: &std::path::Path, mtu: Option<Mtu>) -> SharedMem
     SharedMemoryLink::new(directory, SharedMemoryOptions { mtu, ..SharedMemoryOptions::default() })
 }
 
-pub fn datagrams(way: &Way, batch: bool, mtu: Option<Mtu>) -> Result<DatagramLink<UdpSocket>> {
-    let Way::Datagrams { command, request, groups, interface, rewind, username, password } = way else {
+pub fn datagrams(way: &StreamAddress, batch: bool, mtu: Option<Mtu>) -> Result<DatagramLink<UdpSocket>> {
+    let StreamAddress::Datagrams { command, request, groups, interface, rewind, username, password } = way else {
         return Err(failed("packets were asked for, and the way is another"));
     };
     let interface = match interface {
@@ -149,10 +149,10 @@ pub fn datagrams(way: &Way, batch: bool, mtu: Option<Mtu>) -> Result<DatagramLin
     DatagramLink::open(groups, &interface, Segmentation::Auto, options).map_err(|error| stream_failed(&error))
 }
 
-/// Assignment of a node. It connects, opens a session, and answers [`Ready`].
+/// Assignment of a node. It connects, opens a session, and answers [`NodeReady`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeAssignment {
-    pub way: Way,
+    pub way: StreamAddress,
     /// Whether its packets may hold several messages.
     pub batch: bool,
     pub mtu: Option<u16>,
@@ -164,13 +164,13 @@ pub struct NodeAssignment {
     pub window_messages: u32,
     /// Length of its messages, bytes.
     pub payload_bytes: usize,
-    pub role: Role,
+    pub role: NodeRole,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// One timed message in flight, repeatedly: answers [`RoundTrips`].
+pub enum NodeRole {
+    /// One timed message in flight, repeatedly: answers [`RoundTripResult`].
     RoundTrips {
         /// Untimed messages at the start.
         warm_up: u64,
@@ -180,13 +180,13 @@ pub enum Role {
     },
     /// Publishes as requested by [`NodeRequest`], and reads all messages.
     Push,
-    /// Publishes nothing, reads from the first frame until it is live: answers [`Rewound`].
+    /// Publishes nothing, reads from the first frame until it is live: answers [`RewindResult`].
     Rewind,
 }
 
 /// Answer of a node that can publish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ready {
+pub struct NodeReady {
     /// Session of the node; 0 for one that only reads.
     pub session: u64,
 }
@@ -195,14 +195,14 @@ pub struct Ready {
 #[serde(rename_all = "snake_case")]
 pub enum NodeRequest {
     Participants(Vec<Participant>),
-    /// Publish that many messages as fast as the window allows, and answer [`Pushed`] when it has received as many of
+    /// Publish that many messages as fast as the window allows, and answer [`PushResult`] when it has received as many of
     /// every participant.
     Push(u64),
-    /// Publish at this rate, a second, until [`NodeRequest::Enough`], and answer [`Paced`] when all came back.
+    /// Publish at this rate, a second, until [`NodeRequest::Enough`], and answer [`PaceResult`] when all came back.
     Pace(u64),
     /// Stop publishing.
     Enough,
-    /// Answer [`Account`] and end.
+    /// Answer [`MessageAccount`] and end.
     End,
 }
 
@@ -213,9 +213,9 @@ pub struct Participant {
     pub payload_bytes: usize,
 }
 
-/// Result of [`Role::RoundTrips`].
+/// Result of [`NodeRole::RoundTrips`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RoundTrips {
+pub struct RoundTripResult {
     pub latencies: LatencyHistogram,
     /// Messages of the warm-up.
     pub warmed_up: u64,
@@ -226,12 +226,12 @@ pub struct RoundTrips {
     /// CPU time of the timed section.
     pub cpu_ns: u64,
     /// Account of all messages, warm-up included.
-    pub account: Account,
+    pub account: MessageAccount,
 }
 
 /// Result of [`NodeRequest::Push`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pushed {
+pub struct PushResult {
     pub sent: u64,
     /// Messages that it received, of all participants.
     pub seen: u64,
@@ -249,7 +249,7 @@ pub struct Pushed {
 
 /// Result of [`NodeRequest::Pace`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Paced {
+pub struct PaceResult {
     /// Messages that it published, each of which came back.
     pub sent: u64,
     /// Latencies from the scheduled time.
@@ -258,20 +258,20 @@ pub struct Paced {
     pub cpu_ns: u64,
 }
 
-/// Result of [`Role::Rewind`].
+/// Result of [`NodeRole::Rewind`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rewound {
+pub struct RewindResult {
     /// Frames that it read until it was live.
     pub frames: u64,
     /// Time until then, from the first poll on, ns.
     pub elapsed_ns: u64,
     pub cpu_ns: u64,
-    pub account: Account,
+    pub account: MessageAccount,
 }
 
 /// Account of the participants' messages that a node has received.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Account {
+pub struct MessageAccount {
     /// Messages of each participant, in their order.
     pub seen: Vec<u64>,
     /// Skipped numbers.

@@ -153,7 +153,7 @@ impl CallTable {
     #[must_use]
     pub fn notice(&self, slot: u32, generation: u32) -> Option<ReplyHeader> {
         assert!(slot < self.shape.slots());
-        // Acquire: pairs with the Release in `CopySide::answer`, so that the reply is seen.
+        // Acquire: pairs with the Release in `InstanceSide::answer`, so that the reply is seen.
         let word = self.claims.word(self.shape.reply_notice(slot)).load(Ordering::Acquire);
         let (status, length) = noticed(word, generation)?;
         self.claims.prefetch(self.shape.reply(slot), PREFETCHED_LENGTH.min(self.shape.payload_length_max()));
@@ -193,9 +193,9 @@ impl CallTable {
     }
 
     /// Reactor: announces that it sleeps and wants its eventfd written. It must check [`CallTable::take_done`] and
-    /// [`CallTable::take_untaken`] once more after this.
+    /// [`CallTable::take_unclaimed`] once more after this.
     pub fn announce_reactor(&self) {
-        // Relaxed: ordered by the fence, which pairs with the one in `CopySide::answer`.
+        // Relaxed: ordered by the fence, which pairs with the one in `InstanceSide::answer`.
         self.claims.word(REACTOR_PARKED).store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
@@ -208,7 +208,7 @@ impl CallTable {
 
     /// Reactor: reports whether an instance has passed a ring on since the last check; another one must be rung.
     #[must_use]
-    pub fn take_untaken(&self) -> bool {
+    pub fn take_unclaimed(&self) -> bool {
         let untaken = self.claims.word(UNTAKEN);
         // Relaxed: a hint; the rung worker sees the offers. Loaded first, so that the cache line stays shared.
         untaken.load(Ordering::Relaxed) != 0 && untaken.swap(0, Ordering::Relaxed) != 0
@@ -272,7 +272,7 @@ impl OfferRings {
             latest.store(latest_word(position, slot, generation), Ordering::Relaxed);
             crash_point("call_entered_before_tail");
             // Release: a reader of the tail sees the entry and the offer before it (pairs with the Acquire in
-            // `CopySide::take`).
+            // `InstanceSide::take`).
             table.requests.word(TAILS + class * 8).store(position + 1, Ordering::Release);
             if position < self.shape.ring_length() as u64 {
                 return;

@@ -1,7 +1,7 @@
 //! [`Memory`] as mapped words: creates, checks, maps and unmaps; copies words in and out. All raw access to windows and
 //! rings is here. It knows the sizes of the layout, but not the protocol in the words.
 
-use super::{AtomicU64, LogError, MemoryKind, Shape, d};
+use super::{AtomicU64, LogError, MemoryKind, MemoryShape, d};
 use crate::sealed::{self, foreign, system};
 use crate::sync::Ordering;
 use gapless_wire::prefetch::{prefetch_bytes, prefetch_bytes_for_writing, prefetch_for_writing};
@@ -18,7 +18,7 @@ pub struct Memory {
     base: NonNull<u8>,
     data: NonNull<u8>,
     mapped_length: usize,
-    shape: Shape,
+    shape: MemoryShape,
     fd: OwnedFd,
 }
 
@@ -33,7 +33,7 @@ impl Memory {
     ///
     /// # Errors
     /// The capacity is out of range, or the operating system refuses.
-    pub fn create(kind: &MemoryKind, shape: Shape, words: &[(usize, u64)]) -> Result<Self, LogError> {
+    pub fn create(kind: &MemoryKind, shape: MemoryShape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         shape.check()?;
         match kind {
             MemoryKind::Anonymous => {
@@ -67,7 +67,7 @@ impl Memory {
         }
     }
 
-    fn fill(fd: OwnedFd, shape: Shape, words: &[(usize, u64)]) -> Result<Self, LogError> {
+    fn fill(fd: OwnedFd, shape: MemoryShape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         let length = shape.file_length() as u64;
         sealed::size(&fd, length, "a mapping")?;
         // Space is allocated now, so that a full file system is this error instead of a bus error later.
@@ -134,7 +134,7 @@ impl Memory {
         if word(d::KIND_WORD) != kind {
             return Err(foreign("kind", word(d::KIND_WORD), kind));
         }
-        let shape = Shape {
+        let shape = MemoryShape {
             kind,
             capacity: usize::try_from(word(d::CAPACITY_WORD)).unwrap_or(usize::MAX),
             index_slots: usize::try_from(word(d::INDEX_SLOTS_WORD)).unwrap_or(usize::MAX),
@@ -152,7 +152,7 @@ impl Memory {
         Ok(memory)
     }
 
-    fn map(fd: OwnedFd, shape: Shape, writable: bool) -> Result<Self, LogError> {
+    fn map(fd: OwnedFd, shape: MemoryShape, writable: bool) -> Result<Self, LogError> {
         let first_length = shape.file_length();
         let mapped_length = first_length + shape.capacity;
         let protection = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
@@ -182,7 +182,7 @@ impl Memory {
     }
 
     #[must_use]
-    pub const fn shape(&self) -> Shape {
+    pub const fn shape(&self) -> MemoryShape {
         self.shape
     }
 

@@ -6,7 +6,7 @@
 //! never lets a load see a later store, so values would not reveal a frame that is overwritten before its last reader
 //! has finished. Instead each line has a witness, which fails the model when a write and a gated read are not ordered.
 
-use super::{AtomicU64, LogError, MemoryKind, Shape, d};
+use super::{AtomicU64, LogError, MemoryKind, MemoryShape, d};
 use crate::sync::Ordering;
 use loom::cell::UnsafeCell;
 
@@ -31,7 +31,7 @@ pub struct Memory {
     header: Vec<AtomicU64>,
     index: Vec<AtomicU64>,
     lines: Vec<Line>,
-    shape: Shape,
+    shape: MemoryShape,
 }
 
 struct Line {
@@ -48,7 +48,7 @@ impl Memory {
     ///
     /// # Errors
     /// Never; the signature is that of the mapped kind.
-    pub fn create(_kind: &MemoryKind, shape: Shape, words: &[(usize, u64)]) -> Result<Self, LogError> {
+    pub fn create(_kind: &MemoryKind, shape: MemoryShape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         let value = |number| words.iter().find(|(each, _)| *each == number).map_or(0, |(_, value)| *value);
         let line = |_| Line { words: std::array::from_fn(|_| AtomicU64::new(0)), witness: UnsafeCell::new(()) };
         Ok(Self {
@@ -60,7 +60,7 @@ impl Memory {
     }
 
     #[must_use]
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> MemoryShape {
         self.shape
     }
 

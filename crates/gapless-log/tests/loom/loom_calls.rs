@@ -1,6 +1,6 @@
 //! Claims, offers and bells: a request is taken once, both sides notice its end, and no thread sleeps through it.
 
-use gapless_log::call_table::{AnswerOutcome, CallTable, CallTableShape, CopySide, OfferRings, RequestHeader};
+use gapless_log::call_table::{AnswerOutcome, CallTable, CallTableShape, InstanceSide, OfferRings, RequestHeader};
 use gapless_log::claim::{ClaimState, Withdrawal};
 use gapless_log::{Bell, Rung};
 use loom::sync::atomic::{AtomicU64, Ordering};
@@ -25,10 +25,10 @@ fn offer(table: &CallTable) {
 }
 
 /// Takes, begins and answers a request; returns the number of handlers begun.
-fn serve(copy: &CopySide) -> u64 {
-    let Some(taken) = copy.take(0) else { return 0 };
-    let has_begun = copy.begin(taken);
-    let _ = copy.answer(taken, 7, &[]);
+fn serve(instance: &InstanceSide) -> u64 {
+    let Some(taken) = instance.take(0) else { return 0 };
+    let has_begun = instance.begin(taken);
+    let _ = instance.answer(taken, 7, &[]);
     has_begun.into()
 }
 
@@ -38,18 +38,18 @@ fn request_begins_once_or_never() {
         let table = table(1);
         offer(&table);
         let begun = Arc::new(AtomicU64::new(0));
-        let copies: Vec<_> = [1, 2]
+        let instances: Vec<_> = [1, 2]
             .map(|number| {
-                let (copy, begun) = (CopySide::in_process(&table, number), Arc::clone(&begun));
+                let (instance, begun) = (InstanceSide::in_process(&table, number), Arc::clone(&begun));
                 thread::spawn(move || {
-                    begun.fetch_add(serve(&copy), Ordering::Relaxed);
+                    begun.fetch_add(serve(&instance), Ordering::Relaxed);
                 })
             })
             .into_iter()
             .collect();
         let withdrawal = table.claim(0).withdraw(1);
-        for copy in copies {
-            copy.join().unwrap();
+        for instance in instances {
+            instance.join().unwrap();
         }
         let begun = begun.load(Ordering::Relaxed);
         let state = table.claim(0).load().state().unwrap();
@@ -68,8 +68,8 @@ fn answer_wakes_the_caller() {
     loom::model(|| {
         let table = table(1);
         offer(&table);
-        let copy = CopySide::in_process(&table, 1);
-        let server = thread::spawn(move || serve(&copy));
+        let instance = InstanceSide::in_process(&table, 1);
+        let server = thread::spawn(move || serve(&instance));
         while let Some(low_half) = table.claim(0).announce_wait(1) {
             table.wait(0, low_half, Duration::MAX);
         }
@@ -84,8 +84,8 @@ fn notice_implies_the_reply() {
     loom::model(|| {
         let table = table(1);
         OfferRings::new(table.shape()).offer(&table, 0, 0, 1, (0, true));
-        let copy = CopySide::in_process(&table, 1);
-        let server = thread::spawn(move || serve(&copy));
+        let instance = InstanceSide::in_process(&table, 1);
+        let server = thread::spawn(move || serve(&instance));
         if let Some(header) = table.notice(0, 1) {
             assert_eq!(table.claim(0).load().state(), Some(ClaimState::Answered));
             assert_eq!(header.status, 7, "the reply is seen with its notice");
@@ -104,9 +104,9 @@ fn late_notice_is_not_confused() {
         let table = table(1);
         let mut rings = OfferRings::new(table.shape());
         rings.offer(&table, 0, 0, 1, (1, true));
-        let copies = [1, 2].map(|number| {
-            let copy = CopySide::in_process(&table, number);
-            thread::spawn(move || copy.take(0).map(|taken| copy.answer(taken, number, &[])))
+        let instances = [1, 2].map(|number| {
+            let instance = InstanceSide::in_process(&table, number);
+            thread::spawn(move || instance.take(0).map(|taken| instance.answer(taken, number, &[])))
         });
         let mut offered = 1;
         if table.claim(0).load().state() == Some(ClaimState::Answered) {
@@ -115,11 +115,11 @@ fn late_notice_is_not_confused() {
             offered = 2;
         }
         if let Some(header) = table.notice(0, offered) {
-            assert_eq!(header.status, offered, "each copy answers with its own number");
+            assert_eq!(header.status, offered, "each instance answers with its own number");
         }
-        let _answered = copies.map(|copy| copy.join().unwrap());
+        let _answered = instances.map(|instance| instance.join().unwrap());
         if let Some(header) = table.notice(0, offered) {
-            assert_eq!(header.status, offered, "each copy answers with its own number");
+            assert_eq!(header.status, offered, "each instance answers with its own number");
         }
     });
 }
@@ -128,17 +128,17 @@ fn late_notice_is_not_confused() {
 fn each_request_is_taken_once() {
     loom::model(|| {
         let table = table(2);
-        let copy = CopySide::in_process(&table, 1);
+        let instance = InstanceSide::in_process(&table, 1);
         let worker = thread::spawn(move || {
-            let served = (0..2).map(|_| serve(&copy)).sum::<u64>();
-            (copy, served)
+            let served = (0..2).map(|_| serve(&instance)).sum::<u64>();
+            (instance, served)
         });
         let mut rings = OfferRings::new(table.shape());
         for slot in 0..2 {
             rings.offer(&table, 0, slot, 1, (0, false));
         }
-        let (copy, served) = worker.join().unwrap();
-        let left = (0..2).map(|_| serve(&copy)).sum::<u64>();
+        let (instance, served) = worker.join().unwrap();
+        let left = (0..2).map(|_| serve(&instance)).sum::<u64>();
         assert_eq!(served + left, 2, "none is passed over");
         let states = [0, 1].map(|slot| table.claim(slot).load().state());
         assert_eq!(states, [Some(ClaimState::Answered); 2]);
@@ -150,26 +150,26 @@ fn each_request_is_taken_once() {
 fn relay_takes_skipped_requests_later() {
     loom::model(|| {
         let table = table(2);
-        let copy = CopySide::in_process(&table, 1);
-        let take_targeted = |copy: &CopySide| {
-            let Some(taken) = copy.take_targeted(0) else { return 0 };
+        let instance = InstanceSide::in_process(&table, 1);
+        let take_targeted = |instance: &InstanceSide| {
+            let Some(taken) = instance.take_targeted(0) else { return 0 };
             assert_eq!(taken.slot, 1, "the other request is untargeted");
-            let has_begun = copy.begin(taken);
-            let _ = copy.answer(taken, 7, &[]);
+            let has_begun = instance.begin(taken);
+            let _ = instance.answer(taken, 7, &[]);
             u64::from(has_begun)
         };
         let worker = thread::spawn(move || {
-            let begun = take_targeted(&copy);
-            (copy, begun)
+            let begun = take_targeted(&instance);
+            (instance, begun)
         });
         let mut rings = OfferRings::new(table.shape());
         for (slot, target) in [(0, 0), (1, 1)] {
             rings.offer(&table, 0, slot, 1, (target, false));
         }
-        let (copy, begun) = worker.join().unwrap();
-        assert_eq!(begun + take_targeted(&copy), 1, "its own is not passed over");
-        assert!(!copy.has_targeted_offers(0) && copy.has_offers(0));
-        assert_eq!(serve(&copy), 1, "nor is the other, once it takes everything");
+        let (instance, begun) = worker.join().unwrap();
+        assert_eq!(begun + take_targeted(&instance), 1, "its own is not passed over");
+        assert!(!instance.has_targeted_offers(0) && instance.has_offers(0));
+        assert_eq!(serve(&instance), 1, "nor is the other, once it takes everything");
         let states = [0, 1].map(|slot| table.claim(slot).load().state());
         assert_eq!(states, [Some(ClaimState::Answered); 2]);
     });
@@ -179,10 +179,10 @@ fn relay_takes_skipped_requests_later() {
 fn offer_wakes_a_parked_worker() {
     loom::model(|| {
         let (table, bell) = (table(1), Arc::new(Bell::create().unwrap()));
-        let (copy, workers_bell) = (CopySide::in_process(&table, 1), Arc::clone(&bell));
+        let (instance, workers_bell) = (InstanceSide::in_process(&table, 1), Arc::clone(&bell));
         let worker = thread::spawn(move || {
-            while serve(&copy) == 0 {
-                workers_bell.park(Duration::MAX, || copy.has_offers(0));
+            while serve(&instance) == 0 {
+                workers_bell.park(Duration::MAX, || instance.has_offers(0));
             }
         });
         offer(&table);
@@ -196,13 +196,13 @@ fn withdrawal_reaches_its_watcher() {
     loom::model(|| {
         let (table, bell) = (table(1), Arc::new(Bell::create().unwrap()));
         offer(&table);
-        let copy = CopySide::in_process(&table, 1);
-        let taken = copy.take(0).unwrap();
-        assert!(copy.begin(taken));
+        let instance = InstanceSide::in_process(&table, 1);
+        let taken = instance.take(0).unwrap();
+        assert!(instance.begin(taken));
         let handlers_bell = Arc::clone(&bell);
         let handler = thread::spawn(move || {
             handlers_bell.announce_watchers(1);
-            copy.is_withdrawn(taken)
+            instance.is_withdrawn(taken)
         });
         assert!(matches!(table.claim(0).withdraw(1), Withdrawal::Begun { holder: 1 }));
         let is_told = bell.has_watchers();
@@ -215,15 +215,15 @@ fn two_rings_leave_no_request_waiting() {
     check(|| {
         let bell = Arc::new(Bell::create().unwrap());
         let tables = [table(1), table(1)];
-        let copies = tables.each_ref().map(|table| CopySide::in_process(table, 1));
+        let instances = tables.each_ref().map(|table| InstanceSide::in_process(table, 1));
         let workers_bell = Arc::clone(&bell);
         let worker = thread::spawn(move || {
             let mut served = 0;
             while served < 2 {
                 let before = served;
-                served += copies.iter().map(serve).sum::<u64>();
+                served += instances.iter().map(serve).sum::<u64>();
                 if served == before {
-                    workers_bell.park(Duration::MAX, || copies.iter().any(|copy| copy.has_offers(0)));
+                    workers_bell.park(Duration::MAX, || instances.iter().any(|instance| instance.has_offers(0)));
                 }
             }
         });
@@ -246,9 +246,9 @@ fn sleeping_task_leaves_no_request() {
         let (bell, asleep) = (Arc::new(Bell::create().unwrap()), Arc::new(Mutex::new(2)));
         bell.announce_tasks(2);
         let tables = [table(1), table(1)];
-        let copies = Arc::new(tables.each_ref().map(|table| CopySide::in_process(table, 1)));
+        let instances = Arc::new(tables.each_ref().map(|table| InstanceSide::in_process(table, 1)));
         let callers = tables.clone().map(|table| {
-            let (bell, asleep, copies) = (Arc::clone(&bell), Arc::clone(&asleep), Arc::clone(&copies));
+            let (bell, asleep, instances) = (Arc::clone(&bell), Arc::clone(&asleep), Arc::clone(&instances));
             thread::spawn(move || {
                 offer(&table);
                 if bell.ring() != Rung::Task {
@@ -265,18 +265,18 @@ fn sleeping_task_leaves_no_request() {
                     bell.announce_tasks(*asleep);
                 };
                 for _ in 0..woken {
-                    let _begun: u64 = copies.iter().map(serve).sum();
+                    let _begun: u64 = instances.iter().map(serve).sum();
                     change(1);
-                    while copies.iter().any(|copy| copy.has_offers(0)) {
+                    while instances.iter().any(|instance| instance.has_offers(0)) {
                         change(-1);
-                        let _begun: u64 = copies.iter().map(serve).sum();
+                        let _begun: u64 = instances.iter().map(serve).sum();
                         change(1);
                     }
                 }
             })
         });
         callers.into_iter().for_each(|caller| caller.join().unwrap());
-        let left = copies.iter().filter(|copy| copy.has_offers(0)).count();
+        let left = instances.iter().filter(|instance| instance.has_offers(0)).count();
         assert_eq!(left, 0, "a task sleeps beside it");
         assert_eq!(*asleep.lock().unwrap(), 2);
     });
@@ -290,8 +290,8 @@ fn unneeded_ring_is_passed_on() {
     check(|| {
         let bells = [0, 1].map(|_| Arc::new(Bell::create().unwrap()));
         let tables = [table(1), table(1)];
-        let first: Vec<_> = tables.iter().map(|table| CopySide::in_process(table, 1)).collect();
-        let second = CopySide::in_process(&tables[1], 2);
+        let first: Vec<_> = tables.iter().map(|table| InstanceSide::in_process(table, 1)).collect();
+        let second = InstanceSide::in_process(&tables[1], 2);
         let second_bell = Arc::clone(&bells[1]);
         // Set when there is no request left for it.
         let has_ended = Arc::new(AtomicU64::new(0));
@@ -317,7 +317,8 @@ fn unneeded_ring_is_passed_on() {
                     may_end.store(1, Ordering::SeqCst);
                     workers_bells[1].ring_all();
                 } else {
-                    owes_ring = workers_bells[0].park(Duration::MAX, || first.iter().any(|copy| copy.has_offers(0)));
+                    owes_ring =
+                        workers_bells[0].park(Duration::MAX, || first.iter().any(|instance| instance.has_offers(0)));
                 }
             }
         });
@@ -339,15 +340,15 @@ fn spared_ring_is_made_up_for() {
     check(|| {
         let bell = Arc::new(Bell::create().unwrap());
         let tables = [table(1), table(1)];
-        let copies = || tables.each_ref().map(|table| CopySide::in_process(table, 1));
-        let (lookers, sleepers) = (copies(), copies());
+        let instances = || tables.each_ref().map(|table| InstanceSide::in_process(table, 1));
+        let (lookers, sleepers) = (instances(), instances());
         let workers_bell = Arc::clone(&bell);
         let looker = thread::spawn(move || {
             workers_bell.begin_look();
-            let has_offers = || lookers.iter().any(|copy| copy.has_offers(0));
+            let has_offers = || lookers.iter().any(|instance| instance.has_offers(0));
             let _ = has_offers();
             let mut owes_ring = workers_bell.end_look();
-            while lookers.iter().all(|copy| copy.take(0).is_none()) {
+            while lookers.iter().all(|instance| instance.take(0).is_none()) {
                 owes_ring = workers_bell.park(Duration::MAX, has_offers);
             }
             if owes_ring && has_offers() {
@@ -356,8 +357,8 @@ fn spared_ring_is_made_up_for() {
         });
         let workers_bell = Arc::clone(&bell);
         let sleeper = thread::spawn(move || {
-            while sleepers.iter().all(|copy| copy.take(0).is_none()) {
-                let _ = workers_bell.park(Duration::MAX, || sleepers.iter().any(|copy| copy.has_offers(0)));
+            while sleepers.iter().all(|instance| instance.take(0).is_none()) {
+                let _ = workers_bell.park(Duration::MAX, || sleepers.iter().any(|instance| instance.has_offers(0)));
             }
         });
         for table in &tables {
@@ -375,13 +376,13 @@ fn passed_on_ring_is_not_missed() {
     loom::model(|| {
         let table = table(1);
         offer(&table);
-        let copy = CopySide::in_process(&table, 1);
-        let passing = thread::spawn(move || copy.pass_ring_on());
+        let instance = InstanceSide::in_process(&table, 1);
+        let passing = thread::spawn(move || instance.pass_ring_on());
         table.announce_reactor();
-        let seen = table.take_untaken();
+        let seen = table.take_unclaimed();
         let is_woken = passing.join().unwrap();
         assert!(seen || is_woken, "neither was it seen nor the eventfd written");
-        assert_eq!(seen, !table.take_untaken(), "it is seen once");
+        assert_eq!(seen, !table.take_unclaimed(), "it is seen once");
     });
 }
 
@@ -391,15 +392,15 @@ fn sleeping_reactor_sees_every_answer() {
         let table = table(1);
         offer(&table);
         assert!(table.claim(0).want_notice(1));
-        let copy = CopySide::in_process(&table, 1);
+        let instance = InstanceSide::in_process(&table, 1);
         // Models the eventfd.
         let eventfd = Arc::new(AtomicU64::new(0));
-        let copys_eventfd = Arc::clone(&eventfd);
+        let instance_eventfd = Arc::clone(&eventfd);
         let server = thread::spawn(move || {
-            let taken = copy.take(0).unwrap();
-            assert!(copy.begin(taken));
-            if copy.answer(taken, 7, &[]) == (AnswerOutcome::Answered { ring_reactor: true }) {
-                copys_eventfd.store(1, Ordering::SeqCst);
+            let taken = instance.take(0).unwrap();
+            assert!(instance.begin(taken));
+            if instance.answer(taken, 7, &[]) == (AnswerOutcome::Answered { ring_reactor: true }) {
+                instance_eventfd.store(1, Ordering::SeqCst);
             }
         });
         table.announce_reactor();
@@ -417,7 +418,7 @@ fn late_answer_spares_the_next_request() {
     loom::model(|| {
         let table = table(1);
         offer(&table);
-        let late = CopySide::in_process(&table, 1);
+        let late = InstanceSide::in_process(&table, 1);
         let taken = late.take(0).unwrap();
         assert!(late.begin(taken));
         // The instance was revoked: the caller believes its process dead, and the slot holds the next request.
@@ -437,8 +438,8 @@ fn a_header_fits_the_smallest_table() {
         let table = table(1);
         table.write_request(0, RequestHeader { generation: 1, call: 42, ..RequestHeader::default() }, &[], &[]);
         offer(&table);
-        let copy = CopySide::in_process(&table, 1);
-        let taken = copy.take(0).unwrap();
-        assert_eq!(copy.request_header(taken).unwrap().call, 42);
+        let instance = InstanceSide::in_process(&table, 1);
+        let taken = instance.take(0).unwrap();
+        assert_eq!(instance.request_header(taken).unwrap().call, 42);
     });
 }

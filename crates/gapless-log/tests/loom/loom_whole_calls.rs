@@ -6,7 +6,7 @@
 //! Claims, rings and bells are the shipped ones. The calling process's actions under its lock, and the thread that
 //! detects deaths, are modelled after `gapless-rpc/src/remote/table`.
 
-use gapless_log::call_table::{CallTable, CallTableShape, CopySide, OfferRings, Taken};
+use gapless_log::call_table::{CallTable, CallTableShape, ClaimedSlot, InstanceSide, OfferRings};
 use gapless_log::claim::{ClaimState, Withdrawal};
 use gapless_log::{Bell, Rung};
 use loom::sync::atomic::{AtomicU64 as LoomU64, Ordering as LoomOrdering, fence};
@@ -73,8 +73,8 @@ struct State {
     free: Vec<Ticket>,
     /// Slots that an instance may still write to.
     quarantine: Vec<(Ticket, u32)>,
-    copies: Vec<u32>,
-    next_copy: usize,
+    instances: Vec<u32>,
+    next_instance: usize,
 }
 
 impl Process {
@@ -84,8 +84,8 @@ impl Process {
             rings: OfferRings::new(shape),
             free: (0..SLOTS).map(|slot| Ticket { slot, generation: 0 }).collect(),
             quarantine: Vec::new(),
-            copies: vec![MORTAL, SURVIVOR],
-            next_copy: 0,
+            instances: vec![MORTAL, SURVIVOR],
+            next_instance: 0,
         };
         Self {
             table: CallTable::create(shape).unwrap(),
@@ -118,8 +118,8 @@ impl Process {
         done
     }
 
-    fn bell(&self, copy: u32) -> &Bell {
-        &self.bells[copy as usize - 1]
+    fn bell(&self, instance: u32) -> &Bell {
+        &self.bells[instance as usize - 1]
     }
 
     /// Takes a slot, offers a request in it, and wakes a worker.
@@ -130,11 +130,11 @@ impl Process {
         let generation = generation + 1;
         state.rings.offer(&self.table, 0, slot, generation, (0, false));
         fence(LoomOrdering::SeqCst);
-        let count = state.copies.len();
-        for index in (0..count).map(|step| (state.next_copy + step) % count) {
-            let bell = self.bell(state.copies[index]);
+        let count = state.instances.len();
+        for index in (0..count).map(|step| (state.next_instance + step) % count) {
+            let bell = self.bell(state.instances[index]);
             if bell.is_anyone_idle() && bell.ring() != Rung::Nobody {
-                state.next_copy = index + 1;
+                state.next_instance = index + 1;
                 break;
             }
         }
@@ -145,7 +145,7 @@ impl Process {
     fn finish(&self, ticket: Ticket, holder: Option<u32>) {
         let mut state = self.state.lock().unwrap();
         match holder {
-            Some(holder) if state.copies.contains(&holder) => state.quarantine.push((ticket, holder)),
+            Some(holder) if state.instances.contains(&holder) => state.quarantine.push((ticket, holder)),
             _ => self.free(&mut state, ticket),
         }
     }
@@ -159,7 +159,7 @@ impl Process {
     fn sweep(&self, state: &mut State) {
         for (ticket, holder) in std::mem::take(&mut state.quarantine) {
             let has_answered = self.table.claim(ticket.slot).load().state() == Some(ClaimState::Answered);
-            if has_answered || !state.copies.contains(&holder) {
+            if has_answered || !state.instances.contains(&holder) {
                 self.free(state, ticket);
             } else {
                 state.quarantine.push((ticket, holder));
@@ -168,19 +168,22 @@ impl Process {
     }
 
     /// Models the thread that sleeps on the pidfd: the instance is dead.
-    fn remove(&self, copy: u32) {
+    fn remove(&self, instance: u32) {
         let mut state = self.state.lock().unwrap();
-        state.copies.retain(|number| *number != copy);
+        state.instances.retain(|number| *number != instance);
         for slot in 0..SLOTS {
             let claim = self.table.claim(slot);
-            let is_lost = claim.revoke(copy);
+            let is_lost = claim.revoke(instance);
             let seen = claim.load();
-            if is_lost || seen.state() == Some(ClaimState::Answered) && seen.holder() == copy {
+            if is_lost || seen.state() == Some(ClaimState::Answered) && seen.holder() == instance {
                 self.table.wake(slot);
             }
         }
         self.sweep(&mut state);
-        state.copies.iter().for_each(|number| assert_ne!(self.bell(*number).ring(), Rung::Task, "there are no tasks"));
+        state
+            .instances
+            .iter()
+            .for_each(|number| assert_ne!(self.bell(*number).ring(), Rung::Task, "there are no tasks"));
     }
 
     /// Calls, and retries as long as no handler has begun. Returns all tickets, the last one first, and the outcome.
@@ -229,11 +232,11 @@ impl Process {
 
     /// Runs a worker of an instance: pulls, and parks without work, until the calls have ended. Passes each request to
     /// `serve`, and returns false when that does.
-    fn work(&self, number: u32, mut serve: impl FnMut(&CopySide, Taken) -> bool) -> bool {
-        let copy = CopySide::in_process(&self.table, number);
+    fn work(&self, number: u32, mut serve: impl FnMut(&InstanceSide, ClaimedSlot) -> bool) -> bool {
+        let instance = InstanceSide::in_process(&self.table, number);
         loop {
-            while let Some(taken) = self.step(|| copy.take(0)) {
-                if !serve(&copy, taken) {
+            while let Some(taken) = self.step(|| instance.take(0)) {
+                if !serve(&instance, taken) {
                     return false;
                 }
             }
@@ -241,25 +244,26 @@ impl Process {
                 return true;
             }
             // A ring that it owes does not matter here: it takes requests until there are none, or dies, which rings.
-            let _ =
-                self.bell(number).park(Duration::MAX, || copy.has_offers(0) || self.is_over.load(Ordering::Relaxed));
+            let _ = self
+                .bell(number)
+                .park(Duration::MAX, || instance.has_offers(0) || self.is_over.load(Ordering::Relaxed));
         }
     }
 
-    fn begin(&self, copy: &CopySide, taken: Taken) -> bool {
-        let is_wanted = self.step(|| copy.begin(taken));
+    fn begin(&self, instance: &InstanceSide, taken: ClaimedSlot) -> bool {
+        let is_wanted = self.step(|| instance.begin(taken));
         if is_wanted {
             let ticket = Ticket { slot: taken.slot, generation: taken.generation };
-            self.begun.lock().unwrap().push((ticket, copy.number()));
+            self.begun.lock().unwrap().push((ticket, instance.number()));
         }
         is_wanted
     }
 
     /// The instance that lives.
     fn survive(&self) {
-        self.work(SURVIVOR, |copy, taken| {
-            self.begin(copy, taken);
-            self.step(|| copy.answer(taken, SURVIVOR, &[]));
+        self.work(SURVIVOR, |instance, taken| {
+            self.begin(instance, taken);
+            self.step(|| instance.answer(taken, SURVIVOR, &[]));
             true
         });
     }
@@ -268,13 +272,13 @@ impl Process {
     fn die(&self, death: Death) {
         let lives = if death == Death::BeforeClaim {
             // The ring that wakes it may be the only one for a request.
-            let copy = CopySide::in_process(&self.table, MORTAL);
-            self.bell(MORTAL).park(Duration::MAX, || copy.has_offers(0) || self.is_over.load(Ordering::Relaxed));
+            let instance = InstanceSide::in_process(&self.table, MORTAL);
+            self.bell(MORTAL).park(Duration::MAX, || instance.has_offers(0) || self.is_over.load(Ordering::Relaxed));
             false
         } else {
-            self.work(MORTAL, |copy, taken| {
+            self.work(MORTAL, |instance, taken| {
                 if death == Death::AfterBegin {
-                    self.begin(copy, taken);
+                    self.begin(instance, taken);
                 }
                 false
             })
@@ -289,11 +293,11 @@ impl Process {
         let begun = self.begun.lock().unwrap();
         let begun: Vec<_> = begun.iter().filter(|(ticket, _)| tickets.contains(ticket)).collect();
         assert!(begun.len() <= 1, "it began {begun:?}");
-        let begun = begun.first().map(|(ticket, copy)| {
+        let begun = begun.first().map(|(ticket, instance)| {
             assert_eq!(*ticket, tickets[0], "a begun request is not offered again");
-            *copy
+            *instance
         });
-        assert!(tickets.len() <= 2, "one copy dies, so it is offered again once at most: {tickets:?}");
+        assert!(tickets.len() <= 2, "one instance dies, so it is offered again once at most: {tickets:?}");
         match *ended {
             Ended::Answered { by } => assert_eq!((begun, by), (Some(SURVIVOR), SURVIVOR)),
             Ended::Unknown => assert_eq!((begun, death), (Some(MORTAL), Death::AfterBegin)),
@@ -321,7 +325,7 @@ fn check(death: Death, gives_up: bool, steps: Steps) {
             let process = Arc::clone(&process);
             thread::spawn(move || run(&process, death))
         };
-        let copies = [start(Process::die), start(|process, _| process.survive())];
+        let instances = [start(Process::die), start(|process, _| process.survive())];
         let caller = Arc::clone(&process);
         let first = thread::spawn(move || caller.call(offered[0], gives_up));
         let second = process.call(offered[1], false);
@@ -332,7 +336,7 @@ fn check(death: Death, gives_up: bool, steps: Steps) {
             loom::stop_exploring();
         }
         process.bells.iter().for_each(Bell::ring_all);
-        copies.into_iter().for_each(|copy| copy.join().unwrap());
+        instances.into_iter().for_each(|instance| instance.join().unwrap());
         process.check_call(&first, death);
         process.check_call(&second, death);
         let mut state = process.state.lock().unwrap();

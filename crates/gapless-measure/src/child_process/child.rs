@@ -1,7 +1,7 @@
 //! A process that a benchmark has started, as the benchmark sees it: it answers requests, its end is noticed, and none
 //! is left running.
 
-use super::{Role, write_line};
+use super::{ChildRole, write_line};
 use crate::{BenchError, Result};
 use clap::ValueEnum as _;
 use serde::Serialize;
@@ -38,7 +38,7 @@ impl<'a> Child<'a> {
     pub fn start(
         benchmark: &'static str,
         name: &str,
-        (role, assignment): (Role, &impl Serialize),
+        (role, assignment): (ChildRole, &impl Serialize),
         interrupted: &'a AtomicBool,
     ) -> Result<Self> {
         let program = std::env::current_exe().map_err(|source| BenchError::system("find this program", source))?;
@@ -114,7 +114,7 @@ impl<'a> Child<'a> {
     }
 
     /// An error, with its standard error, if it has ended though nobody waits for it.
-    pub fn look(&mut self) -> Result<()> {
+    pub fn check_running(&mut self) -> Result<()> {
         match self.process.try_wait().map_err(|source| BenchError::system("wait for a process", source))? {
             None => Ok(()),
             Some(status) => Err(self.ended(status)),
@@ -206,7 +206,7 @@ pub fn receive_all<T: DeserializeOwned>(
 fn all_that_ended(children: &mut [Child<'_>], index: usize) -> BenchError {
     let mut reasons = Vec::new();
     for (at, child) in children.iter_mut().enumerate() {
-        reasons.extend(if at == index { Some(child.has_ended()) } else { child.look().err() }.map(reason));
+        reasons.extend(if at == index { Some(child.has_ended()) } else { child.check_running().err() }.map(reason));
     }
     children[index].failed(reasons.join("; "))
 }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_wrote_to_standard_error_is_in_the_error() {
+    fn error_contains_stderr() {
         let interrupted = AtomicBool::new(false);
         let error = shell("echo 'gapless: it is broken' >&2; exit 3", &interrupted).to_string();
         assert!(error.contains("node 1 ended") && error.ends_with("with exit status: 3: it is broken"), "{error}");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_of_either_is_one_of_both() {
+    fn interrupt_of_either_ends_both() {
         let interrupted = AtomicBool::new(false);
         shell("kill -INT $$", &interrupted);
         assert!(interrupted.load(Ordering::Relaxed));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_answered_and_much_on_standard_error_blocks_nobody() {
+    fn long_stderr_blocks_no_answer() {
         let interrupted = AtomicBool::new(false);
         let mut command = Command::new("sh");
         command.args(["-c", "head -c 300000 /dev/zero >&2; read line; echo $line"]);

@@ -5,7 +5,7 @@
 //! | `child` | the process as the benchmark sees it: started, asked, its end noticed, killed with the benchmark |
 //! | `parent` | the benchmark as the process sees it |
 //!
-//! The benchmark starts this very program with the hidden subcommand `gapless bench child`, a [`Role`], and that role's
+//! The benchmark starts this very program with the hidden subcommand `gapless bench child`, a [`ChildRole`], and that role's
 //! assignment as JSON in an argument, where `ps` shows it. Every later message is a line of JSON: requests on the
 //! child's standard input, answers on its standard output. Standard error is for errors and warnings, whose text stands
 //! in the error if the child ends too early. When its standard input ends, the benchmark has gone.
@@ -14,14 +14,14 @@ mod child;
 mod parent;
 
 pub use child::{Child, receive_all};
-pub use parent::{Parent, WhenGone};
+pub use parent::{OrphanPolicy, Parent};
 
 use serde::Serialize;
 use std::io::Write;
 
 /// The role of a child process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Role {
+pub enum ChildRole {
     /// The driver of `canonical`
     CanonicalClient,
     /// The backup of `canonical`

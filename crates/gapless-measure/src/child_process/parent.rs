@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 /// The behaviour of this process when the benchmark has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenGone {
+pub enum OrphanPolicy {
     /// Ends at once, in the middle of its work: for a child that keeps nothing that would have to be put away.
     Exit,
     /// Finds that out when it next receives or looks, and ends in order.
@@ -22,29 +22,29 @@ pub enum WhenGone {
 pub struct Parent {
     benchmark: &'static str,
     requests: Receiver<String>,
-    has_gone: Arc<AtomicBool>,
+    has_ended: Arc<AtomicBool>,
 }
 
 impl Parent {
     /// Listens to it. To be called before this thread is pinned: the thread that listens must not be pinned with it.
-    pub fn listen(benchmark: &'static str, when_gone: WhenGone) -> Result<Self> {
+    pub fn listen(benchmark: &'static str, orphan_policy: OrphanPolicy) -> Result<Self> {
         let (sender, requests) = channel();
-        let has_gone = Arc::new(AtomicBool::new(false));
-        let gone = Arc::clone(&has_gone);
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let ended_error = Arc::clone(&has_ended);
         let listen = move || {
             let lines = std::io::stdin().lock().lines().map_while(std::result::Result::ok);
             lines.map(|line| sender.send(line)).take_while(std::result::Result::is_ok).for_each(drop);
-            if when_gone == WhenGone::Exit {
+            if orphan_policy == OrphanPolicy::Exit {
                 std::process::exit(1);
             }
             // Relaxed: the flag guards no data (pairs with the load in `look`).
-            gone.store(true, Ordering::Relaxed);
+            ended_error.store(true, Ordering::Relaxed);
         };
         std::thread::Builder::new()
             .name("listen".to_owned())
             .spawn(listen)
             .map_err(|source| BenchError::system("start a thread", source))?;
-        Ok(Self { benchmark, requests, has_gone })
+        Ok(Self { benchmark, requests, has_ended })
     }
 
     /// Sends an answer.
@@ -63,18 +63,18 @@ impl Parent {
         match self.requests.try_recv() {
             Ok(line) => Ok(Some(serde_json::from_str(&line)?)),
             Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(self.gone()),
+            Err(TryRecvError::Disconnected) => Err(self.ended_error()),
         }
     }
 
     /// An error if it has gone.
-    pub fn look(&self) -> Result<()> {
+    pub fn check_running(&self) -> Result<()> {
         // Relaxed: the flag guards no data (pairs with the store of the thread that listens).
-        if self.has_gone.load(Ordering::Relaxed) { Err(self.gone()) } else { Ok(()) }
+        if self.has_ended.load(Ordering::Relaxed) { Err(self.ended_error()) } else { Ok(()) }
     }
 
     /// The error of a benchmark that has gone.
-    pub fn gone(&self) -> BenchError {
+    pub fn ended_error(&self) -> BenchError {
         BenchError::measurement(self.benchmark, "the benchmark that this process works for has gone")
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-use super::sampling::Effort;
+use super::sampling::FloorEffort;
 use crate::FloorRow;
 use crate::{BenchError, Result};
 
@@ -17,7 +17,7 @@ use crate::{BenchError, Result};
 const FILE_BYTES: u64 = 16 << 20;
 
 /// One write at a time, at ascending offsets of a preallocated, zeroed file.
-pub(super) fn write_one(effort: &Effort, directory: &Path, payload: usize, sync: bool) -> Result<FloorRow> {
+pub(super) fn write_one(effort: &FloorEffort, directory: &Path, payload: usize, sync: bool) -> Result<FloorRow> {
     let payload = payload.max(1);
     let (file, path) = scratch_file(directory)?;
     preallocate(&file, &path)?;
@@ -41,7 +41,7 @@ pub(super) fn write_one(effort: &Effort, directory: &Path, payload: usize, sync:
 }
 
 /// Writes a new file from its begin to its end.
-pub(super) fn sequential(effort: &Effort, directory: &Path, sync: bool) -> Result<FloorRow> {
+pub(super) fn sequential(effort: &FloorEffort, directory: &Path, sync: bool) -> Result<FloorRow> {
     const CHUNK: usize = 1 << 20;
     const CHUNKS_MAX: u64 = 64;
     let (mut file, path) = scratch_file(directory)?;

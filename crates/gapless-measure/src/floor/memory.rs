@@ -4,7 +4,7 @@ use gapless_agent::monotonic::saturating_ns;
 use std::hint::black_box;
 use std::time::Instant;
 
-use super::sampling::{Effort, Spin, Stop};
+use super::sampling::{FloorEffort, SpinWait, StopFlag};
 use super::shared;
 use crate::FloorRow;
 use crate::Result;
@@ -12,14 +12,14 @@ use crate::histogram::LatencyHistogram;
 use crate::statistics::median;
 
 /// Round trips, one after the other or paced.
-pub(super) fn ping_pong(effort: &Effort, payload: usize, is_paced: bool) -> Result<LatencyHistogram> {
+pub(super) fn ping_pong(effort: &FloorEffort, payload: usize, is_paced: bool) -> Result<LatencyHistogram> {
     let (mut first, mut second) = shared::ping_pong(payload)?;
-    let partner = |stop: &Stop| answer(&mut second, payload, stop);
+    let partner = |stop: &StopFlag| answer(&mut second, payload, stop);
     effort.on_two_threads(partner, |stop| {
         let mut bytes = vec![1; payload];
         let once = || {
             first.send(&bytes);
-            let mut spin = Spin::default();
+            let mut spin = SpinWait::default();
             while !first.try_receive(&mut bytes) {
                 if !spin.turn(stop) {
                     return Err(effort.abandoned());
@@ -32,10 +32,10 @@ pub(super) fn ping_pong(effort: &Effort, payload: usize, is_paced: bool) -> Resu
 }
 
 /// Sends back all input until the other side has ended.
-fn answer(endpoint: &mut shared::Endpoint, payload: usize, stop: &Stop) -> Result<()> {
+fn answer(endpoint: &mut shared::PingPongSide, payload: usize, stop: &StopFlag) -> Result<()> {
     let mut bytes = vec![0; payload];
     loop {
-        let mut spin = Spin::default();
+        let mut spin = SpinWait::default();
         while !endpoint.try_receive(&mut bytes) {
             if !spin.turn(stop) {
                 return Ok(());
@@ -48,13 +48,13 @@ fn answer(endpoint: &mut shared::Endpoint, payload: usize, stop: &Stop) -> Resul
 /// The run is split into this many parts; the first warms up, the rate is the median of the others.
 const PARTS: u64 = 6;
 
-pub(super) fn stream(effort: &Effort, payload: usize) -> Result<FloorRow> {
+pub(super) fn stream(effort: &FloorEffort, payload: usize) -> Result<FloorRow> {
     let (mut producer, mut consumer) = shared::ring(payload)?;
     let part = (effort.samples / PARTS).max(1);
-    let partner = |stop: &Stop| {
+    let partner = |stop: &StopFlag| {
         let bytes = vec![1; payload];
         for _ in 0..part * PARTS {
-            let mut spin = Spin::default();
+            let mut spin = SpinWait::default();
             while !producer.try_push(&bytes) {
                 if !spin.turn(stop) {
                     return Ok(());
@@ -71,7 +71,7 @@ pub(super) fn stream(effort: &Effort, payload: usize) -> Result<FloorRow> {
         for index in 0..PARTS {
             let part_begin = Instant::now();
             for _ in 0..part {
-                let mut spin = Spin::default();
+                let mut spin = SpinWait::default();
                 let popped = loop {
                     if consumer.try_pop(&mut bytes) {
                         break true;
@@ -98,20 +98,20 @@ pub(super) fn stream(effort: &Effort, payload: usize) -> Result<FloorRow> {
     Ok(FloorRow { rate_per_s: Some(rate.round()), samples: Some(samples), ..effort.row(payload) })
 }
 
-pub(super) fn memcpy(effort: &Effort) -> Result<FloorRow> {
+pub(super) fn memcpy(effort: &FloorEffort) -> Result<FloorRow> {
     /// Well beyond the caches.
     const BYTES: usize = 32 << 20;
     copying(effort, BYTES, BYTES)
 }
 
-pub(super) fn memcpy_cold(effort: &Effort, payload: usize) -> Result<FloorRow> {
+pub(super) fn memcpy_cold(effort: &FloorEffort, payload: usize) -> Result<FloorRow> {
     /// A piece whose turn comes again has left the caches.
     const BYTES: usize = 64 << 20;
     copying(effort, payload, (BYTES / payload).max(1) * payload)
 }
 
 /// Copies `all` bytes again and again, in pieces.
-fn copying(effort: &Effort, piece: usize, all: usize) -> Result<FloorRow> {
+fn copying(effort: &FloorEffort, piece: usize, all: usize) -> Result<FloorRow> {
     let (rate, samples) = effort.on_one_thread(|| {
         let begin = Instant::now();
         let (from, mut to) = (vec![1_u8; all], vec![2_u8; all]);
@@ -134,7 +134,7 @@ fn copying(effort: &Effort, piece: usize, all: usize) -> Result<FloorRow> {
     Ok(FloorRow { bytes_per_s: Some(rate.round()), samples: Some(samples), ..row })
 }
 
-pub(super) fn clock_read(effort: &Effort) -> Result<FloorRow> {
+pub(super) fn clock_read(effort: &FloorEffort) -> Result<FloorRow> {
     /// One reading is too short to be timed by the same clock.
     const READS: u64 = 100;
     let histogram = effort.on_one_thread(|| {

@@ -205,7 +205,7 @@ impl FloorPlan {
     }
 
     fn measure_one(&self, kind: FloorKind, payload_bytes: u64) -> Result<FloorRow> {
-        let effort = sampling::Effort {
+        let effort = sampling::FloorEffort {
             kind,
             samples: (kind.figures().1 * u64::from(self.effort_percent) / 100).max(1),
             time_limit: self.time_limit,
@@ -252,7 +252,7 @@ pub fn paced_slice(
     duration: Duration,
 ) -> Result<LatencyHistogram> {
     let rate_per_s = rate_per_s.max(1);
-    let effort = sampling::Effort {
+    let effort = sampling::FloorEffort {
         kind: if is_over_tcp { FloorKind::TcpRoundTripPaced } else { FloorKind::ShmPingPongPaced },
         samples: (u128::from(rate_per_s) * duration.as_nanos() / 1_000_000_000).clamp(1, 10_000_000) as u64,
         time_limit: duration,
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_floor_gives_a_figure_and_leaves_no_file() {
+    fn floors_give_figures_and_clean_up() {
         let directory = tempfile::tempdir().unwrap();
         let plan = FloorPlan { effort_percent: 1, ..FloorPlan::complete(directory.path()) };
         let mut begun = Vec::new();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_skips_the_disk_and_says_so() {
+    fn missing_directory_skips_the_disk() {
         let directory = tempfile::tempdir().unwrap();
         let missing = directory.path().join("no");
         let plan = FloorPlan {
@@ -305,13 +305,13 @@ mod tests {
     }
 
     #[test]
-    fn the_canonical_floor_carries_the_header() {
+    fn canonical_floor_has_the_header() {
         let plan = FloorPlan::canonical(Path::new("."), 180);
         assert!(plan.items.contains(&(FloorKind::ShmPingPong, 244)));
     }
 
     #[test]
-    fn a_slice_has_as_many_samples_as_its_pace_says() {
+    fn slice_length_follows_its_pace() {
         for is_over_tcp in [false, true] {
             let slice = paced_slice(is_over_tcp, 100, 2_000, Duration::from_millis(50)).unwrap();
             assert!((1..=100).contains(&slice.count()), "{}", slice.count());

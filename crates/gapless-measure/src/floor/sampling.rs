@@ -19,7 +19,7 @@ pub(super) const PACED_PER_S: u64 = 10_000;
 
 /// Size of the measurement.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Effort {
+pub(super) struct FloorEffort {
     pub(super) kind: FloorKind,
     pub(super) samples: u64,
     pub(super) time_limit: Duration,
@@ -28,7 +28,7 @@ pub(super) struct Effort {
     pub(super) paced_per_s: u64,
 }
 
-impl Effort {
+impl FloorEffort {
     /// A row of this kind without figures.
     pub(super) fn row(&self, payload: usize) -> FloorRow {
         FloorRow {
@@ -83,7 +83,7 @@ impl Effort {
 
     /// Takes the samples as a latency is measured, at its pace: each from its scheduled time, so every
     /// interruption of one of the two threads is in it, and the cost of caches that forget in between. Warms up as
-    /// [`Effort::sample`].
+    /// [`FloorEffort::sample`].
     pub(super) fn sample_paced(&self, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHistogram> {
         let planned = Duration::from_nanos(self.samples * 1_000_000_000 / self.paced_per_s);
         self.warm_up(&mut once)?;
@@ -107,10 +107,10 @@ impl Effort {
     /// gets a flag that says when the measurer has ended, well or not.
     pub(super) fn on_two_threads<T: Send>(
         &self,
-        partner: impl FnOnce(&Stop) -> Result<()> + Send,
-        measurer: impl FnOnce(&Stop) -> Result<T> + Send,
+        partner: impl FnOnce(&StopFlag) -> Result<()> + Send,
+        measurer: impl FnOnce(&StopFlag) -> Result<T> + Send,
     ) -> Result<T> {
-        let stop = Stop(AtomicBool::new(false));
+        let stop = StopFlag(AtomicBool::new(false));
         let cpus = self.cpus;
         thread::scope(|scope| {
             let stop = &stop;
@@ -156,36 +156,36 @@ fn pin(cpu: Option<usize>) -> Result<()> {
 
 /// Set when one of the two threads has ended.
 #[derive(Debug)]
-pub(super) struct Stop(AtomicBool);
+pub(super) struct StopFlag(AtomicBool);
 
-impl Stop {
+impl StopFlag {
     pub(super) fn is_set(&self) -> bool {
         // Relaxed: the flag guards no data; a thread that sees it late spins a little longer.
         self.0.load(Ordering::Relaxed)
     }
 
     fn when_dropped(&self) -> impl Drop {
-        struct SetAtEnd<'a>(&'a Stop);
-        impl Drop for SetAtEnd<'_> {
+        struct StopGuard<'a>(&'a StopFlag);
+        impl Drop for StopGuard<'_> {
             fn drop(&mut self) {
                 // Relaxed: pairs with the load in `is_set`, which needs no more than to see it some time.
                 self.0.0.store(true, Ordering::Relaxed);
             }
         }
-        SetAtEnd(self)
+        StopGuard(self)
     }
 }
 
 /// Spins, and gives the CPU away when it has spun for long: two sides may share one CPU.
 #[derive(Debug, Default)]
-pub(super) struct Spin {
+pub(super) struct SpinWait {
     turns: u32,
 }
 
-impl Spin {
+impl SpinWait {
     /// One turn of waiting; false when the wait is in vain because the other side has stopped.
     #[inline]
-    pub(super) fn turn(&mut self, stop: &Stop) -> bool {
+    pub(super) fn turn(&mut self, stop: &StopFlag) -> bool {
         const TURNS_BEFORE_YIELD: u32 = 10_000;
         if self.turns < TURNS_BEFORE_YIELD {
             self.turns += 1;

@@ -23,9 +23,9 @@ const DATA: usize = 256;
 
 /// Memory that is mapped shared, as it would be between two processes.
 #[derive(Debug)]
-struct Mapping(MmapRaw);
+struct FloorMapping(MmapRaw);
 
-impl Mapping {
+impl FloorMapping {
     fn new(data_length: usize) -> Result<Self> {
         let length = (DATA + data_length).next_multiple_of(4096);
         let file = memfd_create("gapless-floor", MemfdFlags::CLOEXEC)
@@ -69,8 +69,8 @@ impl Mapping {
 
 /// One side of a ping-pong. The sides take turns: a side sends only when it has received the answer.
 #[derive(Debug)]
-pub(super) struct Endpoint {
-    mapping: Arc<Mapping>,
+pub(super) struct PingPongSide {
+    mapping: Arc<FloorMapping>,
     own_word: usize,
     other_word: usize,
     own_data: usize,
@@ -82,10 +82,10 @@ pub(super) struct Endpoint {
 }
 
 /// The two sides of a ping-pong with a payload of fixed size; the first one begins.
-pub(super) fn ping_pong(payload: usize) -> Result<(Endpoint, Endpoint)> {
+pub(super) fn ping_pong(payload: usize) -> Result<(PingPongSide, PingPongSide)> {
     let area = payload.next_multiple_of(128);
-    let mapping = Arc::new(Mapping::new(2 * area)?);
-    let second = Endpoint {
+    let mapping = Arc::new(FloorMapping::new(2 * area)?);
+    let second = PingPongSide {
         mapping: Arc::clone(&mapping),
         own_word: SECOND_WORD,
         other_word: 0,
@@ -96,7 +96,7 @@ pub(super) fn ping_pong(payload: usize) -> Result<(Endpoint, Endpoint)> {
         received: 0,
         my_turn: false,
     };
-    let first = Endpoint {
+    let first = PingPongSide {
         mapping,
         own_word: 0,
         other_word: SECOND_WORD,
@@ -108,7 +108,7 @@ pub(super) fn ping_pong(payload: usize) -> Result<(Endpoint, Endpoint)> {
     Ok((first, second))
 }
 
-impl Endpoint {
+impl PingPongSide {
     /// Copies the payload in and tells the other side.
     ///
     /// # Panics
@@ -143,9 +143,9 @@ impl Endpoint {
 
 /// The writing side of a ring of slots of one size.
 #[derive(Debug)]
-pub(super) struct Producer {
-    mapping: Arc<Mapping>,
-    slots: Slots,
+pub(super) struct SlotProducer {
+    mapping: Arc<FloorMapping>,
+    slots: SlotLayout,
     tail: u64,
     published: u64,
     known_head: u64,
@@ -153,21 +153,21 @@ pub(super) struct Producer {
 
 /// The reading side.
 #[derive(Debug)]
-pub(super) struct Consumer {
-    mapping: Arc<Mapping>,
-    slots: Slots,
+pub(super) struct SlotConsumer {
+    mapping: Arc<FloorMapping>,
+    slots: SlotLayout,
     head: u64,
     known_tail: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Slots {
+struct SlotLayout {
     payload: usize,
     size: usize,
     mask: u64,
 }
 
-impl Slots {
+impl SlotLayout {
     #[inline]
     fn offset(self, position: u64) -> usize {
         (position & self.mask) as usize * self.size
@@ -185,16 +185,16 @@ const BATCH: u64 = 32;
 const RING_BYTES: usize = 1 << 18;
 
 /// A ring for messages of `payload` bytes.
-pub(super) fn ring(payload: usize) -> Result<(Producer, Consumer)> {
+pub(super) fn ring(payload: usize) -> Result<(SlotProducer, SlotConsumer)> {
     let size = payload.next_multiple_of(8).max(8);
     let count = (RING_BYTES / size).max(2 * BATCH as usize).next_power_of_two();
-    let mapping = Arc::new(Mapping::new(size * count)?);
-    let slots = Slots { payload, size, mask: count as u64 - 1 };
-    let consumer = Consumer { mapping: Arc::clone(&mapping), slots, head: 0, known_tail: 0 };
-    Ok((Producer { mapping, slots, tail: 0, published: 0, known_head: 0 }, consumer))
+    let mapping = Arc::new(FloorMapping::new(size * count)?);
+    let slots = SlotLayout { payload, size, mask: count as u64 - 1 };
+    let consumer = SlotConsumer { mapping: Arc::clone(&mapping), slots, head: 0, known_tail: 0 };
+    Ok((SlotProducer { mapping, slots, tail: 0, published: 0, known_head: 0 }, consumer))
 }
 
-impl Producer {
+impl SlotProducer {
     /// Copies a message in; false when the ring is full.
     ///
     /// # Panics
@@ -204,7 +204,7 @@ impl Producer {
         assert!(bytes.len() == self.slots.payload);
         if self.tail - self.known_head == self.slots.count() {
             self.publish();
-            // Acquire: pairs with the Release in `Consumer::release`; the slots before the head have been read.
+            // Acquire: pairs with the Release in `SlotConsumer::release`; the slots before the head have been read.
             self.known_head = self.mapping.word(SECOND_WORD).load(Ordering::Acquire);
             if self.tail - self.known_head == self.slots.count() {
                 return false;
@@ -223,12 +223,12 @@ impl Producer {
     #[inline]
     pub(super) fn publish(&mut self) {
         self.published = self.tail;
-        // Release: pairs with the Acquire in `Consumer::try_pop`; the messages are visible before the tail.
+        // Release: pairs with the Acquire in `SlotConsumer::try_pop`; the messages are visible before the tail.
         self.mapping.word(0).store(self.tail, Ordering::Release);
     }
 }
 
-impl Consumer {
+impl SlotConsumer {
     /// Copies the next message out; false when there is none.
     ///
     /// # Panics
@@ -238,7 +238,7 @@ impl Consumer {
         assert!(bytes.len() == self.slots.payload);
         if self.head == self.known_tail {
             self.release();
-            // Acquire: pairs with the Release in `Producer::publish`.
+            // Acquire: pairs with the Release in `SlotProducer::publish`.
             self.known_tail = self.mapping.word(0).load(Ordering::Acquire);
             if self.head == self.known_tail {
                 return false;
@@ -255,7 +255,7 @@ impl Consumer {
 
     #[inline]
     fn release(&self) {
-        // Release: pairs with the Acquire in `Producer::try_push`; our reads are done before the slots are free.
+        // Release: pairs with the Acquire in `SlotProducer::try_push`; our reads are done before the slots are free.
         self.mapping.word(SECOND_WORD).store(self.head, Ordering::Release);
     }
 }
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ping_pong_carries_the_payload_both_ways_in_turns() {
+    fn ping_pong_carries_the_payload() {
         let (mut first, mut second) = ping_pong(5).unwrap();
         let mut bytes = [0; 5];
         for _ in 0..3 {
@@ -282,12 +282,12 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "my_turn")]
-    fn sending_out_of_turn_is_a_programming_error() {
+    fn send_out_of_turn_panics() {
         ping_pong(0).unwrap().1.send(&[]);
     }
 
     #[test]
-    fn a_ring_keeps_order_and_content_across_its_end() {
+    fn ring_wraps_in_order() {
         let (mut producer, mut consumer) = ring(12).unwrap();
         let count = producer.slots.count() * 3 + 7;
         std::thread::scope(|scope| {
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_ring_takes_no_more_until_something_is_read() {
+    fn full_ring_refuses_until_read() {
         let (mut producer, mut consumer) = ring(8).unwrap();
         let count = producer.slots.count();
         assert!((0..count).all(|_| producer.try_push(&[1; 8])));
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_of_large_messages_holds_two_batches() {
+    fn ring_holds_two_large_batches() {
         let (producer, _) = ring(1 << 20).unwrap();
         assert_eq!(producer.slots.count(), 2 * BATCH);
     }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use super::sampling::{Effort, Spin, Stop};
+use super::sampling::{FloorEffort, SpinWait, StopFlag};
 use crate::FloorRow;
 use crate::histogram::LatencyHistogram;
 use crate::{BenchError, Result};
@@ -18,7 +18,7 @@ const STREAM_PARTS: u64 = 30;
 /// One read takes so much at most, bytes.
 const READ_BYTES: usize = 1 << 20;
 
-pub(super) fn udp(effort: &Effort, payload: usize, connected: bool) -> Result<FloorRow> {
+pub(super) fn udp(effort: &FloorEffort, payload: usize, connected: bool) -> Result<FloorRow> {
     let open = || -> io::Result<_> {
         let first = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         let second = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -28,16 +28,16 @@ pub(super) fn udp(effort: &Effort, payload: usize, connected: bool) -> Result<Fl
         if connected {
             first.connect(of_second)?;
             second.connect(of_first)?;
-            return Ok((Datagrams(first, None), Datagrams(second, None)));
+            return Ok((UdpSocketLink(first, None), UdpSocketLink(second, None)));
         }
-        Ok((Datagrams(first, Some(of_second)), Datagrams(second, Some(of_first))))
+        Ok((UdpSocketLink(first, Some(of_second)), UdpSocketLink(second, Some(of_first))))
     };
     let (first, second) = open().map_err(|source| BenchError::system("open UDP sockets on loopback", source))?;
     let payload = payload.min(UDP_PAYLOAD_MAX);
     effort.latency_row(payload.max(1), &round_trip(effort, payload, false, first, second)?)
 }
 
-pub(super) fn tcp(effort: &Effort, payload: usize, is_paced: bool) -> Result<LatencyHistogram> {
+pub(super) fn tcp(effort: &FloorEffort, payload: usize, is_paced: bool) -> Result<LatencyHistogram> {
     let (first, second) = tcp_pair()?;
     round_trip(effort, payload, is_paced, first, second)
 }
@@ -57,16 +57,16 @@ fn tcp_pair() -> Result<(TcpStream, TcpStream)> {
 }
 
 /// One way: a write for each message, and reads of as much as there is.
-pub(super) fn tcp_stream(effort: &Effort, payload: usize) -> Result<FloorRow> {
+pub(super) fn tcp_stream(effort: &FloorEffort, payload: usize) -> Result<FloorRow> {
     let (mut reader, mut writer) = tcp_pair()?;
     let payload = payload.max(1);
     // The first part warms up.
     let part = (effort.samples / STREAM_PARTS).max(1);
-    let partner = |stop: &Stop| {
+    let partner = |stop: &StopFlag| {
         let bytes = vec![1; payload];
         for _ in 0..part * STREAM_PARTS {
             if transfer(payload, stop, |done| writer.send(&bytes[done..])).map_err(|e| effort.failed(e))?
-                == Transfer::Stopped
+                == TransferEnd::Stopped
             {
                 break;
             }
@@ -80,7 +80,7 @@ pub(super) fn tcp_stream(effort: &Effort, payload: usize) -> Result<FloorRow> {
             let part_begin = Instant::now();
             let length = part as usize * payload;
             let read = transfer(length, stop, |done| reader.receive(&mut bytes[..READ_BYTES.min(length - done)]));
-            if read.map_err(|e| effort.failed(e))? == Transfer::Stopped {
+            if read.map_err(|e| effort.failed(e))? == TransferEnd::Stopped {
                 return Err(effort.abandoned());
             }
             black_box(&bytes);
@@ -98,7 +98,7 @@ pub(super) fn tcp_stream(effort: &Effort, payload: usize) -> Result<FloorRow> {
     Ok(FloorRow { rate_per_s: Some(rate.round()), samples: Some(samples), ..effort.row(payload) })
 }
 
-pub(super) fn unix(effort: &Effort, payload: usize, blocking: bool) -> Result<FloorRow> {
+pub(super) fn unix(effort: &FloorEffort, payload: usize, blocking: bool) -> Result<FloorRow> {
     let open = || -> io::Result<_> {
         let (first, second) = UnixStream::pair()?;
         first.set_nonblocking(!blocking)?;
@@ -110,7 +110,7 @@ pub(super) fn unix(effort: &Effort, payload: usize, blocking: bool) -> Result<Fl
 }
 
 /// A connected socket, blocking or not.
-trait Link: Send {
+trait SocketLink: Send {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
     fn receive(&mut self, bytes: &mut [u8]) -> io::Result<usize>;
     /// Wakes a partner that blocks in `receive`.
@@ -118,9 +118,9 @@ trait Link: Send {
 }
 
 /// A socket and, where it is not connected, the other one's address.
-struct Datagrams(UdpSocket, Option<SocketAddr>);
+struct UdpSocketLink(UdpSocket, Option<SocketAddr>);
 
-impl Link for Datagrams {
+impl SocketLink for UdpSocketLink {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.1 {
             Some(to) => self.0.send_to(bytes, to),
@@ -140,7 +140,7 @@ impl Link for Datagrams {
 
 macro_rules! stream_link {
     ($stream:ty) => {
-        impl Link for $stream {
+        impl SocketLink for $stream {
             fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
                 self.write(bytes)
             }
@@ -162,31 +162,31 @@ stream_link!(UnixStream);
 
 /// Whether a transfer came to its end.
 #[derive(PartialEq)]
-enum Transfer {
+enum TransferEnd {
     Done,
     Stopped,
 }
 
 fn round_trip(
-    effort: &Effort,
+    effort: &FloorEffort,
     payload: usize,
     is_paced: bool,
-    mut first: impl Link,
-    mut second: impl Link,
+    mut first: impl SocketLink,
+    mut second: impl SocketLink,
 ) -> Result<LatencyHistogram> {
     let payload = payload.max(1);
-    let partner = |stop: &Stop| {
+    let partner = |stop: &StopFlag| {
         let mut bytes = vec![0; payload];
         loop {
             let received = transfer(payload, stop, |done| second.receive(&mut bytes[done..]));
             let sent = match received {
-                Ok(Transfer::Done) => transfer(payload, stop, |done| second.send(&bytes[done..])),
+                Ok(TransferEnd::Done) => transfer(payload, stop, |done| second.send(&bytes[done..])),
                 other => other,
             };
             match sent {
-                Ok(Transfer::Done) => (),
+                Ok(TransferEnd::Done) => (),
                 // The measurer has ended: it closed the socket or set the flag.
-                Ok(Transfer::Stopped) => break,
+                Ok(TransferEnd::Stopped) => break,
                 Err(error) => {
                     second.close();
                     return Err(effort.failed(error));
@@ -202,7 +202,7 @@ fn round_trip(
             let sent = transfer(payload, stop, |done| first.send(&bytes[done..])).map_err(|e| effort.failed(e))?;
             let received =
                 transfer(payload, stop, |done| first.receive(&mut bytes[done..])).map_err(|e| effort.failed(e))?;
-            if sent == Transfer::Done && received == Transfer::Done { Ok(()) } else { Err(effort.abandoned()) }
+            if sent == TransferEnd::Done && received == TransferEnd::Done { Ok(()) } else { Err(effort.abandoned()) }
         };
         let histogram = if is_paced { effort.sample_paced(once) } else { effort.sample(once) };
         first.close();
@@ -211,24 +211,28 @@ fn round_trip(
 }
 
 /// Repeats `step` until `payload` bytes have moved, waiting where the socket would block.
-fn transfer(payload: usize, stop: &Stop, mut step: impl FnMut(usize) -> io::Result<usize>) -> io::Result<Transfer> {
+fn transfer(
+    payload: usize,
+    stop: &StopFlag,
+    mut step: impl FnMut(usize) -> io::Result<usize>,
+) -> io::Result<TransferEnd> {
     let mut done = 0;
-    let mut spin = Spin::default();
+    let mut spin = SpinWait::default();
     while done < payload {
         match step(done) {
-            Ok(0) => return Ok(Transfer::Stopped),
+            Ok(0) => return Ok(TransferEnd::Stopped),
             Ok(moved) => done += moved,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 if !spin.turn(stop) {
-                    return Ok(Transfer::Stopped);
+                    return Ok(TransferEnd::Stopped);
                 }
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => (),
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
-                return Ok(Transfer::Stopped);
+                return Ok(TransferEnd::Stopped);
             }
             Err(error) => return Err(error),
         }
     }
-    Ok(Transfer::Done)
+    Ok(TransferEnd::Done)
 }

@@ -7,14 +7,14 @@ use rustix::io::Errno;
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
-use super::sampling::{Effort, Stop};
+use super::sampling::{FloorEffort, StopFlag};
 use crate::FloorRow;
 use crate::Result;
 
 /// Two words, one for each direction; each counts the wake-ups sent.
-pub(super) fn futex(effort: &Effort) -> Result<FloorRow> {
+pub(super) fn futex(effort: &FloorEffort) -> Result<FloorRow> {
     let (there, back) = (AtomicU32::new(0), AtomicU32::new(0));
-    let partner = |stop: &Stop| {
+    let partner = |stop: &StopFlag| {
         let mut seen = 0;
         while wait_for_change(&there, seen, stop, effort)? {
             seen = seen.wrapping_add(1);
@@ -33,14 +33,14 @@ pub(super) fn futex(effort: &Effort) -> Result<FloorRow> {
     effort.latency_row(0, &histogram)
 }
 
-fn send(word: &AtomicU32, value: u32, effort: &Effort) -> Result<()> {
+fn send(word: &AtomicU32, value: u32, effort: &FloorEffort) -> Result<()> {
     // SeqCst, the kernel compares the word under its own lock: a waiting thread sees the new value or is woken.
     word.store(value, Ordering::SeqCst);
     futex::wake(word, futex::Flags::PRIVATE, 1).map(drop).map_err(|error| effort.failed(error))
 }
 
 /// Blocks until `word` is no longer `old`; false when the other side has stopped.
-fn wait_for_change(word: &AtomicU32, old: u32, stop: &Stop, effort: &Effort) -> Result<bool> {
+fn wait_for_change(word: &AtomicU32, old: u32, stop: &StopFlag, effort: &FloorEffort) -> Result<bool> {
     // A limit, because a thread that stops wakes nobody.
     let limit = Timespec::try_from(Duration::from_millis(20)).map_err(|error| effort.failed(error))?;
     while word.load(Ordering::SeqCst) == old {

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn another_reader_gets_every_interval_back() {
+    fn hlog_intervals_are_readable() {
         let run = recorded();
         let mut log = Vec::new();
         let started = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_written_and_a_missing_directory_is_named() {
+    fn hlog_missing_directory_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let run = recorded();
         let path = directory.path().join("run.hlog");

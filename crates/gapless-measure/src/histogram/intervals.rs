@@ -17,7 +17,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// One part of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
+pub struct RunInterval {
     /// Begin, ns after the start of the counted section.
     pub start_ns: u64,
     /// Length, ns.
@@ -32,19 +32,19 @@ pub struct RecordedRun {
     /// All latencies.
     pub total: LatencyHistogram,
     /// The parts that hold a value, in order.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<RunInterval>,
 }
 
 impl RecordedRun {
     /// A run of one part, `length_ns` long.
     pub fn of_one_interval(total: LatencyHistogram, length_ns: u64) -> Self {
-        let interval = Interval { start_ns: 0, length_ns, histogram: total.clone() };
+        let interval = RunInterval { start_ns: 0, length_ns, histogram: total.clone() };
         Self { total, intervals: vec![interval] }
     }
 
     /// The parts as rows of a report.
     pub fn interval_rows(&self) -> Vec<IntervalRow> {
-        let row = |interval: &Interval| {
+        let row = |interval: &RunInterval| {
             let latency_ns = interval.histogram.latency_ns()?;
             Some(IntervalRow { start_ns: interval.start_ns, length_ns: interval.length_ns, latency_ns })
         };
@@ -149,7 +149,7 @@ impl IntervalRecorder {
             let start_ns = index as u64 * self.interval_ns;
             let length_ns = if index == last { run_ns.saturating_sub(start_ns) } else { self.interval_ns };
             if histogram.count() > 0 {
-                intervals.push(Interval { start_ns, length_ns, histogram });
+                intervals.push(RunInterval { start_ns, length_ns, histogram });
             }
         }
         RecordedRun { total, intervals }
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_go_to_the_interval_in_which_their_replies_came() {
+    fn values_count_when_their_reply_came() {
         let mut recorder = IntervalRecorder::new(100, 3 * SECOND_NS);
         recorder.record(50, 1);
         recorder.record(100, 2);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_has_longer_intervals_and_no_more_of_them() {
+    fn interval_count_is_bounded() {
         let recorder = IntervalRecorder::new(0, 1_000 * SECOND_NS);
         assert_eq!(recorder.interval_ns, 16 * SECOND_NS);
         assert_eq!(recorder.histograms.len(), 63);

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_and_absurd_values_are_kept_as_the_nearest_bound() {
+    fn values_are_clamped_to_bounds() {
         let mut histogram = LatencyHistogram::new();
         histogram.record(0);
         histogram.record(u64::MAX);

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{Answer, Fact, Figure, Peer, Source, System, Unit};
+use super::{FactAnswer, FigureUnit, PeerSystem, Publication, PublishedFact, PublishedSystem, RowFigure};
 
-const ARTICLE: Source =
-    Source { system: "Axon Framework", machine: "laptop, i7 640M, 2 cores", year: "2011", difference: None };
-const REPEATED: Source = Source {
+const ARTICLE: Publication =
+    Publication { system: "Axon Framework", machine: "laptop, i7 640M, 2 cores", year: "2011", difference: None };
+const REPEATED: Publication = Publication {
     system: "Axon Framework, repeated runs",
     machine: "laptop, i7 640M, 2 cores",
     year: "2011",
@@ -65,20 +65,20 @@ pub const BUSES: [PublishedBus; 7] = [
     ),
 ];
 
-const fn peer(name: &'static str, config: &'static [(&'static str, &'static str)]) -> Peer {
-    Peer { name, config, ignored_keys: &["drive", "encoding", "in_flight"] }
+const fn peer(name: &'static str, config: &'static [(&'static str, &'static str)]) -> PeerSystem {
+    PeerSystem { name, config, ignored_keys: &["drive", "encoding", "in_flight"] }
 }
 
 /// Both buses of the version that is measured here: with our load, and with the published one, which awaits no answer. Rows without
 /// a setup are of an older program, which was no fair comparison.
-const PEERS: [Peer; 4] = [
+const PEERS: [PeerSystem; 4] = [
     peer("Axon 4, simple", &[("name", "axon simple"), ("setup", "ours")]),
     peer("Axon 4, simple, published load", &[("name", "axon simple"), ("setup", "published")]),
     peer("Axon 4, disruptor", &[("name", "axon disruptor"), ("setup", "ours")]),
     peer("Axon 4, disruptor, published load", &[("name", "axon disruptor"), ("setup", "published")]),
 ];
 
-pub(super) fn facts() -> Vec<Fact> {
+pub(super) fn facts() -> Vec<PublishedFact> {
     let facts = BUSES.iter().map(|row| {
         // The simple bus works on the thread of its caller, one command after the other, as our direct drive with one in flight; the
         // disruptor hands over, as our pipelined drive.
@@ -99,9 +99,10 @@ pub(super) fn facts() -> Vec<Fact> {
         }
         let source = if row.repeated { &REPEATED } else { &ARTICLE };
         let (least, greatest) = row.runs_per_s;
-        let figure = (least as f64, greatest as f64, Unit::PerSecond);
-        let fact = Fact::new(System::Axon, format!("axon/{}", row.key), row.what.to_owned(), figure, source);
-        fact.answered(Answer::of("commands", Figure::Throughput, config).with_peers(&PEERS))
+        let figure = (least as f64, greatest as f64, FigureUnit::PerSecond);
+        let fact =
+            PublishedFact::new(PublishedSystem::Axon, format!("axon/{}", row.key), row.what.to_owned(), figure, source);
+        fact.answered(FactAnswer::of("commands", RowFigure::Throughput, config).with_peers(&PEERS))
     });
     facts.collect()
 }

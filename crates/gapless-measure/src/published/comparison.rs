@@ -1,6 +1,6 @@
 //! [`Comparison`]: a figure of ours next to the published one.
 
-use super::{Fact, Figure};
+use super::{PublishedFact, RowFigure};
 use crate::Row;
 
 /// A figure that is published as "about" so much is met within this share of it.
@@ -8,7 +8,7 @@ const ABOUT: f64 = 0.05;
 
 /// Result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum ComparisonVerdict {
     /// Ours is better than the best published figure.
     Ahead,
     /// Ours lies in the published range.
@@ -29,10 +29,10 @@ pub struct Comparison {
     /// Ours by the best published figure, above 1 where ours is the better one; `None` where the source has a difference.
     pub ratio: Option<f64>,
     /// The result.
-    pub verdict: Verdict,
+    pub verdict: ComparisonVerdict,
 }
 
-impl Verdict {
+impl ComparisonVerdict {
     /// In a word.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -46,7 +46,7 @@ impl Verdict {
     }
 }
 
-impl Fact {
+impl PublishedFact {
     /// The best published figure.
     #[must_use]
     pub fn best(&self) -> f64 {
@@ -61,13 +61,13 @@ impl Fact {
         // Of a figure that is "below" a bound, nothing is known down there.
         let is_unknown = self.precision == "below" && ratio < 1.0;
         let verdict = if is_unknown || self.precision == "about" && (ratio - 1.0).abs() < ABOUT {
-            Verdict::Level
+            ComparisonVerdict::Level
         } else if ratio > 1.0 {
-            Verdict::Ahead
+            ComparisonVerdict::Ahead
         } else if self.unit.ratio(ours, worst) < 1.0 {
-            Verdict::Behind
+            ComparisonVerdict::Behind
         } else {
-            Verdict::Level
+            ComparisonVerdict::Level
         };
         Comparison { ours, ratio: self.source.difference.is_none().then_some(ratio), verdict }
     }
@@ -75,10 +75,10 @@ impl Fact {
     /// Compares the figure of a row that answers this fact; `None` if the row has no such figure. Facts without an answer are rates.
     #[must_use]
     pub fn compare_row(&self, row: &Row) -> Option<Comparison> {
-        let figure = self.answer.as_ref().map_or(Figure::Throughput, |answer| answer.figure);
+        let figure = self.answer.as_ref().map_or(RowFigure::Throughput, |answer| answer.figure);
         let compared = self.compare(figure.of(row)?);
         if row.failure().is_some() || row.missed_rate_per_s().is_some() {
-            return Some(Comparison { ratio: None, verdict: Verdict::NoResult, ..compared });
+            return Some(Comparison { ratio: None, verdict: ComparisonVerdict::NoResult, ..compared });
         }
         Some(compared)
     }

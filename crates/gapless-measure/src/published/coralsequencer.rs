@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Answer, Fact, Figure, LatencyPart, Source, System, Unit};
+use super::{FactAnswer, FigureUnit, LatencyPart, Publication, PublishedFact, PublishedSystem, RowFigure};
 use crate::numbers::grouped;
 
 /// Source of the latencies, for the line under a table.
@@ -15,17 +15,17 @@ through the sequencer, and in parentheses of each node, which do not add up";
 pub const WIRE: &str = "between machines a packet of 256 B takes at least 382 ns from network card to network card at \
 10 Gb/s, 3.82 µs at 1 Gb/s: nothing here has crossed a wire";
 
-const LATENCY: Source =
-    Source { system: "CoralSequencer", machine: "desktop at 6.00 GHz", year: "2015, revised", difference: None };
-const RATE: Source =
-    Source { system: "CoralSequencer", machine: "server at 3.7 GHz", year: "2015, revised", difference: None };
+const LATENCY: Publication =
+    Publication { system: "CoralSequencer", machine: "desktop at 6.00 GHz", year: "2015, revised", difference: None };
+const RATE: Publication =
+    Publication { system: "CoralSequencer", machine: "server at 3.7 GHz", year: "2015, revised", difference: None };
 
 /// The slices of a latency that are published: the fastest messages, percent of all.
 pub const PERCENTS: [f64; 6] = [75.0, 90.0, 99.0, 99.9, 99.99, 99.999];
 
 /// A latency over UDP, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PublishedLatency {
+pub struct StreamLatency {
     /// Bytes of the message.
     pub payload_bytes: u64,
     /// Average, ns.
@@ -48,9 +48,9 @@ pub struct PublishedSlices {
 }
 
 /// All published latencies.
-pub const LATENCIES: [PublishedLatency; 2] = [
-    PublishedLatency { payload_bytes: 256, mean_ns: 4_700, rest: None },
-    PublishedLatency {
+pub const LATENCIES: [StreamLatency; 2] = [
+    StreamLatency { payload_bytes: 256, mean_ns: 4_700, rest: None },
+    StreamLatency {
         payload_bytes: 1024,
         mean_ns: 3_379,
         rest: Some(PublishedSlices {
@@ -89,7 +89,7 @@ pub const RATES: [PublishedRate; 4] = [
 
 /// The published latency of messages of this size.
 #[must_use]
-pub fn latency_of(payload_bytes: u64) -> Option<&'static PublishedLatency> {
+pub fn latency_of(payload_bytes: u64) -> Option<&'static StreamLatency> {
     LATENCIES.iter().find(|row| row.payload_bytes == payload_bytes)
 }
 
@@ -99,11 +99,11 @@ pub fn rate_of(payload_bytes: u64, batch: bool) -> Option<&'static PublishedRate
     RATES.iter().find(|row| row.payload_bytes == payload_bytes && row.batch == batch)
 }
 
-pub(super) fn facts() -> Vec<Fact> {
+pub(super) fn facts() -> Vec<PublishedFact> {
     let mut facts = Vec::new();
     for row in &LATENCIES {
         let bytes = row.payload_bytes;
-        let mut push = |name: &str, words: &str, ns: u64, figure: Figure| {
+        let mut push = |name: &str, words: &str, ns: u64, figure: RowFigure| {
             let key = format!("coralsequencer/latency/{bytes}/{name}");
             let config = vec![
                 ("mode", json!("latency")),
@@ -111,29 +111,35 @@ pub(super) fn facts() -> Vec<Fact> {
                 ("transport", json!(["udp", "multicast"])),
             ];
             let what = format!("round trip, {} B, {words}", grouped(bytes));
-            let fact = Fact::new(System::CoralSequencer, key, what, (ns as f64, Unit::Nanoseconds), &LATENCY)
-                .answered(Answer::of("sequencer", figure, config));
+            let fact = PublishedFact::new(
+                PublishedSystem::CoralSequencer,
+                key,
+                what,
+                (ns as f64, FigureUnit::Nanoseconds),
+                &LATENCY,
+            )
+            .answered(FactAnswer::of("sequencer", figure, config));
             facts.push(if row.rest.is_none() { fact.roughly("about") } else { fact });
         };
-        push("mean", "average", row.mean_ns, Figure::Latency(LatencyPart::Mean));
+        push("mean", "average", row.mean_ns, RowFigure::Latency(LatencyPart::Mean));
         let Some(rest) = row.rest else { continue };
-        push("min", "least", rest.min_ns, Figure::Latency(LatencyPart::Min));
+        push("min", "least", rest.min_ns, RowFigure::Latency(LatencyPart::Min));
         for (percent, ns) in PERCENTS.into_iter().zip(rest.average_ns) {
             let words = format!("average of the fastest {percent} %");
-            push(&format!("{percent}/average"), &words, ns, Figure::SliceAverage(percent));
+            push(&format!("{percent}/average"), &words, ns, RowFigure::SliceAverage(percent));
         }
         for (percent, ns) in PERCENTS.into_iter().zip(rest.greatest_ns) {
             let words = format!("greatest of the fastest {percent} %");
-            push(&format!("{percent}/greatest"), &words, ns, Figure::SliceGreatest(percent));
+            push(&format!("{percent}/greatest"), &words, ns, RowFigure::SliceGreatest(percent));
         }
-        push("max", "greatest", rest.max_ns, Figure::Latency(LatencyPart::Max));
+        push("max", "greatest", rest.max_ns, RowFigure::Latency(LatencyPart::Max));
     }
     for row in &RATES {
         let (bytes, packets) = (row.payload_bytes, if row.batch { "batched" } else { "one-per-packet" });
         let words = if row.batch { "batched" } else { "one per packet" };
         let of = [
-            ("sequencer", "through the sequencer", row.sequencer_per_s, Figure::Throughput),
-            ("node", "of each node", row.node_per_s, Figure::NodeRate),
+            ("sequencer", "through the sequencer", row.sequencer_per_s, RowFigure::Throughput),
+            ("node", "of each node", row.node_per_s, RowFigure::NodeRate),
         ];
         for (name, role, per_s, figure) in of {
             let config = vec![
@@ -146,8 +152,10 @@ pub(super) fn facts() -> Vec<Fact> {
             ];
             let key = format!("coralsequencer/throughput/{bytes}/{packets}/{name}");
             let what = format!("three nodes, {} B, {words}, messages {role}", grouped(bytes));
-            let figure = ((per_s as f64, Unit::PerSecond), Answer::of("sequencer", figure, config));
-            facts.push(Fact::new(System::CoralSequencer, key, what, figure.0, &RATE).answered(figure.1));
+            let figure = ((per_s as f64, FigureUnit::PerSecond), FactAnswer::of("sequencer", figure, config));
+            facts.push(
+                PublishedFact::new(PublishedSystem::CoralSequencer, key, what, figure.0, &RATE).answered(figure.1),
+            );
         }
     }
     facts

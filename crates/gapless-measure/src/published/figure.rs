@@ -1,4 +1,4 @@
-//! [`Figure`]: where the figure that answers a fact stands in a row.
+//! [`RowFigure`]: where the figure that answers a fact stands in a row.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::{LatencyNs, Row};
 
 /// The place of a figure in a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Figure {
+pub enum RowFigure {
     /// Messages, calls or commands a second.
     Throughput,
     /// A latency, ns.
@@ -47,7 +47,7 @@ impl LatencyPart {
     }
 }
 
-impl Figure {
+impl RowFigure {
     /// The figure of this row, in the unit of its fact; `None` where it was not measured.
     #[must_use]
     pub fn of(self, row: &Row) -> Option<f64> {

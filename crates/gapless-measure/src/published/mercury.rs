@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Fact, Figure, LatencyPart, Peer, Source, System, Unit};
+use super::{FactAnswer, FigureUnit, LatencyPart, PeerSystem, Publication, PublishedFact, PublishedSystem, RowFigure};
 use crate::numbers::grouped;
 
-const MEMORY: Source =
-    Source { system: "Mercury, in memory", machine: "not stated", year: "not stated", difference: None };
-const KAFKA: Source =
-    Source { system: "Mercury, through Kafka", machine: "not stated", year: "not stated", difference: None };
-const RUST: Source =
-    Source { system: "Mercury, engine in Rust", machine: "laptop, 12 cores", year: "2026", difference: None };
+const MEMORY: Publication =
+    Publication { system: "Mercury, in memory", machine: "not stated", year: "not stated", difference: None };
+const KAFKA: Publication =
+    Publication { system: "Mercury, through Kafka", machine: "not stated", year: "not stated", difference: None };
+const RUST: Publication =
+    Publication { system: "Mercury, engine in Rust", machine: "laptop, 12 cores", year: "2026", difference: None };
 
 /// Published figures of one size, calls a second: least and greatest of the cycles that count.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,8 +56,8 @@ pub const PAYLOADS: [PublishedPayload; 4] = [
 /// System of the rows of plain Java clients, which call over the same broker.
 pub const JAVA: &str = "java";
 /// Peers of calls through Kafka.
-const KAFKA_PEERS: [Peer; 1] =
-    [Peer { name: "plain Java clients", config: &[("system", JAVA)], ignored_keys: &["system"] }];
+const KAFKA_PEERS: [PeerSystem; 1] =
+    [PeerSystem { name: "plain Java clients", config: &[("system", JAVA)], ignored_keys: &["system"] }];
 
 /// One caller, fifty workers: calls a second.
 pub const ONE_TO_FIFTY_PER_S: u64 = 155_089;
@@ -68,7 +68,7 @@ pub const OVERLOADED_PER_S: u64 = 100_599;
 /// A call of another route while a flood goes on, ns.
 pub const PROBE_NS: u64 = 17_000;
 
-pub(super) fn facts() -> Vec<Fact> {
+pub(super) fn facts() -> Vec<PublishedFact> {
     let mut facts = Vec::new();
     let through = [("memory", "rpc payloads", "one process", &MEMORY), ("kafka", "network", "Kafka", &KAFKA)];
     for (through, benchmark, ends, source) in through {
@@ -83,11 +83,17 @@ pub(super) fn facts() -> Vec<Fact> {
                     // Rows of older runs, which had no peer, name no system.
                     config.push(("system", json!(["gapless", Value::Null])));
                 }
-                let answer = Answer::of(benchmark, Figure::Throughput, config);
+                let answer = FactAnswer::of(benchmark, RowFigure::Throughput, config);
                 let answer = if is_kafka { answer.with_peers(&KAFKA_PEERS) } else { answer };
                 let through = if through == "memory" { "in memory" } else { "through Kafka" };
                 let what = format!("{words}, {} B, {through}", grouped(bytes as u64));
-                let fact = Fact::new(System::Mercury, key, what, (least, greatest, Unit::PerSecond), source);
+                let fact = PublishedFact::new(
+                    PublishedSystem::Mercury,
+                    key,
+                    what,
+                    (least, greatest, FigureUnit::PerSecond),
+                    source,
+                );
                 facts.push(fact.answered(answer));
             }
         }
@@ -98,7 +104,7 @@ pub(super) fn facts() -> Vec<Fact> {
     let parallel = |callers: u64, in_flight: u64, name: &str| {
         vec![("name", json!(name)), ("callers", json!(callers)), ("in_flight", json!(in_flight))]
     };
-    let of = |config| Answer::of("rpc scenarios", Figure::Throughput, config);
+    let of = |config| FactAnswer::of("rpc scenarios", RowFigure::Throughput, config);
     let scenarios = [
         (
             "1-50",
@@ -111,13 +117,21 @@ pub(super) fn facts() -> Vec<Fact> {
     ];
     for (key, name, per_s, answer) in scenarios {
         let what = format!("{name}, callers to workers");
-        let fact = Fact::new(System::Mercury, format!("mercury/{key}"), what, (per_s as f64, Unit::PerSecond), &RUST);
+        let fact = PublishedFact::new(
+            PublishedSystem::Mercury,
+            format!("mercury/{key}"),
+            what,
+            (per_s as f64, FigureUnit::PerSecond),
+            &RUST,
+        );
         facts.push(fact.answered(answer));
     }
     let config = vec![("name", json!(["probe, flood on the other core", "probe, flood on all cores"]))];
-    let answer = Answer::of("rpc scenarios", Figure::Latency(LatencyPart::P50), config);
+    let answer = FactAnswer::of("rpc scenarios", RowFigure::Latency(LatencyPart::P50), config);
     let what = "probe of another route during a flood, p50 of ours".to_owned();
-    let figure = (PROBE_NS as f64, Unit::Nanoseconds);
-    facts.push(Fact::new(System::Mercury, "mercury/probe".to_owned(), what, figure, &RUST).answered(answer));
+    let figure = (PROBE_NS as f64, FigureUnit::Nanoseconds);
+    facts.push(
+        PublishedFact::new(PublishedSystem::Mercury, "mercury/probe".to_owned(), what, figure, &RUST).answered(answer),
+    );
     facts
 }

@@ -13,8 +13,8 @@
 //! | `comparison` | a figure of ours next to the published one |
 //! | `unit` | units, and figures as text |
 //!
-//! A [`Fact`] is one published figure. [`Fact::is_answered_by`] finds our row for it: its configuration has the values that
-//! [`Answer::config`] asks for. A row of another benchmark names the key of the fact under [`ANSWERS`], too.
+//! A [`PublishedFact`] is one published figure. [`PublishedFact::is_answered_by`] finds our row for it: its configuration has the values that
+//! [`FactAnswer::config`] asks for. A row of another benchmark names the key of the fact under [`ANSWERS`], too.
 
 use serde_json::Value;
 
@@ -29,16 +29,16 @@ pub mod mercury;
 pub mod rumi;
 mod unit;
 
-pub use comparison::{Comparison, Verdict};
-pub use figure::{Figure, LatencyPart, cpu_ns_per_call};
-pub use unit::Unit;
+pub use comparison::{Comparison, ComparisonVerdict};
+pub use figure::{LatencyPart, RowFigure, cpu_ns_per_call};
+pub use unit::FigureUnit;
 
 /// The key in [`Row::extra`] with which a row names the fact that it answers: its key, or a list of keys.
 pub const ANSWERS: &str = "answers";
 
 /// One of the five tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum System {
+pub enum PublishedSystem {
     /// A service on one node and on a primary with its backup.
     Rumi,
     /// A sequencer and its nodes.
@@ -53,7 +53,7 @@ pub enum System {
 
 /// Publication of a figure.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct Publication {
     /// The system that was measured, with its version or language where that is stated.
     pub system: &'static str,
     /// The machine, as far as it is stated.
@@ -85,11 +85,11 @@ impl Difference {
 
 /// A published figure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fact {
+pub struct PublishedFact {
     /// Stable name: the system, the quantity and its configuration, separated by `/`.
     pub key: String,
     /// The table that it belongs to.
-    pub system: System,
+    pub system: PublishedSystem,
     /// The measured quantity, in words.
     pub what: String,
     /// Least published figure.
@@ -97,26 +97,26 @@ pub struct Fact {
     /// Greatest published figure; the least again where a single figure is published.
     pub greatest: f64,
     /// Unit of both.
-    pub unit: Unit,
+    pub unit: FigureUnit,
     /// A word before the figure, where it is not exact: `about`, `below`.
     pub precision: &'static str,
     /// Publication of the figure.
-    pub source: &'static Source,
+    pub source: &'static Publication,
     /// Our rows for it; `None` if this program measures nothing like it.
-    pub answer: Option<Answer>,
+    pub answer: Option<FactAnswer>,
 }
 
 /// Description of the rows that answer a fact.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct FactAnswer {
     /// Name of the benchmark in its JSON.
     pub benchmark: &'static str,
     /// Values that the configuration of a row has. A list stands for any of its values, and null for a key that is absent.
     pub config: Vec<(&'static str, Value)>,
     /// The figure of the row.
-    pub figure: Figure,
+    pub figure: RowFigure,
     /// Other systems of the same run.
-    pub peers: &'static [Peer],
+    pub peers: &'static [PeerSystem],
     /// Rows of ours that are shown with the figure and not compared with it.
     pub remark: Option<Remark>,
 }
@@ -132,7 +132,7 @@ pub struct Remark {
 
 /// A system that is measured in the same run as ours.
 #[derive(Debug, PartialEq)]
-pub struct Peer {
+pub struct PeerSystem {
     /// Name in tables.
     pub name: &'static str,
     /// Text values of the configuration in place of ours.
@@ -141,26 +141,26 @@ pub struct Peer {
     pub ignored_keys: &'static [&'static str],
 }
 
-impl System {
+impl PublishedSystem {
     /// All tables, in their order.
     pub const ALL: [Self; 5] = [Self::Rumi, Self::CoralSequencer, Self::EnduroX, Self::Mercury, Self::Axon];
 }
 
-impl Fact {
+impl PublishedFact {
     /// A fact that nothing answers yet.
     pub(crate) fn new(
-        system: System,
+        system: PublishedSystem,
         key: String,
         what: String,
-        figure: impl Into<Span>,
-        source: &'static Source,
+        figure: impl Into<FigureSpan>,
+        source: &'static Publication,
     ) -> Self {
-        let Span(least, greatest, unit) = figure.into();
+        let FigureSpan(least, greatest, unit) = figure.into();
         Self { key, system, what, least, greatest, unit, precision: "", source, answer: None }
     }
 
     /// The same fact with the rows that answer it.
-    pub(crate) fn answered(mut self, answer: Answer) -> Self {
+    pub(crate) fn answered(mut self, answer: FactAnswer) -> Self {
         self.answer = Some(answer);
         self
     }
@@ -199,9 +199,9 @@ impl Fact {
     }
 }
 
-impl Answer {
+impl FactAnswer {
     /// Rows of `benchmark` whose configuration has these values.
-    pub(crate) fn of(benchmark: &'static str, figure: Figure, config: Vec<(&'static str, Value)>) -> Self {
+    pub(crate) fn of(benchmark: &'static str, figure: RowFigure, config: Vec<(&'static str, Value)>) -> Self {
         Self { benchmark, config, figure, peers: &[], remark: None }
     }
 
@@ -212,14 +212,14 @@ impl Answer {
     }
 
     /// The same with other systems of the run.
-    pub(crate) fn with_peers(mut self, peers: &'static [Peer]) -> Self {
+    pub(crate) fn with_peers(mut self, peers: &'static [PeerSystem]) -> Self {
         self.peers = peers;
         self
     }
 
     /// Whether `row` of `benchmark` has the configuration: ours, or that of a peer.
     #[must_use]
-    pub fn is_of(&self, benchmark: &str, row: &Row, peer: Option<&Peer>) -> bool {
+    pub fn is_of(&self, benchmark: &str, row: &Row, peer: Option<&PeerSystem>) -> bool {
         if self.benchmark != benchmark {
             return false;
         }
@@ -249,29 +249,29 @@ fn has_all<'a>(row: &Row, mut asked: impl Iterator<Item = &'a (&'static str, Val
 }
 
 /// Least and greatest figure, and their unit.
-pub(crate) struct Span(f64, f64, Unit);
+pub(crate) struct FigureSpan(f64, f64, FigureUnit);
 
-impl From<(f64, Unit)> for Span {
-    fn from((figure, unit): (f64, Unit)) -> Self {
+impl From<(f64, FigureUnit)> for FigureSpan {
+    fn from((figure, unit): (f64, FigureUnit)) -> Self {
         Self(figure, figure, unit)
     }
 }
 
-impl From<(f64, f64, Unit)> for Span {
-    fn from((least, greatest, unit): (f64, f64, Unit)) -> Self {
+impl From<(f64, f64, FigureUnit)> for FigureSpan {
+    fn from((least, greatest, unit): (f64, f64, FigureUnit)) -> Self {
         Self(least, greatest, unit)
     }
 }
 
 /// Every published figure, table by table.
 #[must_use]
-pub fn facts() -> Vec<Fact> {
+pub fn facts() -> Vec<PublishedFact> {
     [rumi::facts(), coralsequencer::facts(), endurox::facts(), mercury::facts(), axon::facts()].concat()
 }
 
 /// The published figure of this key.
 #[must_use]
-pub fn fact(key: &str) -> Option<Fact> {
+pub fn fact(key: &str) -> Option<PublishedFact> {
     facts().into_iter().find(|fact| fact.key == key)
 }
 

@@ -6,19 +6,19 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Difference, Fact, Figure, LatencyPart, Source, System, Unit};
+use super::{Difference, FactAnswer, FigureUnit, LatencyPart, Publication, PublishedFact, PublishedSystem, RowFigure};
 
 /// For the line under a table.
 pub const SOURCE: &str = "published by Rumi, Feb 2025: Xeon Gold 6334, two hosts over InfiniBand, clustered; about 23 µs of each latency is said to be the wire; flush is not a sync";
 
-const CLUSTERED: Source = Source {
+const CLUSTERED: Publication = Publication {
     system: "Rumi",
     machine: "Xeon Gold 6334, two hosts",
     year: "2025",
     difference: Some(Difference::Wire("InfiniBand, about 23 µs of a latency; ours is loopback")),
 };
-const ENCODING: Source = Source { system: "Rumi", machine: "Xeon Gold 6334", year: "2025", difference: None };
-const CLAIM: Source = Source {
+const ENCODING: Publication = Publication { system: "Rumi", machine: "Xeon Gold 6334", year: "2025", difference: None };
+const CLAIM: Publication = Publication {
     system: "Rumi, direct access by its own indirect access",
     machine: "Xeon Gold 6334, two hosts",
     year: "2025",
@@ -27,7 +27,7 @@ const CLAIM: Source = Source {
 
 /// A published latency at 10,000 messages a second, version 4.0, µs.
 #[derive(Debug, Clone, Copy)]
-pub struct PublishedLatency {
+pub struct ServiceLatency {
     /// `direct` or `indirect`.
     pub access: &'static str,
     /// `min`, `default` or `max`.
@@ -53,8 +53,8 @@ pub struct PublishedThroughput {
     pub messages_per_s: u64,
 }
 
-const fn latency(access: &'static str, cpu: &'static str, p50_us: f64, p99_us: f64, p99_9_us: f64) -> PublishedLatency {
-    PublishedLatency { access, cpu, p50_us, p99_us, p99_9_us }
+const fn latency(access: &'static str, cpu: &'static str, p50_us: f64, p99_us: f64, p99_9_us: f64) -> ServiceLatency {
+    ServiceLatency { access, cpu, p50_us, p99_us, p99_9_us }
 }
 
 const fn throughput(
@@ -67,7 +67,7 @@ const fn throughput(
 }
 
 /// All published latencies.
-pub const LATENCIES: [PublishedLatency; 6] = [
+pub const LATENCIES: [ServiceLatency; 6] = [
     latency("indirect", "min", 31.46, 34.09, 43.43),
     latency("indirect", "default", 26.31, 29.18, 37.39),
     latency("indirect", "max", 29.86, 31.12, 37.32),
@@ -101,10 +101,10 @@ const ALL_ENCODINGS: [&str; 4] = ["sbe.serial", "sbe.random", "protobuf.serial",
 /// The rate of the latencies, messages a second.
 pub const LATENCY_RATE_PER_S: u64 = 10_000;
 
-pub(super) fn facts() -> Vec<Fact> {
+pub(super) fn facts() -> Vec<PublishedFact> {
     let mut facts = Vec::new();
     for row in &LATENCIES {
-        let PublishedLatency { access, cpu, p50_us, p99_us, p99_9_us } = *row;
+        let ServiceLatency { access, cpu, p50_us, p99_us, p99_9_us } = *row;
         let parts = [
             ("p50", p50_us, LatencyPart::P50),
             ("p99", p99_us, LatencyPart::P99),
@@ -113,53 +113,57 @@ pub(super) fn facts() -> Vec<Fact> {
         for (name, us, part) in parts {
             let key = format!("rumi/latency/{access}/{cpu}/{name}");
             let what = format!("{access} access, {} CPU, 10,000/s, {name}", plan(cpu));
-            let mut answer = clustered("latency", access, Figure::Latency(part));
+            let mut answer = clustered("latency", access, RowFigure::Latency(part));
             answer.config.extend(at_a_rate());
             answer.config.push(("cpu", json!(cpu)));
-            let figure = ((us * 1000.0).round(), Unit::Nanoseconds);
-            facts.push(Fact::new(System::Rumi, key, what, figure, &CLUSTERED).answered(answer));
+            let figure = ((us * 1000.0).round(), FigureUnit::Nanoseconds);
+            facts.push(PublishedFact::new(PublishedSystem::Rumi, key, what, figure, &CLUSTERED).answered(answer));
         }
     }
     for row in &THROUGHPUTS {
         let PublishedThroughput { access, cpu, version, messages_per_s } = *row;
         let key = format!("rumi/throughput/{access}/{cpu}/{version}");
         let what = format!("{access} access, {} CPU, version {version}, messages", plan(cpu));
-        let mut answer = clustered("throughput", access, Figure::Throughput);
+        let mut answer = clustered("throughput", access, RowFigure::Throughput);
         answer.config.push(("cpu", json!(cpu)));
-        let figure = (messages_per_s as f64, Unit::PerSecond);
-        facts.push(Fact::new(System::Rumi, key, what, figure, &CLUSTERED).answered(answer));
+        let figure = (messages_per_s as f64, FigureUnit::PerSecond);
+        facts.push(PublishedFact::new(PublishedSystem::Rumi, key, what, figure, &CLUSTERED).answered(answer));
     }
     facts.extend(claims());
     for (name, (least, greatest)) in [("encode", ENCODE_NS), ("decode", DECODE_NS)] {
         let key = format!("rumi/serialization/{name}");
         let config = vec![("name", json!(name)), ("encoding", json!(ALL_ENCODINGS))];
-        let answer = Answer::of("serialization", Figure::Latency(LatencyPart::Mean), config);
-        let figure = (least as f64, greatest as f64, Unit::Nanoseconds);
-        facts.push(Fact::new(System::Rumi, key, format!("{name} one message"), figure, &ENCODING).answered(answer));
+        let answer = FactAnswer::of("serialization", RowFigure::Latency(LatencyPart::Mean), config);
+        let figure = (least as f64, greatest as f64, FigureUnit::Nanoseconds);
+        facts.push(
+            PublishedFact::new(PublishedSystem::Rumi, key, format!("{name} one message"), figure, &ENCODING)
+                .answered(answer),
+        );
     }
     facts
 }
 
 /// Claims about direct access, answered at each CPU plan by our row of direct access and the one of indirect access next to it.
-fn claims() -> [Fact; 2] {
-    let claim = |key: &str, what: &str, figure: (f64, Unit), answer: Answer| {
-        let fact = Fact::new(System::Rumi, format!("rumi/claim/{key}"), what.to_owned(), figure, &CLAIM);
+fn claims() -> [PublishedFact; 2] {
+    let claim = |key: &str, what: &str, figure: (f64, FigureUnit), answer: FactAnswer| {
+        let fact =
+            PublishedFact::new(PublishedSystem::Rumi, format!("rumi/claim/{key}"), what.to_owned(), figure, &CLAIM);
         fact.roughly("about").answered(answer)
     };
-    let mut latency = clustered("latency", "direct", Figure::Latency(LatencyPart::P50));
+    let mut latency = clustered("latency", "direct", RowFigure::Latency(LatencyPart::P50));
     latency.config.extend(at_a_rate());
-    let throughput = clustered("throughput", "direct", Figure::Throughput);
+    let throughput = clustered("throughput", "direct", RowFigure::Throughput);
     [
         claim(
             "throughput",
             "throughput of direct access by that of indirect access",
-            (DIRECT_TIMES_INDIRECT as f64, Unit::TimesIndirect),
+            (DIRECT_TIMES_INDIRECT as f64, FigureUnit::TimesIndirect),
             throughput,
         ),
         claim(
             "latency",
             "latency of direct access by that of indirect access, 10,000/s, p50",
-            (DIRECT_LATENCY_PERCENT as f64, Unit::PercentOfIndirect),
+            (DIRECT_LATENCY_PERCENT as f64, FigureUnit::PercentOfIndirect),
             latency,
         ),
     ]
@@ -170,7 +174,7 @@ fn at_a_rate() -> [(&'static str, Value); 2] {
 }
 
 /// Rows of our primary and backup that are like the published ones: event sourcing, SBE in the place of their encoding.
-fn clustered(mode: &str, access: &str, figure: Figure) -> Answer {
+fn clustered(mode: &str, access: &str, figure: RowFigure) -> FactAnswer {
     let config = vec![
         ("program", json!("es")),
         ("mode", json!(mode)),
@@ -180,7 +184,7 @@ fn clustered(mode: &str, access: &str, figure: Figure) -> Answer {
         ("clustered", json!(true)),
         ("transport", json!("tcp")),
     ];
-    Answer::of("canonical", figure, config)
+    FactAnswer::of("canonical", figure, config)
 }
 
 fn plan(cpu: &str) -> &str {

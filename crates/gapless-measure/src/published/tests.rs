@@ -22,7 +22,7 @@ fn keys_are_unique_and_ranges_in_order() {
     let keys: HashSet<&str> = facts.iter().map(|fact| fact.key.as_str()).collect();
     assert_eq!(keys.len(), facts.len());
     assert!(facts.iter().all(|fact| fact.least > 0.0 && fact.least <= fact.greatest));
-    assert!(System::ALL.iter().all(|system| facts.iter().any(|fact| fact.system == *system)));
+    assert!(PublishedSystem::ALL.iter().all(|system| facts.iter().any(|fact| fact.system == *system)));
 }
 
 #[test]
@@ -91,45 +91,54 @@ fn figures_are_found_in_their_rows() {
         "cpu_ns_per_call": { "client": 3e8, "server": 2e8 },
     });
     let row = row(json!({}), extra);
-    assert_eq!(Figure::SliceAverage(99.0).of(&row), Some(7.5));
-    assert_eq!(Figure::SliceGreatest(99.0).of(&row), Some(9.0));
-    assert_eq!(Figure::SliceGreatest(75.0).of(&row), None);
-    assert_eq!(Figure::NodeRate.of(&row), Some(3.0));
-    assert_eq!(Figure::CpuPercent.of(&row), Some(50.0));
+    assert_eq!(RowFigure::SliceAverage(99.0).of(&row), Some(7.5));
+    assert_eq!(RowFigure::SliceGreatest(99.0).of(&row), Some(9.0));
+    assert_eq!(RowFigure::SliceGreatest(75.0).of(&row), None);
+    assert_eq!(RowFigure::NodeRate.of(&row), Some(3.0));
+    assert_eq!(RowFigure::CpuPercent.of(&row), Some(50.0));
     assert_eq!(cpu_ns_per_call(&row), Some(5e8));
-    assert_eq!(Figure::Latency(LatencyPart::Mean).of(&row), None);
-    assert_eq!(Figure::CpuPercent.of(&Row::default()), None);
+    assert_eq!(RowFigure::Latency(LatencyPart::Mean).of(&row), None);
+    assert_eq!(RowFigure::CpuPercent.of(&Row::default()), None);
 }
 
 #[test]
 fn the_better_figure_is_ahead() {
     let rate = fact("mercury/memory/two_way/500068").unwrap();
     let verdicts = [950.0, 951.0, 1_316.0, 2_632.0].map(|ours| rate.compare(ours).verdict);
-    assert_eq!(verdicts, [Verdict::Behind, Verdict::Level, Verdict::Level, Verdict::Ahead]);
+    assert_eq!(
+        verdicts,
+        [ComparisonVerdict::Behind, ComparisonVerdict::Level, ComparisonVerdict::Level, ComparisonVerdict::Ahead]
+    );
     assert_eq!(rate.compare(2_632.0).ratio, Some(2.0));
     let time = fact("coralsequencer/latency/1024/mean").unwrap();
-    assert_eq!(time.compare(6_758.0), Comparison { ours: 6_758.0, ratio: Some(0.5), verdict: Verdict::Behind });
+    assert_eq!(
+        time.compare(6_758.0),
+        Comparison { ours: 6_758.0, ratio: Some(0.5), verdict: ComparisonVerdict::Behind }
+    );
     let wired = fact("rumi/latency/direct/min/p50").unwrap();
-    assert_eq!(wired.compare(10_000.0), Comparison { ours: 10_000.0, ratio: None, verdict: Verdict::Ahead });
+    assert_eq!(wired.compare(10_000.0), Comparison { ours: 10_000.0, ratio: None, verdict: ComparisonVerdict::Ahead });
 }
 
 #[test]
 fn nothing_is_known_below_a_bound() {
     let fact = fact("endurox/call/2560").unwrap();
-    assert_eq!([4_900.0, 5_100.0].map(|ours| fact.compare(ours).verdict), [Verdict::Level, Verdict::Ahead]);
+    assert_eq!(
+        [4_900.0, 5_100.0].map(|ours| fact.compare(ours).verdict),
+        [ComparisonVerdict::Level, ComparisonVerdict::Ahead]
+    );
 }
 
 #[test]
 fn missed_and_failed_rows_are_no_result() {
     let fact = fact("rumi/throughput/indirect/min/4.0").unwrap();
     let sound = Row { throughput_per_s: Some(1e9), ..Row::default() };
-    assert_eq!(fact.compare_row(&sound).unwrap().verdict, Verdict::Ahead);
+    assert_eq!(fact.compare_row(&sound).unwrap().verdict, ComparisonVerdict::Ahead);
     let failed = Row { verified: Some(false), ..sound.clone() };
     let mut missed = Row { rate_reached: Some(false), ..sound };
     missed.config.rate_per_s = Some(10_000);
     for row in [failed, missed] {
         let compared = fact.compare_row(&row).unwrap();
-        assert_eq!((compared.verdict, compared.ratio), (Verdict::NoResult, None));
+        assert_eq!((compared.verdict, compared.ratio), (ComparisonVerdict::NoResult, None));
     }
     assert_eq!(fact.compare_row(&Row::default()), None);
 }
@@ -137,7 +146,7 @@ fn missed_and_failed_rows_are_no_result() {
 #[test]
 fn a_set_time_out_has_no_ratio() {
     let compared = fact("endurox/killed-server").unwrap().compare(1e6);
-    assert_eq!((compared.verdict, compared.ratio), (Verdict::Ahead, None));
+    assert_eq!((compared.verdict, compared.ratio), (ComparisonVerdict::Ahead, None));
 }
 
 #[test]
@@ -166,7 +175,7 @@ fn unfair_rows_of_axon_answer_nothing() {
 }
 
 #[test]
-fn calls_over_kafka_answer_those_over_kafka() {
+fn kafka_facts_need_kafka_rows() {
     let fact = fact("mercury/kafka/one_way/72").unwrap();
     let through = |ends: &str| row(json!({ "mode": "one_way", "payload_bytes": 72, "ends": ends }), json!({}));
     assert!(fact.is_answered_by("network", &through("Kafka")));

@@ -1,4 +1,4 @@
-//! [`Unit`]: the unit of a figure, and figures as text.
+//! [`FigureUnit`]: the unit of a figure, and figures as text.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::numbers::{grouped, rate, time};
 /// Unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
+pub enum FigureUnit {
     /// A rate, whose greater figure is the better one.
     #[serde(rename = "per_s")]
     PerSecond,
@@ -24,7 +24,7 @@ pub enum Unit {
     PercentOfIndirect,
 }
 
-impl Unit {
+impl FigureUnit {
     /// Whether the greater figure is the better one.
     #[must_use]
     pub fn more_is_better(self) -> bool {
@@ -74,12 +74,15 @@ impl Unit {
 
 #[cfg(test)]
 mod tests {
-    use super::Unit;
+    use super::FigureUnit;
 
     #[test]
     fn figures_have_their_unit() {
-        assert_eq!(Unit::PerSecond.range_text(951.0, 1_316.0), "951 – 1,316/s");
-        assert_eq!(Unit::Nanoseconds.range_text(240.0, 1_280.0), "240 ns – 1.28 µs");
-        assert_eq!([Unit::TimesRabbitMq.text(2.04), Unit::CpuPercent.range_text(128.0, 128.0)], ["2.0 ×", "128 %"]);
+        assert_eq!(FigureUnit::PerSecond.range_text(951.0, 1_316.0), "951 – 1,316/s");
+        assert_eq!(FigureUnit::Nanoseconds.range_text(240.0, 1_280.0), "240 ns – 1.28 µs");
+        assert_eq!(
+            [FigureUnit::TimesRabbitMq.text(2.04), FigureUnit::CpuPercent.range_text(128.0, 128.0)],
+            ["2.0 ×", "128 %"]
+        );
     }
 }

@@ -40,7 +40,7 @@ fn full_row() -> Row {
 }
 
 #[test]
-fn every_documented_key_is_there_under_its_name() {
+fn documented_keys_exist() {
     let report = Report {
         benchmark: "canonical".into(),
         commit: Some("abc".into()),
@@ -93,7 +93,7 @@ fn keys_of_a_newer_version_survive() {
 }
 
 #[test]
-fn the_ratio_is_one_on_the_floor_and_grows_away_from_it() {
+fn floor_ratio_grows_with_distance() {
     let latency_floor = FloorRow { name: "a".into(), p50_ns: Some(600), ..FloorRow::default() };
     let mut row = full_row();
     row.compare_with(&latency_floor);
@@ -111,7 +111,7 @@ fn the_ratio_is_one_on_the_floor_and_grows_away_from_it() {
 }
 
 #[test]
-fn the_floor_with_the_nearest_payload_is_found() {
+fn nearest_payload_floor_is_found() {
     let floor = |name: &str, payload_bytes| FloorRow { name: name.into(), payload_bytes, ..FloorRow::default() };
     let report = Report { floor: vec![floor("a", 64), floor("b", 200), floor("a", 1024)], ..Report::default() };
     assert_eq!(report.floor_row("a", 256).unwrap().payload_bytes, 64);
@@ -119,7 +119,7 @@ fn the_floor_with_the_nearest_payload_is_found() {
 }
 
 #[test]
-fn a_report_is_written_to_a_file_and_a_missing_directory_is_named() {
+fn report_missing_directory_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out.json");
     let report = Report::new("time");
@@ -131,7 +131,7 @@ fn a_report_is_written_to_a_file_and_a_missing_directory_is_named() {
 }
 
 #[test]
-fn each_key_of_a_configuration_has_its_value() {
+fn configuration_keys_have_values() {
     let config = RowConfig { rate_per_s: Some(5), clustered: Some(true), count: Some(7), ..full_row().config };
     let Value::Object(keys) = serde_json::to_value(&config).unwrap() else { panic!("an object") };
     assert!(keys.len() > 10, "{keys:?}");

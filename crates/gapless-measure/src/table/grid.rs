@@ -9,19 +9,19 @@ use super::TableStyle;
 use crate::Row;
 
 /// A column of a table with a line for each row of a report: its head, and the text of a line.
-pub type Column = (&'static str, fn(&Row) -> String);
+pub type RowColumn = (&'static str, fn(&Row) -> String);
 
 /// A head and rows of texts; its `Display` draws it, without a line feed at its end.
 ///
 /// ```
-/// use gapless_measure::table::{Table, TableStyle};
+/// use gapless_measure::table::{TextTable, TableStyle};
 ///
-/// let mut table = Table::new(TableStyle::Markdown, &["what", "bytes"], 1);
+/// let mut table = TextTable::new(TableStyle::Markdown, &["what", "bytes"], 1);
 /// table.add_row(&["frame".to_owned(), "64".to_owned()]);
 /// assert!(table.to_string().starts_with("| what "));
 /// ```
 #[derive(Debug)]
-pub struct Table {
+pub struct TextTable {
     style: TableStyle,
     head: Vec<String>,
     /// Number of columns from the first that hold texts; the others hold numbers and end at their right.
@@ -29,7 +29,7 @@ pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// A table with this head, of which all but the first columns hold numbers.
     #[must_use]
     pub fn new(style: TableStyle, head: &[&str], text_columns: usize) -> Self {
@@ -39,7 +39,7 @@ impl Table {
 
     /// A table of these columns with a line for each of `rows`; all but the first columns hold numbers.
     #[must_use]
-    pub fn of_rows(style: TableStyle, rows: &[&Row], text_columns: usize, columns: &[Column]) -> Self {
+    pub fn of_rows(style: TableStyle, rows: &[&Row], text_columns: usize, columns: &[RowColumn]) -> Self {
         let head: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
         let mut table = Self::new(style, &head, text_columns);
         let line = |row: &&Row| columns.iter().map(|(_, cell)| cell(row)).collect();
@@ -63,7 +63,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for TextTable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lined = comfy_table::Table::new();
         match self.style {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn table(style: TableStyle) -> String {
-        let mut table = Table::new(style, &["what", "p50 µs"], 1);
+        let mut table = TextTable::new(style, &["what", "p50 µs"], 1);
         table.add_row(&["a clock", "1.25"].map(str::to_owned));
         table.add_row(&["–", "–"].map(str::to_owned));
         table.to_string()

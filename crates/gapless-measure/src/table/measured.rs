@@ -1,6 +1,6 @@
 //! One row as one line: what a benchmark prints when the row is measured, long before its table.
 
-use super::{ABSENT, Column, grouped, microseconds, name_of, rate};
+use super::{ABSENT, RowColumn, grouped, microseconds, name_of, rate};
 use crate::{LatencyNs, Row};
 
 /// The row's name and figures: latency, throughput, and whether it is a result.
@@ -30,7 +30,7 @@ pub fn measured(row: &Row) -> String {
 
 /// The cells of a row as one line, each under the head of its column, without those that are absent.
 #[must_use]
-pub fn in_words(columns: &[Column], row: &Row) -> String {
+pub fn in_words(columns: &[RowColumn], row: &Row) -> String {
     let cells = columns.iter().map(|(head, cell)| (head, cell(row)));
     let there = cells.filter(|(_, cell)| !cell.is_empty() && cell != ABSENT);
     there.map(|(head, cell)| format!("{head}: {cell}")).collect::<Vec<_>>().join("; ")
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn absent_cells_are_left_out() {
-        let columns: [Column; 3] = [column::BYTES, column::P50, ("a second", throughput)];
+        let columns: [RowColumn; 3] = [column::BYTES, column::P50, ("a second", throughput)];
         let mut row = Row { throughput_per_s: Some(4_321.0), ..Row::default() };
         row.config.payload_bytes = Some(64);
         assert_eq!(in_words(&columns, &row), "bytes: 64; a second: 4,321");

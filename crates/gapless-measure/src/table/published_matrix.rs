@@ -1,7 +1,7 @@
 //! The published matrix of the canonical benchmark row by row, each with ours of the same mode, access and CPU
 //! configuration next to it.
 
-use super::{Table, TableStyle, absent, microseconds, rate};
+use super::{TableStyle, TextTable, absent, microseconds, rate};
 use crate::published::rumi::{LATENCIES, LATENCY_RATE_PER_S, THROUGHPUTS};
 use crate::{LatencyNs, Row};
 
@@ -22,7 +22,7 @@ pub(super) fn published_matrix(rows: &[Row], style: TableStyle) -> Option<String
             "ours, protobuf",
             "bare link of ours p50 µs",
         ];
-        let mut table = Table::new(style, &head, 4);
+        let mut table = TextTable::new(style, &head, 4);
         for access in ACCESSES {
             for cpu in CPUS {
                 let published = LATENCIES.iter().find(|row| row.access == access && row.cpu == cpu);
@@ -50,7 +50,7 @@ pub(super) fn published_matrix(rows: &[Row], style: TableStyle) -> Option<String
     })
 }
 
-fn add(table: &mut Table, key: [&str; 4], published: String, ours: [Option<&Row>; 2]) {
+fn add(table: &mut TextTable, key: [&str; 4], published: String, ours: [Option<&Row>; 2]) {
     let mut cells: Vec<String> = key.map(str::to_owned).into();
     cells.push(published);
     cells.extend(ours.map(|row| row.map_or_else(|| "not measured".to_owned(), figures)));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn every_published_row_stands_beside_ours() {
+    fn published_rows_are_next_to_ours() {
         let latency = LatencyNs { p50: 11_900, p99: 42_000, p99_9: 99_000, ..LatencyNs::default() };
         let mut ours = row("latency", "sbe.serial");
         (ours.latency_ns, ours.rate_reached) = (Some(latency), Some(true));

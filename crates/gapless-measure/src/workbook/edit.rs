@@ -28,7 +28,7 @@ pub fn write_cell(path: &Path, cell: CellAddress, value: f64) -> Result<()> {
     if !value.is_finite() {
         return Err(BenchError::workbook(path, format!("{value} is not a number that a cell can hold")));
     }
-    let source = Source::open(path)?;
+    let source = OpenWorkbook::open(path)?;
     let replacements = source.replacements(cell, value)?;
     let bytes = source.rewritten(&replacements)?;
     source.replace_with(&bytes)
@@ -39,13 +39,13 @@ pub fn write_cell(path: &Path, cell: CellAddress, value: f64) -> Result<()> {
 /// # Errors
 /// As [`write_cell`].
 pub fn check_cell(path: &Path, cell: CellAddress) -> Result<()> {
-    let source = Source::open(path)?;
+    let source = OpenWorkbook::open(path)?;
     let replacements = source.replacements(cell, 0.0)?;
     source.rewritten(&replacements).map(drop)
 }
 
 /// A workbook that is there, may be written and is not open elsewhere.
-struct Source {
+struct OpenWorkbook {
     /// Path as the user named it, for messages.
     path: PathBuf,
     /// After symbolic links are resolved.
@@ -58,7 +58,7 @@ struct Source {
 /// A workbook that is larger was not made by hand.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-impl Source {
+impl OpenWorkbook {
     fn open(path: &Path) -> Result<Self> {
         let error = |reason: &str| BenchError::workbook(path, reason);
         let real_path = path.canonicalize().map_err(|source| match source.kind() {

@@ -25,7 +25,7 @@ pub(super) struct Package<'a> {
 }
 
 /// The errors inside a workbook, each as a sentence that follows its name.
-type Reasoned<T> = std::result::Result<T, String>;
+type ReasonedResult<T> = std::result::Result<T, String>;
 
 /// A part of a workbook that unpacks to more is refused.
 const PART_BYTES_MAX: u64 = 1 << 29;
@@ -38,7 +38,7 @@ impl<'a> Package<'a> {
     }
 
     /// The parts that change when `cell` of the first sheet gets `value`.
-    pub(super) fn set_cell(&mut self, cell: CellAddress, value: f64) -> Reasoned<Vec<Replacement>> {
+    pub(super) fn set_cell(&mut self, cell: CellAddress, value: f64) -> ReasonedResult<Vec<Replacement>> {
         let root = self.relationships("")?;
         let workbook_name = root
             .iter()
@@ -71,7 +71,7 @@ impl<'a> Package<'a> {
         sheet_id: &str,
         cell: CellAddress,
         replacements: &mut Vec<Replacement>,
-    ) -> Reasoned<()> {
+    ) -> ReasonedResult<()> {
         let Some(chain) = relationships.iter().find(|relationship| relationship.kind.ends_with("/calcChain")) else {
             return Ok(());
         };
@@ -96,7 +96,7 @@ impl<'a> Package<'a> {
     }
 
     /// Whether any sheet holds a formula.
-    fn has_formulas(&mut self) -> Reasoned<bool> {
+    fn has_formulas(&mut self) -> ReasonedResult<bool> {
         let names = self.archive.file_names().flatten().map(|name| name.into_owned());
         let sheets: Vec<String> = names.filter(|name| name.contains("worksheets/") && name.ends_with(".xml")).collect();
         for name in &sheets {
@@ -114,7 +114,7 @@ impl<'a> Package<'a> {
     }
 
     /// The text of a part.
-    fn part(&mut self, name: &str) -> Reasoned<String> {
+    fn part(&mut self, name: &str) -> ReasonedResult<String> {
         let part = self
             .archive
             .by_name(name)
@@ -131,7 +131,7 @@ impl<'a> Package<'a> {
     }
 
     /// The targets of a part's relationships; `""` is the package itself. Targets are names in the archive.
-    fn relationships(&mut self, of: &str) -> Reasoned<Vec<Relationship>> {
+    fn relationships(&mut self, of: &str) -> ReasonedResult<Vec<Relationship>> {
         let text = self.part(&relationships_of(of))?;
         let folder = of.rsplit_once('/').map_or("", |(folder, _)| folder);
         let mut relationships = Vec::new();
@@ -178,7 +178,7 @@ fn resolve(folder: &str, target: &str) -> String {
 }
 
 /// Identifier and part name of the first sheet that has cells: a sheet that is a chart alone is passed over.
-fn first_sheet(workbook: &str, relationships: &[Relationship]) -> Reasoned<(String, String)> {
+fn first_sheet(workbook: &str, relationships: &[Relationship]) -> ReasonedResult<(String, String)> {
     let mut first = None;
     for_each_tag(workbook, |_, tag| {
         if first.is_some() || tag.local_name().as_ref() != "sheet" {
@@ -201,7 +201,7 @@ fn first_sheet(workbook: &str, relationships: &[Relationship]) -> Reasoned<(Stri
 }
 
 /// The workbook's text with the request to calculate all formulas when it is opened; `None` if it is there already.
-fn calculate_on_load(workbook: &str) -> Reasoned<Option<String>> {
+fn calculate_on_load(workbook: &str) -> ReasonedResult<Option<String>> {
     const REQUEST: &str = " fullCalcOnLoad=\"1\"";
     let mut splice = None;
     let mut end_of_element_before = None;
@@ -260,7 +260,7 @@ fn without_attribute(tag: &str, name: &str, replacement: &str) -> String {
 }
 
 /// The chain without one cell, and whether nothing is left of it. An entry without a sheet has that of the one before.
-fn without_chain_entry(chain: &str, sheet_id: &str, cell: &str) -> Reasoned<(String, bool)> {
+fn without_chain_entry(chain: &str, sheet_id: &str, cell: &str) -> ReasonedResult<(String, bool)> {
     let mut splices = Vec::new();
     let mut current_sheet = String::new();
     let mut kept = 0;
@@ -298,7 +298,7 @@ fn without_chain_entry(chain: &str, sheet_id: &str, cell: &str) -> Reasoned<(Str
 }
 
 /// The text without the empty elements of one name that `is_it` recognises.
-fn without_element(text: &str, name: &str, is_it: impl Fn(&BytesStart<'_>) -> bool) -> Reasoned<String> {
+fn without_element(text: &str, name: &str, is_it: impl Fn(&BytesStart<'_>) -> bool) -> ReasonedResult<String> {
     let mut splices = Vec::new();
     for_each_tag(text, |span, tag| {
         if tag.local_name().as_ref() == name && is_it(tag) {
@@ -309,7 +309,7 @@ fn without_element(text: &str, name: &str, is_it: impl Fn(&BytesStart<'_>) -> bo
 }
 
 /// Calls `visit` with the place and the tag of every element's begin.
-fn for_each_tag(text: &str, mut visit: impl FnMut((usize, usize), &BytesStart<'_>)) -> Reasoned<()> {
+fn for_each_tag(text: &str, mut visit: impl FnMut((usize, usize), &BytesStart<'_>)) -> ReasonedResult<()> {
     let mut reader = Reader::from_str(text);
     loop {
         let begin = position(&reader);
@@ -326,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_relative_to_their_part_or_to_the_root() {
+    fn targets_are_relative_or_absolute() {
         assert_eq!(resolve("xl", "worksheets/sheet1.xml"), "xl/worksheets/sheet1.xml");
         assert_eq!(resolve("xl", "/xl/worksheets/sheet1.xml"), "xl/worksheets/sheet1.xml");
         assert_eq!(resolve("xl/worksheets", "../a.xml"), "xl/a.xml");
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_entry_goes_and_its_followers_keep_their_sheet() {
+    fn removed_chain_entry_keeps_followers() {
         let chain = r#"<calcChain><c r="A1" i="1"/><c r="B1"/><c r="B1" i="2"/></calcChain>"#;
         let (text, is_empty) = without_chain_entry(chain, "1", "A1").unwrap();
         assert_eq!(text, r#"<calcChain><c r="B1" i="1"/><c r="B1" i="2"/></calcChain>"#);
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_request_to_calculate_is_added_once() {
+    fn calculation_request_is_added_once() {
         let with = |calc: &str| format!("<workbook><sheets><sheet/></sheets>{calc}<x/></workbook>");
         let expect = |calc: &str, expected: &str| {
             assert_eq!(calculate_on_load(&with(calc)).unwrap(), Some(with(expected)));

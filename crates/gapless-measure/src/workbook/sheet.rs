@@ -21,7 +21,7 @@ pub(super) struct SheetEdit {
 
 /// The position of the scan, and its findings.
 #[derive(Default)]
-struct Scan {
+struct SheetScan {
     splices: Vec<Splice>,
     prefix: String,
     in_data: bool,
@@ -42,7 +42,7 @@ struct OldCell {
 
 /// Sets a cell of a sheet's text to a number.
 pub(super) fn set_cell(text: &str, cell: CellAddress, value: f64) -> Result<SheetEdit, String> {
-    let mut scan = Scan::default();
+    let mut scan = SheetScan::default();
     let mut reader = Reader::from_str(text);
     loop {
         let begin = position(&reader);
@@ -62,7 +62,7 @@ pub(super) fn set_cell(text: &str, cell: CellAddress, value: f64) -> Result<Shee
     Ok(SheetEdit { text: apply(text, scan.splices)?, formula_removed: scan.formula_removed })
 }
 
-impl Scan {
+impl SheetScan {
     /// The begin of an element, or the whole of one without content.
     fn open(
         &mut self,
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_cell_keeps_its_style_and_loses_type_formula_and_old_value() {
+    fn replaced_cell_keeps_only_its_style() {
         let data =
             r#"<row r="2"><c r="A2"/><c r="B2" s='7' t="s" cm="1"><f>A1</f><v>3</v></c><c r="C2"><v>1</v></c></row>"#;
         let expected = r#"<row r="2"><c r="A2"/><c r="B2" s="7"><v>1.5</v></c><c r="C2"><v>1</v></c></row>"#;
@@ -300,13 +300,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_cells_without_numbers_are_counted() {
+    fn unnumbered_rows_and_cells_count() {
         let data = "<row><c/></row><row><c/><c s=\"1\"/></row>";
         assert_eq!(set(data, "2-2"), "<row><c/></row><row><c/><c s=\"1\" r=\"B2\"><v>1.5</v></c></row>");
     }
 
     #[test]
-    fn an_empty_sheet_with_a_prefix_and_a_dimension() {
+    fn empty_sheet_with_prefix_is_edited() {
         let sheet = r#"<x:worksheet><x:dimension ref="B2"/><x:sheetData/></x:worksheet>"#;
         let edited = set_cell(sheet, "3-1".parse().unwrap(), 2.0).unwrap();
         let expected = r#"<x:worksheet><x:dimension ref="A2:B3"/><x:sheetData><x:row r="3"><x:c r="A3"><x:v>2</x:v></x:c></x:row></x:sheetData></x:worksheet>"#;
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hint_of_used_columns_covers_the_new_cell() {
+    fn column_hint_covers_new_cell() {
         assert_eq!(
             set(r#"<row r="1" spans="2:3"><c r="B1"/></row>"#, "1-5"),
             r#"<row r="1" spans="2:5"><c r="B1"/><c r="E1"><v>1.5</v></c></row>"#

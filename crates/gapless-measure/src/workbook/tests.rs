@@ -12,13 +12,13 @@ use zip::ZipArchive;
 use super::*;
 use crate::{FloorRow, LatencyNs, Report, Row, RowConfig};
 
-struct Sample {
+struct SampleWorkbook {
     directory: tempfile::TempDir,
     path: PathBuf,
 }
 
 /// Two sheets, a chart, styles, a defined name, a conditional width, and formulas if asked.
-fn sample(with_formulas: bool) -> Sample {
+fn sample(with_formulas: bool) -> SampleWorkbook {
     let mut workbook = Workbook::new();
     let styled = Format::new().set_bold().set_num_format("0.000");
     let sheet = workbook.add_worksheet().set_name("Figures & more").unwrap();
@@ -37,7 +37,7 @@ fn sample(with_formulas: bool) -> Sample {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.xlsx");
     workbook.save(&path).unwrap();
-    Sample { directory, path }
+    SampleWorkbook { directory, path }
 }
 
 /// Every part: name → stored (compressed) bytes and text.
@@ -70,7 +70,7 @@ fn cell(text: &str) -> CellAddress {
 }
 
 #[test]
-fn only_the_sheet_changes_and_only_in_that_cell() {
+fn only_the_target_cell_changes() {
     let sample = sample(true);
     let before = parts(&sample.path);
     assert!(before.keys().any(|name| name.contains("charts/chart1.xml")));
@@ -87,7 +87,7 @@ fn only_the_sheet_changes_and_only_in_that_cell() {
 }
 
 #[test]
-fn a_text_cell_becomes_a_number_and_a_new_cell_is_added() {
+fn text_cell_becomes_a_number() {
     let sample = sample(false);
     write_cell(&sample.path, cell("1-1"), 42.0).unwrap();
     write_cell(&sample.path, cell("100-30"), -0.5).unwrap();
@@ -100,7 +100,7 @@ fn a_text_cell_becomes_a_number_and_a_new_cell_is_added() {
 }
 
 #[test]
-fn a_replaced_formula_leaves_the_calculation_chain() {
+fn replaced_formula_leaves_the_chain() {
     let sample = sample(true);
     add_calculation_chain(&sample.path);
     let before = parts(&sample.path);
@@ -139,7 +139,7 @@ fn add_calculation_chain(path: &Path) {
 }
 
 #[test]
-fn what_cannot_be_written_is_an_error_that_names_the_file_and_leaves_it_alone() {
+fn unwritable_workbook_is_unchanged() {
     let sample = sample(false);
     let refuse = |path: &Path, expected: &str| {
         for result in [write_cell(path, cell("1-1"), 1.0), check_cell(path, cell("1-1"))] {
@@ -187,7 +187,7 @@ fn what_cannot_be_written_is_an_error_that_names_the_file_and_leaves_it_alone() 
 }
 
 #[test]
-fn a_flipped_byte_is_an_error_or_harmless_and_never_a_panic() {
+fn flipped_byte_never_panics() {
     let sample = sample(true);
     let good = std::fs::read(&sample.path).unwrap();
     let copy = sample.directory.path().join("flipped.xlsx");
@@ -200,7 +200,7 @@ fn a_flipped_byte_is_an_error_or_harmless_and_never_a_panic() {
 }
 
 #[test]
-fn permissions_links_and_nothing_else_remain() {
+fn permissions_and_links_remain() {
     let sample = sample(false);
     std::fs::set_permissions(&sample.path, std::fs::Permissions::from_mode(0o640)).unwrap();
     let link = sample.directory.path().join("link.xlsx");
@@ -225,7 +225,7 @@ fn report() -> Report {
 }
 
 #[test]
-fn a_new_workbook_has_the_figures_and_can_be_edited() {
+fn new_workbook_can_be_edited() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("new.xlsx");
     create(&path, &report()).unwrap();
@@ -242,7 +242,7 @@ fn a_new_workbook_has_the_figures_and_can_be_edited() {
 }
 
 #[test]
-fn another_library_reads_what_was_made_and_what_was_changed() {
+fn another_library_reads_workbooks() {
     use calamine::{Data, Reader, Xlsx, open_workbook};
     let sample = sample(true);
     write_cell(&sample.path, cell("5-4"), 3.25).unwrap();
@@ -278,7 +278,7 @@ fn another_program_reads_the_cell() {
 }
 
 #[test]
-fn cells_are_addressed_by_row_and_column() {
+fn cell_addresses_are_parsed() {
     assert_eq!(cell("5-3").excel_name(), "C5");
     assert_eq!(cell("1048576-16384").excel_name(), "XFD1048576");
     assert_eq!(

@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! cargo run -p gapless-rpc --example calculator                # starts all three
-//! cargo run -p gapless-rpc --example calculator -- copy        # or one of each, in terminals of their own
+//! cargo run -p gapless-rpc --example calculator -- instance        # or one of each, in terminals of their own
 //! cargo run -p gapless-rpc --example calculator -- client
 //! ```
 //!
@@ -35,8 +35,8 @@ const DIVISION_BY_ZERO: u32 = 1;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match std::env::args().nth(1).as_deref() {
-        Some("copy") => copy(false),
-        Some("copy-of-all") => copy(true),
+        Some("instance") => instance(false),
+        Some("instance-of-all") => instance(true),
         Some("client") => client(),
         _ => all(),
     }
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Serves until SIGTERM or Ctrl-C. An instance that the example itself started also stops when its standard input ends,
 /// which the parent process holds open.
-fn copy(is_of_all: bool) -> Result<(), Box<dyn std::error::Error>> {
+fn instance(is_of_all: bool) -> Result<(), Box<dyn std::error::Error>> {
     let (stop, stopped) = std::sync::mpsc::channel();
     let ended = stop.clone();
     ctrlc::set_handler(move || {
@@ -85,12 +85,12 @@ fn client() -> Result<(), Box<dyn std::error::Error>> {
 
 fn all() -> Result<(), Box<dyn std::error::Error>> {
     let start = |role: &str, input| Command::new(std::env::current_exe()?).arg(role).stdin(input).spawn();
-    let copies: Vec<Child> =
-        (0..2).map(|_| start("copy-of-all", Stdio::piped())).collect::<Result<_, std::io::Error>>()?;
+    let instances: Vec<Child> =
+        (0..2).map(|_| start("instance-of-all", Stdio::piped())).collect::<Result<_, std::io::Error>>()?;
     let client = start("client", Stdio::null())?.wait()?;
-    for mut copy in copies {
-        drop(copy.stdin.take());
-        copy.wait()?;
+    for mut instance in instances {
+        drop(instance.stdin.take());
+        instance.wait()?;
     }
     if client.success() { Ok(()) } else { Err("the client has failed".into()) }
 }

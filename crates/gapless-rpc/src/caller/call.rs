@@ -1,9 +1,9 @@
 //! [`Call`]: one call under way.
 
 use super::backlog::{BacklogCall, EncodedReply};
-use super::call_awaiting_route::{Found, LooksForRoute, Reached};
+use super::call_awaiting_route::{RouteLookup, RouteSearch, RouteTarget};
 use super::discovering_call::DiscoveringCall;
-use super::observed::Observed;
+use super::observed::ObservedCall;
 use super::remote_call::RemoteCall;
 use crate::block_on::block_on_until;
 use crate::local::LocalCall;
@@ -27,7 +27,7 @@ pub struct Call<Reply> {
     pub(super) waiting: Waiting,
     /// Decodes a reply of the given version.
     pub(super) decode: fn(&mut Vec<u8>, u32) -> Result<Reply, String>,
-    pub(super) observed: Option<Box<Observed>>,
+    pub(super) observed: Option<Box<ObservedCall>>,
     /// Number of attempts, once the call has ended.
     pub(super) attempts: u32,
     /// Process that made the call; in a forked child it is unusable.
@@ -35,14 +35,14 @@ pub struct Call<Reply> {
 }
 
 /// State of a new call, or the error that prevented it.
-pub(super) type Made<Reply> = Result<CallState<Reply>, CallError>;
+pub(super) type NewCall<Reply> = Result<CallState<Reply>, CallError>;
 
 pub(super) enum CallState<Reply> {
     Local(LocalCall<Reply>),
     /// No instance has been discovered yet.
-    Discovering(DiscoveringCall<Made<Reply>>),
+    Discovering(DiscoveringCall<NewCall<Reply>>),
     /// No instance serves the route yet.
-    AwaitingRoute(Box<dyn LooksForRoute<Reply>>),
+    AwaitingRoute(Box<dyn RouteSearch<Reply>>),
     Remote(Box<RemoteCall>, Vec<u8>),
     /// In the caller's backlog; with the route's name.
     Backlog(BacklogCall, Arc<str>),
@@ -64,11 +64,11 @@ impl<Reply: Message> CallState<Reply> {
     }
 }
 
-fn state_of<Reply>(found: Found<Reply>) -> CallState<Reply> {
+fn state_of<Reply>(found: RouteLookup<Reply>) -> CallState<Reply> {
     match found {
-        Ok(Reached::Here(call)) => CallState::Local(call),
-        Ok(Reached::Elsewhere(remote_call)) => CallState::Remote(remote_call, Vec::new()),
-        Ok(Reached::SentHere) => CallState::Over,
+        Ok(RouteTarget::Local(call)) => CallState::Local(call),
+        Ok(RouteTarget::Remote(remote_call)) => CallState::Remote(remote_call, Vec::new()),
+        Ok(RouteTarget::SentLocally) => CallState::Over,
         Err(error) => CallState::Failed(error),
     }
 }
@@ -221,7 +221,7 @@ impl<Reply: Message> Call<Reply> {
     fn decode_reply(&mut self, ended: Result<(), CallError>) -> Result<Reply, CallError> {
         ended?;
         let CallState::Remote(remote_call, reply) = &mut self.state else { over() };
-        foreign::caught(|| (self.decode)(reply, remote_call.reply_version()))
+        foreign::catch_panic(|| (self.decode)(reply, remote_call.reply_version()))
             .flatten()
             .map_err(|reason| CallError::bad_reply_here(remote_call.route().to_string(), &reason))
     }
@@ -229,7 +229,7 @@ impl<Reply: Message> Call<Reply> {
     fn decode_backlog(&self, outcome: Result<EncodedReply, CallError>) -> Result<Reply, CallError> {
         let CallState::Backlog(_, route) = &self.state else { over() };
         let (mut reply, version) = outcome?;
-        foreign::caught(|| (self.decode)(&mut reply, version))
+        foreign::catch_panic(|| (self.decode)(&mut reply, version))
             .flatten()
             .map_err(|reason| CallError::bad_reply_here(route.to_string(), &reason))
     }

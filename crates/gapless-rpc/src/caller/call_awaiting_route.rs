@@ -4,7 +4,7 @@
 use super::remote_call::RemoteCall;
 use super::routes::{LocalRoutes, WakerRegistration};
 use crate::block_on::block_on;
-use crate::local::{LocalCall, Offer, Unsent};
+use crate::local::{LocalCall, LocalOffer, UnsentRequest};
 use crate::message::Message;
 use crate::outcome::CallError;
 use gapless_agent::deadlines::Alarm;
@@ -16,18 +16,18 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 /// Destination of a call once its route is served.
-pub(super) enum Reached<Reply> {
-    Here(LocalCall<Reply>),
+pub(super) enum RouteTarget<Reply> {
+    Local(LocalCall<Reply>),
     /// The route in this process has taken a one-way request.
-    SentHere,
-    Elsewhere(Box<RemoteCall>),
+    SentLocally,
+    Remote(Box<RemoteCall>),
 }
 
 /// Destination, or the error that ended the call before it had one.
-pub(super) type Found<Reply> = Result<Reached<Reply>, CallError>;
+pub(super) type RouteLookup<Reply> = Result<RouteTarget<Reply>, CallError>;
 
 /// Returns the request if the error is only that this process does not serve the route.
-pub(super) fn not_local<Request>(unsent: Unsent<Request>) -> Result<Request, CallError> {
+pub(super) fn not_local<Request>(unsent: UnsentRequest<Request>) -> Result<Request, CallError> {
     match unsent.error {
         CallError::NoRoute { .. } => Ok(unsent.request),
         error => Err(error),
@@ -35,12 +35,12 @@ pub(super) fn not_local<Request>(unsent: Unsent<Request>) -> Result<Request, Cal
 }
 
 /// A call that looks for its route, independent of its request type.
-pub(super) trait LooksForRoute<Reply>: Send + Sync {
+pub(super) trait RouteSearch<Reply>: Send + Sync {
     /// Looks once. `None` if there is no instance yet; then `task` is woken for the next look. Must not be called again
     /// after `Some`.
-    fn look(&mut self, task: Option<&Waker>) -> Option<Found<Reply>>;
+    fn look(&mut self, task: Option<&Waker>) -> Option<RouteLookup<Reply>>;
 
-    fn wait(&mut self) -> Found<Reply> {
+    fn wait(&mut self) -> RouteLookup<Reply> {
         block_on(poll_fn(|task| self.look(Some(task.waker())).map_or(Poll::Pending, Poll::Ready)))
     }
 }
@@ -50,7 +50,7 @@ pub(super) struct CallAwaitingRoute<Request> {
     routes: Arc<LocalRoutes>,
     /// Request and offer for this process; `None` when it is over. The mutex is never contended: it only makes calls
     /// `Sync` for any request type.
-    request: Mutex<Option<(Request, Offer)>>,
+    request: Mutex<Option<(Request, LocalOffer)>>,
     /// Request for other processes.
     elsewhere: Option<Box<RemoteCall>>,
     /// End of the wait, ns of the monotonic clock.
@@ -63,7 +63,7 @@ pub(super) struct CallAwaitingRoute<Request> {
 impl<Request: Message> CallAwaitingRoute<Request> {
     pub(super) fn new(
         (route, routes): (Arc<str>, Arc<LocalRoutes>),
-        request: (Request, Offer),
+        request: (Request, LocalOffer),
         elsewhere: Option<Box<RemoteCall>>,
         time: Duration,
         is_one_way: bool,
@@ -76,13 +76,13 @@ impl<Request: Message> CallAwaitingRoute<Request> {
 
     /// Waits until the request, a one-way request of a route with this `Reply`, is taken.
     pub(super) fn send<Reply: Message>(mut self) -> Result<(), CallError> {
-        match LooksForRoute::<Reply>::wait(&mut self)? {
-            Reached::Elsewhere(remote_call) => remote_call.send(u64::MAX),
-            Reached::Here(_) | Reached::SentHere => Ok(()),
+        match RouteSearch::<Reply>::wait(&mut self)? {
+            RouteTarget::Remote(remote_call) => remote_call.send(u64::MAX),
+            RouteTarget::Local(_) | RouteTarget::SentLocally => Ok(()),
         }
     }
 
-    fn look_here<Reply: Message>(&mut self) -> Option<Found<Reply>> {
+    fn check_local<Reply: Message>(&mut self) -> Option<RouteLookup<Reply>> {
         let local = match self.routes.get::<Request, Reply>(&self.route) {
             Ok(local) => local?,
             Err(error) => return Some(Err(error)),
@@ -90,9 +90,9 @@ impl<Request: Message> CallAwaitingRoute<Request> {
         let waiting = self.request.get_mut().expect("nobody panics with the lock");
         let (request, offer) = waiting.take()?;
         let taken = if self.is_one_way {
-            local.send(request, offer.clone()).map(|()| Reached::SentHere)
+            local.send(request, offer.clone()).map(|()| RouteTarget::SentLocally)
         } else {
-            local.call(request, offer.clone()).map(Reached::Here)
+            local.call(request, offer.clone()).map(RouteTarget::Local)
         };
         match taken.map_err(|unsent| not_local(*unsent)) {
             Ok(reach) => Some(Ok(reach)),
@@ -105,10 +105,10 @@ impl<Request: Message> CallAwaitingRoute<Request> {
     }
 
     /// Tries instances in other processes, and ends the wait when its time is over.
-    fn look_elsewhere<Reply>(&mut self, task: Option<&Waker>) -> Option<Found<Reply>> {
+    fn check_remote<Reply>(&mut self, task: Option<&Waker>) -> Option<RouteLookup<Reply>> {
         if let Some(remote_call) = &mut self.elsewhere {
-            return match remote_call.look_for_copy(task) {
-                Ok(true) => self.elsewhere.take().map(|remote_call| Ok(Reached::Elsewhere(remote_call))),
+            return match remote_call.look_for_instance(task) {
+                Ok(true) => self.elsewhere.take().map(|remote_call| Ok(RouteTarget::Remote(remote_call))),
                 Ok(false) => None,
                 Err(error) => Some(Err(error)),
             };
@@ -129,14 +129,14 @@ impl<Request: Message> CallAwaitingRoute<Request> {
     }
 }
 
-impl<Request: Message, Reply: Message> LooksForRoute<Reply> for CallAwaitingRoute<Request> {
-    fn look(&mut self, task: Option<&Waker>) -> Option<Found<Reply>> {
+impl<Request: Message, Reply: Message> RouteSearch<Reply> for CallAwaitingRoute<Request> {
+    fn look(&mut self, task: Option<&Waker>) -> Option<RouteLookup<Reply>> {
         if let Some(task) = task {
             self.woken_by = Some((self.routes.wake_when_served(&self.route, task.clone()), None));
         }
-        let here = self.look_here();
+        let here = self.check_local();
         if here.is_none() {
-            return self.look_elsewhere(task);
+            return self.check_remote(task);
         }
         self.elsewhere.take().into_iter().for_each(|elsewhere| elsewhere.leave());
         here

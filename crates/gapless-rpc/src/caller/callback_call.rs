@@ -4,10 +4,10 @@
 
 use super::call::{Call, CallState, over};
 use super::remote_call::{Destination, RemoteCall};
+use crate::caller::table::Ticket;
 use crate::message::Message;
 use crate::options::Waiting;
 use crate::outcome::CallError;
-use crate::remote::table::Ticket;
 use gapless_agent::foreign;
 use gapless_agent::process_mark::ProcessMark;
 use std::cell::{Cell, RefCell};
@@ -26,7 +26,7 @@ impl<Reply: Message> Call<Reply> {
         if self.is_over() {
             over();
         }
-        let state = Mutex::new(Some((self, Box::new(function) as Callback<Reply>)));
+        let state = Mutex::new(Some((self, Box::new(function) as EndCallback<Reply>)));
         Arc::new(CallbackCall { state, is_woken: AtomicBool::new(false) }).wake();
     }
 }
@@ -44,17 +44,17 @@ pub(crate) fn follow_sent(to: Destination, ticket: Ticket) {
     });
 }
 
-type Callback<Reply> = Box<dyn FnOnce(Result<Reply, CallError>) + Send>;
+type EndCallback<Reply> = Box<dyn FnOnce(Result<Reply, CallError>) + Send>;
 
 struct CallbackCall<Reply> {
-    state: Mutex<Option<(Call<Reply>, Callback<Reply>)>>,
+    state: Mutex<Option<(Call<Reply>, EndCallback<Reply>)>>,
     is_woken: AtomicBool,
 }
 
 impl<Reply: Message> Wake for CallbackCall<Reply> {
     fn wake(self: Arc<Self>) {
         self.is_woken.store(true, Ordering::SeqCst);
-        let call: Arc<dyn Look> = self;
+        let call: Arc<dyn PollableCall> = self;
         let queued = THREAD.try_with(|thread| {
             if thread.is_looking.replace(true) {
                 thread.waiting.borrow_mut().push_back(call.clone());
@@ -75,21 +75,21 @@ impl<Reply: Message> Wake for CallbackCall<Reply> {
 }
 
 /// A woken call that can be polled. Polling does not panic.
-trait Look: Send + Sync {
+trait PollableCall: Send + Sync {
     fn look(self: Arc<Self>);
 }
 
 #[derive(Default)]
-struct Looks {
+struct PollQueue {
     is_looking: Cell<bool>,
-    waiting: RefCell<VecDeque<Arc<dyn Look>>>,
+    waiting: RefCell<VecDeque<Arc<dyn PollableCall>>>,
 }
 
 thread_local! {
-    static THREAD: Looks = Looks::default();
+    static THREAD: PollQueue = PollQueue::default();
 }
 
-impl<Reply: Message> Look for CallbackCall<Reply> {
+impl<Reply: Message> PollableCall for CallbackCall<Reply> {
     fn look(self: Arc<Self>) {
         let waker = Waker::from(Arc::clone(&self));
         let mut task = Context::from_waker(&waker);

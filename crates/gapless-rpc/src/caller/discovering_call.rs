@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Poll, Wake, Waker};
 
 /// Factory of a call that waits for discovery.
-pub(super) trait MakesCall<Made>: Send {
+pub(super) trait CallFactory<Made>: Send {
     /// Makes the call, or returns `None` to be tried again at the next news. It is not tried again once `is_late`.
     fn make(&mut self, is_late: bool) -> Option<Made>;
 
@@ -21,10 +21,10 @@ pub(super) trait MakesCall<Made>: Send {
 }
 
 /// A call that waits for discovery. Dropping it gives the call up.
-pub(super) struct DiscoveringCall<Made>(Arc<Shared<Made>>);
+pub(super) struct DiscoveringCall<Made>(Arc<DiscoveryShared<Made>>);
 
-struct Shared<Made> {
-    state: Mutex<State<Made>>,
+struct DiscoveryShared<Made> {
+    state: Mutex<DiscoveryState<Made>>,
     /// News has arrived since the last try.
     is_woken: AtomicBool,
     /// Woken when the call is made. Never locked together with another lock.
@@ -33,9 +33,9 @@ struct Shared<Made> {
     until_ns: u64,
 }
 
-enum State<Made> {
+enum DiscoveryState<Made> {
     /// With the alarms and the registration that wake it.
-    Waiting(Box<dyn MakesCall<Made>>, Option<(Vec<Alarm>, WakerRegistration)>),
+    Waiting(Box<dyn CallFactory<Made>>, Option<(Vec<Alarm>, WakerRegistration)>),
     Made(Made),
     Over,
 }
@@ -44,15 +44,15 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
     /// Waits for news of its route until `until_ns` of the monotonic clock, and tries once more at `try_ns`.
     pub(super) fn begin(
         (news, route): (&Arc<WakerSet>, &Arc<str>),
-        make: impl MakesCall<Made> + 'static,
+        make: impl CallFactory<Made> + 'static,
         until_ns: u64,
         try_ns: Option<u64>,
     ) -> Self {
-        let state = Mutex::new(State::Waiting(Box::new(make), None));
+        let state = Mutex::new(DiscoveryState::Waiting(Box::new(make), None));
         let (is_woken, task) = (AtomicBool::new(false), Mutex::default());
-        let shared = Arc::new(Shared { state, is_woken, task, until_ns });
+        let shared = Arc::new(DiscoveryShared { state, is_woken, task, until_ns });
         shared.try_make();
-        if let State::Waiting(_, woken_by) = &mut *shared.state.lock().expect("nobody panics with the lock") {
+        if let DiscoveryState::Waiting(_, woken_by) = &mut *shared.state.lock().expect("nobody panics with the lock") {
             let waker = || Waker::from(Arc::clone(&shared));
             let alarms = try_ns.into_iter().chain([until_ns]).map(|at_ns| Alarm::set(at_ns, waker()));
             *woken_by = Some((alarms.collect(), news.enter(route, waker())));
@@ -72,11 +72,11 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
         // The thread that holds the lock wakes the task afterwards.
         let state = self.0.state.try_lock().ok()?;
         self.0.look_at(state, |state| match state {
-            State::Made(_) => match std::mem::replace(state, State::Over) {
-                State::Made(made) => Some(made),
-                State::Waiting(..) | State::Over => None,
+            DiscoveryState::Made(_) => match std::mem::replace(state, DiscoveryState::Over) {
+                DiscoveryState::Made(made) => Some(made),
+                DiscoveryState::Waiting(..) | DiscoveryState::Over => None,
             },
-            State::Waiting(..) | State::Over => None,
+            DiscoveryState::Waiting(..) | DiscoveryState::Over => None,
         })
     }
 
@@ -84,8 +84,8 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
     pub(super) fn peek<T>(&self, look: impl FnOnce(&Made) -> T) -> Option<T> {
         let state = self.0.state.lock().expect("nobody panics with the lock");
         self.0.look_at(state, |state| match state {
-            State::Made(made) => Some(look(made)),
-            State::Waiting(..) | State::Over => None,
+            DiscoveryState::Made(made) => Some(look(made)),
+            DiscoveryState::Waiting(..) | DiscoveryState::Over => None,
         })
     }
 
@@ -94,9 +94,13 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
     }
 }
 
-impl<Made: Send + 'static> Shared<Made> {
+impl<Made: Send + 'static> DiscoveryShared<Made> {
     /// Applies `look` to the state. News that arrived meanwhile found it locked, so the call is tried afterwards.
-    fn look_at<T>(&self, mut state: MutexGuard<'_, State<Made>>, look: impl FnOnce(&mut State<Made>) -> T) -> T {
+    fn look_at<T>(
+        &self,
+        mut state: MutexGuard<'_, DiscoveryState<Made>>,
+        look: impl FnOnce(&mut DiscoveryState<Made>) -> T,
+    ) -> T {
         let seen = look(&mut state);
         drop(state);
         self.try_while_woken();
@@ -120,9 +124,9 @@ impl<Made: Send + 'static> Shared<Made> {
             }
             let Ok(mut state) = self.state.try_lock() else { return };
             self.is_woken.store(false, Ordering::SeqCst);
-            let State::Waiting(call, _) = &mut *state else { return };
+            let DiscoveryState::Waiting(call, _) = &mut *state else { return };
             let Some(made) = call.make(monotonic_ns() >= self.until_ns) else { continue };
-            let before = std::mem::replace(&mut *state, State::Made(made));
+            let before = std::mem::replace(&mut *state, DiscoveryState::Made(made));
             drop(state);
             drop(before);
             let task = self.task.lock().expect("nobody panics with the lock").take();
@@ -132,7 +136,7 @@ impl<Made: Send + 'static> Shared<Made> {
     }
 }
 
-impl<Made: Send + 'static> Wake for Shared<Made> {
+impl<Made: Send + 'static> Wake for DiscoveryShared<Made> {
     fn wake(self: Arc<Self>) {
         self.try_make();
     }
@@ -141,9 +145,9 @@ impl<Made: Send + 'static> Wake for Shared<Made> {
 impl<Made> Drop for DiscoveringCall<Made> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock().expect("nobody panics with the lock");
-        let mut before = std::mem::replace(&mut *state, State::Over);
+        let mut before = std::mem::replace(&mut *state, DiscoveryState::Over);
         drop(state);
-        if let State::Waiting(call, _) = &mut before {
+        if let DiscoveryState::Waiting(call, _) = &mut before {
             call.give_up();
         }
     }
@@ -156,9 +160,9 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     /// Call that is made at the look of this number.
-    struct At(usize, Arc<AtomicUsize>);
+    struct FactoryAtLook(usize, Arc<AtomicUsize>);
 
-    impl MakesCall<usize> for At {
+    impl CallFactory<usize> for FactoryAtLook {
         fn make(&mut self, is_late: bool) -> Option<usize> {
             assert!(!is_late);
             let looks = self.1.fetch_add(1, Ordering::Relaxed) + 1;
@@ -173,7 +177,8 @@ mod tests {
         let (news, route) = (Arc::<WakerSet>::default(), Arc::from("route"));
         let begin = |at| {
             let looks = Arc::<AtomicUsize>::default();
-            let discovering = DiscoveringCall::begin((&news, &route), At(at, Arc::clone(&looks)), u64::MAX, None);
+            let discovering =
+                DiscoveringCall::begin((&news, &route), FactoryAtLook(at, Arc::clone(&looks)), u64::MAX, None);
             (discovering, move || looks.load(Ordering::Relaxed))
         };
         let made: Vec<_> = (0..100).map(|_| begin(1)).collect();
@@ -195,7 +200,7 @@ mod tests {
     fn news_while_polled_is_kept() {
         let (news, route) = (Arc::<WakerSet>::default(), Arc::from("route"));
         let tried = Arc::<AtomicUsize>::default();
-        let mut waits = DiscoveringCall::begin((&news, &route), At(3, Arc::clone(&tried)), u64::MAX, None);
+        let mut waits = DiscoveringCall::begin((&news, &route), FactoryAtLook(3, Arc::clone(&tried)), u64::MAX, None);
         let state = waits.0.state.try_lock().unwrap();
         waits.0.look_at(state, |_| news.wake_all());
         assert_eq!((tried.load(Ordering::Relaxed), waits.peek(|made| *made)), (3, Some(3)));
@@ -216,7 +221,8 @@ mod tests {
                 }
             });
             let is_lost = |_: &usize| {
-                let mut waits = DiscoveringCall::begin((&news, &route), At(3, Arc::default()), u64::MAX, None);
+                let mut waits =
+                    DiscoveringCall::begin((&news, &route), FactoryAtLook(3, Arc::default()), u64::MAX, None);
                 heard.wait();
                 let mut made = None;
                 for _ in 0..50 {

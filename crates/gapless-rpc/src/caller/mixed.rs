@@ -1,7 +1,7 @@
 //! Calls of several types at once, as a tuple: start them, then wait for all of them under one deadline.
 
 use super::call::Call;
-use super::in_time::in_time;
+use super::timeout::in_time;
 use crate::block_on::{block_on, block_on_until};
 use crate::message::Message;
 use crate::outcome::CallError;
@@ -36,14 +36,14 @@ pub trait Calls: Sized {
 /// A call, later its outcome.
 #[doc(hidden)]
 #[derive(Debug)]
-pub enum Slot<Reply> {
-    Under(Call<Reply>),
+pub enum CallSlot<Reply> {
+    Pending(Call<Reply>),
     Ended(Result<Reply, CallError>),
 }
 
-impl<Reply: Message> Slot<Reply> {
+impl<Reply: Message> CallSlot<Reply> {
     fn poll(&mut self, task: &mut Context<'_>, (left, has_reply): (usize, bool)) -> (usize, bool) {
-        if let Self::Under(call) = self {
+        if let Self::Pending(call) = self {
             let Poll::Ready(outcome) = call.poll_outcome(task) else { return (left + 1, has_reply) };
             *self = Self::Ended(outcome);
         }
@@ -52,7 +52,7 @@ impl<Reply: Message> Slot<Reply> {
 
     fn ended(self) -> Option<Result<Reply, CallError>> {
         match self {
-            Self::Under(_) => None,
+            Self::Pending(_) => None,
             Self::Ended(outcome) => Some(outcome),
         }
     }
@@ -63,10 +63,10 @@ macro_rules! calls {
         impl<$($reply: Message),+> Calls for ($(Call<$reply>,)+) {
             type Outcomes = ($(Result<$reply, CallError>,)+);
             type Ended = ($(Option<Result<$reply, CallError>>,)+);
-            type Slots = ($(Slot<$reply>,)+);
+            type Slots = ($(CallSlot<$reply>,)+);
 
             fn begin(self) -> Self::Slots {
-                ($(Slot::Under(self.$at),)+)
+                ($(CallSlot::Pending(self.$at),)+)
             }
 
             fn poll(slots: &mut Self::Slots, task: &mut Context<'_>) -> (usize, bool) {

@@ -1,4 +1,4 @@
-//! [`Observed`]: the observers of a call, if it has any.
+//! [`ObservedCall`]: the observers of a call, if it has any.
 
 use super::interceptor::Interceptor;
 use crate::options::CallOptions;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use tracing::Span;
 
 /// Observers of a call: its interceptors, and the subscriber that records its span.
-pub(super) struct Observed {
+pub(super) struct ObservedCall {
     interceptors: Arc<[Arc<dyn Interceptor>]>,
     route: Arc<str>,
     /// Options after all interceptors.
@@ -19,7 +19,7 @@ pub(super) struct Observed {
     span: Option<CallSpan>,
 }
 
-impl Observed {
+impl ObservedCall {
     /// Begins to observe a new call. Also returns its options with its own trace.
     #[cold]
     pub(super) fn begin(
@@ -71,7 +71,7 @@ pub(super) fn ask(
 ) -> Result<(), CallError> {
     let refused = |refusal| CallError::Refused { route: route.to_owned(), refusal };
     interceptors.iter().try_for_each(|each| {
-        let asked = foreign::caught(|| each.before(route, options));
+        let asked = foreign::catch_panic(|| each.before(route, options));
         // Interceptors that ran before a refusal are also told the end of the call.
         asked
             .unwrap_or_else(|panic| Err(Refusal::of_kind("panicked", format!("an interceptor panicked: {panic}"))))

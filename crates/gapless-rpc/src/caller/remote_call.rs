@@ -1,17 +1,20 @@
 //! [`RemoteCall`]: one call between processes until its end. It waits for a slot or an instance, is retried after a
 //! death, and follows the forwards of handlers.
 
-use super::routes::{RemoteRoutes, RouteKey, SETTLE_MAX, UsedTable};
+use super::routes::{RemoteRoutes, RouteKey, SETTLE_MAX, SharedTable};
+use crate::caller::table::{
+    CallEnd, KEPT_BYTES, KeyOwner, LOOK_NS, NotOffered, RemoteOffer, RouteTable, SlotHold, Ticket,
+};
 use crate::local::check_hop;
 use crate::options::{Priority, Retry, Waiting};
 use crate::outcome::CallError;
-use crate::remote::attempt::{Attempt, AttemptEnd};
-use crate::remote::ended::read_ended;
-use crate::remote::request_words::{KIND_CALL, key_of};
-use crate::remote::status::{Status, read_refusal};
-use crate::remote::table::{CopyOfKey, End, LOOK_NS, NotOffered, RemoteOffer, Ticket};
+use crate::protocol::ended::read_ended;
+use crate::protocol::request_flags::{KIND_CALL, key_of};
+use crate::protocol::status::{ReplyStatus, read_refusal};
+use gapless_agent::fault::crash_point;
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
-use gapless_log::call_table::RequestHeader;
+use gapless_log::call_table::{ReplyHeader, RequestHeader};
+use gapless_log::claim::{ClaimState, Withdrawal};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -21,16 +24,16 @@ use std::time::Duration;
 pub(crate) struct Destination {
     pub(crate) routes: Arc<dyn RemoteRoutes>,
     pub(crate) key: Arc<RouteKey>,
-    pub(crate) table: Arc<UsedTable>,
+    pub(crate) table: Arc<SharedTable>,
 }
 
 impl Destination {
-    /// Processes that had not taken a call at its timeout, as far as known; only those of `copy` if that is not 0.
-    fn not_taken_by(&self, is_offered: bool, copy: u32) -> Vec<u32> {
-        let mut processes = [self.routes.unanswering(&self.key), self.routes.unheard()].concat();
+    /// Processes that had not taken a call at its timeout, as far as known; only those of `instance` if that is not 0.
+    fn not_taken_by(&self, is_offered: bool, instance: u32) -> Vec<u32> {
+        let mut processes = [self.routes.unanswering(&self.key), self.routes.unknown_servers()].concat();
         if is_offered {
-            let copies = self.table.open_copies().into_iter().filter(|open| [0, *open].contains(&copy));
-            processes.extend(copies.filter_map(|copy| self.routes.process_of(copy)));
+            let instances = self.table.open_numbers().into_iter().filter(|open| [0, *open].contains(&instance));
+            processes.extend(instances.filter_map(|instance| self.routes.process_of(instance)));
         }
         processes.sort_unstable();
         processes.dedup();
@@ -64,11 +67,11 @@ impl Terms {
 
 pub(crate) struct RemoteCall {
     /// Dropped before its route's table.
-    state: State,
+    state: RemoteCallState,
     to: Destination,
     terms: Terms,
     /// Time since when no instance was found, ns of the monotonic clock.
-    no_copy_since_ns: Option<u64>,
+    no_instance_since_ns: Option<u64>,
     /// A handler has begun: in a lost attempt, or before a forward.
     has_begun: bool,
     /// Reason why the last attempt on this route was lost.
@@ -81,16 +84,16 @@ pub(crate) struct RemoteCall {
 
 impl Drop for RemoteCall {
     fn drop(&mut self) {
-        self.leave_line();
-        if matches!(self.state, State::Offering { .. }) {
+        self.leave_queue();
+        if matches!(self.state, RemoteCallState::Offering { .. }) {
             // Dropped before it was offered; an offered attempt counts itself.
             let is_late = self.deadline_ns().is_some_and(|deadline_ns| monotonic_ns() >= deadline_ns);
-            self.count_unoffered(if is_late { End::TimedOut } else { End::Cancelled });
+            self.count_unoffered(if is_late { CallEnd::TimedOut } else { CallEnd::Cancelled });
         }
     }
 }
 
-enum State {
+enum RemoteCallState {
     /// Waiting for a slot or an instance.
     Offering {
         user_headers: Vec<u8>,
@@ -107,9 +110,10 @@ impl RemoteCall {
         terms: Terms,
         (user_headers, payload): (&[u8], &[u8]),
     ) -> Result<Self, CallError> {
-        let mut remote_call = Self::of(to.clone(), terms, State::Over);
+        let mut remote_call = Self::of(to.clone(), terms, RemoteCallState::Over);
         if !remote_call.offer(user_headers, payload)? {
-            remote_call.state = State::Offering { user_headers: user_headers.to_vec(), payload: payload.to_vec() };
+            remote_call.state =
+                RemoteCallState::Offering { user_headers: user_headers.to_vec(), payload: payload.to_vec() };
         }
         Ok(remote_call)
     }
@@ -126,34 +130,34 @@ impl RemoteCall {
             timeout: Duration::from_nanos(header.deadline_ns.saturating_sub(header.sent_ns)),
             wait_for_route: Duration::ZERO,
         };
-        Self::of(to, terms, State::Offered(attempt))
+        Self::of(to, terms, RemoteCallState::Offered(attempt))
     }
 
-    fn of(to: Destination, terms: Terms, state: State) -> Self {
-        let (reply_version, no_copy_since_ns, has_begun, loss, attempts_before) =
+    fn of(to: Destination, terms: Terms, state: RemoteCallState) -> Self {
+        let (reply_version, no_instance_since_ns, has_begun, loss, attempts_before) =
             (to.key.reply.version, None, false, None, 0);
-        Self { to, state, terms, no_copy_since_ns, has_begun, loss, attempts_before, reply_version }
+        Self { to, state, terms, no_instance_since_ns, has_begun, loss, attempts_before, reply_version }
     }
 
     /// Reports whether the request is in the table, where an instance may take it.
     pub(crate) const fn is_offered(&self) -> bool {
-        matches!(self.state, State::Offered(_))
+        matches!(self.state, RemoteCallState::Offered(_))
     }
 
     /// Reports whether it waits because there is no instance.
-    pub(crate) const fn waits_for_copy(&self) -> bool {
-        self.no_copy_since_ns.is_some()
+    pub(crate) const fn waits_for_instance(&self) -> bool {
+        self.no_instance_since_ns.is_some()
     }
 
     /// Takes out terms and bytes if there is an instance but no free slot.
     pub(crate) fn take_without_slot(&mut self) -> Option<(Terms, RequestBytes)> {
-        let State::Offering { user_headers, payload } = &mut self.state else { return None };
+        let RemoteCallState::Offering { user_headers, payload } = &mut self.state else { return None };
         let bytes = (std::mem::take(user_headers), std::mem::take(payload));
-        if self.waits_for_copy() {
-            self.state = State::Offering { user_headers: bytes.0, payload: bytes.1 };
+        if self.waits_for_instance() {
+            self.state = RemoteCallState::Offering { user_headers: bytes.0, payload: bytes.1 };
             return None;
         }
-        self.state = State::Over;
+        self.state = RemoteCallState::Over;
         Some((self.terms, bytes))
     }
 
@@ -175,9 +179,9 @@ impl RemoteCall {
         let mut offer = self.terms.offer;
         offer.header.attempt += 1;
         if let Some(key) = self.terms.affinity {
-            let CopyOfKey { copy, is_look_untold } = self.to.table.copy_of_key(key);
-            (offer.target, offer.keyed) = (copy, copy != 0);
-            if is_look_untold {
+            let KeyOwner { instance, must_wake_reactor } = self.to.table.key_owner(key);
+            (offer.target, offer.keyed) = (instance, instance != 0);
+            if must_wake_reactor {
                 self.to.routes.wake();
             }
         }
@@ -185,9 +189,9 @@ impl RemoteCall {
         loop {
             match Attempt::start(&self.to.table, offer, user_headers, &payload) {
                 Ok(attempt) => {
-                    self.state = State::Offered(attempt);
+                    self.state = RemoteCallState::Offered(attempt);
                     offer.place = None;
-                    (self.terms.offer, self.no_copy_since_ns) = (offer, None);
+                    (self.terms.offer, self.no_instance_since_ns) = (offer, None);
                     return Ok(true);
                 }
                 Err(NotOffered::OtherVersion(fingerprint)) => {
@@ -209,18 +213,18 @@ impl RemoteCall {
     fn check(&mut self, not_offered: NotOffered) -> Result<(), CallError> {
         let error = match not_offered {
             NotOffered::Full | NotOffered::OtherVersion(_) => {
-                self.no_copy_since_ns = None;
+                self.no_instance_since_ns = None;
                 return Ok(());
             }
             NotOffered::Closed => CallError::Closed,
-            NotOffered::NoCopy => {
+            NotOffered::NoInstance => {
                 let now_ns = monotonic_ns();
-                let waits_ns = now_ns - *self.no_copy_since_ns.get_or_insert(now_ns);
+                let waits_ns = now_ns - *self.no_instance_since_ns.get_or_insert(now_ns);
                 let waits = Duration::from_nanos(waits_ns);
                 if waits < self.terms.wait_for_route || waits < SETTLE_MAX && !self.to.routes.is_settled(&self.to.key) {
                     return Ok(());
                 }
-                self.to.routes.nobody(&self.to.key)
+                self.to.routes.no_instance_error(&self.to.key)
             }
         };
         let error = self.loss.as_ref().map_or(error, |reason| self.lost(reason));
@@ -230,12 +234,12 @@ impl RemoteCall {
     /// Ends a call that is not offered, with this error.
     fn unoffered(&mut self, error: CallError) -> CallError {
         let error = self.ended(error);
-        self.state = State::Over;
-        self.count_unoffered(End::of(&error));
+        self.state = RemoteCallState::Over;
+        self.count_unoffered(CallEnd::of(&error));
         error
     }
 
-    fn count_unoffered(&self, end: End) {
+    fn count_unoffered(&self, end: CallEnd) {
         if self.terms.offer.header.kind == KIND_CALL {
             self.to.table.count_unoffered(end);
         }
@@ -243,11 +247,11 @@ impl RemoteCall {
 
     /// Leaves the request to another path in this process, and no longer counts it here.
     pub(crate) fn leave(mut self) {
-        self.state = State::Over;
+        self.state = RemoteCallState::Over;
     }
 
-    fn count_as(&mut self, end: End) {
-        if let State::Offered(attempt) = &mut self.state {
+    fn count_as(&mut self, end: CallEnd) {
+        if let RemoteCallState::Offered(attempt) = &mut self.state {
             attempt.count_as(end);
         }
     }
@@ -284,7 +288,7 @@ impl RemoteCall {
 
     /// Error of a call that timed out without an instance: no route, if there never was one.
     #[cold]
-    fn no_copy_in_time(&self) -> CallError {
+    fn no_instance_in_time(&self) -> CallError {
         match self.timed_out(false) {
             CallError::TimedOut { route, not_taken_by, .. } if not_taken_by.is_empty() && self.attempts() == 0 => {
                 CallError::no_route(route)
@@ -305,23 +309,25 @@ impl RemoteCall {
     /// Offers the request if it still waits. `Ok(true)` if it is offered now.
     fn try_offer(&mut self) -> Result<bool, CallError> {
         let (user_headers, payload) = match &mut self.state {
-            State::Offering { user_headers, payload } => (std::mem::take(user_headers), std::mem::take(payload)),
-            State::Offered(_) | State::Over => return Ok(true),
+            RemoteCallState::Offering { user_headers, payload } => {
+                (std::mem::take(user_headers), std::mem::take(payload))
+            }
+            RemoteCallState::Offered(_) | RemoteCallState::Over => return Ok(true),
         };
         if self.offer(&user_headers, &payload)? {
             return Ok(true);
         }
-        self.state = State::Offering { user_headers, payload };
+        self.state = RemoteCallState::Offering { user_headers, payload };
         if self.deadline_ns().is_some_and(|deadline_ns| monotonic_ns() >= deadline_ns) {
-            let error = if self.waits_for_copy() { self.no_copy_in_time() } else { self.timed_out(false) };
+            let error = if self.waits_for_instance() { self.no_instance_in_time() } else { self.timed_out(false) };
             return Err(self.unoffered(error));
         }
         Ok(false)
     }
 
     /// Reports whether there is an instance; if not, the task is woken when there may be one.
-    pub(crate) fn look_for_copy(&mut self, task: Option<&Waker>) -> Result<bool, CallError> {
-        if self.try_offer()? || !self.waits_for_copy() {
+    pub(crate) fn look_for_instance(&mut self, task: Option<&Waker>) -> Result<bool, CallError> {
+        if self.try_offer()? || !self.waits_for_instance() {
             return Ok(true);
         }
         task.iter().for_each(|task| self.want_change(task));
@@ -340,13 +346,13 @@ impl RemoteCall {
     pub(crate) fn send(mut self, until_ns: u64) -> Result<(), CallError> {
         while !self.try_offer()? {
             if until_ns != u64::MAX && monotonic_ns() >= until_ns {
-                let reason = if self.waits_for_copy() { "it has not answered yet" } else { "its queue is full" };
+                let reason = if self.waits_for_instance() { "it has not answered yet" } else { "its queue is full" };
                 let error = CallError::Busy { route: self.route().to_string(), reason: reason.to_owned() };
                 return Err(self.unoffered(error));
             }
             self.wait_for_change();
         }
-        if let State::Offered(attempt) = std::mem::replace(&mut self.state, State::Over) {
+        if let RemoteCallState::Offered(attempt) = std::mem::replace(&mut self.state, RemoteCallState::Over) {
             attempt.leave();
         }
         Ok(())
@@ -356,7 +362,7 @@ impl RemoteCall {
     pub(crate) fn wait(&mut self, waiting: Waiting, reply: &mut Vec<u8>) -> Result<(), CallError> {
         loop {
             if self.try_offer()? {
-                let State::Offered(attempt) = &mut self.state else { return Err(self.over()) };
+                let RemoteCallState::Offered(attempt) = &mut self.state else { return Err(self.over()) };
                 let ended = attempt.wait(waiting, reply);
                 if let Some(result) = self.conclude(ended, reply) {
                     return result;
@@ -371,7 +377,7 @@ impl RemoteCall {
     fn wait_for_change(&mut self) {
         let now_ns = monotonic_ns();
         let no_route_ns = self
-            .no_copy_since_ns
+            .no_instance_since_ns
             .map_or(u64::MAX, |since_ns| since_ns.saturating_add(saturating_ns(self.terms.wait_for_route)));
         let until_ns = [self.deadline_ns().unwrap_or(u64::MAX), no_route_ns, now_ns + LOOK_NS];
         let until_ns = until_ns.into_iter().filter(|until_ns| *until_ns > now_ns).min().unwrap_or(now_ns);
@@ -379,7 +385,7 @@ impl RemoteCall {
     }
 
     /// Waits in the line of the request that it offers next.
-    fn with_place<T>(&mut self, wait: impl FnOnce(&UsedTable, &mut RemoteOffer) -> T) -> T {
+    fn with_place<T>(&mut self, wait: impl FnOnce(&SharedTable, &mut RemoteOffer) -> T) -> T {
         let mut offer = RemoteOffer { target: self.target(), ..self.terms.offer };
         let waited = wait(&self.to.table, &mut offer);
         self.terms.offer.place = offer.place;
@@ -392,16 +398,16 @@ impl RemoteCall {
                 Ok(true) => {}
                 Ok(false) => {
                     // Enters the line, so that later calls do not overtake it.
-                    self.with_place(|table, offer| table.stand_in_line(offer));
+                    self.with_place(|table, offer| table.join_queue(offer));
                     return None;
                 }
                 Err(error) => return Some(Err(error)),
             }
-            let State::Offered(attempt) = &mut self.state else { return Some(Err(self.over())) };
+            let RemoteCallState::Offered(attempt) = &mut self.state else { return Some(Err(self.over())) };
             let ended = match attempt.try_end(reply) {
                 Some(ended) => ended,
                 None if self.deadline_ns().is_some_and(|deadline_ns| monotonic_ns() >= deadline_ns) => {
-                    let State::Offered(attempt) = &mut self.state else { return Some(Err(self.over())) };
+                    let RemoteCallState::Offered(attempt) = &mut self.state else { return Some(Err(self.over())) };
                     attempt.time_out(reply)
                 }
                 None => return None,
@@ -423,7 +429,7 @@ impl RemoteCall {
                 }
                 Err(error) => return Poll::Ready(Err(error)),
             }
-            let State::Offered(attempt) = &mut self.state else { return Poll::Ready(Err(self.over())) };
+            let RemoteCallState::Offered(attempt) = &mut self.state else { return Poll::Ready(Err(self.over())) };
             let routes = &self.to.routes;
             let Poll::Ready(ended) = attempt.poll(task, || routes.wake(), reply) else { return Poll::Pending };
             if let Some(result) = self.conclude(ended, reply) {
@@ -434,9 +440,9 @@ impl RemoteCall {
 
     /// Interprets the end of an attempt; `None` if the call goes on.
     fn conclude(&mut self, ended: AttemptEnd, reply: &[u8]) -> Option<Result<(), CallError>> {
-        if ended == AttemptEnd::Answered(Status::Reply) && self.note_reply_version() {
-            self.count_as(End::Replied);
-            self.state = State::Over;
+        if ended == AttemptEnd::Answered(ReplyStatus::Reply) && self.note_reply_version() {
+            self.count_as(CallEnd::Replied);
+            self.state = RemoteCallState::Over;
             return Some(Ok(()));
         }
         self.conclude_without_reply(ended, reply).map(Err)
@@ -445,7 +451,7 @@ impl RemoteCall {
     /// Notes the version of the reply. False if the instance names a version that does not exist.
     #[inline]
     fn note_reply_version(&mut self) -> bool {
-        if let State::Offered(attempt) = &self.state
+        if let RemoteCallState::Offered(attempt) = &self.state
             && let Some(place) = attempt.reply_older().checked_sub(1)
         {
             let older = self.to.key.reply.older.get(place);
@@ -464,29 +470,31 @@ impl RemoteCall {
         let route = self.to.key.route.to_string();
         let text = || String::from_utf8_lossy(reply).into_owned();
         let error = match ended {
-            AttemptEnd::Answered(Status::Forward) => self.forward(&text()).err()?,
-            AttemptEnd::Answered(Status::Refused) => match read_refusal(reply) {
+            AttemptEnd::Answered(ReplyStatus::Forward) => self.forward(&text()).err()?,
+            AttemptEnd::Answered(ReplyStatus::Refused) => match read_refusal(reply) {
                 Some(refusal) => CallError::Refused { route, refusal },
                 None => CallError::bad_reply_here(route, "it is a refusal that has no form"),
             },
-            AttemptEnd::Answered(Status::TooLate) => self.too_late(),
-            AttemptEnd::Answered(Status::BadRequest) => CallError::BadMessage {
+            AttemptEnd::Answered(ReplyStatus::TooLate) => self.too_late(),
+            AttemptEnd::Answered(ReplyStatus::BadRequest) => CallError::BadMessage {
                 route,
                 reason: format!("the request cannot be read where it is served: {}", text()),
             },
-            AttemptEnd::Answered(Status::BadReply) => CallError::BadMessage {
+            AttemptEnd::Answered(ReplyStatus::BadReply) => CallError::BadMessage {
                 route,
                 reason: format!("the reply cannot be written where it is served: {}", text()),
             },
-            AttemptEnd::Answered(Status::Panicked) => CallError::Panicked { route, reason: text() },
-            AttemptEnd::Answered(Status::NotServed) => self.lose(false, Cow::Borrowed("its copy has ended"))?,
-            AttemptEnd::Answered(Status::Ended) => match read_ended(&route, reply) {
+            AttemptEnd::Answered(ReplyStatus::Panicked) => CallError::Panicked { route, reason: text() },
+            AttemptEnd::Answered(ReplyStatus::NotServed) => {
+                self.lose(false, Cow::Borrowed("its instance has ended"))?
+            }
+            AttemptEnd::Answered(ReplyStatus::Ended) => match read_ended(&route, reply) {
                 Some(CallError::NotBegun { reason, .. }) => self.lose(false, Cow::Owned(reason))?,
                 Some(CallError::Unknown { reason, .. }) => self.lose(true, Cow::Owned(reason))?,
                 Some(error) => error,
                 None => CallError::bad_reply_here(route, "it is an end that has no form"),
             },
-            AttemptEnd::Answered(Status::Reply) => {
+            AttemptEnd::Answered(ReplyStatus::Reply) => {
                 CallError::bad_reply_here(route, "it is of a version that this program does not speak")
             }
             AttemptEnd::Unintelligible(status) => CallError::bad_reply_here(
@@ -499,19 +507,19 @@ impl RemoteCall {
             AttemptEnd::TimedOut { begun } => self.timed_out(begun),
         };
         let error = self.ended(error);
-        self.count_as(End::of(&error));
+        self.count_as(CallEnd::of(&error));
         // Gives the slot back; withdraws the request if an instance still has it.
-        self.state = State::Over;
+        self.state = RemoteCallState::Over;
         Some(error)
     }
 
     /// Takes back a request that no instance has taken: it waits again as if never offered, whatever the retry policy.
     fn take_back(&mut self) -> Option<CallError> {
-        let State::Offered(attempt) = &self.state else { return Some(self.over()) };
+        let RemoteCallState::Offered(attempt) = &self.state else { return Some(self.over()) };
         let Some((_, user_headers, payload)) = attempt.request() else { return Some(self.lost(OVERWRITTEN)) };
         self.terms.offer.header.attempt -= 1;
-        self.count_as(End::TakenBack);
-        self.state = State::Offering { user_headers, payload };
+        self.count_as(CallEnd::TakenBack);
+        self.state = RemoteCallState::Offering { user_headers, payload };
         None
     }
 
@@ -527,10 +535,10 @@ impl RemoteCall {
         let lost = self.lost(&reason);
         self.loss = Some(reason);
         match &self.state {
-            State::Offered(attempt) if is_again && self.terms.offer.header.attempt < u8::MAX => {
+            RemoteCallState::Offered(attempt) if is_again && self.terms.offer.header.attempt < u8::MAX => {
                 let Some((_, user_headers, payload)) = attempt.request() else { return Some(self.lost(OVERWRITTEN)) };
-                self.count_as(End::Retried);
-                self.state = State::Offering { user_headers, payload };
+                self.count_as(CallEnd::Retried);
+                self.state = RemoteCallState::Offering { user_headers, payload };
                 None
             }
             _ => Some(lost),
@@ -539,35 +547,305 @@ impl RemoteCall {
 
     /// Offers the same bytes to another route.
     fn forward(&mut self, to: &str) -> Result<(), CallError> {
-        let State::Offered(attempt) = &self.state else { return Err(self.over()) };
+        let RemoteCallState::Offered(attempt) = &self.state else { return Err(self.over()) };
         self.has_begun = true;
         let Some((header, user_headers, payload)) = attempt.request() else { return Err(self.lost(OVERWRITTEN)) };
         check_hop(&self.to.key.route, to, header.hops)?;
         let key = Arc::new(RouteKey { route: to.into(), ..(*self.to.key).clone() });
         if self.terms.wait_for_route.is_zero() && !self.to.routes.may_be_served(&key) {
             // Checked before a table is made: handlers may forward to any name.
-            return Err(self.to.routes.nobody(&key).of_begun(to, self.attempts()));
+            return Err(self.to.routes.no_instance_error(&key).of_begun(to, self.attempts()));
         }
         let table = self.to.routes.table(&key).map_err(|error| error.of_begun(to, self.attempts()))?;
-        self.count_as(End::Forwarded);
+        self.count_as(CallEnd::Forwarded);
         self.loss = None;
         self.attempts_before = self.attempts();
         // The slot is given back before its table goes.
-        self.state = State::Over;
+        self.state = RemoteCallState::Over;
         (self.to.key, self.to.table) = (key, table);
         let header = RequestHeader { hops: header.hops + 1, attempt: 0, ..self.terms.offer.header };
         self.terms.offer = RemoteOffer { header, target: 0, keyed: false, ..self.terms.offer };
-        self.state = State::Offering { user_headers, payload };
+        self.state = RemoteCallState::Offering { user_headers, payload };
         Ok(())
     }
 
-    fn leave_line(&mut self) {
+    fn leave_queue(&mut self) {
         if let Some(place) = self.terms.offer.place.take() {
-            self.to.table.leave_line(place);
+            self.to.table.leave_queue(place);
         }
     }
 
     fn over(&self) -> CallError {
         CallError::BadMessage { route: self.to.key.route.to_string(), reason: "its end was taken already".to_owned() }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AttemptEnd {
+    /// An instance has answered; the bytes are in the caller's buffer.
+    Answered(ReplyStatus),
+    /// An instance has answered with a status that this version does not know.
+    Unintelligible(u32),
+    /// No instance had taken it, and none that may is open any more. It belongs to the caller again.
+    NotTaken,
+    /// Lost before its handler began.
+    NotBegun(&'static str),
+    /// Lost after its handler had begun, at an instance that is gone.
+    Unknown(&'static str),
+    TimedOut {
+        begun: bool,
+    },
+}
+
+/// One attempt of a call. Dropping it takes the request back, or withdraws it from the instance that has it.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    table: Arc<RouteTable>,
+    ticket: Option<Ticket>,
+    /// Deadline, ns of the monotonic clock; 0 without one.
+    deadline_ns: u64,
+    /// Time at which the whole call was made, ns of the monotonic clock.
+    made_ns: u64,
+    /// Outcome that it is counted as when it is dropped.
+    end: CallEnd,
+    is_deadline_noted: bool,
+    /// The slot may hold a task to wake.
+    has_task: bool,
+    hold: SlotHold,
+    /// Index of the caller's older version that the reply has, or 0.
+    reply_older: u8,
+}
+
+impl Attempt {
+    /// Offers a request; the header of the offer has its deadline.
+    pub(crate) fn start(
+        table: &Arc<RouteTable>,
+        offer: RemoteOffer,
+        user_headers: &[u8],
+        payload: &[u8],
+    ) -> Result<Self, NotOffered> {
+        let ticket = table.offer(offer, user_headers, payload)?;
+        Ok(Self::of(table, ticket, offer.header))
+    }
+
+    /// Takes over a one-way request as a call.
+    pub(crate) fn of_sent(table: &Arc<RouteTable>, ticket: Ticket) -> Self {
+        Self::of(table, ticket, RequestHeader::default())
+    }
+
+    fn of(table: &Arc<RouteTable>, ticket: Ticket, header: RequestHeader) -> Self {
+        let RequestHeader { deadline_ns, sent_ns: made_ns, .. } = header;
+        let (is_deadline_noted, has_task, hold, end) = (false, false, SlotHold::default(), CallEnd::Cancelled);
+        let (table, ticket, reply_older) = (Arc::clone(table), Some(ticket), 0);
+        Self { table, ticket, deadline_ns, made_ns, end, is_deadline_noted, has_task, hold, reply_older }
+    }
+
+    /// Sets the outcome to count; the default is cancelled.
+    #[inline]
+    pub(crate) fn count_as(&mut self, end: CallEnd) {
+        self.end = end;
+    }
+
+    fn deadline_ns(&self) -> Option<u64> {
+        Some(self.deadline_ns).filter(|deadline_ns| *deadline_ns != 0)
+    }
+
+    /// Index of the caller's older version that the reply has, or 0 for its own.
+    #[inline]
+    pub(crate) const fn reply_older(&self) -> usize {
+        self.reply_older as usize
+    }
+
+    /// Returns the end if it has come; a reply is in `reply`. Must not be called again after `Some`.
+    pub(crate) fn try_end(&mut self, reply: &mut Vec<u8>) -> Option<AttemptEnd> {
+        let ticket = self.ticket.expect("it was not asked again after its end");
+        let claim = self.table.table().claim(ticket.slot);
+        let seen = claim.load();
+        match seen.state() {
+            _ if seen.generation() != ticket.generation => Some(self.overwritten()),
+            Some(ClaimState::Answered) => {
+                let header = self.table.table().reply_header(ticket.slot);
+                Some(self.take_reply(ticket, header, reply))
+            }
+            Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun) if seen.is_revoked() => {
+                const REASON: &str = "the process that had it has died, or has left the domain";
+                Some(match self.withdraw(reply) {
+                    Ok(true) => {
+                        self.hold = SlotHold::Lost(seen.holder());
+                        AttemptEnd::Unknown(REASON)
+                    }
+                    Ok(false) if matches!(self.hold, SlotHold::Nobody) => AttemptEnd::NotTaken,
+                    Ok(false) => AttemptEnd::NotBegun(REASON),
+                    Err(ended) => ended,
+                })
+            }
+            Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun) => None,
+            Some(ClaimState::Free | ClaimState::Withdrawn) | None => Some(self.overwritten()),
+        }
+    }
+
+    /// End of an attempt whose claim was corrupted by a faulty process.
+    #[cold]
+    fn overwritten(&mut self) -> AttemptEnd {
+        self.hold = SlotHold::Nobody;
+        AttemptEnd::Unknown("its claim was overwritten")
+    }
+
+    /// Takes the request back, also from an instance that has claimed it: from now on no handler begins. True if one
+    /// has begun already; an error is the end that has come meanwhile.
+    #[cold]
+    fn withdraw(&mut self, reply: &mut Vec<u8>) -> Result<bool, AttemptEnd> {
+        let ticket = self.ticket.expect("it has not ended");
+        let withdrawal = self.table.table().claim(ticket.slot).withdraw(ticket.generation);
+        self.hold = withdrawal.holder().map_or(SlotHold::Nobody, SlotHold::Instance);
+        match withdrawal {
+            Withdrawal::TakenBack | Withdrawal::NotBegun { .. } => Ok(false),
+            Withdrawal::Begun { .. } => Ok(true),
+            Withdrawal::Answered => {
+                let header = self.table.table().reply_header(ticket.slot);
+                Err(self.take_reply(ticket, header, reply))
+            }
+            Withdrawal::Lost => Err(self.overwritten()),
+        }
+    }
+
+    /// Returns the end if the instance has posted a notice; for a caller that spins.
+    #[inline]
+    fn try_notice(&mut self, reply: &mut Vec<u8>) -> Option<AttemptEnd> {
+        let ticket = self.ticket?;
+        let header = self.table.table().notice(ticket.slot, ticket.generation)?;
+        Some(self.take_reply(ticket, header, reply))
+    }
+
+    fn take_reply(&mut self, ticket: Ticket, header: ReplyHeader, reply: &mut Vec<u8>) -> AttemptEnd {
+        crash_point("call_answer_seen");
+        self.hold = SlotHold::Answered;
+        self.table.table().read_reply(ticket.slot, header, reply);
+        if reply.len() > KEPT_BYTES {
+            self.table.note_long(ticket.slot);
+        }
+        match ReplyStatus::read(header.status) {
+            Some((status, older)) => {
+                self.reply_older = older;
+                AttemptEnd::Answered(status)
+            }
+            None => AttemptEnd::Unintelligible(header.status),
+        }
+    }
+
+    /// Withdraws the request at its deadline, unless it has ended meanwhile.
+    pub(crate) fn time_out(&mut self, reply: &mut Vec<u8>) -> AttemptEnd {
+        self.withdraw(reply).map_or_else(|ended| ended, |begun| AttemptEnd::TimedOut { begun })
+    }
+
+    /// Waits for the end, as `waiting` says.
+    pub(crate) fn wait(&mut self, waiting: Waiting, reply: &mut Vec<u8>) -> AttemptEnd {
+        let began_ns = if matches!(waiting, Waiting::SpinFor(_)) { monotonic_ns() } else { 0 };
+        let mut looks = 0_u32;
+        // The claim is checked only from time to time: each load takes its cache line from the instance, which writes
+        // there.
+        let mut is_claim_due = true;
+        loop {
+            let ended = if is_claim_due { self.try_end(reply) } else { self.try_notice(reply) };
+            if let Some(ended) = ended {
+                return ended;
+            }
+            looks = looks.wrapping_add(1);
+            is_claim_due = looks.is_multiple_of(Waiting::LOOKS_PER_TIME);
+            if !is_claim_due && looks < Waiting::LOOKS_BEFORE_PARKING {
+                std::hint::spin_loop();
+                continue;
+            }
+            let spins = match waiting {
+                Waiting::Spin => true,
+                Waiting::Park => looks < Waiting::LOOKS_BEFORE_PARKING,
+                Waiting::SpinFor(time) => {
+                    looks < Waiting::LOOKS_BEFORE_PARKING || monotonic_ns() - began_ns < time.as_nanos() as u64
+                }
+            };
+            let is_clock_due = !spins || is_claim_due;
+            let now_ns = if is_clock_due && self.deadline_ns().is_some() { monotonic_ns() } else { 0 };
+            if self.deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns) {
+                return self.time_out(reply);
+            }
+            if spins {
+                std::hint::spin_loop();
+            } else {
+                let left =
+                    self.deadline_ns().map_or(Duration::MAX, |deadline_ns| Duration::from_nanos(deadline_ns - now_ns));
+                self.sleep(left);
+                is_claim_due = true;
+            }
+        }
+    }
+
+    fn sleep(&self, timeout: Duration) {
+        let Some(ticket) = self.ticket else { return };
+        if let Some(low_half) = self.table.table().claim(ticket.slot).announce_wait(ticket.generation) {
+            crash_point("call_waiting");
+            // A corrupted claim wakes no one, so look once a second.
+            self.table.table().wait(ticket.slot, low_half, timeout.min(Duration::from_secs(1)));
+        }
+    }
+
+    /// Returns the end, or has the task woken when there is one. Calls `note_deadline` if the I/O thread must learn of
+    /// a new first deadline.
+    pub(crate) fn poll(
+        &mut self,
+        context: &Context<'_>,
+        note_deadline: impl FnOnce(),
+        reply: &mut Vec<u8>,
+    ) -> Poll<AttemptEnd> {
+        let mut note_deadline = Some(note_deadline);
+        loop {
+            if let Some(ended) = self.try_end(reply) {
+                return Poll::Ready(ended);
+            }
+            let Some(ticket) = self.ticket else { return Poll::Pending };
+            if let Some(deadline_ns) = self.deadline_ns() {
+                if monotonic_ns() >= deadline_ns {
+                    return Poll::Ready(self.time_out(reply));
+                }
+                if !self.is_deadline_noted {
+                    self.is_deadline_noted = true;
+                    if self.table.note_deadline(ticket, deadline_ns)
+                        && let Some(note_deadline) = note_deadline.take()
+                    {
+                        note_deadline();
+                    }
+                }
+            }
+            self.has_task = true;
+            if self.table.want_notice(ticket, context.waker().clone()) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Reads the request back to offer it elsewhere: header, user headers and payload. `None` if a faulty process has
+    /// overwritten it.
+    pub(crate) fn request(&self) -> Option<(RequestHeader, Vec<u8>, Vec<u8>)> {
+        let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
+        let ticket = self.ticket.expect("a call that was answered still has its slot");
+        let table = self.table.table();
+        let header = table.read_back(ticket.slot, ticket.generation, &mut user_headers, &mut payload)?;
+        Some((header, user_headers, payload))
+    }
+}
+
+impl Attempt {
+    /// Gives up a one-way request: the table frees the slot once it is answered.
+    pub(crate) fn leave(mut self) {
+        self.ticket = None;
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            let is_call_over = !matches!(self.end, CallEnd::Retried | CallEnd::Forwarded | CallEnd::TakenBack);
+            let took_ns = (ticket.is_timed && is_call_over).then(|| monotonic_ns().saturating_sub(self.made_ns));
+            self.table.finish(ticket, self.has_task, self.hold, (self.end, took_ns));
+        }
     }
 }

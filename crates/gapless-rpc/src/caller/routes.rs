@@ -1,12 +1,12 @@
 //! Lookup of served routes: [`LocalRoutes`] in this process, [`RemoteRoutes`] in others.
 
+use crate::caller::table::{RouteTable, TablelessCounters};
 use crate::local::LocalRoute;
 use crate::message::Message;
 pub(crate) use crate::message::described::TypeKey;
-use crate::message::difference::{Shapes, of_calls, titles};
+use crate::message::difference::{RouteShapes, of_calls, titles};
 use crate::notice_route;
 use crate::outcome::CallError;
-use crate::remote::table::{RouteTable, TablelessCounters};
 use gapless_agent::foreign;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -30,7 +30,7 @@ pub(crate) struct RouteKey {
 /// Call tables of this process. Implemented by the domain.
 pub(crate) trait RemoteRoutes: Send + Sync {
     /// Table of a route. The first call creates it and offers it to the instances.
-    fn table(&self, key: &RouteKey) -> Result<Arc<UsedTable>, CallError>;
+    fn table(&self, key: &RouteKey) -> Result<Arc<SharedTable>, CallError>;
 
     fn discover(&self, route: &str) -> Result<(), CallError>;
 
@@ -45,10 +45,10 @@ pub(crate) trait RemoteRoutes: Send + Sync {
     fn is_discovered(&self) -> bool;
 
     /// Reports whether a known instance of this route takes requests.
-    fn knows_copy(&self, route: &str) -> bool;
+    fn knows_instance(&self, route: &str) -> bool;
 
     /// Reports whether an instance that takes requests has attached the table.
-    fn has_copy(&self, key: &RouteKey) -> bool;
+    fn has_instance(&self, key: &RouteKey) -> bool;
 
     /// Tasks to wake when an instance announces something, answers or goes, and when the domain is closed.
     fn news(&self) -> &Arc<WakerSet>;
@@ -57,10 +57,10 @@ pub(crate) trait RemoteRoutes: Send + Sync {
     fn is_settled(&self, key: &RouteKey) -> bool;
 
     /// Error of a call that no instance can take: they refused the table, or an unknown one may exist, or none exists.
-    fn nobody(&self, key: &RouteKey) -> CallError;
+    fn no_instance_error(&self, key: &RouteKey) -> CallError;
 
     /// Serving processes that have not announced their routes.
-    fn unheard(&self) -> Vec<u32>;
+    fn unknown_servers(&self) -> Vec<u32>;
 
     /// Processes that were offered the table and have not answered.
     fn unanswering(&self, key: &RouteKey) -> Vec<u32>;
@@ -70,26 +70,26 @@ pub(crate) trait RemoteRoutes: Send + Sync {
     fn without_table(&self, key: &RouteKey) -> Vec<(u32, Option<CallError>)>;
 
     /// Process id of a connected instance.
-    fn process_of(&self, copy: u32) -> Option<u32>;
+    fn process_of(&self, instance: u32) -> Option<u32>;
 
     /// Wakes the I/O thread, because a deadline is earlier than the end of its sleep.
     fn wake(&self);
 }
 
 /// A table shared by callers and calls. The process frees it after the last of them.
-pub(crate) struct UsedTable {
+pub(crate) struct SharedTable {
     table: Arc<RouteTable>,
     unused: Box<dyn Fn() + Send + Sync>,
 }
 
-impl UsedTable {
+impl SharedTable {
     /// `unused` is called when the last user is gone.
     pub(crate) fn new(table: Arc<RouteTable>, unused: impl Fn() + Send + Sync + 'static) -> Self {
         Self { table, unused: Box::new(unused) }
     }
 }
 
-impl std::ops::Deref for UsedTable {
+impl std::ops::Deref for SharedTable {
     type Target = Arc<RouteTable>;
 
     fn deref(&self) -> &Arc<RouteTable> {
@@ -97,27 +97,27 @@ impl std::ops::Deref for UsedTable {
     }
 }
 
-impl Drop for UsedTable {
+impl Drop for SharedTable {
     fn drop(&mut self) {
         (self.unused)();
     }
 }
 
 /// Starts the workers of a route, or returns the reason for a failure.
-type Start = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+type WorkerStarter = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
-struct Served {
+struct LocalRouteEntry {
     route: Arc<dyn Any + Send + Sync>,
-    shapes: Shapes,
+    shapes: RouteShapes,
     /// Starts the workers, with the first caller.
-    start: Start,
+    start: WorkerStarter,
     is_started: Arc<Mutex<bool>>,
 }
 
 /// Routes that this process serves to its own callers, by name.
 #[derive(Default)]
 pub(crate) struct LocalRoutes {
-    routes: RwLock<HashMap<String, Served>>,
+    routes: RwLock<HashMap<String, LocalRouteEntry>>,
     /// Number of changes, so that callers detect a change without the lock.
     version: AtomicU64,
     /// Tasks to wake when a route is served.
@@ -143,7 +143,7 @@ impl LocalRoutes {
         self.notices.load(Ordering::Relaxed)
     }
 
-    fn count_notices(&self, routes: &HashMap<String, Served>) {
+    fn count_notices(&self, routes: &HashMap<String, LocalRouteEntry>) {
         let count = routes.keys().filter(|route| notice_route::is_one(route)).count();
         self.notices.store(u8::try_from(count).unwrap_or(u8::MAX), Ordering::Relaxed);
     }
@@ -187,7 +187,7 @@ impl LocalRoutes {
             return false;
         }
         let (shapes, start) = ((Request::shape(), Reply::shape()), Arc::new(start));
-        let served = Served { route: Arc::new(local), shapes, start, is_started: Arc::default() };
+        let served = LocalRouteEntry { route: Arc::new(local), shapes, start, is_started: Arc::default() };
         routes.insert(route.to_owned(), served);
         self.count_notices(&routes);
         self.version.fetch_add(1, Ordering::Release);
@@ -267,11 +267,11 @@ impl Drop for WakerRegistration {
 
 /// Error of a caller and an instance that give a route different types; `place` names the instance's location.
 #[cold]
-pub(crate) fn mismatch(route: &str, caller: &Shapes, copy: &Shapes, place: &str) -> CallError {
+pub(crate) fn mismatch(route: &str, caller: &RouteShapes, instance: &RouteShapes, place: &str) -> CallError {
     CallError::Mismatch {
         route: route.to_owned(),
         caller: titles(caller),
-        copy: format!("{} ({place})", titles(copy)),
-        difference: of_calls(caller, copy),
+        instance: format!("{} ({place})", titles(instance)),
+        difference: of_calls(caller, instance),
     }
 }

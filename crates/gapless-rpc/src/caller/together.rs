@@ -3,7 +3,7 @@
 //! already.
 
 use super::call::Call;
-use super::in_time::in_time;
+use super::timeout::in_time;
 use crate::block_on::{block_on, block_on_until};
 use crate::message::Message;
 use crate::outcome::CallError;
@@ -40,14 +40,14 @@ pub fn within<Reply: Message>(
     timeout: Duration,
 ) -> Vec<Option<Result<Reply, CallError>>> {
     let deadline = Instant::now().checked_add(timeout);
-    let mut joined = Joined::new(calls);
+    let mut joined = JoinedCalls::new(calls);
     let _ = block_on_until(poll_fn(|task| joined.poll(task)), deadline);
     joined.outcomes
 }
 
 /// Like [`all`], for a task.
 pub async fn all_async<Reply: Message>(calls: impl IntoIterator<Item = Call<Reply>>) -> Vec<Result<Reply, CallError>> {
-    let mut joined = Joined::new(calls);
+    let mut joined = JoinedCalls::new(calls);
     poll_fn(|task| joined.poll(task)).await;
     joined.outcomes.into_iter().flatten().collect()
 }
@@ -57,29 +57,29 @@ pub async fn within_async<Reply: Message>(
     calls: impl IntoIterator<Item = Call<Reply>>,
     timeout: Duration,
 ) -> Vec<Option<Result<Reply, CallError>>> {
-    let mut joined = Joined::new(calls);
+    let mut joined = JoinedCalls::new(calls);
     in_time(timeout, |task| joined.poll(task)).await;
     joined.outcomes
 }
 
 /// Calls polled together; only woken ones are polled.
-struct Joined<Reply> {
+struct JoinedCalls<Reply> {
     calls: Vec<Option<Call<Reply>>>,
     outcomes: Vec<Option<Result<Reply, CallError>>>,
     left: usize,
-    woken: Arc<Woken>,
+    woken: Arc<WokenCalls>,
     wakers: Vec<Waker>,
 }
 
 #[derive(Default)]
-struct Woken {
+struct WokenCalls {
     numbers: Mutex<Vec<usize>>,
     task: Mutex<Option<Waker>>,
 }
 
-struct WakesOne(Arc<Woken>, usize);
+struct JoinedCallWaker(Arc<WokenCalls>, usize);
 
-impl Wake for WakesOne {
+impl Wake for JoinedCallWaker {
     fn wake(self: Arc<Self>) {
         let Self(woken, number) = &*self;
         woken.numbers.lock().expect("nobody panics with the lock").push(*number);
@@ -88,12 +88,13 @@ impl Wake for WakesOne {
     }
 }
 
-impl<Reply: Message> Joined<Reply> {
+impl<Reply: Message> JoinedCalls<Reply> {
     fn new(calls: impl IntoIterator<Item = Call<Reply>>) -> Self {
         let calls: Vec<_> = calls.into_iter().map(Some).collect();
-        let (left, woken) = (calls.len(), Arc::<Woken>::default());
+        let (left, woken) = (calls.len(), Arc::<WokenCalls>::default());
         *woken.numbers.lock().expect("nobody panics with the lock") = (0..left).collect();
-        let wakers = (0..left).map(|number| Waker::from(Arc::new(WakesOne(Arc::clone(&woken), number)))).collect();
+        let wakers =
+            (0..left).map(|number| Waker::from(Arc::new(JoinedCallWaker(Arc::clone(&woken), number)))).collect();
         Self { calls, outcomes: (0..left).map(|_| None).collect(), left, woken, wakers }
     }
 

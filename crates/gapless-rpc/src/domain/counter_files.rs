@@ -6,10 +6,10 @@
 //! It goes with the instance or the caller. Files of dead processes are not shown; the next process that opens the
 //! domain removes them.
 
+use crate::caller::table::CallStatistics;
 use crate::error::RpcError;
-use crate::remote::table::CallStatistics;
 use crate::route_counters::{Side, process_name_of, route_of};
-use crate::served::counters::CopyStatistics;
+use crate::server::counters::InstanceStatistics;
 use gapless_agent::folder::Folder;
 use gapless_agent::{CountersReader, Error, checked_file, file_lock};
 use rustix::fs::OFlags;
@@ -27,12 +27,12 @@ const DRAFT_AGE: Duration = Duration::from_secs(60);
 
 /// Counters of one instance of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CopyReading {
+pub struct InstanceReading {
     pub route: String,
     pub process_id: u32,
     /// Name that the process gave itself, not verified.
     pub process_name: Option<String>,
-    pub statistics: CopyStatistics,
+    pub statistics: InstanceStatistics,
 }
 
 /// Counters of one process's calls of a route to other processes.
@@ -67,7 +67,7 @@ impl std::fmt::Display for UnreadableCounters {
 #[non_exhaustive]
 pub struct DomainReading {
     /// Instances, by route and process.
-    pub copies: Vec<CopyReading>,
+    pub instances: Vec<InstanceReading>,
     /// Callers, by route and process.
     pub calls: Vec<CallReading>,
     /// Files missing from the other lists.
@@ -81,7 +81,7 @@ pub(super) fn new_path(directory: &Path, side: Side) -> PathBuf {
 
 const fn prefix(side: Side) -> &'static str {
     match side {
-        Side::Copy => PREFIXES[0],
+        Side::Instance => PREFIXES[0],
         Side::Caller => PREFIXES[1],
     }
 }
@@ -96,38 +96,38 @@ fn is_of(path: &Path, side: Side) -> bool {
 /// # Errors
 /// The directory cannot be listed.
 pub fn read_domain(directory: &Path) -> Result<DomainReading, RpcError> {
-    let (mut copies, mut calls, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut instances, mut calls, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
     for path in files(directory)?.into_iter().filter(|path| path.to_string_lossy().ends_with(ENDING)) {
-        let side = if is_of(&path, Side::Copy) { Side::Copy } else { Side::Caller };
-        let found = if side == Side::Copy { &mut copies } else { &mut calls };
+        let side = if is_of(&path, Side::Instance) { Side::Instance } else { Side::Caller };
+        let found = if side == Side::Instance { &mut instances } else { &mut calls };
         match read(&path, side) {
             Ok(counters) => found.extend(counters),
             Err(reason) => unreadable.push(UnreadableCounters { path, reason }),
         }
     }
-    let sort = |found: &mut Vec<Found>| found.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
-    sort(&mut copies);
+    let sort = |found: &mut Vec<ReadCounters>| found.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+    sort(&mut instances);
     sort(&mut calls);
     unreadable.sort_by(|a, b| a.path.cmp(&b.path));
-    let copy = |(route, process_id, counters): Found| {
-        let (process_name, statistics) = (process_name_of(&counters), CopyStatistics::of(&counters));
-        CopyReading { route, process_id, process_name, statistics }
+    let instance = |(route, process_id, counters): ReadCounters| {
+        let (process_name, statistics) = (process_name_of(&counters), InstanceStatistics::of(&counters));
+        InstanceReading { route, process_id, process_name, statistics }
     };
-    let call = |(route, process_id, counters): Found| {
+    let call = |(route, process_id, counters): ReadCounters| {
         let (process_name, statistics) = (process_name_of(&counters), CallStatistics::of(&counters));
         CallReading { route, process_id, process_name, statistics }
     };
-    let copies = copies.into_iter().map(copy).collect();
+    let instances = instances.into_iter().map(instance).collect();
     let calls = together(calls).into_iter().map(call).collect();
-    Ok(DomainReading { copies, calls, unreadable })
+    Ok(DomainReading { instances, calls, unreadable })
 }
 
 /// Route, process id and counters.
-type Found = (String, u32, Vec<(String, u64)>);
+type ReadCounters = (String, u32, Vec<(String, u64)>);
 
 /// Merges the files of a process that calls a route with several pairs of types.
-fn together(calls: Vec<Found>) -> Vec<Found> {
-    let mut together: Vec<Found> = Vec::new();
+fn together(calls: Vec<ReadCounters>) -> Vec<ReadCounters> {
+    let mut together: Vec<ReadCounters> = Vec::new();
     for (route, process_id, counters) in calls {
         match together.last_mut().filter(|last| (&last.0, last.1) == (&route, process_id)) {
             Some(last) => last.2.extend(counters),
@@ -141,7 +141,7 @@ fn together(calls: Vec<Found>) -> Vec<Found> {
 ///
 /// # Errors
 /// The reason why the file cannot be read.
-fn read(path: &Path, side: Side) -> Result<Option<Found>, String> {
+fn read(path: &Path, side: Side) -> Result<Option<ReadCounters>, String> {
     match std::fs::symlink_metadata(path) {
         Ok(there) if there.uid() != geteuid().as_raw() => return Ok(None),
         // No instance creates this; it may have replaced the file of a living one.
@@ -218,21 +218,21 @@ fn is_unlocked(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::route_counters::Shown;
-    use crate::served::counters::CopyCounters;
+    use crate::route_counters::CounterDestination;
+    use crate::server::counters::InstanceCounters;
     use gapless_agent::CountersWriter;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     use std::fs::File;
     use std::os::unix::fs::FileExt as _;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    fn counters(directory: &Path, route: &str) -> (CopyCounters, PathBuf) {
-        let shown = Shown {
+    fn counters(directory: &Path, route: &str) -> (InstanceCounters, PathBuf) {
+        let shown = CounterDestination {
             writer: CountersWriter::new(|| {}),
-            path: Some(new_path(directory, Side::Copy)),
-            ..Shown::nowhere()
+            path: Some(new_path(directory, Side::Instance)),
+            ..CounterDestination::in_memory()
         };
-        (CopyCounters::create(route, &shown).unwrap(), shown.path.unwrap())
+        (InstanceCounters::create(route, &shown).unwrap(), shown.path.unwrap())
     }
 
     type Damage = (fn(&Path), &'static str);
@@ -255,7 +255,7 @@ mod tests {
                 (0..gapless_testkit::random::rounds(500, 100)).map(|_| counters(directory.path(), "route")).collect();
             is_over.store(true, Ordering::SeqCst);
             let seen = read_domain(directory.path()).unwrap();
-            assert_eq!((seen.copies.len(), seen.unreadable), (made.len(), Vec::new()));
+            assert_eq!((seen.instances.len(), seen.unreadable), (made.len(), Vec::new()));
         });
     }
 
@@ -264,11 +264,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for (name, expected) in [("fraud.1", "fraud.1"), ("", ""), ("a\nb\0", "ab"), (&"é".repeat(64), &"é".repeat(56))]
         {
-            let (path, process_name) = (Some(new_path(directory.path(), Side::Copy)), name.into());
-            let shown = Shown { path, process_name, writer: CountersWriter::new(|| {}) };
-            let _counters = CopyCounters::create("route", &shown).unwrap();
+            let (path, process_name) = (Some(new_path(directory.path(), Side::Instance)), name.into());
+            let shown = CounterDestination { path, process_name, writer: CountersWriter::new(|| {}) };
+            let _counters = InstanceCounters::create("route", &shown).unwrap();
             let seen = read_domain(directory.path()).unwrap();
-            assert_eq!((seen.copies.len(), seen.copies[0].process_name.as_deref()), (1, Some(expected)), "{name:?}");
+            assert_eq!(
+                (seen.instances.len(), seen.instances[0].process_name.as_deref()),
+                (1, Some(expected)),
+                "{name:?}"
+            );
         }
     }
 
@@ -294,10 +298,10 @@ mod tests {
         ];
         for (number, (damage, expected)) in damage.into_iter().enumerate() {
             let (counters, path) = counters(directory.path(), "damaged");
-            assert_eq!((read().copies.len(), read().unreadable.len()), (2, number.saturating_sub(4)));
+            assert_eq!((read().instances.len(), read().unreadable.len()), (2, number.saturating_sub(4)));
             damage(&path);
             let seen = read();
-            assert_eq!(seen.copies.len(), 1, "{expected}: {seen:?}");
+            assert_eq!(seen.instances.len(), 1, "{expected}: {seen:?}");
             let named = seen.unreadable.iter().find(|unreadable| unreadable.path == path).unwrap();
             let (said, name) = (named.to_string(), path.file_name().unwrap().to_str().unwrap());
             assert!(said.contains(expected) && said.contains(name), "{said}");

@@ -2,7 +2,7 @@
 
 use super::opening::{Domain, DomainOptions};
 use crate::error::RpcError;
-use gapless_registry::Place;
+use crate::registry::DomainLocation;
 
 impl Domain {
     /// Opens the domain that the variable `GAPLESS_DOMAIN` names, a directory if it begins with a slash; without the
@@ -12,9 +12,9 @@ impl Domain {
     /// # Errors
     /// Like [`Domain::open`].
     pub fn open_from_environment(default_name: &str, options: DomainOptions) -> Result<Self, RpcError> {
-        match Place::from_environment()? {
-            Some(Place::Named(name)) => Self::open(&name, options),
-            Some(Place::Path(path)) => Self::open_directory(path, options),
+        match DomainLocation::from_environment()? {
+            Some(DomainLocation::Named(name)) => Self::open(&name, options),
+            Some(DomainLocation::Path(path)) => Self::open_directory(path, options),
             None => Self::open(default_name, options),
         }
     }

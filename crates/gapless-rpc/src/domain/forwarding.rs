@@ -1,49 +1,52 @@
 //! Forwarding of a request from this process: to a route here, or else to other processes.
 
-use super::membership::Shared;
+use super::membership::DomainShared;
 use crate::caller::{CallerOptions, Reach};
-use crate::local::{Forwarded, Forwarding};
+use crate::local::{ForwardSupport, ForwardedRequest};
 use crate::message::Message;
 use crate::outcome::CallError;
-use gapless_agent::foreign::caught;
+use gapless_agent::foreign::catch_panic;
 use std::sync::Arc;
 
 /// Hook for a route whose handlers forward. Handlers consume the request value, so it is rebuilt from its bytes.
-pub(super) fn of<Request: Message, Reply: Message>(domain: &Arc<Shared>) -> Forwarding<Request, Reply> {
+pub(super) fn of<Request: Message, Reply: Message>(domain: &Arc<DomainShared>) -> ForwardSupport<Request, Reply> {
     let domain = Arc::downgrade(domain);
-    let hook = move |forwarded: Forwarded<Request, Reply>| match domain.upgrade() {
-        Some(domain) => go_on(&domain, forwarded),
+    let hook = move |forwarded: ForwardedRequest<Request, Reply>| match domain.upgrade() {
+        Some(domain) => forward(&domain, forwarded),
         None => forwarded.answer.end_forwarded(&forwarded.route, CallError::Closed),
     };
-    Forwarding { keep: Some(made_anew), hook: Arc::new(hook) }
+    ForwardSupport { keep: Some(rebuild), hook: Arc::new(hook) }
 }
 
-fn made_anew<Request: Message>(request: &Request) -> Option<Request> {
+fn rebuild<Request: Message>(request: &Request) -> Option<Request> {
     let made = || {
         let mut bytes = Vec::new();
         request.encode(&mut bytes).ok()?;
         Request::decode(&bytes).ok()
     };
     // A panic here must not keep the handler from running.
-    caught(made).ok().flatten()
+    catch_panic(made).ok().flatten()
 }
 
-fn go_on<Request: Message, Reply: Message>(domain: &Arc<Shared>, forwarded: Forwarded<Request, Reply>) {
+fn forward<Request: Message, Reply: Message>(domain: &Arc<DomainShared>, forwarded: ForwardedRequest<Request, Reply>) {
     match domain.local.get::<Request, Reply>(&forwarded.route) {
         Ok(Some(route)) => {
             if let Err(not_adopted) = route.adopt(forwarded) {
-                let (Forwarded { route, answer, .. }, error) = *not_adopted;
+                let (ForwardedRequest { route, answer, .. }, error) = *not_adopted;
                 answer.end_forwarded(&route, error);
             }
         }
-        Ok(None) => go_elsewhere(domain, forwarded),
+        Ok(None) => forward_to_process(domain, forwarded),
         Err(error) => forwarded.answer.end_forwarded(&forwarded.route, error),
     }
 }
 
 /// Calls another process, with the remaining time of the call.
-fn go_elsewhere<Request: Message, Reply: Message>(domain: &Arc<Shared>, forwarded: Forwarded<Request, Reply>) {
-    let Forwarded { route, request, answer } = forwarded;
+fn forward_to_process<Request: Message, Reply: Message>(
+    domain: &Arc<DomainShared>,
+    forwarded: ForwardedRequest<Request, Reply>,
+) {
+    let ForwardedRequest { route, request, answer } = forwarded;
     let options = CallerOptions { reach: Reach::OtherProcesses, ..CallerOptions::default() };
     let caller = match domain.caller::<Request, Reply>(&route, options) {
         Ok(caller) => caller.forwarding(answer.offer().hops()),

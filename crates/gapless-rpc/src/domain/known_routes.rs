@@ -1,11 +1,11 @@
 //! [`KnownRoute`]: routes of other processes, as far as this process knows or learns by asking.
 
-use super::calling::identity_of;
 use super::opening::Domain;
+use super::route_tables::identity_of;
 use crate::error::RpcError;
 use crate::message::described::TypeDescription;
+use crate::registry::{DomainDirectory, DomainLocation, Instance, Liveness, PeerProcess, RouteDescription, RouteState};
 use crate::route_name::HIDDEN_PREFIX;
-use gapless_registry::{Answers, DomainDirectory, Instance, PeerProcess, Place, RouteDescription, RouteState};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -120,19 +120,20 @@ impl Domain {
         let Some(machine) = &self.shared.machine else { return Ok(KnownRoutes::default()) };
         machine.io.discover()?;
         let until = Instant::now() + timeout;
-        let Answers { answering, silent: mut silent_processes } = machine.io.answers(timeout.min(ANSWER_MAX))?;
+        let Liveness { answering, silent: mut silent_processes } = machine.io.answers(timeout.min(ANSWER_MAX))?;
         silent_processes.sort_unstable();
         machine.calling.wait_until_discovered(&answering, until.saturating_duration_since(Instant::now()));
         let mut routes = self.known_routes();
         let not_answering = routes.iter_mut().filter(|route| silent_processes.contains(&route.process_id));
         not_answering.for_each(|route| route.state = KnownRouteState::NotAnswering);
         if !silent_processes.is_empty() {
-            let is_unheard = |process_id| !routes.iter().any(|route| route.process_id == process_id);
-            let counted = self.copy_statistics()?.into_iter().map(|copy| (copy.route, copy.process_id));
+            let is_unknown = |process_id| !routes.iter().any(|route| route.process_id == process_id);
+            let counted = self.instance_statistics()?.into_iter().map(|instance| (instance.route, instance.process_id));
             let counted =
-                counted.filter(|(_, process_id)| silent_processes.contains(process_id) && is_unheard(*process_id));
-            let unheard: Vec<_> = counted.map(|(route, process_id)| KnownRoute::of_silent(route, process_id)).collect();
-            routes.extend(unheard);
+                counted.filter(|(_, process_id)| silent_processes.contains(process_id) && is_unknown(*process_id));
+            let unknown_servers: Vec<_> =
+                counted.map(|(route, process_id)| KnownRoute::of_silent(route, process_id)).collect();
+            routes.extend(unknown_servers);
         }
         routes.sort_by(|a, b| (&a.route, a.process_id).cmp(&(&b.route, b.process_id)));
         Ok(KnownRoutes { routes, silent_processes })
@@ -162,7 +163,7 @@ impl Domain {
     /// # Errors
     /// The directory is no domain of this user, or cannot be listed.
     pub fn silent_processes(directory: impl Into<PathBuf>, timeout: Duration) -> Result<Vec<u32>, RpcError> {
-        let directory = DomainDirectory::open(&Place::Path(directory.into()), None)?;
-        Ok(Answers::ask(&directory, None, timeout)?.silent)
+        let directory = DomainDirectory::open(&DomainLocation::Path(directory.into()), None)?;
+        Ok(Liveness::ask(&directory, None, timeout)?.silent)
     }
 }

@@ -1,40 +1,40 @@
-//! [`Shared`]: this process's state of a domain, for as long as it is in use.
+//! [`DomainShared`]: this process's state of a domain, for as long as it is in use.
 
-use super::calling::Calling;
-use super::serving::Serving;
+use super::route_tables::RouteTables;
 use crate::caller::routes::{LocalRoutes, RemoteRoutes};
 use crate::caller::{Caller, CallerOptions};
 use crate::error::RpcError;
 use crate::message::Message;
+use crate::registry::{IoHandle, IoThread};
 use crate::route_name;
+use crate::server::attachments::ServedRoutes;
 use gapless_agent::process_mark::ProcessMark;
-use gapless_registry::{IoHandle, IoThread};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub(super) struct Shared {
+pub(super) struct DomainShared {
     pub(super) name: String,
     pub(super) process_name: String,
     /// Time at which this process joined the domain, ns of the monotonic clock.
     pub(super) started_ns: u64,
     pub(super) local: Arc<LocalRoutes>,
-    pub(super) machine: Option<Machine>,
+    pub(super) machine: Option<DomainMembership>,
     /// Process that opened it; a forked child is no member.
     pub(super) opened_by: ProcessMark,
 }
 
 /// State of a domain of several processes.
-pub(super) struct Machine {
+pub(super) struct DomainMembership {
     pub(super) directory: PathBuf,
     pub(super) io: IoHandle,
-    pub(super) calling: Arc<Calling>,
-    pub(super) serving: Arc<Serving>,
+    pub(super) calling: Arc<RouteTables>,
+    pub(super) serving: Arc<ServedRoutes>,
     /// Dropped last: it leaves the domain.
     #[expect(dead_code, reason = "it is kept, not used")]
     pub(super) thread: IoThread,
 }
 
-impl Shared {
+impl DomainShared {
     /// Makes a caller, which keeps the domain open.
     pub(super) fn caller<Request: Message, Reply: Message>(
         self: &Arc<Self>,
@@ -58,7 +58,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for DomainShared {
     fn drop(&mut self) {
         if !self.opened_by.is_here() {
             // Belongs to the parent, whose threads and locks do not exist here.

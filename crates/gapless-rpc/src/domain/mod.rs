@@ -6,7 +6,7 @@
 //! | `opening` | [`Domain`]: opening, closing and statistics |
 //! | `environment` | the domain named by the environment |
 //! | `known_routes` | [`KnownRoute`]: the routes of other processes |
-//! | `looking` | a callback for changes of other processes' routes |
+//! | `watch_routes` | a callback for changes of other processes' routes |
 //! | `route_builder` | [`RouteBuilder`]: offers a route |
 //! | `relaying` | routes offered, and called, as bytes |
 //! | `served_route` | [`ServedRoute`]: suspend, drain, withdraw |
@@ -15,16 +15,13 @@
 //! | `forwarding` | forwards by handlers |
 //! | `membership` | this process's state of a domain |
 //! | `counter_files` | [`read_domain`]: counters of instances and callers, for other processes |
-//! | `calling` | the calling half: tables, and the instances that they are offered to |
+//! | `route_tables` | the calling half: tables, and the instances that they are offered to |
 //! | `route_control` | state changes of a served route, by its own program or for another process |
-//! | `serving` | the serving half: routes, and the callers whose tables are attached |
 
-mod calling;
 mod counter_files;
 mod environment;
 mod forwarding;
 mod known_routes;
-mod looking;
 mod membership;
 mod notices;
 mod opening;
@@ -32,14 +29,15 @@ mod relaying;
 mod route_builder;
 mod route_changes;
 mod route_control;
+mod route_tables;
 mod served_route;
-mod serving;
+mod watch_routes;
 
-pub use counter_files::{CallReading, CopyReading, DomainReading, UnreadableCounters, read_domain};
-pub use gapless_registry::{DOMAIN_VARIABLE, Place};
+pub use crate::registry::{DOMAIN_VARIABLE, DomainLocation};
+pub use counter_files::{CallReading, DomainReading, InstanceReading, UnreadableCounters, read_domain};
 pub use known_routes::{KnownRoute, KnownRouteState, KnownRoutes};
-pub use looking::RouteWatch;
 pub use opening::{Domain, DomainOptions};
 pub(crate) use relaying::OfferedRelay;
 pub use route_builder::{RouteBuilder, ServeReach};
 pub use served_route::ServedRoute;
+pub use watch_routes::RouteWatch;

@@ -15,7 +15,7 @@ use crate::notice_route;
 use crate::options::CallOptions;
 use crate::outcome::CallError;
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
-use gapless_trace::Current;
+use gapless_trace::InheritedContext;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,9 +112,9 @@ impl Domain {
         }
         let options = CallerOptions { reach, ..CallerOptions::default() };
         let caller = self.shared.caller::<Notice, ()>(&route, options).map_err(|error| busy(error.to_string()))?;
-        let caller = if machine.is_some() { caller.before_its_copy() } else { caller };
+        let caller = if machine.is_some() { caller.before_its_instance() } else { caller };
         // The deadline of the call being handled does not apply to the notice.
-        let current = Current { deadline_ns: 0, ..Current::get() };
+        let current = InheritedContext { deadline_ns: 0, ..InheritedContext::get() };
         // Makes the table even before the process has announced that it receives notices.
         let wait_for_route = machine.map(|_| Duration::from_nanos(1));
         let options = CallOptions { timeout: None, wait_for_route, ..CallOptions::default() };

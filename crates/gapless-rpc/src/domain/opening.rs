@@ -1,18 +1,18 @@
 //! [`Domain`]: opening, closing and statistics.
 
-use super::calling::{Calling, TableOptions};
-use super::counter_files::{self, CallReading, CopyReading, DomainReading};
-use super::membership::{Machine, Shared};
+use super::counter_files::{self, CallReading, DomainReading, InstanceReading};
+use super::membership::{DomainMembership, DomainShared};
 use super::route_builder::RouteBuilder;
-use super::serving::Serving;
+use super::route_tables::{RouteTables, TableOptions};
 use crate::caller::{Caller, CallerOptions};
 use crate::context::default_process_name;
 use crate::error::RpcError;
 use crate::message::Message;
+use crate::registry::{DomainDirectory, DomainLocation, IoThread};
+use crate::server::attachments::ServedRoutes;
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::process_mark::ProcessMark;
 use gapless_log::call_table::{PAYLOAD_LENGTH_MAX, SLOTS_MAX};
-use gapless_registry::{DomainDirectory, IoThread, Place};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainOptions {
     /// Name shown to other processes, at most 128 bytes. By default the instance name from a supervisor
-    /// (`GAPLESS_COPY`, such as `calculator.1`), else the program's name. A variable that is empty, too long or
+    /// (`GAPLESS_INSTANCE`, such as `calculator.1`), else the program's name. A variable that is empty, too long or
     /// contains control characters is ignored.
     pub process_name: Option<String>,
     /// Requests in flight at one time for each called route: a power of two, 1 to 4,096; default 64.
@@ -67,7 +67,7 @@ impl DomainOptions {
 /// is no member: its handles are closed, dropping them does nothing, and it must open the domain again.
 #[derive(Clone)]
 pub struct Domain {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<DomainShared>,
 }
 
 impl Domain {
@@ -76,7 +76,7 @@ impl Domain {
     pub fn in_process(name: impl Into<String>) -> Self {
         let (process_name, started_ns, opened_by) = (default_process_name(), monotonic_ns(), ProcessMark::current());
         let (name, local) = (name.into(), Arc::default());
-        Self { shared: Arc::new(Shared { name, process_name, started_ns, local, machine: None, opened_by }) }
+        Self { shared: Arc::new(DomainShared { name, process_name, started_ns, local, machine: None, opened_by }) }
     }
 
     /// Opens the domain `name` of this user, or creates it: in `$XDG_RUNTIME_DIR/gapless`, else in `/tmp/gapless-USER`.
@@ -85,7 +85,7 @@ impl Domain {
     /// The name is invalid, options are out of range, others may write to the directory, or the machine has no threads
     /// or descriptors left.
     pub fn open(name: &str, options: DomainOptions) -> Result<Self, RpcError> {
-        Self::open_at(name.to_owned(), &Place::Named(name.to_owned()), options)
+        Self::open_at(name.to_owned(), &DomainLocation::Named(name.to_owned()), options)
     }
 
     /// Like [`Domain::open`], in the given directory. It is created if its parent exists.
@@ -94,26 +94,28 @@ impl Domain {
     /// Like [`Domain::open`].
     pub fn open_directory(path: impl Into<PathBuf>, options: DomainOptions) -> Result<Self, RpcError> {
         let path = path.into();
-        Self::open_at(path.display().to_string(), &Place::Path(path), options)
+        Self::open_at(path.display().to_string(), &DomainLocation::Path(path), options)
     }
 
-    fn open_at(name: String, place: &Place, options: DomainOptions) -> Result<Self, RpcError> {
+    fn open_at(name: String, place: &DomainLocation, options: DomainOptions) -> Result<Self, RpcError> {
         options.check()?;
         let directory = DomainDirectory::open(place, options.group)?;
         let path = directory.path().to_owned();
         counter_files::sweep(&path)?;
         let process_name = options.process_name.unwrap_or_else(default_process_name);
         let tables = TableOptions { slots: options.slots, payload_length_max: options.payload_length_max };
-        let (calling, serving) = (Calling::new(tables, path.clone(), &process_name), Arc::new(Serving::default()));
-        let sides = (Arc::<Serving>::clone(&serving), Arc::<Calling>::clone(&calling));
+        let (calling, serving) =
+            (RouteTables::new(tables, path.clone(), &process_name), Arc::new(ServedRoutes::default()));
+        let sides = (Arc::<ServedRoutes>::clone(&serving), Arc::<RouteTables>::clone(&calling));
         let thread = IoThread::start(directory, &process_name, sides.0, sides.1)?;
         let io = thread.handle();
         io.delay_watch(options.watch_after);
         let started_ns = io.started_ns();
         calling.set_io(io.clone());
-        let machine = Some(Machine { directory: path, io, calling, serving, thread });
+        let machine = Some(DomainMembership { directory: path, io, calling, serving, thread });
         let opened_by = ProcessMark::current();
-        let shared = Arc::new(Shared { name, process_name, started_ns, local: Arc::default(), machine, opened_by });
+        let shared =
+            Arc::new(DomainShared { name, process_name, started_ns, local: Arc::default(), machine, opened_by });
         let domain = Arc::downgrade(&shared);
         shared.machine.iter().for_each(|machine| machine.serving.set_domain(domain.clone()));
         Ok(Self { shared })
@@ -156,15 +158,15 @@ impl Domain {
     ///
     /// # Errors
     /// The directory cannot be listed.
-    pub fn copy_statistics(&self) -> Result<Vec<CopyReading>, RpcError> {
-        self.counted().map(|counted| counted.copies)
+    pub fn instance_statistics(&self) -> Result<Vec<InstanceReading>, RpcError> {
+        self.counted().map(|counted| counted.instances)
     }
 
     /// Statistics of the living processes' calls to other processes, this process included; otherwise as
-    /// [`Domain::copy_statistics`].
+    /// [`Domain::instance_statistics`].
     ///
     /// # Errors
-    /// Like [`Domain::copy_statistics`].
+    /// Like [`Domain::instance_statistics`].
     pub fn caller_statistics(&self) -> Result<Vec<CallReading>, RpcError> {
         self.counted().map(|counted| counted.calls)
     }

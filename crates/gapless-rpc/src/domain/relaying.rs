@@ -1,22 +1,22 @@
 //! [`OfferedRelay`]: a route that this process serves as bytes, for instances in other domains.
 //! [`Relay`](crate::relay::Relay) builds on it.
 
-use super::membership::Shared;
+use super::membership::DomainShared;
 use super::opening::Domain;
 use super::route_builder::info_of;
 use super::route_control::{RemoteControl, RouteControl};
-use super::serving::ServedRemote;
 use crate::caller::routes::TypeKey;
 use crate::caller::{Caller, CallerOptions, Reach, RelayedBytes};
 use crate::error::RpcError;
 use crate::message::described::TypeDescription;
-use crate::remote::copy::ServedCallers;
+use crate::registry::RouteDescription;
 use crate::route_counters::Side;
 use crate::route_name;
-use crate::served::counters::CopyCounters;
+use crate::server::attachments::ServedRemote;
+use crate::server::counters::InstanceCounters;
+use crate::server::puller::ServedCallers;
 use gapless_agent::wake_fd;
 use gapless_log::Bell;
-use gapless_registry::RouteDescription;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Longest type name in another program's description, bytes.
@@ -24,11 +24,11 @@ const TYPE_NAME_LENGTH_MAX: usize = 1024;
 
 /// A route offered as bytes, until this is dropped.
 pub(crate) struct OfferedRelay {
-    domain: Arc<Shared>,
+    domain: Arc<DomainShared>,
     control: Arc<RouteControl>,
     served: Arc<ServedCallers>,
     token: u64,
-    counters: Arc<CopyCounters>,
+    counters: Arc<InstanceCounters>,
     description: Mutex<RouteDescription>,
 }
 
@@ -45,14 +45,14 @@ impl Domain {
             return Err(RpcError::Option { option: "relay", reason: "this domain has no other processes".to_owned() });
         };
         let route = description.name.clone();
-        let counters = Arc::new(CopyCounters::create(&route, &machine.calling.shown(&route, Side::Copy))?);
+        let counters = Arc::new(InstanceCounters::create(&route, &machine.calling.shown(&route, Side::Instance))?);
         let bell = Bell::create()?;
         let system = RpcError::system::<std::io::Error>;
         let passed_bell = bell.region().fd().try_clone_to_owned().map_err(system("passing a bell on"))?;
         let eventfd = wake_fd::create().map_err(RpcError::system("making an eventfd"))?;
         let passed_eventfd = eventfd.try_clone().map_err(system("passing an eventfd on"))?;
         let served = Arc::new(ServedCallers::new(bell, eventfd));
-        served.set_stand_in(!description.stands_for.is_empty());
+        served.set_relay(!description.stands_for.is_empty());
         let control = RouteControl::new(route.clone(), Arc::clone(&domain.local));
         let any_type = || TypeKey::described(TypeDescription::default());
         let remote = ServedRemote {
@@ -113,7 +113,7 @@ impl OfferedRelay {
         &self.served
     }
 
-    pub(crate) const fn counters(&self) -> &Arc<CopyCounters> {
+    pub(crate) const fn counters(&self) -> &Arc<InstanceCounters> {
         &self.counters
     }
 
@@ -143,12 +143,12 @@ impl OfferedRelay {
         }
         // Set before the announcement where it accepts more, so that no request is offered to an instance that ignores
         // it.
-        let is_stand_in = !changed.stands_for.is_empty();
-        if !is_stand_in {
-            self.served.set_stand_in(false);
+        let is_relay = !changed.stands_for.is_empty();
+        if !is_relay {
+            self.served.set_relay(false);
         }
         let told = self.control.announce(changed.clone());
-        self.served.set_stand_in(if told.is_ok() { is_stand_in } else { !description.stands_for.is_empty() });
+        self.served.set_relay(if told.is_ok() { is_relay } else { !description.stands_for.is_empty() });
         told?;
         *description = changed;
         Ok(())

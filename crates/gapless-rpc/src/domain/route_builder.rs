@@ -1,10 +1,9 @@
 //! [`RouteBuilder`]: describes and offers a route.
 
 use super::forwarding;
-use super::membership::Shared;
+use super::membership::DomainShared;
 use super::route_control::{LocalControl, RemoteControl};
-use super::served_route::{Remote, ServedRoute};
-use super::serving::ServedRemote;
+use super::served_route::{RemoteService, ServedRoute};
 use crate::caller::routes::TypeKey;
 use crate::context::{CallContext, CallerIdentity};
 use crate::error::RpcError;
@@ -13,19 +12,20 @@ use crate::message::{Message, version_of};
 use crate::options::Waiting;
 use crate::outcome::Rejection;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions};
-use crate::remote::copy::ServedCallers;
-use crate::route_counters::{Shown, Side};
+use crate::registry::{RouteDescription, RouteState};
+use crate::route_counters::{CounterDestination, Side};
 use crate::route_name;
-use crate::served::answering::Answering;
-use crate::served::counters::CopyCounters;
-use crate::served::handler::Handler;
-use crate::served::interceptor::{ServerInterceptor, around, around_async};
-use crate::served::workers::{Alive, Life, Living, Workers, serve_as_task};
+use crate::server::attachments::ServedRemote;
+use crate::server::counters::InstanceCounters;
+use crate::server::interceptor::{ServerInterceptor, around, around_async};
+use crate::server::puller::ServedCallers;
+use crate::server::request_processor::Handler;
+use crate::server::request_processor::RequestProcessor;
+use crate::server::workers::{WorkerCount, WorkerGuard, WorkerHooks, Workers, serve_as_task};
 use crate::spill::{Refill, Spill};
-use gapless_agent::foreign::{self, caught};
+use gapless_agent::foreign::{self, catch_panic};
 use gapless_agent::wake_fd;
 use gapless_log::Bell;
-use gapless_registry::{RouteDescription, RouteState};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -44,20 +44,20 @@ pub enum ServeReach {
 }
 
 /// Starts a task on the application's executor.
-type Spawn = Arc<dyn Fn(Pin<Box<dyn Future<Output = ()> + Send>>) + Send + Sync>;
+type TaskSpawner = Arc<dyn Fn(Pin<Box<dyn Future<Output = ()> + Send>>) + Send + Sync>;
 
 /// Describes a route that this process serves; [`RouteBuilder::handle`] offers it.
 #[must_use = "a route is offered by its handler"]
 pub struct RouteBuilder {
-    domain: Arc<Shared>,
+    domain: Arc<DomainShared>,
     route: String,
     workers: usize,
     waiting: Waiting,
     version: String,
     metadata: Vec<(String, String)>,
     reach: ServeReach,
-    life: Life,
-    spawn: Option<Spawn>,
+    hooks: WorkerHooks,
+    spawn: Option<TaskSpawner>,
     queue_max: Option<usize>,
     overflow: Option<ElasticQueueOptions>,
     forwards: bool,
@@ -75,7 +75,7 @@ impl std::fmt::Debug for RouteBuilder {
 }
 
 impl RouteBuilder {
-    pub(super) fn new(domain: Arc<Shared>, route: &str) -> Self {
+    pub(super) fn new(domain: Arc<DomainShared>, route: &str) -> Self {
         Self {
             domain,
             route: route.to_owned(),
@@ -84,7 +84,7 @@ impl RouteBuilder {
             version: String::new(),
             metadata: Vec::new(),
             reach: ServeReach::default(),
-            life: Life::default(),
+            hooks: WorkerHooks::default(),
             spawn: None,
             queue_max: None,
             overflow: None,
@@ -163,13 +163,13 @@ impl RouteBuilder {
 
     /// Runs first in each worker, with its number from 0.
     pub fn init(mut self, init: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.life.init = Some(Arc::new(init));
+        self.hooks.init = Some(Arc::new(init));
         self
     }
 
     /// Runs last in each worker.
     pub fn done(mut self, done: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.life.done = Some(Arc::new(done));
+        self.hooks.done = Some(Arc::new(done));
         self
     }
 
@@ -229,8 +229,9 @@ impl RouteBuilder {
             return Err(RpcError::Option { option: "workers", reason });
         }
         let machine = self.domain.machine.as_ref();
-        let shown = machine.map_or_else(Shown::nowhere, |machine| machine.calling.shown(&self.route, Side::Copy));
-        let counters = Arc::new(CopyCounters::create(&self.route, &shown)?);
+        let shown = machine
+            .map_or_else(CounterDestination::in_memory, |machine| machine.calling.shown(&self.route, Side::Instance));
+        let counters = Arc::new(InstanceCounters::create(&self.route, &shown)?);
         let mut served = ServedRoute::new(Arc::clone(&self.domain), self.route.clone(), counters);
         if self.reach != ServeReach::OtherProcesses {
             served.overflow = self.overflow_of(&served.refill)?;
@@ -276,16 +277,16 @@ impl RouteBuilder {
             served.refill.set(local.refiller());
         }
         let start = {
-            let (local, handler, life, workers) =
-                (local.clone(), handler.clone(), self.life.clone(), Arc::clone(&served.workers));
-            let (counters, living) = (Arc::clone(&served.counters), Arc::clone(&served.living_here));
+            let (local, handler, hooks, workers) =
+                (local.clone(), handler.clone(), self.hooks.clone(), Arc::clone(&served.workers));
+            let (counters, worker_count) = (Arc::clone(&served.counters), Arc::clone(&served.living_here));
             let (spawn, count, waiting) = (self.spawn.clone(), self.workers, self.waiting);
             move || {
                 for number in 0..count {
                     let started = start_local_worker(
                         &local,
                         (handler.clone(), Arc::clone(&counters)),
-                        (life.clone(), number, Living::enter(&living)),
+                        (hooks.clone(), number, WorkerCount::enter(&worker_count)),
                         waiting,
                         spawn.as_ref(),
                     );
@@ -311,7 +312,7 @@ impl RouteBuilder {
         &self,
         handler: Handler<Request, Reply>,
         route: &ServedRoute,
-    ) -> Result<Remote, RpcError> {
+    ) -> Result<RemoteService, RpcError> {
         let Some(machine) = &self.domain.machine else {
             return Err(RpcError::Option { option: "reach", reason: "this domain has no other processes".to_owned() });
         };
@@ -332,7 +333,7 @@ impl RouteBuilder {
             workers: self.workers as u32,
             stands_for: Vec::new(),
         };
-        let answering = Arc::new(Answering {
+        let answering = Arc::new(RequestProcessor {
             route: self.route.as_str().into(),
             handler,
             counters: Arc::clone(&route.counters),
@@ -353,18 +354,21 @@ impl RouteBuilder {
         let (io, serving) = (machine.io.clone(), Arc::downgrade(&machine.serving));
         route.control.set_remote(RemoteControl { served: Arc::clone(&served), io, serving });
         let control = Arc::downgrade(&route.control);
-        let living = Living::new(move || control.upgrade().iter().for_each(|control| control.none_left()));
+        let worker_count = WorkerCount::new(move || control.upgrade().iter().for_each(|control| control.none_left()));
         // Held until the announcement, so that a withdrawal comes after it.
-        let _alive = Living::enter(&living);
-        let started = self.start_remote_workers(&served, &answering, &living);
+        let _guard = WorkerCount::enter(&worker_count);
+        let started = self.start_remote_workers(&served, &answering, &worker_count);
         let token = started.and_then(|(workers, token)| {
             machine.io.announce(description).inspect_err(|_| self.unregister(token))?;
             Ok((workers, token))
         });
         match token {
-            Ok((workers, token)) => {
-                Ok(Remote { served, token, workers: Mutex::new(Some(workers)), living: Arc::clone(&living) })
-            }
+            Ok((workers, token)) => Ok(RemoteService {
+                served,
+                token,
+                workers: Mutex::new(Some(workers)),
+                worker_count: Arc::clone(&worker_count),
+            }),
             Err(error) => {
                 route.control.leave_others();
                 Err(error)
@@ -375,22 +379,22 @@ impl RouteBuilder {
     fn start_remote_workers<Request: Message, Reply: Message>(
         &self,
         served: &Arc<ServedCallers>,
-        answering: &Arc<Answering<Request, Reply>>,
-        living: &Arc<Living>,
+        answering: &Arc<RequestProcessor<Request, Reply>>,
+        worker_count: &Arc<WorkerCount>,
     ) -> Result<(Workers, Option<u64>), RpcError> {
         let machine = self.domain.machine.as_ref();
         let token = machine.map(|machine| machine.calling.register_served(served)).transpose();
         let token = token.map_err(RpcError::system("watching a route's eventfd"))?;
         let Some(spawn) = &self.spawn else {
-            let life = (&self.life, living);
-            let workers = Workers::start_threads(served, answering, self.workers, self.waiting, life);
+            let hooks = (&self.hooks, worker_count);
+            let workers = Workers::start_threads(served, answering, self.workers, self.waiting, hooks);
             let is_lost = |_: &RpcError| self.unregister(token);
             return Ok((workers.inspect_err(is_lost)?, token));
         };
         for number in 0..self.workers {
-            let life = (self.life.clone(), Living::enter(living));
-            let task = Box::pin(serve_as_task(Arc::clone(served), Arc::clone(answering), number, life));
-            if let Err(panic) = caught(|| spawn(task)) {
+            let hooks = (self.hooks.clone(), WorkerCount::enter(worker_count));
+            let task = Box::pin(serve_as_task(Arc::clone(served), Arc::clone(answering), number, hooks));
+            if let Err(panic) = catch_panic(|| spawn(task)) {
                 self.unregister(token);
                 return Err(RpcError::Option { option: "tasks", reason: format!("it panicked: {panic}") });
             }
@@ -406,22 +410,22 @@ impl RouteBuilder {
 
 fn start_local_worker<Request: Message, Reply: Message>(
     local: &LocalRoute<Request, Reply>,
-    (handler, counters): (Handler<Request, Reply>, Arc<CopyCounters>),
-    (life, number, alive): (Life, usize, Alive),
+    (handler, counters): (Handler<Request, Reply>, Arc<InstanceCounters>),
+    (hooks, number, alive): (WorkerHooks, usize, WorkerGuard),
     waiting: Waiting,
-    spawn: Option<&Spawn>,
+    spawn: Option<&TaskSpawner>,
 ) -> std::io::Result<Option<std::thread::JoinHandle<()>>> {
     if let Some(spawn) = spawn {
         let Some(mut worker) = local.worker() else { return Ok(None) };
         let task = Box::pin(async move {
-            let _alive = alive;
-            let _done = life.begin(number);
+            let _guard = alive;
+            let _done = hooks.begin(number);
             while let Some(incoming) = std::future::poll_fn(|task| worker.poll_next(task)).await {
                 handler.answer_later(incoming, &counters).await;
             }
         });
         // A panic of `spawn` must not reach the first caller, on whose thread this runs.
-        let spawned = caught(|| spawn(task));
+        let spawned = catch_panic(|| spawn(task));
         return spawned.map(|()| None).map_err(|panic| std::io::Error::other(format!("`tasks` panicked: {panic}")));
     }
     let local = local.clone();
@@ -430,8 +434,8 @@ fn start_local_worker<Request: Message, Reply: Message>(
         // Created on the thread: dropping the last worker because a thread failed to start would end the route. `None`
         // if the route has been drained meanwhile.
         let mut worker = local.worker();
-        let _alive = alive;
-        let _done = life.begin(number);
+        let _guard = alive;
+        let _done = hooks.begin(number);
         while let Some(incoming) = worker.as_mut().and_then(|worker| worker.next_blocking(waiting)) {
             handler.answer(incoming, &counters);
         }

@@ -3,8 +3,8 @@
 use super::known_routes::KnownRoute;
 use super::opening::Domain;
 use crate::error::RpcError;
+use crate::registry::RouteState;
 use crate::route_name;
-use gapless_registry::RouteState;
 use std::time::{Duration, Instant};
 
 impl Domain {

@@ -1,13 +1,13 @@
 //! [`RouteControl`]: suspends, resumes, drains and withdraws a served route, for its own program or, through the I/O
 //! thread, for another process. Never blocks.
 
-use super::serving::{RouteStates, Serving};
 use crate::caller::routes::LocalRoutes;
 use crate::error::RpcError;
 use crate::local::LocalRoute;
 use crate::message::Message;
-use crate::remote::copy::ServedCallers;
-use gapless_registry::{IoHandle, RouteDescription, RouteState};
+use crate::registry::{IoHandle, RouteDescription, RouteState};
+use crate::server::attachments::{RouteStates, ServedRoutes};
+use crate::server::puller::ServedCallers;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -41,7 +41,7 @@ impl<Request: Message, Reply: Message> LocalControl for LocalRoute<Request, Repl
 pub(super) struct RemoteControl {
     pub(super) served: Arc<ServedCallers>,
     pub(super) io: IoHandle,
-    pub(super) serving: Weak<Serving>,
+    pub(super) serving: Weak<ServedRoutes>,
 }
 
 pub(super) struct RouteControl {

@@ -1,22 +1,22 @@
 //! [`ServedRoute`]: a route that this process serves, to be suspended, drained or withdrawn.
 
-use super::membership::Shared;
+use super::membership::DomainShared;
 use super::route_control::RouteControl;
 use crate::error::RpcError;
 use crate::overflow::{ElasticQueue, OverflowCounters};
-use crate::remote::copy::ServedCallers;
-use crate::served::counters::{CopyCounters, CopyStatistics};
-use crate::served::workers::{Living, Workers};
+use crate::server::counters::{InstanceCounters, InstanceStatistics};
+use crate::server::puller::ServedCallers;
+use crate::server::workers::{WorkerCount, Workers};
 use crate::spill::Refill;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// The half that other processes call.
-pub(super) struct Remote {
+pub(super) struct RemoteService {
     pub(super) served: Arc<ServedCallers>,
     pub(super) token: Option<u64>,
     pub(super) workers: Mutex<Option<Workers>>,
-    pub(super) living: Arc<Living>,
+    pub(super) worker_count: Arc<WorkerCount>,
 }
 
 /// A route that this process serves. Dropping it withdraws the route: queued requests of this process end as not begun.
@@ -24,14 +24,14 @@ pub(super) struct Remote {
 /// themselves.
 #[must_use = "a route is withdrawn when this is dropped"]
 pub struct ServedRoute {
-    pub(super) domain: Arc<Shared>,
+    pub(super) domain: Arc<DomainShared>,
     pub(super) control: Arc<RouteControl>,
-    pub(super) remote: Option<Remote>,
-    pub(super) counters: Arc<CopyCounters>,
+    pub(super) remote: Option<RemoteService>,
+    pub(super) counters: Arc<InstanceCounters>,
     /// Threads for calls within this process.
     pub(super) workers: Arc<Mutex<Vec<JoinHandle<()>>>>,
     /// Threads and tasks for calls within this process.
-    pub(super) living_here: Arc<Living>,
+    pub(super) living_here: Arc<WorkerCount>,
     pub(super) refill: Refill,
     pub(super) overflow: Option<Arc<ElasticQueue>>,
     is_over: bool,
@@ -44,14 +44,14 @@ impl std::fmt::Debug for ServedRoute {
 }
 
 impl ServedRoute {
-    pub(super) fn new(domain: Arc<Shared>, route: String, counters: Arc<CopyCounters>) -> Self {
+    pub(super) fn new(domain: Arc<DomainShared>, route: String, counters: Arc<InstanceCounters>) -> Self {
         Self {
             control: RouteControl::new(route, Arc::clone(&domain.local)),
             domain,
             remote: None,
             counters,
             workers: Arc::default(),
-            living_here: Living::new(|| {}),
+            living_here: WorkerCount::new(|| {}),
             refill: Refill::default(),
             overflow: None,
             is_over: false,
@@ -73,7 +73,7 @@ impl ServedRoute {
 
     /// Statistics of this instance.
     #[must_use]
-    pub fn statistics(&self) -> CopyStatistics {
+    pub fn statistics(&self) -> InstanceStatistics {
         self.counters.statistics()
     }
 
@@ -141,7 +141,7 @@ impl ServedRoute {
         self.control.drain();
         std::future::poll_fn(|task| self.living_here.poll_none(task)).await;
         if let Some(remote) = &self.remote {
-            std::future::poll_fn(|task| remote.living.poll_none(task)).await;
+            std::future::poll_fn(|task| remote.worker_count.poll_none(task)).await;
         }
         // The threads have ended, or are about to.
         self.finish();

@@ -1,12 +1,12 @@
-//! [`Incoming`]: a request that a worker has taken and begun, and [`Answer`]: the obligation to answer it.
+//! [`IncomingRequest`]: a request that a worker has taken and begun, and [`ReplySender`]: the obligation to answer it.
 //!
 //! An answer is given once. If it is dropped instead, the caller gets `Unknown`, or `Panicked` if the handler panicked.
 //!
 //! Forwarding needs the request's value, which the handler has consumed. There are three ways: clone every request;
 //! pass references, which keeps futures from owning the request; or clone only where a route asks for it. The last
-//! costs least: a route that forwards says how its requests are kept ([`Forwarding::keep`]; for an `Arc` a reference
-//! count and an allocation), and all others pay one comparison. A handler can avoid even that cost with
-//! [`Answer::forward`], which takes the value itself.
+//! costs least: a route that forwards says how its requests are kept ([`ForwardSupport::keep`]; for an `Arc` a
+//! reference count and an allocation), and all others pay one comparison. A handler can avoid even that cost with
+//! [`ReplySender::forward`], which takes the value itself.
 
 use std::any::Any;
 use std::fmt;
@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::gauges::QueueGauges;
-use super::offer::{Extra, Offer};
+use super::offer::{LocalOffer, OfferExtras};
 use super::one_shot::OneShot;
-use super::queued::Queued;
-use crate::context::{CallContext, CallerOf, Cancellation};
+use super::queued::QueuedRequest;
+use crate::context::{CallContext, CallerWithDomain, Cancellation};
 use crate::outcome::{CallError, Refusal, Rejection};
 use crate::route_name;
-use gapless_agent::foreign::{self, caught};
+use gapless_agent::foreign::{self, catch_panic};
 
 /// Limit of forwards per request.
 pub const HOPS_MAX: u8 = 16;
@@ -42,17 +42,17 @@ pub(crate) fn check_hop(from: &str, to: &str, hops: u8) -> Result<(), CallError>
 }
 
 /// Support for handlers that forward.
-pub struct Forwarding<Request, Reply> {
+pub struct ForwardSupport<Request, Reply> {
     /// Duplicates the request before the handler consumes it, if possible. Without this, handlers forward only by
-    /// [`Answer::forward`].
+    /// [`ReplySender::forward`].
     pub keep: Option<fn(&Request) -> Option<Request>>,
     /// Offers the request to the other route; runs on the worker's thread.
     pub hook: Arc<ForwardHook<Request, Reply>>,
 }
 
-pub type ForwardHook<Request, Reply> = dyn Fn(Forwarded<Request, Reply>) + Send + Sync;
+pub type ForwardHook<Request, Reply> = dyn Fn(ForwardedRequest<Request, Reply>) + Send + Sync;
 
-impl<Request, Reply> Clone for Forwarding<Request, Reply> {
+impl<Request, Reply> Clone for ForwardSupport<Request, Reply> {
     fn clone(&self) -> Self {
         Self { keep: self.keep, hook: Arc::clone(&self.hook) }
     }
@@ -60,51 +60,57 @@ impl<Request, Reply> Clone for Forwarding<Request, Reply> {
 
 /// A request on its way to another route. Its owner passes it to that route, or answers it.
 #[derive(Debug)]
-pub struct Forwarded<Request, Reply> {
+pub struct ForwardedRequest<Request, Reply> {
     pub route: String,
     pub request: Request,
     /// Answer to the request, with one more hop.
-    pub answer: Answer<Request, Reply>,
+    pub answer: ReplySender<Request, Reply>,
 }
 
 /// State for all requests of one worker. Each worker has its own, so that workers on different cores do not share the
 /// cache lines of its reference counts.
-pub(super) struct Desk<Request, Reply> {
+pub(super) struct WorkerContext<Request, Reply> {
     pub(super) route: Arc<str>,
-    pub(super) caller: Arc<CallerOf>,
-    pub(super) forwarding: Option<Forwarding<Request, Reply>>,
+    pub(super) caller: Arc<CallerWithDomain>,
+    pub(super) forwarding: Option<ForwardSupport<Request, Reply>>,
     pub(super) gauges: Option<Arc<QueueGauges>>,
 }
 
 /// A request that has begun.
 #[derive(Debug)]
-pub struct Incoming<Request, Reply> {
+pub struct IncomingRequest<Request, Reply> {
     pub request: Request,
     /// The handler's view of the call.
     pub context: CallContext,
-    pub answer: Answer<Request, Reply>,
+    pub answer: ReplySender<Request, Reply>,
 }
 
 /// The obligation to answer a request.
-pub struct Answer<Request, Reply> {
+pub struct ReplySender<Request, Reply> {
     /// `None` for a one-way request, and once answered.
     one_shot: Option<Arc<OneShot<Reply>>>,
-    desk: Arc<Desk<Request, Reply>>,
-    offer: Offer,
+    desk: Arc<WorkerContext<Request, Reply>>,
+    offer: LocalOffer,
     /// Boxed, because most routes keep nothing and a small value moves fast.
     kept: Option<Box<Request>>,
 }
 
-impl<Request, Reply> fmt::Debug for Answer<Request, Reply> {
+impl<Request, Reply> fmt::Debug for ReplySender<Request, Reply> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answer").field("route", &self.desk.route).field("offer", &self.offer).finish_non_exhaustive()
+        f.debug_struct("ReplySender")
+            .field("route", &self.desk.route)
+            .field("offer", &self.offer)
+            .finish_non_exhaustive()
     }
 }
 
-impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
+impl<Request, Reply: Send + 'static> IncomingRequest<Request, Reply> {
     /// Begins the request, unless it was cancelled or its deadline has passed.
-    pub(super) fn begin(queued: Queued<Request, Reply>, desk: &Arc<Desk<Request, Reply>>) -> Option<Self> {
-        let Queued { request, one_shot, offer } = queued;
+    pub(super) fn begin(
+        queued: QueuedRequest<Request, Reply>,
+        desk: &Arc<WorkerContext<Request, Reply>>,
+    ) -> Option<Self> {
+        let QueuedRequest { request, one_shot, offer } = queued;
         if offer.is_late() {
             desk.gauges.iter().for_each(|gauges| gauges.count_too_late());
             if let Some(one_shot) = one_shot {
@@ -119,7 +125,7 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
         };
         let extra = offer.extra.as_deref();
         let (headers, trace) =
-            extra.map(|Extra { headers, trace, .. }| (headers.clone(), trace.clone())).unwrap_or_default();
+            extra.map(|OfferExtras { headers, trace, .. }| (headers.clone(), trace.clone())).unwrap_or_default();
         let context = CallContext {
             route: Arc::clone(&desk.route),
             caller: Arc::clone(&desk.caller),
@@ -135,33 +141,33 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
         };
         let keep = desk.forwarding.as_ref().and_then(|forwarding| forwarding.keep);
         let kept = keep.and_then(|keep| keep(&request)).map(Box::new);
-        Some(Self { request, context, answer: Answer { one_shot, desk: Arc::clone(desk), offer, kept } })
+        Some(Self { request, context, answer: ReplySender { one_shot, desk: Arc::clone(desk), offer, kept } })
     }
 
     /// Runs a handler on this thread and answers. If it panics, the caller gets that error and this thread goes on.
     pub fn handle(self, handler: impl FnOnce(Request, CallContext) -> Result<Reply, Rejection>) {
         let Self { request, context, answer } = self;
         // The handler's state after a panic is its own responsibility, as with a poisoned mutex.
-        match caught(|| handler(request, context)) {
-            Ok(result) => answer.settle(result),
+        match catch_panic(|| handler(request, context)) {
+            Ok(result) => answer.complete(result),
             Err(text) => answer.panicked(&text),
         }
     }
 
-    /// Like [`Incoming::handle`], with an asynchronous handler. If the handler panics, its future is dropped before the
-    /// answer. If this future is dropped, so is the handler's, and the outcome is `Unknown`.
+    /// Like [`IncomingRequest::handle`], with an asynchronous handler. If the handler panics, its future is dropped
+    /// before the answer. If this future is dropped, so is the handler's, and the outcome is `Unknown`.
     pub async fn handle_later<Handling>(self, handler: impl FnOnce(Request, CallContext) -> Handling)
     where
         Handling: Future<Output = Result<Reply, Rejection>>,
     {
         let Self { request, context, answer } = self;
-        let handling = match caught(|| handler(request, context)) {
+        let handling = match catch_panic(|| handler(request, context)) {
             Ok(handling) => handling,
             Err(text) => return answer.panicked(&text),
         };
         let result = {
             let mut handling = pin!(handling);
-            std::future::poll_fn(|context| match caught(|| handling.as_mut().poll(context)) {
+            std::future::poll_fn(|context| match catch_panic(|| handling.as_mut().poll(context)) {
                 Ok(Poll::Pending) => Poll::Pending,
                 Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
                 Err(text) => Poll::Ready(Err(text)),
@@ -169,18 +175,18 @@ impl<Request, Reply: Send + 'static> Incoming<Request, Reply> {
             .await
         };
         match result {
-            Ok(result) => answer.settle(result),
+            Ok(result) => answer.complete(result),
             Err(text) => answer.panicked(&text),
         }
     }
 }
 
-impl<Request, Reply> Answer<Request, Reply> {
+impl<Request, Reply> ReplySender<Request, Reply> {
     pub fn reply(self, reply: Reply) {
         self.end(Ok(reply));
     }
 
-    pub fn settle(mut self, result: Result<Reply, Rejection>) {
+    pub fn complete(mut self, result: Result<Reply, Rejection>) {
         match result {
             Ok(reply) => self.end(Ok(reply)),
             Err(Rejection::Refused(refusal)) => self.refuse(refusal),
@@ -210,7 +216,7 @@ impl<Request, Reply> Answer<Request, Reply> {
                 self.offer.hops += 1;
                 self.kept = None;
                 // The hook encodes the request. If it panics, the dropped answer reports that.
-                foreign::run("what forwards a request", || hook(Forwarded { route, request, answer: self }));
+                foreign::run("what forwards a request", || hook(ForwardedRequest { route, request, answer: self }));
             }
             None => self.cannot_forward(&route, "the route has nobody who forwards"),
         }
@@ -252,22 +258,26 @@ impl<Request, Reply> Answer<Request, Reply> {
     }
 
     #[must_use]
-    pub const fn offer(&self) -> &Offer {
+    pub const fn offer(&self) -> &LocalOffer {
         &self.offer
     }
 
     /// Answer of a request that no worker has taken.
-    pub(super) fn of(one_shot: Option<Arc<OneShot<Reply>>>, desk: &Arc<Desk<Request, Reply>>, offer: Offer) -> Self {
+    pub(super) fn of(
+        one_shot: Option<Arc<OneShot<Reply>>>,
+        desk: &Arc<WorkerContext<Request, Reply>>,
+        offer: LocalOffer,
+    ) -> Self {
         Self { one_shot, desk: Arc::clone(desk), offer, kept: None }
     }
 
     /// Queues the request again, in another route.
-    pub(super) fn queue(mut self, request: Request) -> Queued<Request, Reply> {
-        Queued { request, one_shot: self.one_shot.take(), offer: self.offer.clone() }
+    pub(super) fn queue(mut self, request: Request) -> QueuedRequest<Request, Reply> {
+        QueuedRequest { request, one_shot: self.one_shot.take(), offer: self.offer.clone() }
     }
 }
 
-impl<Request, Reply> Drop for Answer<Request, Reply> {
+impl<Request, Reply> Drop for ReplySender<Request, Reply> {
     fn drop(&mut self) {
         let Some(one_shot) = self.one_shot.take() else { return };
         let route = self.desk.route.to_string();

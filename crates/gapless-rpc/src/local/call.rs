@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::idle::Sleeper;
 use super::offer::timed_out;
-use super::one_shot::{Ended, OneShot};
+use super::one_shot::{CallbackOutcome, OneShot};
 use super::spin::spin;
 use super::sync::{current, park, park_timeout};
 use crate::options::Waiting;
@@ -21,12 +21,12 @@ use crate::outcome::CallError;
 use gapless_agent::foreign;
 use gapless_agent::monotonic::monotonic_ns;
 
-pub type Outcome<Reply> = Result<Reply, CallError>;
+pub type CallResult<Reply> = Result<Reply, CallError>;
 
 /// State for all calls of one handle of a route. Each handle has its own, so that callers on different cores do not
 /// share the cache line of its reference count.
 #[derive(Debug)]
-pub(super) struct Origin {
+pub(super) struct CallerContext {
     pub(super) route: Arc<str>,
     pub(super) deadlines: Arc<Deadlines>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Origin {
 #[must_use = "a call that is dropped is cancelled"]
 pub struct LocalCall<Reply> {
     one_shot: Arc<OneShot<Reply>>,
-    origin: Arc<Origin>,
+    origin: Arc<CallerContext>,
     /// Deadline, ns of the monotonic clock; 0 without one.
     deadline_ns: u64,
     timeout_ns: u64,
@@ -56,7 +56,7 @@ impl<Reply> fmt::Debug for LocalCall<Reply> {
 impl<Reply: Send + 'static> LocalCall<Reply> {
     pub(super) const fn new(
         one_shot: Arc<OneShot<Reply>>,
-        origin: Arc<Origin>,
+        origin: Arc<CallerContext>,
         deadline_ns: u64,
         timeout_ns: u64,
     ) -> Self {
@@ -81,7 +81,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
 
     /// Takes the outcome if it is there; `None` also after it was taken. For hot loops: one load while there is no
     /// outcome, and a clock read if the call has a deadline.
-    pub fn try_take(&mut self) -> Option<Outcome<Reply>> {
+    pub fn try_take(&mut self) -> Option<CallResult<Reply>> {
         if self.is_over {
             return None;
         }
@@ -110,7 +110,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
     ///
     /// # Panics
     /// If the outcome was taken already.
-    pub fn wait(mut self, waiting: Waiting) -> Outcome<Reply> {
+    pub fn wait(mut self, waiting: Waiting) -> CallResult<Reply> {
         self.check();
         loop {
             if let Some(outcome) = self.wait_until(u64::MAX, waiting) {
@@ -121,7 +121,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
 
     /// Like [`LocalCall::wait`], but returns `None` at `until_ns` of the monotonic clock, without cancelling. `None`
     /// also after the outcome was taken.
-    pub fn wait_until(&mut self, until_ns: u64, waiting: Waiting) -> Option<Outcome<Reply>> {
+    pub fn wait_until(&mut self, until_ns: u64, waiting: Waiting) -> Option<CallResult<Reply>> {
         if self.is_over {
             return None;
         }
@@ -162,14 +162,14 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
     ///
     /// # Panics
     /// If the outcome was taken already.
-    pub fn on_outcome(mut self, callback: impl FnOnce(Outcome<Reply>) + Send + 'static) {
+    pub fn on_outcome(mut self, callback: impl FnOnce(CallResult<Reply>) + Send + 'static) {
         self.check();
         self.is_over = true;
         self.leave_deadlines();
         let (origin, timeout_ns) = (Arc::clone(&self.origin), self.timeout_ns);
         let ended = move |end| match end {
-            Ended::Outcome(outcome) => outcome,
-            Ended::TimedOut { begun } => Err(timed_out(&origin.route, timeout_ns, begun)),
+            CallbackOutcome::Outcome(outcome) => outcome,
+            CallbackOutcome::TimedOut { begun } => Err(timed_out(&origin.route, timeout_ns, begun)),
         };
         let ended = move |end| foreign::run("a function that is told of an end", || callback(ended(end)));
         if self.one_shot.call_back(Box::new(ended)) && self.deadline_ns != 0 {
@@ -191,7 +191,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         assert!(!self.is_over, "the outcome of a call of {} was taken already", self.origin.route);
     }
 
-    fn take(&mut self) -> Outcome<Reply> {
+    fn take(&mut self) -> CallResult<Reply> {
         self.is_over = true;
         self.leave_deadlines();
         let Some(outcome) = self.one_shot.take() else {
@@ -201,7 +201,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
     }
 
     /// Ends the call by its deadline; `None` if that is up to the worker.
-    fn time_out(&mut self) -> Option<Outcome<Reply>> {
+    fn time_out(&mut self) -> Option<CallResult<Reply>> {
         if self.is_timed_by_worker && self.one_shot.has_begun() && !self.one_shot.is_answered() {
             return None;
         }
@@ -229,11 +229,11 @@ impl<Reply> LocalCall<Reply> {
 impl<Reply> Unpin for LocalCall<Reply> {}
 
 impl<Reply: Send + 'static> Future for LocalCall<Reply> {
-    type Output = Outcome<Reply>;
+    type Output = CallResult<Reply>;
 
     /// # Panics
     /// If it is polled after it was ready.
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome<Reply>> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallResult<Reply>> {
         self.check();
         if self.one_shot.is_answered() {
             return Poll::Ready(self.take());

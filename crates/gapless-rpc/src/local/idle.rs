@@ -35,7 +35,7 @@ impl Sleeper {
 
 /// Behaviour of a worker that finds nothing.
 #[derive(Debug)]
-pub(super) enum Pause {
+pub(super) enum WorkerPause {
     /// Leaves, and may look again at any time.
     Leaves,
     /// Looks once more after other tasks have run; counts as woken.
@@ -48,7 +48,7 @@ pub(super) enum Pause {
 pub(super) type WorkerNumber = usize;
 
 #[derive(Debug)]
-enum State {
+enum WorkerState {
     Vacant,
     /// Working, or looking for work.
     Busy,
@@ -60,7 +60,7 @@ enum State {
 
 #[derive(Debug, Default)]
 pub(super) struct IdleWorkers {
-    states: Vec<State>,
+    states: Vec<WorkerState>,
     vacant: Vec<WorkerNumber>,
     stack: Vec<WorkerNumber>,
     woken: usize,
@@ -71,17 +71,17 @@ impl IdleWorkers {
     pub(super) fn enter(&mut self) -> WorkerNumber {
         self.workers += 1;
         if let Some(number) = self.vacant.pop() {
-            self.states[number] = State::Busy;
+            self.states[number] = WorkerState::Busy;
             return number;
         }
-        self.states.push(State::Busy);
+        self.states.push(WorkerState::Busy);
         self.states.len() - 1
     }
 
     /// Removes a worker. Its sleeper is returned to be dropped without the lock.
     pub(super) fn leave(&mut self, number: WorkerNumber) -> Option<Sleeper> {
         let sleeper = self.arrive(number);
-        self.states[number] = State::Vacant;
+        self.states[number] = WorkerState::Vacant;
         self.vacant.push(number);
         self.workers -= 1;
         sleeper
@@ -89,16 +89,16 @@ impl IdleWorkers {
 
     /// Marks a worker that looks for work as busy. Returns its unused sleeper.
     pub(super) fn arrive(&mut self, number: WorkerNumber) -> Option<Sleeper> {
-        match std::mem::replace(&mut self.states[number], State::Busy) {
-            State::Vacant | State::Busy => None,
-            State::Woken => {
+        match std::mem::replace(&mut self.states[number], WorkerState::Busy) {
+            WorkerState::Vacant | WorkerState::Busy => None,
+            WorkerState::Woken => {
                 self.woken -= 1;
                 None
             }
-            State::Idle(place, sleeper) => {
+            WorkerState::Idle(place, sleeper) => {
                 self.stack.swap_remove(place);
                 if let Some(&moved) = self.stack.get(place)
-                    && let State::Idle(moved_place, _) = &mut self.states[moved]
+                    && let WorkerState::Idle(moved_place, _) = &mut self.states[moved]
                 {
                     *moved_place = place;
                 }
@@ -108,16 +108,16 @@ impl IdleWorkers {
     }
 
     /// Records that a worker which has just arrived found nothing.
-    pub(super) fn pause(&mut self, number: WorkerNumber, pause: Pause) {
-        debug_assert!(matches!(self.states[number], State::Busy), "it has arrived");
+    pub(super) fn pause(&mut self, number: WorkerNumber, pause: WorkerPause) {
+        debug_assert!(matches!(self.states[number], WorkerState::Busy), "it has arrived");
         match pause {
-            Pause::Leaves => {}
-            Pause::Lingers => {
-                self.states[number] = State::Woken;
+            WorkerPause::Leaves => {}
+            WorkerPause::Lingers => {
+                self.states[number] = WorkerState::Woken;
                 self.woken += 1;
             }
-            Pause::Sleeps(sleeper) => {
-                self.states[number] = State::Idle(self.stack.len(), sleeper);
+            WorkerPause::Sleeps(sleeper) => {
+                self.states[number] = WorkerState::Idle(self.stack.len(), sleeper);
                 self.stack.push(number);
             }
         }
@@ -133,8 +133,8 @@ impl IdleWorkers {
     /// Selects the next sleeper unconditionally.
     pub(super) fn next(&mut self) -> Option<Sleeper> {
         let number = self.stack.pop()?;
-        match std::mem::replace(&mut self.states[number], State::Woken) {
-            State::Idle(_, sleeper) => {
+        match std::mem::replace(&mut self.states[number], WorkerState::Woken) {
+            WorkerState::Idle(_, sleeper) => {
                 self.woken += 1;
                 Some(sleeper)
             }
@@ -175,7 +175,7 @@ mod tests {
                 (2, Some(chosen)) => {
                     let (number, count, is_idle) = &mut workers[chosen];
                     assert_eq!(idle.arrive(*number).is_some(), *is_idle);
-                    idle.pause(*number, Pause::Sleeps(Sleeper::Task(count.clone().into())));
+                    idle.pause(*number, WorkerPause::Sleeps(Sleeper::Task(count.clone().into())));
                     *is_idle = true;
                 }
                 (3, Some(chosen)) => {
@@ -201,7 +201,9 @@ mod tests {
     fn request_costs_at_most_one_wake_up() {
         let mut idle = IdleWorkers::default();
         let numbers: Vec<_> = (0..3).map(|_| idle.enter()).collect();
-        numbers.iter().for_each(|&number| idle.pause(number, Pause::Sleeps(Sleeper::Task(Waker::noop().clone()))));
+        numbers
+            .iter()
+            .for_each(|&number| idle.pause(number, WorkerPause::Sleeps(Sleeper::Task(Waker::noop().clone()))));
         assert!(idle.next_for(0).is_none());
         assert!(idle.next_for(1).is_some());
         assert!(idle.next_for(1).is_none(), "one is on its way for it");
@@ -216,12 +218,12 @@ mod tests {
     fn lingerer_counts_as_woken() {
         let mut idle = IdleWorkers::default();
         let (lingering, sleeping) = (idle.enter(), idle.enter());
-        idle.pause(sleeping, Pause::Sleeps(Sleeper::Task(Waker::noop().clone())));
-        idle.pause(lingering, Pause::Lingers);
+        idle.pause(sleeping, WorkerPause::Sleeps(Sleeper::Task(Waker::noop().clone())));
+        idle.pause(lingering, WorkerPause::Lingers);
         assert!(idle.next_for(1).is_none());
         assert!(idle.next_for(2).is_some());
         assert!(idle.arrive(lingering).is_none());
-        idle.pause(lingering, Pause::Leaves);
+        idle.pause(lingering, WorkerPause::Leaves);
         assert!(idle.arrive(sleeping).is_none());
         assert_eq!((idle.idle(), idle.woken), (0, 0));
     }

@@ -14,11 +14,11 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use super::gauges::QueueGauges;
-use super::idle::{IdleWorkers, Pause, Sleeper, WorkerNumber};
-use super::offer::Offer;
+use super::idle::{IdleWorkers, Sleeper, WorkerNumber, WorkerPause};
+use super::offer::LocalOffer;
 use super::one_shot::OneShot;
 use super::overflow::{Overflow, PoppedRequest};
-use super::queued::{Queued, lose};
+use super::queued::{QueuedRequest, lose};
 use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard};
 use crate::options::Priority;
 use crate::outcome::CallError;
@@ -39,15 +39,15 @@ pub enum QueueState {
     Withdrawn,
 }
 
-pub(super) enum Found<Work> {
+pub(super) enum NextWork<Work> {
     Work(Work),
     Nothing,
     /// No more work will come.
     End,
 }
 
-struct Queue<Request, Reply> {
-    classes: Classes<Queued<Request, Reply>>,
+struct IntakeQueue<Request, Reply> {
+    classes: Classes<QueuedRequest<Request, Reply>>,
     workers: IdleWorkers,
     state: QueueState,
     /// Requests of each class in the overflow; while there are any, new ones go there too, to keep the order.
@@ -63,20 +63,20 @@ struct SpilledRequests<Request, Reply> {
 }
 
 /// Work left after a refill, to be done without the lock: callbacks and wakers may call this route.
-struct Refilled<Reply> {
+struct RefillResult<Reply> {
     /// With the reasons.
     lost: Vec<(SpilledCall<Reply>, String)>,
     sleepers: Vec<Sleeper>,
 }
 
 /// In-memory part of a spilled request.
-type SpilledCall<Reply> = (Option<Arc<OneShot<Reply>>>, Offer);
+type SpilledCall<Reply> = (Option<Arc<OneShot<Reply>>>, LocalOffer);
 
 pub(super) struct Intake<Request, Reply> {
     name: Arc<str>,
     /// Limit of requests in memory, for each class.
     queue_max: usize,
-    queue: Mutex<Queue<Request, Reply>>,
+    queue: Mutex<IntakeQueue<Request, Reply>>,
     /// Hint for spinning workers: number of requests to take; `usize::MAX` when they should end.
     hint: AtomicUsize,
     left: Condvar,
@@ -85,7 +85,7 @@ pub(super) struct Intake<Request, Reply> {
 }
 
 /// A request that was not taken, and the reason.
-pub(super) type NotTaken<Request, Reply> = (Queued<Request, Reply>, CallError);
+pub(super) type RejectedRequest<Request, Reply> = (QueuedRequest<Request, Reply>, CallError);
 
 impl<Request, Reply> Intake<Request, Reply> {
     pub(super) fn new(
@@ -94,7 +94,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         overflow: Option<Box<dyn Overflow<Request>>>,
         gauges: Option<Arc<QueueGauges>>,
     ) -> Self {
-        let queue = Queue {
+        let queue = IntakeQueue {
             classes: Classes::new(),
             workers: IdleWorkers::default(),
             state: QueueState::Open,
@@ -113,13 +113,13 @@ impl<Request, Reply> Intake<Request, Reply> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue<Request, Reply>> {
+    fn lock(&self) -> MutexGuard<'_, IntakeQueue<Request, Reply>> {
         // No foreign code runs under the lock, so a panic under it is our bug, and leaves the state consistent.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Updates hint and gauges after each change, under the lock.
-    fn tell(&self, queue: &Queue<Request, Reply>) {
+    fn tell(&self, queue: &IntakeQueue<Request, Reply>) {
         let hint = match queue.state {
             QueueState::Suspended => 0,
             QueueState::Withdrawn => usize::MAX,
@@ -135,14 +135,17 @@ impl<Request, Reply> Intake<Request, Reply> {
 
     /// Reports whether to look under the lock; a hint for spinning workers.
     #[inline]
-    pub(super) fn looks_worth_it(&self) -> bool {
+    pub(super) fn should_look(&self) -> bool {
         // Relaxed: synchronises nothing; a worker looks under the lock before it sleeps.
         self.hint.load(Ordering::Relaxed) > 0
     }
 
     /// Queues a request and wakes a worker for it.
     #[inline]
-    pub(super) fn push(&self, queued: Queued<Request, Reply>) -> Result<(), Box<NotTaken<Request, Reply>>> {
+    pub(super) fn push(
+        &self,
+        queued: QueuedRequest<Request, Reply>,
+    ) -> Result<(), Box<RejectedRequest<Request, Reply>>> {
         let class = queued.offer.priority;
         let mut queue = self.lock();
         if !queue.takes_in() || queue.spilled[class as usize] > 0 || queue.classes.len_of(class) >= self.queue_max {
@@ -150,7 +153,7 @@ impl<Request, Reply> Intake<Request, Reply> {
             return self.push_otherwise(queued);
         }
         queue.classes.push(class, queued);
-        let sleeper = queue.somebody_for_more();
+        let sleeper = queue.wake_for_more();
         self.tell(&queue);
         drop(queue);
         if let Some(sleeper) = sleeper {
@@ -160,7 +163,10 @@ impl<Request, Reply> Intake<Request, Reply> {
     }
 
     #[cold]
-    fn push_otherwise(&self, queued: Queued<Request, Reply>) -> Result<(), Box<NotTaken<Request, Reply>>> {
+    fn push_otherwise(
+        &self,
+        queued: QueuedRequest<Request, Reply>,
+    ) -> Result<(), Box<RejectedRequest<Request, Reply>>> {
         let Some(spill) = &self.spill else { return self.push_into_full(queued) };
         let class = queued.offer.priority;
         let mut spill = spill.lock().unwrap_or_else(PoisonError::into_inner);
@@ -186,7 +192,10 @@ impl<Request, Reply> Intake<Request, Reply> {
     /// Removes cancelled requests to make room. A search is linear in the length of a class. It runs at the first
     /// refusal, and then once per eighth of that length in refusals, unless it found as many or the class was half
     /// empty meanwhile.
-    fn push_into_full(&self, queued: Queued<Request, Reply>) -> Result<(), Box<NotTaken<Request, Reply>>> {
+    fn push_into_full(
+        &self,
+        queued: QueuedRequest<Request, Reply>,
+    ) -> Result<(), Box<RejectedRequest<Request, Reply>>> {
         let class = queued.offer.priority;
         let mut queue = self.lock();
         if !queue.takes_in() {
@@ -199,7 +208,7 @@ impl<Request, Reply> Intake<Request, Reply> {
             if let Some(left) = queue.refusals_left[class as usize].checked_sub(1) {
                 queue.refusals_left[class as usize] = left;
             } else {
-                unwanted = queue.classes.take_out(class, Queued::is_cancelled);
+                unwanted = queue.classes.take_out(class, QueuedRequest::is_cancelled);
                 queue.refusals_left[class as usize] = if unwanted.len() > pause { 0 } else { pause };
             }
         }
@@ -208,7 +217,7 @@ impl<Request, Reply> Intake<Request, Reply> {
             return Err(Box::new((queued, self.busy(format!("{} requests of its class wait", self.queue_max)))));
         }
         queue.classes.push(class, queued);
-        let sleeper = queue.somebody_for_more();
+        let sleeper = queue.wake_for_more();
         self.tell(&queue);
         drop(queue);
         drop(unwanted);
@@ -221,7 +230,11 @@ impl<Request, Reply> Intake<Request, Reply> {
     /// Looks for work. A worker that finds none and sleeps is woken when there is some. `pause` runs under the lock,
     /// and only if needed: it clones a handle.
     #[inline]
-    pub(super) fn take(&self, number: WorkerNumber, pause: impl FnOnce() -> Pause) -> Found<Queued<Request, Reply>> {
+    pub(super) fn take(
+        &self,
+        number: WorkerNumber,
+        pause: impl FnOnce() -> WorkerPause,
+    ) -> NextWork<QueuedRequest<Request, Reply>> {
         let mut queue = self.lock();
         let replaced = queue.workers.arrive(number);
         let taken = if queue.serves() { queue.classes.take() } else { None };
@@ -234,14 +247,14 @@ impl<Request, Reply> Intake<Request, Reply> {
             if is_over {
                 drop(queue);
                 drop(replaced);
-                return Found::End;
+                return NextWork::End;
             }
             queue.workers.pause(number, pause());
             drop(queue);
             drop(replaced);
-            return Found::Nothing;
+            return NextWork::Nothing;
         };
-        let more = queue.somebody_for_more();
+        let more = queue.wake_for_more();
         let left_of_class = queue.classes.len_of(class);
         let is_half_empty = left_of_class <= self.queue_max / 2;
         if is_half_empty {
@@ -257,14 +270,14 @@ impl<Request, Reply> Intake<Request, Reply> {
         if is_low {
             self.refill_low(class, left_of_class == 0);
         }
-        Found::Work(queued)
+        NextWork::Work(queued)
     }
 
     /// Passes a possible wake-up on to the next worker, for one that leaves without looking.
     pub(super) fn pass_on(&self, number: WorkerNumber) {
         let mut queue = self.lock();
         let replaced = queue.workers.arrive(number);
-        let sleeper = queue.somebody_for_more();
+        let sleeper = queue.wake_for_more();
         drop(queue);
         drop(replaced);
         if let Some(sleeper) = sleeper {
@@ -283,7 +296,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         let mut queue = self.lock();
         let replaced = queue.workers.leave(number);
         let is_last = queue.workers.len() == 0;
-        let sleeper = queue.somebody_for_more();
+        let sleeper = queue.wake_for_more();
         drop(queue);
         drop(replaced);
         if let Some(sleeper) = sleeper {
@@ -321,7 +334,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         let sleepers: Vec<Sleeper> = if to == QueueState::Draining {
             std::iter::from_fn(|| queue.workers.next()).collect()
         } else {
-            queue.somebody_for_more().into_iter().collect()
+            queue.wake_for_more().into_iter().collect()
         };
         drop(queue);
         sleepers.into_iter().for_each(Sleeper::wake);
@@ -342,7 +355,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         let waiting = spill.as_mut().map(|spill| std::mem::take(&mut spill.waiting));
         drop(spill);
         sleepers.into_iter().for_each(Sleeper::wake);
-        for Queued { request, one_shot, offer } in lost {
+        for QueuedRequest { request, one_shot, offer } in lost {
             drop(request);
             lose(one_shot.as_deref(), &offer, &self.name, reason);
         }
@@ -382,10 +395,10 @@ impl<Request, Reply> Intake<Request, Reply> {
 
     /// Refills these classes. Callbacks and wake-ups happen without the lock.
     fn refill_classes(&self, mut spill: MutexGuard<'_, SpilledRequests<Request, Reply>>, classes: &[Priority]) {
-        let mut refilled = Refilled { lost: Vec::new(), sleepers: Vec::new() };
+        let mut refilled = RefillResult { lost: Vec::new(), sleepers: Vec::new() };
         classes.iter().for_each(|class| self.refill_class(&mut spill, *class, &mut refilled));
         drop(spill);
-        let Refilled { lost, sleepers } = refilled;
+        let RefillResult { lost, sleepers } = refilled;
         sleepers.into_iter().for_each(Sleeper::wake);
         for ((one_shot, offer), reason) in lost {
             lose(one_shot.as_deref(), &offer, &self.name, &reason);
@@ -396,7 +409,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         &self,
         spill: &mut SpilledRequests<Request, Reply>,
         class: Priority,
-        Refilled { lost, sleepers }: &mut Refilled<Reply>,
+        RefillResult { lost, sleepers }: &mut RefillResult<Reply>,
     ) {
         let mut is_ready = true;
         while is_ready {
@@ -412,7 +425,7 @@ impl<Request, Reply> Intake<Request, Reply> {
                 let Some((one_shot, offer)) = spill.waiting[class as usize].pop_front() else { break };
                 gone += 1;
                 match popped {
-                    PoppedRequest::Request(request) => back.push(Queued { request, one_shot, offer }),
+                    PoppedRequest::Request(request) => back.push(QueuedRequest { request, one_shot, offer }),
                     PoppedRequest::Lost(reason) => lost.push(((one_shot, offer), reason)),
                     PoppedRequest::NotYet => {}
                 }
@@ -423,7 +436,7 @@ impl<Request, Reply> Intake<Request, Reply> {
             let mut queue = self.lock();
             queue.spilled[class as usize] = queue.spilled[class as usize].saturating_sub(gone);
             back.into_iter().for_each(|queued| queue.classes.push(class, queued));
-            sleepers.extend(std::iter::from_fn(|| queue.somebody_for_more()));
+            sleepers.extend(std::iter::from_fn(|| queue.wake_for_more()));
             if queue.state == QueueState::Draining && queue.is_empty() {
                 sleepers.extend(std::iter::from_fn(|| queue.workers.next()));
             }
@@ -440,7 +453,7 @@ impl<Request, Reply> Intake<Request, Reply> {
     }
 }
 
-impl<Request, Reply> Queue<Request, Reply> {
+impl<Request, Reply> IntakeQueue<Request, Reply> {
     fn takes_in(&self) -> bool {
         matches!(self.state, QueueState::Open | QueueState::Suspended)
     }
@@ -453,12 +466,12 @@ impl<Request, Reply> Queue<Request, Reply> {
         self.classes.len() == 0 && self.spilled.iter().all(|&count| count == 0)
     }
 
-    fn somebody_for_more(&mut self) -> Option<Sleeper> {
+    fn wake_for_more(&mut self) -> Option<Sleeper> {
         if self.serves() { self.workers.next_for(self.classes.len()) } else { None }
     }
 }
 
-impl<Request, Reply> Queued<Request, Reply> {
+impl<Request, Reply> QueuedRequest<Request, Reply> {
     fn is_cancelled(&self) -> bool {
         self.one_shot.as_ref().is_some_and(|one_shot| one_shot.was_cancelled())
     }

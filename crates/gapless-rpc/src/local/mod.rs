@@ -1,19 +1,20 @@
 //! Calls within one process: requests and replies move as values, without encoding.
 //!
 //! Independent of domains, other processes and handler types; the layers of callers and servers build on it. Path of a
-//! call: [`LocalRoute::call`] → `intake` → [`LocalWorker`] → [`Incoming`] → [`Answer`] → `one_shot` → [`LocalCall`].
+//! call: [`LocalRoute::call`] → `intake` → [`LocalWorker`] → [`IncomingRequest`] → [`ReplySender`] → `one_shot` →
+//! [`LocalCall`].
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `route` | [`LocalRoute`]: takes requests and workers |
 //! | `worker` | [`LocalWorker`]: a thread or a task that pulls requests |
-//! | `answer` | [`Incoming`] and [`Answer`]: a request that has begun, and its answer; forwarding |
+//! | `answer` | [`IncomingRequest`] and [`ReplySender`]: a request that has begun, and its answer; forwarding |
 //! | `intake` | the queue and the workers, under one lock |
 //! | `call` | [`LocalCall`]: the caller's side of a call |
 //! | `gauges` | [`QueueGauges`]: queue length and expired requests, for other processes |
 //! | `queued` | a queued request |
 //! | `one_shot` | the slot of a call's outcome |
-//! | `offer` | [`Offer`]: attributes that travel with a request |
+//! | `offer` | [`LocalOffer`]: attributes that travel with a request |
 //! | `overflow` | [`Overflow`]: requests beyond the queue's limit |
 //! | `idle`, `spin` | pure parts: idle workers; spinning before a sleep |
 //! | `sync` | locks and atomics, replaced under loom |
@@ -37,12 +38,12 @@ mod tests;
 
 #[cfg(not(loom))]
 pub(crate) use answer::check_hop;
-pub use answer::{Answer, ForwardHook, Forwarded, Forwarding, HOPS_MAX, Incoming};
-pub use call::{LocalCall, Outcome};
+pub use answer::{ForwardHook, ForwardSupport, ForwardedRequest, HOPS_MAX, IncomingRequest, ReplySender};
+pub use call::{CallResult, LocalCall};
 pub use gapless_agent::deadlines::Deadlines;
 pub use gauges::QueueGauges;
 pub use intake::QueueState;
-pub use offer::Offer;
+pub use offer::LocalOffer;
 pub use overflow::{ByteQueues, EncodedOverflow, Overflow, PoppedRequest};
-pub use route::{LocalOptions, LocalRoute, NotAdopted, QUEUE_MAX, QUEUE_MAX_MAX, Unsent};
-pub use worker::{LocalWorker, Next};
+pub use route::{LocalOptions, LocalRoute, QUEUE_MAX, QUEUE_MAX_MAX, RejectedForward, UnsentRequest};
+pub use worker::{LocalWorker, NextRequest};

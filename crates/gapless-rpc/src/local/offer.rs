@@ -1,4 +1,4 @@
-//! [`Offer`]: attributes that travel with a request inside the process.
+//! [`LocalOffer`]: attributes that travel with a request inside the process.
 
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use gapless_trace::TraceContext;
 
 /// Attributes that travel with a request inside the process.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct LocalOffer {
     pub(super) priority: Priority,
     pub(super) attempt: u8,
     pub(super) hops: u8,
@@ -20,11 +20,11 @@ pub struct Offer {
     /// Affinity key, 0 without one: inside one process only the handler reads it.
     pub(super) key: u64,
     /// Boxed, because most calls have none of it.
-    pub(super) extra: Option<Box<Extra>>,
+    pub(super) extra: Option<Box<OfferExtras>>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Extra {
+pub(super) struct OfferExtras {
     pub(super) headers: Headers,
     pub(super) trace: TraceContext,
     /// Span of the call, if spans are recorded.
@@ -32,21 +32,21 @@ pub(super) struct Extra {
     span: Option<tracing::Span>,
 }
 
-impl Default for Offer {
+impl Default for LocalOffer {
     /// Normal priority, first attempt, no deadline.
     fn default() -> Self {
         Self { priority: Priority::default(), attempt: 1, hops: 0, deadline_ns: 0, timeout_ns: 0, key: 0, extra: None }
     }
 }
 
-impl Offer {
+impl LocalOffer {
     /// First attempt of a call with these options, whose timeout starts now.
     #[must_use]
     pub fn new(options: &CallOptions) -> Self {
         let mut offer = Self { priority: options.priority, key: options.key.unwrap_or(0), ..Self::default() };
         if !options.headers.is_empty() || !options.trace.is_none() {
             let (headers, trace) = (options.headers.clone(), options.trace.clone());
-            offer.extra = Some(Box::new(Extra { headers, trace, ..Extra::default() }));
+            offer.extra = Some(Box::new(OfferExtras { headers, trace, ..OfferExtras::default() }));
         }
         match options.timeout {
             Some(timeout) => offer.with_timeout(timeout),
@@ -100,7 +100,7 @@ impl Offer {
     #[cfg(not(loom))]
     /// Options of a follow-up call, with the remaining time as its timeout.
     pub(crate) fn options(&self) -> CallOptions {
-        let Extra { headers, trace, .. } = self.extra.as_deref().cloned().unwrap_or_default();
+        let OfferExtras { headers, trace, .. } = self.extra.as_deref().cloned().unwrap_or_default();
         let left_ns = (self.deadline_ns != 0).then(|| self.deadline_ns.saturating_sub(monotonic_ns()));
         let (timeout, key) = (left_ns.map(Duration::from_nanos), Some(self.key).filter(|key| *key != 0));
         CallOptions { timeout, priority: self.priority, key, headers, trace, ..CallOptions::default() }

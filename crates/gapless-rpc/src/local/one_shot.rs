@@ -7,7 +7,7 @@
 //! the lock before the outcome. A fourth bit, set under the lock, says that a handler waits for the cancellation.
 //! Setting it also reads the cancelled bit, so the second of caller and handler learns of the first.
 
-use gapless_agent::deadlines::{DeadlineKey, Deadlines, Timed};
+use gapless_agent::deadlines::{DeadlineKey, DeadlineTarget, Deadlines};
 use gapless_agent::foreign;
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use std::task::Waker;
 
 use super::idle::Sleeper;
 use super::sync::{AtomicU8, Mutex, MutexGuard};
-use crate::context::Watched;
+use crate::context::CancellableCall;
 use crate::outcome::CallError;
 
 const BEGUN: u8 = 1;
@@ -25,20 +25,20 @@ const ANSWERED: u8 = 4;
 const WATCHED: u8 = 8;
 
 /// Argument of a callback.
-pub(super) enum Ended<Reply> {
+pub(super) enum CallbackOutcome<Reply> {
     Outcome(Result<Reply, CallError>),
     TimedOut { begun: bool },
 }
 
-pub(super) type Callback<Reply> = Box<dyn FnOnce(Ended<Reply>) + Send>;
+pub(super) type OutcomeCallback<Reply> = Box<dyn FnOnce(CallbackOutcome<Reply>) + Send>;
 
 enum Waiter<Reply> {
     Nobody,
     Sleeper(Sleeper),
-    Callback(Callback<Reply>),
+    Callback(OutcomeCallback<Reply>),
 }
 
-struct OutcomePlace<Reply> {
+struct OutcomeSlot<Reply> {
     outcome: Option<Result<Reply, CallError>>,
     waiter: Waiter<Reply>,
     /// Deadline entry of a callback, removed when the outcome comes.
@@ -49,7 +49,7 @@ struct OutcomePlace<Reply> {
 
 pub(super) struct OneShot<Reply> {
     word: AtomicU8,
-    place: Mutex<OutcomePlace<Reply>>,
+    place: Mutex<OutcomeSlot<Reply>>,
 }
 
 impl<Reply> fmt::Debug for OneShot<Reply> {
@@ -66,7 +66,7 @@ impl<Reply> fmt::Debug for OneShot<Reply> {
 
 impl<Reply> OneShot<Reply> {
     pub(super) fn new() -> Self {
-        let place = OutcomePlace { outcome: None, waiter: Waiter::Nobody, timer: None, watchers: Vec::new() };
+        let place = OutcomeSlot { outcome: None, waiter: Waiter::Nobody, timer: None, watchers: Vec::new() };
         Self { word: AtomicU8::new(0), place: Mutex::new(place) }
     }
 
@@ -81,7 +81,7 @@ impl<Reply> OneShot<Reply> {
         self.word.fetch_or(bit, Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, OutcomePlace<Reply>> {
+    fn lock(&self) -> MutexGuard<'_, OutcomeSlot<Reply>> {
         // The only foreign code under the lock is the clone of a waker, before anything has changed.
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -118,7 +118,7 @@ impl<Reply> OneShot<Reply> {
                 if let Some((deadlines, key)) = timer {
                     deadlines.leave(key);
                 }
-                callback(Ended::Outcome(outcome));
+                callback(CallbackOutcome::Outcome(outcome));
                 return;
             }
             Waiter::Nobody | Waiter::Sleeper(_) if self.word() & (CANCELLED | ANSWERED) != 0 => {
@@ -162,7 +162,7 @@ impl<Reply> OneShot<Reply> {
     }
 
     /// Caller: registers a callback, or runs it now if the outcome is there. True if the outcome is still to come.
-    pub(super) fn call_back(&self, callback: Callback<Reply>) -> bool {
+    pub(super) fn call_back(&self, callback: OutcomeCallback<Reply>) -> bool {
         let mut place = self.lock();
         let Some(outcome) = place.outcome.take() else {
             let replaced = std::mem::replace(&mut place.waiter, Waiter::Callback(callback));
@@ -171,7 +171,7 @@ impl<Reply> OneShot<Reply> {
             return true;
         };
         drop(place);
-        callback(Ended::Outcome(outcome));
+        callback(CallbackOutcome::Outcome(outcome));
         false
     }
 
@@ -190,12 +190,12 @@ impl<Reply> OneShot<Reply> {
     /// Caller: gives up. Returns whether the handler had begun; `None` if it has answered.
     pub(super) fn cancel(&self) -> Option<bool> {
         let before = self.set(CANCELLED);
-        self.tell_watchers(before);
+        self.wake_watchers(before);
         (before & ANSWERED == 0).then_some(before & BEGUN != 0)
     }
 
     /// Wakes the handler's tasks if this was the first cancellation; `before` is the previous word.
-    fn tell_watchers(&self, before: u8) {
+    fn wake_watchers(&self, before: u8) {
         if before & (WATCHED | CANCELLED) == WATCHED {
             wake_all(std::mem::take(&mut self.lock().watchers));
         }
@@ -204,7 +204,7 @@ impl<Reply> OneShot<Reply> {
     /// Caller: gives up, and returns whether the handler had begun.
     pub(super) fn has_begun_before_cancelled(&self) -> bool {
         let before = self.set(CANCELLED);
-        self.tell_watchers(before);
+        self.wake_watchers(before);
         before & BEGUN != 0
     }
 
@@ -222,7 +222,7 @@ fn wake_all(watchers: Vec<(u64, Waker)>) {
     watchers.into_iter().for_each(|(_, task)| foreign::wake(task));
 }
 
-impl<Reply: Send> Watched for OneShot<Reply> {
+impl<Reply: Send> CancellableCall for OneShot<Reply> {
     fn is_over(&self) -> bool {
         self.word() & (CANCELLED | ANSWERED) != 0
     }
@@ -251,7 +251,7 @@ impl<Reply: Send> Watched for OneShot<Reply> {
     }
 }
 
-impl<Reply: Send> Timed for OneShot<Reply> {
+impl<Reply: Send> DeadlineTarget for OneShot<Reply> {
     /// Tells a callback that it has timed out; only wakes a task, which checks for itself.
     fn expire(&self) {
         let mut place = self.lock();
@@ -263,13 +263,13 @@ impl<Reply: Send> Timed for OneShot<Reply> {
         drop(place);
         drop(timer);
         if is_over {
-            self.tell_watchers(before);
+            self.wake_watchers(before);
         }
         let begun = (before & ANSWERED == 0).then_some(before & BEGUN != 0);
         match waiter {
             Waiter::Nobody => {}
             Waiter::Sleeper(sleeper) => sleeper.wake(),
-            Waiter::Callback(callback) => callback(Ended::TimedOut { begun: begun == Some(true) }),
+            Waiter::Callback(callback) => callback(CallbackOutcome::TimedOut { begun: begun == Some(true) }),
         }
     }
 }

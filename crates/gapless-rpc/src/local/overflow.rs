@@ -6,7 +6,7 @@
 
 use crate::message::Message;
 use crate::options::Priority;
-use gapless_agent::foreign::caught;
+use gapless_agent::foreign::catch_panic;
 
 /// Storage for requests beyond a queue's limit. Called by one thread at a time, never under the lock of the queue. Must
 /// not panic.
@@ -71,7 +71,7 @@ impl<Queues> EncodedOverflow<Queues> {
 impl<Request: Message, Queues: ByteQueues> Overflow<Request> for EncodedOverflow<Queues> {
     fn push(&mut self, class: Priority, request: &Request) -> Result<(), String> {
         self.clear();
-        caught(|| request.encode(&mut self.bytes))?.map_err(|error| error.to_string())?;
+        catch_panic(|| request.encode(&mut self.bytes))?.map_err(|error| error.to_string())?;
         self.queues.push(class, &self.bytes)
     }
 
@@ -79,7 +79,7 @@ impl<Request: Message, Queues: ByteQueues> Overflow<Request> for EncodedOverflow
         self.clear();
         match self.queues.pop(class, &mut self.bytes) {
             // A panic is caught, because the bytes are gone: the waiting call must end too.
-            Ok(true) => match caught(|| Request::decode(&self.bytes)) {
+            Ok(true) => match catch_panic(|| Request::decode(&self.bytes)) {
                 Ok(Ok(request)) => PoppedRequest::Request(request),
                 Ok(Err(error)) => PoppedRequest::Lost(error.to_string()),
                 Err(panic) => PoppedRequest::Lost(panic),

@@ -5,16 +5,16 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::answer::{Answer, Desk, Forwarded, Forwarding};
-use super::call::{LocalCall, Origin};
+use super::answer::{ForwardSupport, ForwardedRequest, ReplySender, WorkerContext};
+use super::call::{CallerContext, LocalCall};
 use super::gauges::QueueGauges;
 use super::intake::{Intake, QueueState};
-use super::offer::Offer;
+use super::offer::LocalOffer;
 use super::one_shot::OneShot;
 use super::overflow::Overflow;
-use super::queued::Queued;
+use super::queued::QueuedRequest;
 use super::worker::LocalWorker;
-use crate::context::{CallerIdentity, CallerOf, ServedIn, default_process_name};
+use crate::context::{CallerIdentity, CallerWithDomain, DomainHandle, default_process_name};
 use crate::error::RpcError;
 use crate::outcome::CallError;
 use crate::route_name;
@@ -35,7 +35,7 @@ pub struct LocalOptions<Request, Reply> {
     /// Thread that expires tasks and callbacks.
     pub deadlines: Arc<Deadlines>,
     /// Forwarding hook, if handlers may forward.
-    pub forwarding: Option<Forwarding<Request, Reply>>,
+    pub forwarding: Option<ForwardSupport<Request, Reply>>,
     /// Storage for requests beyond the limit.
     pub overflow: Option<Box<dyn Overflow<Request>>>,
     /// Counters of queue length and expired requests, read by other processes.
@@ -65,20 +65,20 @@ impl<Request, Reply> Default for LocalOptions<Request, Reply> {
 
 /// A rejected request, returned so that it can be offered elsewhere.
 #[derive(Debug)]
-pub struct Unsent<Request> {
+pub struct UnsentRequest<Request> {
     pub request: Request,
     pub error: CallError,
 }
 
 /// A rejected forward, and the reason.
-pub type NotAdopted<Request, Reply> = (Forwarded<Request, Reply>, CallError);
+pub type RejectedForward<Request, Reply> = (ForwardedRequest<Request, Reply>, CallError);
 
 /// A route inside one process. Clones share the route. Each caller should have its own clone, so that callers on
 /// different cores do not share a reference count.
 ///
 /// ```
 /// use gapless_rpc::Waiting;
-/// use gapless_rpc::local::{LocalOptions, LocalRoute, Offer};
+/// use gapless_rpc::local::{LocalOptions, LocalRoute, LocalOffer};
 ///
 /// let route = LocalRoute::<u64, u64>::new("double", LocalOptions::default())?;
 /// let mut worker = route.worker().expect("the route is open");
@@ -87,7 +87,7 @@ pub type NotAdopted<Request, Reply> = (Forwarded<Request, Reply>, CallError);
 ///         incoming.handle(|number, _context| Ok(number * 2));
 ///     }
 /// });
-/// let call = route.call(21, Offer::default()).expect("there is room");
+/// let call = route.call(21, LocalOffer::default()).expect("there is room");
 /// assert_eq!(call.wait(Waiting::Park), Ok(42));
 /// route.drain();
 /// working.join().unwrap();
@@ -95,8 +95,8 @@ pub type NotAdopted<Request, Reply> = (Forwarded<Request, Reply>, CallError);
 /// ```
 pub struct LocalRoute<Request, Reply> {
     intake: Arc<Intake<Request, Reply>>,
-    desk: Arc<Desk<Request, Reply>>,
-    origin: Arc<Origin>,
+    desk: Arc<WorkerContext<Request, Reply>>,
+    origin: Arc<CallerContext>,
 }
 
 impl<Request, Reply> fmt::Debug for LocalRoute<Request, Reply> {
@@ -109,7 +109,7 @@ impl<Request, Reply> fmt::Debug for LocalRoute<Request, Reply> {
 
 impl<Request, Reply> Clone for LocalRoute<Request, Reply> {
     fn clone(&self) -> Self {
-        let origin = Origin { route: own(&self.origin.route), deadlines: Arc::clone(&self.origin.deadlines) };
+        let origin = CallerContext { route: own(&self.origin.route), deadlines: Arc::clone(&self.origin.deadlines) };
         Self { intake: Arc::clone(&self.intake), desk: Arc::clone(&self.desk), origin: Arc::new(origin) }
     }
 }
@@ -127,19 +127,19 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
     pub(crate) fn new_in(
         name: &str,
         options: LocalOptions<Request, Reply>,
-        domain: ServedIn,
+        domain: DomainHandle,
     ) -> Result<Self, RpcError> {
         route_name::check(name)?;
         let LocalOptions { queue_max, caller: identity, deadlines, forwarding, overflow, gauges } = options;
-        let caller = CallerOf { identity, domain };
+        let caller = CallerWithDomain { identity, domain };
         if !(1..=QUEUE_MAX_MAX).contains(&queue_max) {
             let reason = format!("1 to {QUEUE_MAX_MAX} are allowed, not {queue_max}");
             return Err(RpcError::Option { option: "queue_max", reason });
         }
         Ok(Self {
             intake: Arc::new(Intake::new(name.into(), queue_max, overflow, gauges.clone())),
-            desk: Arc::new(Desk { route: name.into(), caller: Arc::new(caller), forwarding, gauges }),
-            origin: Arc::new(Origin { route: name.into(), deadlines }),
+            desk: Arc::new(WorkerContext { route: name.into(), caller: Arc::new(caller), forwarding, gauges }),
+            origin: Arc::new(CallerContext { route: name.into(), deadlines }),
         })
     }
 
@@ -154,13 +154,15 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
     /// # Errors
     /// `Busy` and `NoRoute`, with the request.
     #[inline]
-    pub fn call(&self, request: Request, offer: Offer) -> Result<LocalCall<Reply>, Box<Unsent<Request>>> {
+    pub fn call(&self, request: Request, offer: LocalOffer) -> Result<LocalCall<Reply>, Box<UnsentRequest<Request>>> {
         let one_shot = Arc::new(OneShot::new());
         let (deadline_ns, timeout_ns) = (offer.deadline_ns, offer.timeout_ns);
-        self.intake.push(Queued { request, one_shot: Some(Arc::clone(&one_shot)), offer }).map_err(|not_taken| {
-            let (queued, error) = *not_taken;
-            Box::new(Unsent { request: queued.request, error })
-        })?;
+        self.intake.push(QueuedRequest { request, one_shot: Some(Arc::clone(&one_shot)), offer }).map_err(
+            |not_taken| {
+                let (queued, error) = *not_taken;
+                Box::new(UnsentRequest { request: queued.request, error })
+            },
+        )?;
         Ok(LocalCall::new(one_shot, Arc::clone(&self.origin), deadline_ns, timeout_ns))
     }
 
@@ -170,10 +172,10 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
     /// # Errors
     /// Like [`LocalRoute::call`].
     #[inline]
-    pub fn send(&self, request: Request, offer: Offer) -> Result<(), Box<Unsent<Request>>> {
-        self.intake.push(Queued { request, one_shot: None, offer }).map_err(|not_taken| {
+    pub fn send(&self, request: Request, offer: LocalOffer) -> Result<(), Box<UnsentRequest<Request>>> {
+        self.intake.push(QueuedRequest { request, one_shot: None, offer }).map_err(|not_taken| {
             let (queued, error) = *not_taken;
-            Box::new(Unsent { request: queued.request, error })
+            Box::new(UnsentRequest { request: queued.request, error })
         })
     }
 
@@ -181,12 +183,15 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
     ///
     /// # Errors
     /// Like [`LocalRoute::call`]: the request comes back with its answer.
-    pub fn adopt(&self, forwarded: Forwarded<Request, Reply>) -> Result<(), Box<NotAdopted<Request, Reply>>> {
-        let Forwarded { route, request, answer } = forwarded;
+    pub fn adopt(
+        &self,
+        forwarded: ForwardedRequest<Request, Reply>,
+    ) -> Result<(), Box<RejectedForward<Request, Reply>>> {
+        let ForwardedRequest { route, request, answer } = forwarded;
         self.intake.push(answer.queue(request)).map_err(|not_taken| {
             let (queued, error) = *not_taken;
-            let answer = Answer::of(queued.one_shot, &self.desk, queued.offer);
-            Box::new((Forwarded { route, request: queued.request, answer }, error))
+            let answer = ReplySender::of(queued.one_shot, &self.desk, queued.offer);
+            Box::new((ForwardedRequest { route, request: queued.request, answer }, error))
         })
     }
 
@@ -194,7 +199,7 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
     #[must_use]
     pub fn worker(&self) -> Option<LocalWorker<Request, Reply>> {
         let number = self.intake.enter()?;
-        let desk = Desk {
+        let desk = WorkerContext {
             route: own(&self.desk.route),
             caller: Arc::new((*self.desk.caller).clone()),
             forwarding: self.desk.forwarding.clone(),

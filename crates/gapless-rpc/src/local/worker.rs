@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::answer::{Desk, Incoming};
-use super::idle::{Pause, Sleeper, WorkerNumber};
-use super::intake::{Found, Intake};
+use super::answer::{IncomingRequest, WorkerContext};
+use super::idle::{Sleeper, WorkerNumber, WorkerPause};
+use super::intake::{Intake, NextWork};
 use super::spin::spin;
 use super::sync::{current, park};
 use crate::options::Waiting;
@@ -19,7 +19,7 @@ const STREAK_MAX: u32 = 64;
 /// One worker of a route, which handles one request at a time. Dropping it leaves the route.
 pub struct LocalWorker<Request, Reply> {
     intake: Arc<Intake<Request, Reply>>,
-    desk: Arc<Desk<Request, Reply>>,
+    desk: Arc<WorkerContext<Request, Reply>>,
     number: WorkerNumber,
     /// The worker may be idle or woken.
     is_waiting: bool,
@@ -35,47 +35,47 @@ impl<Request, Reply> fmt::Debug for LocalWorker<Request, Reply> {
 impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
     pub(super) const fn new(
         intake: Arc<Intake<Request, Reply>>,
-        desk: Arc<Desk<Request, Reply>>,
+        desk: Arc<WorkerContext<Request, Reply>>,
         number: WorkerNumber,
     ) -> Self {
         Self { intake, desk, number, is_waiting: false, streak: 0 }
     }
 
     /// Takes and begins the next request, if there is one.
-    pub fn try_next(&mut self) -> Option<Incoming<Request, Reply>> {
-        match self.look(|| Pause::Leaves) {
-            Found::Work(incoming) => Some(incoming),
-            Found::Nothing | Found::End => None,
+    pub fn try_next(&mut self) -> Option<IncomingRequest<Request, Reply>> {
+        match self.look(|| WorkerPause::Leaves) {
+            NextWork::Work(incoming) => Some(incoming),
+            NextWork::Nothing | NextWork::End => None,
         }
     }
 
     /// Blocks this thread until there is a request, and begins it; `None` when the route ends.
-    pub fn next_blocking(&mut self, waiting: Waiting) -> Option<Incoming<Request, Reply>> {
+    pub fn next_blocking(&mut self, waiting: Waiting) -> Option<IncomingRequest<Request, Reply>> {
         loop {
-            match self.look(|| Pause::Leaves) {
-                Found::Work(incoming) => return Some(incoming),
-                Found::End => return None,
-                Found::Nothing if spin(waiting, u64::MAX, || self.intake.looks_worth_it()) => continue,
-                Found::Nothing => {}
+            match self.look(|| WorkerPause::Leaves) {
+                NextWork::Work(incoming) => return Some(incoming),
+                NextWork::End => return None,
+                NextWork::Nothing if spin(waiting, u64::MAX, || self.intake.should_look()) => continue,
+                NextWork::Nothing => {}
             }
-            match self.look(|| Pause::Sleeps(Sleeper::Thread(current()))) {
-                Found::Work(incoming) => return Some(incoming),
-                Found::End => return None,
+            match self.look(|| WorkerPause::Sleeps(Sleeper::Thread(current()))) {
+                NextWork::Work(incoming) => return Some(incoming),
+                NextWork::End => return None,
                 // A wake-up in between is kept by the thread's park token; an early return only looks again.
-                Found::Nothing => park(),
+                NextWork::Nothing => park(),
             }
         }
     }
 
     /// Waits for the next request and begins it; `None` when the route ends. Cancel-safe.
     #[must_use = "a future does nothing unless it is polled"]
-    pub const fn next(&mut self) -> Next<'_, Request, Reply> {
-        Next { worker: self }
+    pub const fn next(&mut self) -> NextRequest<'_, Request, Reply> {
+        NextRequest { worker: self }
     }
 
     /// Like [`LocalWorker::next`], for hand-written futures. If polling stops before it is ready,
     /// [`LocalWorker::stop_waiting`] must be called, or a request may wait for this worker.
-    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Incoming<Request, Reply>>> {
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<IncomingRequest<Request, Reply>>> {
         if self.streak >= STREAK_MAX {
             // Lets other tasks of this executor run; counts as busy meanwhile.
             self.streak = 0;
@@ -85,14 +85,15 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
         // After work, lets others run and looks once more before it sleeps: callers whose calls it has ended may call
         // again without having to wake it.
         let lingers = self.streak > 0;
-        let pause = || if lingers { Pause::Lingers } else { Pause::Sleeps(Sleeper::Task(context.waker().clone())) };
+        let pause =
+            || if lingers { WorkerPause::Lingers } else { WorkerPause::Sleeps(Sleeper::Task(context.waker().clone())) };
         match self.look(pause) {
-            Found::Work(incoming) => {
+            NextWork::Work(incoming) => {
                 self.streak += 1;
                 Poll::Ready(Some(incoming))
             }
-            Found::End => Poll::Ready(None),
-            Found::Nothing => {
+            NextWork::End => Poll::Ready(None),
+            NextWork::Nothing => {
                 self.streak = 0;
                 if lingers {
                     context.waker().wake_by_ref();
@@ -103,28 +104,28 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
     }
 
     /// Takes and begins the next request that was not cancelled.
-    fn look(&mut self, pause: impl Fn() -> Pause) -> Found<Incoming<Request, Reply>> {
+    fn look(&mut self, pause: impl Fn() -> WorkerPause) -> NextWork<IncomingRequest<Request, Reply>> {
         loop {
             let mut waits = false;
             let paused = || {
                 let pause = pause();
-                waits = !matches!(pause, Pause::Leaves);
+                waits = !matches!(pause, WorkerPause::Leaves);
                 pause
             };
             match self.intake.take(self.number, paused) {
-                Found::Work(queued) => {
+                NextWork::Work(queued) => {
                     self.is_waiting = false;
-                    if let Some(incoming) = Incoming::begin(queued, &self.desk) {
-                        return Found::Work(incoming);
+                    if let Some(incoming) = IncomingRequest::begin(queued, &self.desk) {
+                        return NextWork::Work(incoming);
                     }
                 }
-                Found::Nothing => {
+                NextWork::Nothing => {
                     self.is_waiting = waits;
-                    return Found::Nothing;
+                    return NextWork::Nothing;
                 }
-                Found::End => {
+                NextWork::End => {
                     self.is_waiting = false;
-                    return Found::End;
+                    return NextWork::End;
                 }
             }
         }
@@ -147,19 +148,19 @@ impl<Request, Reply> Drop for LocalWorker<Request, Reply> {
 }
 
 #[derive(Debug)]
-pub struct Next<'worker, Request, Reply> {
+pub struct NextRequest<'worker, Request, Reply> {
     worker: &'worker mut LocalWorker<Request, Reply>,
 }
 
-impl<Request, Reply: Send + 'static> Future for Next<'_, Request, Reply> {
-    type Output = Option<Incoming<Request, Reply>>;
+impl<Request, Reply: Send + 'static> Future for NextRequest<'_, Request, Reply> {
+    type Output = Option<IncomingRequest<Request, Reply>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.worker.poll_next(context)
     }
 }
 
-impl<Request, Reply> Drop for Next<'_, Request, Reply> {
+impl<Request, Reply> Drop for NextRequest<'_, Request, Reply> {
     fn drop(&mut self) {
         self.worker.stop_waiting();
     }

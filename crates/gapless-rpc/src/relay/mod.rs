@@ -47,15 +47,15 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `calling` | [`RelayedCaller`]: calls a route of this domain as bytes |
+//! | `relayed_caller` | [`RelayedCaller`]: calls a route of this domain as bytes |
 //! | `opening` | [`RelayBuilder`] and [`Relay`]: serves a route as bytes |
 //! | `request` | [`RelayedRequest`]: a request that was taken |
 
-mod calling;
 mod opening;
+mod relayed_caller;
 mod request;
 
-pub use calling::{RelayedCall, RelayedCaller};
-pub use gapless_registry::{INSTANCE_NAME_LENGTH_MAX, INSTANCES_MAX, Instance};
+pub use crate::registry::{INSTANCE_NAME_LENGTH_MAX, INSTANCES_MAX, Instance};
 pub use opening::{Relay, RelayBuilder};
+pub use relayed_caller::{RelayedCall, RelayedCaller};
 pub use request::RelayedRequest;

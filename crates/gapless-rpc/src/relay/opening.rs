@@ -4,9 +4,9 @@ use super::request::RelayedRequest;
 use crate::domain::{Domain, OfferedRelay};
 use crate::error::RpcError;
 use crate::message::described::TypeDescription;
-use crate::remote::copy::Puller;
-use crate::served::counters::CopyStatistics;
-use gapless_registry::{Instance, RouteDescription, RouteState};
+use crate::registry::{Instance, RouteDescription, RouteState};
+use crate::server::counters::InstanceStatistics;
+use crate::server::puller::Puller;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -175,7 +175,7 @@ impl Relay {
 
     /// Counters of the relay.
     #[must_use]
-    pub fn statistics(&self) -> CopyStatistics {
+    pub fn statistics(&self) -> InstanceStatistics {
         self.offered.counters().statistics()
     }
 

@@ -5,12 +5,12 @@ use crate::domain::OfferedRelay;
 use crate::message::described::TypeDescription;
 use crate::options::Priority;
 use crate::outcome::{CallError, Refusal};
-use crate::remote::copy::{AttachedCaller, Claimed};
-use crate::remote::ended::write_ended;
-use crate::remote::request_words::{CopyQuery, FLAG_JSON, FLAG_ONE_WAY, KIND_CALL, key_of};
-use crate::remote::status::{Status, write_refusal};
-use crate::served::answering::{InFlight, too_long, trace_of};
-use crate::served::counters::CopyCounters;
+use crate::protocol::ended::write_ended;
+use crate::protocol::request_flags::{FLAG_JSON, FLAG_ONE_WAY, InstanceQuery, KIND_CALL, key_of};
+use crate::protocol::status::{ReplyStatus, write_refusal};
+use crate::server::counters::InstanceCounters;
+use crate::server::puller::{AttachedCaller, ClaimedRequest};
+use crate::server::request_processor::{InFlightGuard, too_long, trace_of};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_log::call_table::RequestHeader;
 use gapless_trace::TraceContext;
@@ -26,37 +26,37 @@ use std::time::Duration;
 #[must_use = "a request that is dropped is not served"]
 pub struct RelayedRequest {
     /// `None` once answered.
-    claimed: Option<Claimed>,
+    claimed: Option<ClaimedRequest>,
     caller: Arc<AttachedCaller>,
     route: Arc<str>,
-    counters: Arc<CopyCounters>,
-    in_flight: Option<InFlight>,
+    counters: Arc<InstanceCounters>,
+    in_flight: Option<InFlightGuard>,
     header: RequestHeader,
     /// Type of the payload, if its version differs from the one that caller and relay have agreed on.
     other_type: Option<Box<TypeDescription>>,
     payload: Vec<u8>,
     headers: Headers,
     trace: TraceContext,
-    query: Option<CopyQuery>,
+    query: Option<InstanceQuery>,
     /// Number of the task that waits for the cancellation.
     watch: Option<u64>,
 }
 
 impl RelayedRequest {
     /// Reads a claimed request. One that must not be relayed is answered here.
-    pub(super) fn read(claimed: Claimed, route: &Arc<str>, offered: &OfferedRelay) -> Option<Self> {
+    pub(super) fn read(claimed: ClaimedRequest, route: &Arc<str>, offered: &OfferedRelay) -> Option<Self> {
         let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
-        let answer = |claimed: Claimed, status, body: &[u8]| {
+        let answer = |claimed: ClaimedRequest, status, body: &[u8]| {
             let is_heard = claimed.answer(status, body);
             offered.counters().answered(status, is_heard);
         };
         let Some(header) = claimed.read(&mut user_headers, &mut payload) else {
-            answer(claimed, Status::BadRequest, b"what stands in the slot is no request");
+            answer(claimed, ReplyStatus::BadRequest, b"what stands in the slot is no request");
             return None;
         };
-        let query = CopyQuery::from_value(header.kind);
+        let query = InstanceQuery::from_value(header.kind);
         if query.is_none() && header.kind != KIND_CALL {
-            answer(claimed, Status::BadRequest, format!("request of kind {}", header.kind).as_bytes());
+            answer(claimed, ReplyStatus::BadRequest, format!("request of kind {}", header.kind).as_bytes());
             return None;
         }
         if let Some(query) = query.filter(|_| header.instance == 0) {
@@ -64,11 +64,11 @@ impl RelayedRequest {
             return None;
         }
         if header.deadline_ns != 0 && monotonic_ns() >= header.deadline_ns {
-            answer(claimed, Status::TooLate, &[]);
+            answer(claimed, ReplyStatus::TooLate, &[]);
             return None;
         }
         let Some(mut headers) = Headers::decode(&user_headers) else {
-            answer(claimed, Status::BadRequest, b"its headers are none");
+            answer(claimed, ReplyStatus::BadRequest, b"its headers are none");
             return None;
         };
         let caller = Arc::clone(claimed.caller());
@@ -193,7 +193,7 @@ impl RelayedRequest {
 
     /// Query of that instance; `None` for a call of its handler.
     #[must_use]
-    pub const fn query(&self) -> Option<CopyQuery> {
+    pub const fn query(&self) -> Option<InstanceQuery> {
         self.query
     }
 
@@ -212,7 +212,7 @@ impl RelayedRequest {
         }
         let is_wanted = self.caller.table.is_mapped_here() && claimed.begin();
         if is_wanted {
-            self.in_flight = Some(InFlight::begin(&self.counters, monotonic_ns()));
+            self.in_flight = Some(InFlightGuard::begin(&self.counters, monotonic_ns()));
         }
         is_wanted
     }
@@ -220,7 +220,7 @@ impl RelayedRequest {
     /// Reports whether the caller has stopped waiting: it cancelled, timed out or died.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        let is_over = |claimed: &Claimed| claimed.is_over();
+        let is_over = |claimed: &ClaimedRequest| claimed.is_over();
         self.claimed.as_ref().is_none_or(is_over) || self.remaining().is_some_and(|left| left.is_zero())
     }
 
@@ -245,19 +245,19 @@ impl RelayedRequest {
     pub fn reply(mut self, reply: &[u8]) -> bool {
         let length_max = self.reply_length_max();
         if self.is_one_way() {
-            return self.answer(Status::Reply, &[]);
+            return self.answer(ReplyStatus::Reply, &[]);
         }
         if reply.len() > length_max {
-            return self.answer(Status::BadReply, too_long(reply.len(), length_max).as_bytes());
+            return self.answer(ReplyStatus::BadReply, too_long(reply.len(), length_max).as_bytes());
         }
-        self.answer(Status::Reply, reply)
+        self.answer(ReplyStatus::Reply, reply)
     }
 
     /// Ends the request with a refusal by the handler. True if the caller will see it.
     pub fn refuse(mut self, refusal: &Refusal) -> bool {
         let mut body = Vec::new();
         write_refusal(refusal, self.reply_length_max(), &mut body);
-        self.answer(Status::Refused, &body)
+        self.answer(ReplyStatus::Refused, &body)
     }
 
     /// Ends the request with the error of the call elsewhere. [`CallError::NotBegun`] and [`CallError::Unknown`] are a
@@ -270,7 +270,7 @@ impl RelayedRequest {
     fn put_error(&mut self, error: &CallError) -> bool {
         let mut body = Vec::new();
         write_ended(error, self.reply_length_max(), &mut body);
-        self.answer(Status::Ended, &body)
+        self.answer(ReplyStatus::Ended, &body)
     }
 
     /// Error of a request that had begun and is dropped.
@@ -284,7 +284,7 @@ impl RelayedRequest {
         CallError::Unknown { route, attempts: self.header.attempt.into(), reason }
     }
 
-    fn answer(&mut self, status: Status, body: &[u8]) -> bool {
+    fn answer(&mut self, status: ReplyStatus, body: &[u8]) -> bool {
         self.watch.take().into_iter().for_each(|number| self.caller.unwatch(number));
         let Some(claimed) = self.claimed.take() else { return false };
         let is_heard = claimed.answer(status, body);
@@ -296,17 +296,17 @@ impl RelayedRequest {
     }
 }
 
-fn answer_about_relay(claimed: Claimed, query: CopyQuery, offered: &OfferedRelay) {
+fn answer_about_relay(claimed: ClaimedRequest, query: InstanceQuery, offered: &OfferedRelay) {
     let body = match query {
-        CopyQuery::Ping => String::new(),
-        CopyQuery::Info => offered.info(),
-        CopyQuery::Statistics => offered.counters().statistics().to_json(),
+        InstanceQuery::Ping => String::new(),
+        InstanceQuery::Info => offered.info(),
+        InstanceQuery::Statistics => offered.counters().statistics().to_json(),
     };
     let length_max = claimed.reply_length_max();
     if body.len() <= length_max {
-        claimed.answer(Status::Reply, body.as_bytes());
+        claimed.answer(ReplyStatus::Reply, body.as_bytes());
     } else {
-        claimed.answer(Status::BadReply, too_long(body.len(), length_max).as_bytes());
+        claimed.answer(ReplyStatus::BadReply, too_long(body.len(), length_max).as_bytes());
     }
 }
 
@@ -317,8 +317,8 @@ impl Drop for RelayedRequest {
         }
         let (is_late, has_begun) = (self.remaining().is_some_and(|left| left.is_zero()), self.in_flight.is_some());
         match (has_begun, is_late) {
-            (false, false) => self.answer(Status::NotServed, &[]),
-            (false, true) => self.answer(Status::TooLate, &[]),
+            (false, false) => self.answer(ReplyStatus::NotServed, &[]),
+            (false, true) => self.answer(ReplyStatus::TooLate, &[]),
             (true, is_late) => self.put_error(&self.given_up(is_late)),
         };
     }

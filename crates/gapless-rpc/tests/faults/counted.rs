@@ -20,7 +20,7 @@ pub const ROUTE: &str = "counted";
 /// Slots of each caller's table: fewer than its calls.
 pub const SLOTS: u32 = 16;
 
-const COPY: &str = "be-a-counted-copy";
+const INSTANCE: &str = "be-a-counted-instance";
 const CALLER: &str = "be-a-counted-caller";
 const TASKS: u64 = 24;
 const THREADS: u64 = 2;
@@ -82,8 +82,8 @@ pub fn serve(domain: &Domain, record: &Path) -> gapless_rpc::ServedRoute {
     domain.serve(ROUTE).workers(2).handle(handler).unwrap()
 }
 
-pub fn be_a_copy_if_asked() {
-    let Some(arguments) = started_as(COPY) else { return };
+pub fn be_an_instance_if_asked() {
+    let Some(arguments) = started_as(INSTANCE) else { return };
     let domain = open(Path::new(&arguments[0]));
     let _route = serve(&domain, Path::new(&arguments[1]));
     println!("serves");
@@ -93,9 +93,9 @@ pub fn be_a_copy_if_asked() {
 }
 
 /// Starts an instance, which prints a line when it serves.
-pub fn start_copy(domain: &Path, record: &Path, crash_point: Option<&str>) -> Process {
+pub fn start_instance(domain: &Path, record: &Path, crash_point: Option<&str>) -> Process {
     let mut command = this_program();
-    command.arg(COPY).arg(domain).arg(record).stdin(Stdio::piped());
+    command.arg(INSTANCE).arg(domain).arg(record).stdin(Stdio::piped());
     Process::start(command.envs(crash_point.map(|point| ("GAPLESS_CRASH_POINT", point))))
 }
 
@@ -216,15 +216,15 @@ pub fn check(ended: &[(u64, Outcome)], executions: &HashMap<u64, u32>, retry: Re
     }
 }
 
-/// Checks that every slot of the table can hold a request; `copy` must be the only instance.
+/// Checks that every slot of the table can hold a request; `instance` must be the only instance.
 #[track_caller]
-pub fn every_slot_is_free(caller: &Caller<u64, u64>, copy: &Process, first: u64) {
-    copy.signal(Signal::STOP);
+pub fn every_slot_is_free(caller: &Caller<u64, u64>, instance: &Process, first: u64) {
+    instance.signal(Signal::STOP);
     let before = caller.statistics().offered;
     let calls: Vec<_> = (first..first + u64::from(SLOTS)).map(|number| (number, caller.start(number))).collect();
     // The stopped instance answers none; if a slot is lost, the last call waits for ever.
     until("all slots are taken", || caller.statistics().offered == before + u64::from(SLOTS));
-    copy.signal(Signal::CONT);
+    instance.signal(Signal::CONT);
     for (number, call) in calls {
         assert_eq!(call.wait(), Ok(reply_to(number)));
     }

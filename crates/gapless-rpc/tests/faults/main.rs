@@ -3,34 +3,34 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
-#[path = "../processes/copy_process.rs"]
-mod copy_process;
 mod counted;
+#[path = "../processes/instance_process.rs"]
+mod instance_process;
 
 #[cfg(debug_assertions)]
-mod a_caller_dies_at_every_point_of_its_backlog;
-mod a_million_calls_survive_a_thousand_kills;
+mod backlog_crash_points;
+mod calls_survive_kills;
+#[path = "../processes/corrupt_memory_is_contained.rs"]
+mod corrupt_memory_is_contained;
 #[cfg(debug_assertions)]
-mod a_process_dies_at_every_named_point;
-#[path = "../processes/a_scribbler_spoils_only_its_own_routes.rs"]
-mod a_scribbler_spoils_only_its_own_routes;
+mod death_at_crash_points;
 
 use gapless_testkit::random::rounds;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    copy_process::be_one_if_asked();
-    a_scribbler_spoils_only_its_own_routes::be_a_caller_if_asked();
-    counted::be_a_copy_if_asked();
+    instance_process::be_one_if_asked();
+    corrupt_memory_is_contained::be_a_caller_if_asked();
+    counted::be_an_instance_if_asked();
     counted::be_a_caller_if_asked();
     #[cfg(debug_assertions)]
-    a_caller_dies_at_every_point_of_its_backlog::be_the_caller_if_asked();
+    backlog_crash_points::be_the_caller_if_asked();
     gapless_testkit::scenarios::run(vec![
-        a_million_calls_survive_a_thousand_kills::module(),
+        calls_survive_kills::module(),
         #[cfg(debug_assertions)]
-        a_caller_dies_at_every_point_of_its_backlog::module(),
+        backlog_crash_points::module(),
         #[cfg(debug_assertions)]
-        a_process_dies_at_every_named_point::module(),
-        a_scribbler_spoils_only_its_own_routes::module(rounds(10_000, 2_000) as u32),
+        death_at_crash_points::module(),
+        corrupt_memory_is_contained::module(rounds(10_000, 2_000) as u32),
     ])
 }

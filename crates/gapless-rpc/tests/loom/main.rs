@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use gapless_rpc::local::{Deadlines, LocalOptions, LocalRoute, Offer};
+use gapless_rpc::local::{Deadlines, LocalOffer, LocalOptions, LocalRoute};
 use gapless_rpc::{CallError, CallerIdentity, Waiting};
 use loom::thread;
 
@@ -49,7 +49,7 @@ fn caller_and_worker_meet() {
     check(4, || {
         let route = route();
         let serving = serve(&route);
-        assert_eq!(route.call(1, Offer::default()).unwrap().wait(Waiting::Park), Ok(2));
+        assert_eq!(route.call(1, LocalOffer::default()).unwrap().wait(Waiting::Park), Ok(2));
         route.drain();
         serving.join().unwrap();
     });
@@ -60,7 +60,7 @@ fn two_workers_serve_two_calls() {
     check(2, || {
         let route = route();
         let serving = [serve(&route), serve(&route)];
-        let calls = [1, 2].map(|request| route.call(request, Offer::default()).unwrap());
+        let calls = [1, 2].map(|request| route.call(request, LocalOffer::default()).unwrap());
         let [first, second] = calls.map(|call| call.wait(Waiting::Park));
         assert_eq!((first, second), (Ok(2), Ok(3)));
         route.drain();
@@ -81,7 +81,7 @@ fn leaving_worker_passes_wake_up_on() {
                 incoming.answer.reply(incoming.request + 1);
             }
         });
-        assert_eq!(route.call(1, Offer::default()).unwrap().wait(Waiting::Park), Ok(2));
+        assert_eq!(route.call(1, LocalOffer::default()).unwrap().wait(Waiting::Park), Ok(2));
         gone.join().unwrap();
         route.drain();
         serving.join().unwrap();
@@ -93,7 +93,7 @@ fn cancel_races_with_begin() {
     check(4, || {
         let route = route();
         let mut worker = route.worker().unwrap();
-        let call = route.call(1, Offer::default()).unwrap();
+        let call = route.call(1, LocalOffer::default()).unwrap();
         let begun = Arc::new(AtomicBool::new(false));
         let in_worker = Arc::clone(&begun);
         let serving = thread::spawn(move || {
@@ -116,7 +116,7 @@ fn withdrawal_ends_every_call() {
         let serving = serve(&route);
         let other = route.clone();
         let withdrawing = thread::spawn(move || other.withdraw());
-        if let Ok(call) = route.call(1, Offer::default()) {
+        if let Ok(call) = route.call(1, LocalOffer::default()) {
             assert!(matches!(call.wait(Waiting::Park), Ok(2) | Err(CallError::NotBegun { .. })));
         }
         withdrawing.join().unwrap();

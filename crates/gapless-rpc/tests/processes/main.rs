@@ -3,24 +3,24 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
-mod copy_process;
+mod instance_process;
 
-mod a_forked_child_harms_nobody;
-mod a_process_without_threads_says_so;
-mod a_scribbler_spoils_only_its_own_routes;
-mod calls_end_as_their_handlers_say;
-mod copies_of_two_versions_serve_one_route;
-mod ever_new_routes_cost_nothing;
-mod first_calls_hold_up_nobody;
-mod hung_processes_hold_up_nobody;
-mod killed_copies_lose_no_answer;
-mod notices_reach_their_callers;
-mod relays_die_like_copies;
+mod backlog_spills_to_disk;
+mod corrupt_memory_is_contained;
+mod dead_relays_are_detected;
+mod first_calls_never_block;
+mod forked_children_are_inert;
+mod handler_outcomes_reach_callers;
+mod hung_processes_never_block;
+mod killed_instances_lose_nothing;
+mod missing_threads_are_reported;
+mod notices_reach_callers;
 mod routes_come_and_go;
+mod shortages_are_retried;
 mod span_recorder;
-mod traces_go_over_processes;
-mod what_finds_no_slot_waits_on_disk;
-mod what_is_short_is_asked_for_again;
+mod traces_cross_processes;
+mod two_versions_serve_route;
+mod unused_tables_are_freed;
 
 use gapless_testkit::random::rounds;
 use std::process::ExitCode;
@@ -29,35 +29,35 @@ use std::process::ExitCode;
 const AT_A_TIME: usize = 12;
 
 fn main() -> ExitCode {
-    copy_process::be_one_if_asked();
-    a_forked_child_harms_nobody::be_one_if_asked();
-    a_process_without_threads_says_so::be_one_if_asked();
-    copies_of_two_versions_serve_one_route::be_one_if_asked();
-    killed_copies_lose_no_answer::be_a_caller_if_asked();
-    a_scribbler_spoils_only_its_own_routes::be_a_caller_if_asked();
-    notices_reach_their_callers::be_one_if_asked();
-    relays_die_like_copies::be_one_if_asked();
+    instance_process::be_one_if_asked();
+    forked_children_are_inert::be_one_if_asked();
+    missing_threads_are_reported::be_one_if_asked();
+    two_versions_serve_route::be_one_if_asked();
+    killed_instances_lose_nothing::be_a_caller_if_asked();
+    corrupt_memory_is_contained::be_a_caller_if_asked();
+    notices_reach_callers::be_one_if_asked();
+    dead_relays_are_detected::be_one_if_asked();
     routes_come_and_go::be_one_if_asked();
-    traces_go_over_processes::be_one_if_asked();
-    what_is_short_is_asked_for_again::be_one_if_asked();
+    traces_cross_processes::be_one_if_asked();
+    shortages_are_retried::be_one_if_asked();
     // The longest first.
     gapless_testkit::scenarios::run(vec![
-        killed_copies_lose_no_answer::module(),
-        killed_copies_lose_no_answer::shared_module(),
-        a_forked_child_harms_nobody::module(),
-        a_process_without_threads_says_so::module(),
-        a_scribbler_spoils_only_its_own_routes::module(rounds(300, 100) as u32),
-        calls_end_as_their_handlers_say::module(),
-        copies_of_two_versions_serve_one_route::module(),
-        ever_new_routes_cost_nothing::module(),
-        ever_new_routes_cost_nothing::shared_module(),
-        first_calls_hold_up_nobody::module(),
-        hung_processes_hold_up_nobody::module(),
-        notices_reach_their_callers::module(),
-        relays_die_like_copies::module(),
+        killed_instances_lose_nothing::module(),
+        killed_instances_lose_nothing::shared_module(),
+        forked_children_are_inert::module(),
+        missing_threads_are_reported::module(),
+        corrupt_memory_is_contained::module(rounds(300, 100) as u32),
+        handler_outcomes_reach_callers::module(),
+        two_versions_serve_route::module(),
+        unused_tables_are_freed::module(),
+        unused_tables_are_freed::shared_module(),
+        first_calls_never_block::module(),
+        hung_processes_never_block::module(),
+        notices_reach_callers::module(),
+        dead_relays_are_detected::module(),
         routes_come_and_go::module(),
-        traces_go_over_processes::module(),
-        what_finds_no_slot_waits_on_disk::module(),
-        what_is_short_is_asked_for_again::module(),
+        traces_cross_processes::module(),
+        backlog_spills_to_disk::module(),
+        shortages_are_retried::module(),
     ])
 }

@@ -1,7 +1,7 @@
 //! Routes are withdrawn and served again, and calls without an instance end in time.
 
 use super::AT_A_TIME;
-use super::copy_process::{Ask, Told, start, start_as};
+use super::instance_process::{Ask, Told, start, start_as};
 use gapless_rpc::domain::KnownRouteState;
 use gapless_rpc::message::{Encoding, MessageError};
 use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions, Message};
@@ -88,8 +88,8 @@ fn removed_domain_is_recreated() {
 fn stopped_process_reopens_its_socket() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
-    let copy = start(&path, 1, &["route"]);
-    copy.stop();
+    let instance = start(&path, 1, &["route"]);
+    instance.stop();
     for entry in path.read_dir().unwrap() {
         let file = entry.unwrap().path();
         if file.extension().is_some_and(|ending| ending == "sock") {
@@ -98,14 +98,14 @@ fn stopped_process_reopens_its_socket() {
     }
     let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
     let caller: Caller<Ask, Told> = client.caller("route").unwrap();
-    let silent = copy.pid().as_raw_nonzero().to_string();
+    let silent = instance.pid().as_raw_nonzero().to_string();
     match caller.call_with(Ask::Who, &CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() }) {
         Err(CallError::Unavailable { reason, .. }) => assert!(reason.contains(&silent), "{reason}"),
         other => panic!("{other:?}"),
     }
     let silent = Domain::silent_processes(&path, Duration::from_millis(10)).unwrap();
-    assert_eq!(silent, [copy.pid().as_raw_nonzero().get() as u32]);
-    copy.signal(Signal::CONT);
+    assert_eq!(silent, [instance.pid().as_raw_nonzero().get() as u32]);
+    instance.signal(Signal::CONT);
     assert!(matches!(caller.call_with(Ask::Who, &patient()), Ok(Told::Number(_))));
 }
 
@@ -151,7 +151,7 @@ fn umask_does_not_affect_a_domain() {
         let path = folder.path().join("domain");
         let mut with_umask = Command::new("sh");
         with_umask.arg("-c").arg(format!("umask {umask}; exec \"$0\" \"$@\"")).arg(this_program().get_program());
-        let _copy = start_as(with_umask, &path, 1, &["route"]);
+        let _instance = start_as(with_umask, &path, 1, &["route"]);
         let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
         assert_eq!(client.caller("route").unwrap().call_with(Ask::Increment(1), &patient()), Ok(Told::Number(2)));
         let mode = |path: &Path| std::fs::symlink_metadata(path).unwrap().mode() & 0o7777;
@@ -240,16 +240,16 @@ pub fn be_one_if_asked() {
 fn taken_and_untaken_ends_differ() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
-    let mut copy = Process::start(this_program().arg(ROLE).arg(&path));
-    assert_eq!(copy.line(), "serves");
+    let mut instance = Process::start(this_program().arg(ROLE).arg(&path));
+    assert_eq!(instance.line(), "serves");
     let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
     let caller: Caller<Unread, u64> = client.caller("route").unwrap();
     let options = CallOptions { timeout: None, ..CallOptions::default() };
     let taken = caller.start_with(Unread, &options);
-    assert_eq!(copy.line(), "reads");
+    assert_eq!(instance.line(), "reads");
     assert_eq!(client.suspend_route("route", None, PATIENCE).unwrap()[0].state, KnownRouteState::Suspended);
     let untaken = caller.start_with(Unread, &options);
-    copy.kill();
+    instance.kill();
     let lost = taken.wait();
     assert!(matches!(lost, Err(CallError::NotBegun { attempts: 1, .. })), "{lost:?}");
     assert_eq!(untaken.wait(), Err(CallError::no_route("route")));
@@ -271,7 +271,7 @@ mod second {
         pub id: u64,
         #[serde(default)]
         #[message(since = 2)]
-        pub copies: u32,
+        pub instances: u32,
     }
 }
 
@@ -283,7 +283,7 @@ mod third {
         pub id: u64,
         #[serde(default)]
         #[message(since = 2)]
-        pub copies: u32,
+        pub instances: u32,
         #[serde(default)]
         #[message(since = 3)]
         pub marker: u64,
@@ -294,13 +294,14 @@ fn mixed_versions_read_requests() {
     let (folder, old, client) = pair();
     let new = Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
     let caller: Caller<third::Order, u64> = client.caller("route").unwrap();
-    let order = third::Order { id: 1, copies: 5, marker: 9 };
+    let order = third::Order { id: 1, instances: 5, marker: 9 };
     let of_old = old.serve("route").handle(|order: first::Order, _| Ok(order.id)).unwrap();
     // A call that starts before the instance is known has the form of its own program.
-    gapless_testkit::wait::until("the old copy answers", || caller.call(order.clone()) == Ok(1));
-    let of_new = new.serve("route").handle(|order: second::Order, _| Ok(order.id + u64::from(order.copies))).unwrap();
+    gapless_testkit::wait::until("the old instance answers", || caller.call(order.clone()) == Ok(1));
+    let of_new =
+        new.serve("route").handle(|order: second::Order, _| Ok(order.id + u64::from(order.instances))).unwrap();
     // Both have the table, and no new form reaches an instance that cannot read it.
-    gapless_testkit::wait::until("both copies answer", || {
+    gapless_testkit::wait::until("both instances answer", || {
         // A new instance counts before it announces its routes.
         caller.broadcast(&order).unwrap().iter().filter(|(_, outcome)| outcome.is_ok()).count() == 2
     });

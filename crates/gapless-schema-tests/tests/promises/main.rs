@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod any_bytes_are_safe_to_decode;
-mod any_name_and_width_is_taken;
+mod any_bytes_decode_safely;
 mod generated_sources_are_current;
-mod golden_bytes_are_read_and_written;
-mod groups_and_data_follow_the_schema;
-mod protobuf_is_what_prost_writes;
+mod golden_bytes_match;
+mod groups_follow_the_schema;
+mod names_and_widths_are_accepted;
+mod protobuf_matches_prost;

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::error::SchemaError;
-use super::model::{Choice, EnumType, EnumValue, Number, SetType};
-use super::names::Names;
-use super::types::{Encoded, Type, Types};
+use super::model::{Choice, EnumType, EnumValue, NumberValue, SetType};
+use super::names::NameScope;
+use super::types::{EncodedType, SchemaType, TypeTable};
 use super::values::{notes, number_in, parse_number};
 use super::xml::Element;
 
-impl<'d> Types<'d> {
+impl<'d> TypeTable<'d> {
     pub(super) fn enumeration(&mut self, element: &Element<'d>, name: &str) -> Result<Rc<EnumType>, SchemaError> {
         let encoding = self.encoding_type(element)?;
         let primitive = encoding.primitive;
@@ -22,7 +22,7 @@ impl<'d> Types<'d> {
             Some(text) => parse_number(primitive, text, &element.attribute_location("nullValue"), "nullValue")?,
             None => encoding.null,
         };
-        let mut names = Names::default();
+        let mut names = NameScope::default();
         let mut values: Vec<EnumValue> = Vec::new();
         let (mut seen, mut numbers) = (HashMap::new(), HashMap::new());
         for child in element.children() {
@@ -32,7 +32,7 @@ impl<'d> Types<'d> {
             let value_name = child.symbol()?;
             let number = parse_number(primitive, child.text(), &child.location(), "the value")?;
             number_in(number, encoding.min, encoding.max, &child.location(), "the value")?;
-            let Number::Integer(integer) = number else {
+            let NumberValue::Integer(integer) = number else {
                 return Err(child.error("the value is not an integer", "an integer"));
             };
             if number == null {
@@ -65,7 +65,7 @@ impl<'d> Types<'d> {
             let place = element.attribute_location("encodingType");
             return Err(place.error("a set of another type", "uint8, uint16, uint32 or uint64"));
         }
-        let mut names = Names::default();
+        let mut names = NameScope::default();
         let bits = primitive.size() as u32 * 8;
         let mut choices: Vec<Choice> = Vec::new();
         for child in element.children() {
@@ -98,11 +98,11 @@ impl<'d> Types<'d> {
     }
 
     /// Primitive type and null value of an enum or set.
-    fn encoding_type(&mut self, element: &Element<'d>) -> Result<Rc<Encoded>, SchemaError> {
+    fn encoding_type(&mut self, element: &Element<'d>) -> Result<Rc<EncodedType>, SchemaError> {
         let name = element.required("encodingType")?;
         let resolved = self.named(name, element, "encodingType")?;
         match resolved {
-            Type::Encoded(encoded) if encoded.length == 1 && encoded.constant.is_none() => Ok(encoded),
+            SchemaType::Encoded(encoded) if encoded.length == 1 && encoded.constant.is_none() => Ok(encoded),
             _ => Err(element.attribute_location("encodingType").error(
                 format!("the encoding type {name:?} is not a single number"),
                 "a primitive type or such a <type>",

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::error::SchemaError;
-use super::model::{Field, Level};
-use super::names::{Names, pascal};
-use super::types::{ARRAY_LENGTH_MAX, Composite, Presence, Type, Types, presence};
+use super::model::{FieldModel, Level};
+use super::names::{NameScope, pascal};
+use super::types::{ARRAY_LENGTH_MAX, Composite, Presence, SchemaType, TypeTable, presence};
 use super::values::{notes, offset};
 use super::versions;
 use super::xml::Element;
@@ -14,12 +14,12 @@ use super::xml::Element;
 /// Limit of members of a composite, including nested ones, since they are visited often.
 const MEMBERS_MAX: usize = 4_096;
 
-impl<'d> Types<'d> {
+impl<'d> TypeTable<'d> {
     pub(super) fn composite(&mut self, element: &Element<'d>, name: &str) -> Result<Rc<Composite>, SchemaError> {
-        let mut methods = Names::default();
-        let mut variants = Names::default();
+        let mut methods = NameScope::default();
+        let mut variants = NameScope::default();
         let mut members = Vec::new();
-        let mut fields: Vec<Field> = Vec::new();
+        let mut fields: Vec<FieldModel> = Vec::new();
         let mut end = 0usize;
         let mut of_fixed_length = true;
         let (mut seen, mut members_in_all) = (HashSet::new(), 1);
@@ -33,7 +33,7 @@ impl<'d> Types<'d> {
                 _ => self.inline(&child, name, &member)?,
             };
             let kind = match &resolved {
-                Type::Encoded(encoded) if encoded.length == 0 && encoded.constant.is_none() => None,
+                SchemaType::Encoded(encoded) if encoded.length == 0 && encoded.constant.is_none() => None,
                 other => Some(other.kind(&child)?),
             };
             let offset = offset(&child, end)?;
@@ -47,16 +47,16 @@ impl<'d> Types<'d> {
                     );
                 }
                 let length = kind.length();
-                let optional = matches!(&resolved, Type::Encoded(encoded) if encoded.optional)
+                let optional = matches!(&resolved, SchemaType::Encoded(encoded) if encoded.optional)
                     || presence(&child)? == Some(Presence::Optional);
                 let mut notes = notes(&child)?;
-                if let (Type::Encoded(encoded), "ref") = (&resolved, child.name()) {
+                if let (SchemaType::Encoded(encoded), "ref") = (&resolved, child.name()) {
                     notes.since = notes.since.max(encoded.notes.since);
                 }
                 end = offset.checked_add(length).filter(|end| *end <= ARRAY_LENGTH_MAX).ok_or_else(|| {
                     child.error("the composite is too long", format!("at most {ARRAY_LENGTH_MAX} bytes"))
                 })?;
-                fields.push(Field {
+                fields.push(FieldModel {
                     rust: methods.claim_method(&member),
                     variant: variants.claim_variant(&member),
                     name: member.clone(),
@@ -98,7 +98,7 @@ impl<'d> Types<'d> {
     }
 
     /// Reads a type defined inside of a composite. Its Rust name is prefixed with the composite's if it is taken.
-    fn inline(&mut self, element: &Element<'d>, composite: &str, member: &str) -> Result<Type, SchemaError> {
+    fn inline(&mut self, element: &Element<'d>, composite: &str, member: &str) -> Result<SchemaType, SchemaError> {
         let taken = self.raw.contains_key(member) || self.rust_names.is_taken(&pascal(member));
         let name = if taken { format!("{composite}_{member}") } else { member.to_owned() };
         self.resolve(element, &name)

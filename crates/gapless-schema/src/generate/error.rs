@@ -31,7 +31,7 @@ pub enum SchemaError {
 }
 
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SchemaSource {
     pub name: String,
     pub text: String,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Source {
 /// quadratic in the file's length.
 #[derive(Clone, Debug)]
 pub(crate) struct Location {
-    pub source: Rc<Source>,
+    pub source: Rc<SchemaSource>,
     pub byte: usize,
 }
 

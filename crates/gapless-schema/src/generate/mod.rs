@@ -261,7 +261,7 @@ fn stem(path: &Path) -> String {
 fn module_name(name: &str) -> String {
     let name = name.replace(|character: char| !character.is_ascii_alphanumeric(), "_");
     let name = if names::snake(&name).is_empty() { "schema" } else { &name };
-    names::Names::default().claim_method(name)
+    names::NameScope::default().claim_method(name)
 }
 
 fn summary(schema: &Schema) -> String {

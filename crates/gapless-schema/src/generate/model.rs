@@ -13,37 +13,37 @@ pub(crate) struct Schema {
     pub semantic_version: Option<String>,
     pub description: Option<String>,
     pub big_endian: bool,
-    pub header: Header,
+    pub header: HeaderLayout,
     pub enums: Vec<Rc<EnumType>>,
     pub sets: Vec<Rc<SetType>>,
     pub composites: Vec<Rc<Level>>,
-    pub messages: Vec<Message>,
+    pub messages: Vec<MessageModel>,
 }
 
-pub(crate) struct Header {
+pub(crate) struct HeaderLayout {
     pub length: usize,
-    pub block_length: Slot,
-    pub template_id: Slot,
-    pub schema_id: Slot,
-    pub version: Slot,
+    pub block_length: IntegerSlot,
+    pub template_id: IntegerSlot,
+    pub schema_id: IntegerSlot,
+    pub version: IntegerSlot,
 }
 
-pub(crate) struct Dimension {
+pub(crate) struct GroupDimension {
     pub length: usize,
-    pub block_length: Slot,
-    pub num_in_group: Slot,
+    pub block_length: IntegerSlot,
+    pub num_in_group: IntegerSlot,
     pub num_max: u64,
 }
 
 /// Unsigned integer in a header or in dimensions.
 #[derive(Clone, Copy)]
-pub(crate) enum Slot {
+pub(crate) enum IntegerSlot {
     At { offset: usize, primitive: Primitive },
     Constant(u64),
 }
 
 /// A message; its root block, groups and data are a [`Level`].
-pub(crate) struct Message {
+pub(crate) struct MessageModel {
     pub name: String,
     pub template_id: u16,
     pub level: Level,
@@ -55,19 +55,19 @@ pub(crate) struct Level {
     pub path: String,
     /// Prefix of its Rust types: `CarPerformanceFigure`.
     pub rust: String,
-    pub notes: Notes,
+    pub notes: ElementNotes,
     /// Fields of a version up to this one are always present.
     pub base_version: u64,
     pub block_length: usize,
     /// Number of members of a composite, including nested ones, and itself.
     pub members_in_all: usize,
-    pub fields: Vec<Field>,
-    pub groups: Vec<Group>,
-    pub data: Vec<Data>,
+    pub fields: Vec<FieldModel>,
+    pub groups: Vec<GroupModel>,
+    pub data: Vec<DataModel>,
 }
 
 /// Field of a block or member of a composite.
-pub(crate) struct Field {
+pub(crate) struct FieldModel {
     pub name: String,
     /// Name of its Rust methods.
     pub rust: String,
@@ -75,25 +75,25 @@ pub(crate) struct Field {
     pub variant: String,
     /// SBE field id; in a composite the member's place, from 1.
     pub number: u32,
-    pub kind: Kind,
+    pub kind: FieldKind,
     pub optional: bool,
     pub offset: usize,
     /// The schema gives the offset, so that no field before it moves it.
     pub has_offset: bool,
-    pub notes: Notes,
+    pub notes: ElementNotes,
 }
 
-pub(crate) struct Group {
+pub(crate) struct GroupModel {
     pub name: String,
     pub rust: String,
     pub variant: String,
     pub number: u32,
-    pub dimension: Dimension,
+    pub dimension: GroupDimension,
     pub level: Level,
 }
 
 /// Data of variable length.
-pub(crate) struct Data {
+pub(crate) struct DataModel {
     pub name: String,
     pub rust: String,
     pub variant: String,
@@ -101,12 +101,12 @@ pub(crate) struct Data {
     pub length: Primitive,
     pub length_max: u64,
     pub charset: Option<Charset>,
-    pub notes: Notes,
+    pub notes: ElementNotes,
 }
 
 /// Annotations of a schema element, apart from its layout.
 #[derive(Clone)]
-pub(crate) struct Notes {
+pub(crate) struct ElementNotes {
     pub description: Option<String>,
     pub semantic_type: Option<String>,
     pub time_unit: Option<String>,
@@ -118,10 +118,10 @@ pub(crate) struct Notes {
 
 /// Content of a field.
 #[derive(Clone)]
-pub(crate) enum Kind {
-    Scalar { primitive: Primitive, null: Number, min: Option<Number>, max: Option<Number> },
-    Array { primitive: Primitive, length: usize, null: Number, charset: Option<Charset> },
-    Enum { of: Rc<EnumType>, null: Number },
+pub(crate) enum FieldKind {
+    Scalar { primitive: Primitive, null: NumberValue, min: Option<NumberValue>, max: Option<NumberValue> },
+    Array { primitive: Primitive, length: usize, null: NumberValue, charset: Option<Charset> },
+    Enum { of: Rc<EnumType>, null: NumberValue },
     Set(Rc<SetType>),
     Composite(Rc<Level>),
     Constant(Constant),
@@ -130,7 +130,7 @@ pub(crate) enum Kind {
 /// A constant, which takes no bytes.
 #[derive(Clone)]
 pub(crate) enum Constant {
-    Number(Primitive, Number),
+    Number(Primitive, NumberValue),
     Text(String),
     Enum(Rc<EnumType>, String),
 }
@@ -139,8 +139,8 @@ pub(crate) struct EnumType {
     pub name: String,
     pub rust: String,
     pub primitive: Primitive,
-    pub null: Number,
-    pub notes: Notes,
+    pub null: NumberValue,
+    pub notes: ElementNotes,
     pub values: Vec<EnumValue>,
 }
 
@@ -148,14 +148,14 @@ pub(crate) struct EnumValue {
     pub name: String,
     pub rust: String,
     pub number: i128,
-    pub notes: Notes,
+    pub notes: ElementNotes,
 }
 
 pub(crate) struct SetType {
     pub name: String,
     pub rust: String,
     pub primitive: Primitive,
-    pub notes: Notes,
+    pub notes: ElementNotes,
     pub choices: Vec<Choice>,
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct Choice {
     pub name: String,
     pub rust: String,
     pub bit: u32,
-    pub notes: Notes,
+    pub notes: ElementNotes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -175,7 +175,7 @@ pub(crate) enum Charset {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Number {
+pub(crate) enum NumberValue {
     Integer(i128),
     Float(f64),
 }
@@ -242,12 +242,12 @@ impl Primitive {
     }
 
     /// Null value if the schema gives none.
-    pub(crate) const fn default_null(self) -> Number {
+    pub(crate) const fn default_null(self) -> NumberValue {
         match self {
-            Self::Float | Self::Double => Number::Float(f64::NAN),
-            Self::Char => Number::Integer(0),
-            _ if self.is_signed() => Number::Integer(self.integer_range().0),
-            _ => Number::Integer(self.integer_range().1),
+            Self::Float | Self::Double => NumberValue::Float(f64::NAN),
+            Self::Char => NumberValue::Integer(0),
+            _ if self.is_signed() => NumberValue::Integer(self.integer_range().0),
+            _ => NumberValue::Integer(self.integer_range().1),
         }
     }
 }
@@ -266,11 +266,11 @@ impl Level {
     }
 
     /// Whether a writer of an older version may have omitted the field.
-    pub(crate) const fn is_late(&self, field: &Field) -> bool {
+    pub(crate) const fn is_late(&self, field: &FieldModel) -> bool {
         field.notes.since > self.base_version
     }
 
-    pub(crate) const fn is_nullable(&self, field: &Field) -> bool {
+    pub(crate) const fn is_nullable(&self, field: &FieldModel) -> bool {
         field.optional || self.is_late(field)
     }
 
@@ -287,7 +287,7 @@ impl Level {
         let mut versions = Vec::new();
         for field in &self.fields {
             versions.push(field.notes.since);
-            if let Kind::Composite(level) = &field.kind {
+            if let FieldKind::Composite(level) = &field.kind {
                 versions.extend(level.versions());
             }
         }
@@ -298,17 +298,17 @@ impl Level {
     }
 
     /// The single field of a group that is a plain list: required, named `value`, and without other fields.
-    pub(crate) fn list_field(&self) -> Option<&Field> {
+    pub(crate) fn list_field(&self) -> Option<&FieldModel> {
         match &self.fields[..] {
             [field] if !self.has_members() && field.name == "value" && !self.is_nullable(field) => {
-                matches!(field.kind, Kind::Scalar { .. } | Kind::Enum { .. }).then_some(field)
+                matches!(field.kind, FieldKind::Scalar { .. } | FieldKind::Enum { .. }).then_some(field)
             }
             _ => None,
         }
     }
 }
 
-impl Kind {
+impl FieldKind {
     /// Number of members, itself included; more than 1 for a composite.
     pub(crate) fn members(&self) -> usize {
         match self {

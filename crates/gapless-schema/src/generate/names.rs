@@ -71,14 +71,14 @@ pub(crate) const SUFFIXES: &[&str] =
 
 /// Taken names of a scope.
 #[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct NameScope {
     taken: HashSet<String>,
     /// Number of underscores added at the last claim of a name. Fewer are not tried again, so that many names that
     /// become the same one do not take quadratic time.
     underscores: HashMap<String, usize>,
 }
 
-impl Names {
+impl NameScope {
     /// Claims a name for the types of a level, enum or set.
     pub(crate) fn claim_type(&mut self, name: &str) -> String {
         let name = self.free(pascal(name), Self::is_taken);
@@ -212,12 +212,12 @@ mod tests {
 
     #[test]
     fn taken_names_get_an_underscore() {
-        let mut names = Names::default();
+        let mut names = NameScope::default();
         assert_eq!(names.claim_method("type"), "type_");
         assert_eq!(names.claim_method("fooBar"), "foo_bar");
         assert_eq!(names.claim_method("foo_bar"), "foo_bar_");
         assert_eq!(names.claim_method("parse"), "parse_");
-        let mut names = Names::default();
+        let mut names = NameScope::default();
         assert_eq!(names.claim_type("Option"), "Option_");
         assert_eq!(names.claim_type("Car"), "Car");
         assert_eq!(names.claim_type("CarDecoder"), "CarDecoder_");

@@ -6,7 +6,7 @@
 
 use super::emit::fits_protobuf;
 use super::error::SchemaError;
-use super::model::{Constant, EnumType, Field, Kind, Level, Notes, Primitive, Schema};
+use super::model::{Constant, ElementNotes, EnumType, FieldKind, FieldModel, Level, Primitive, Schema};
 use super::names::snake;
 
 /// Reserved field numbers of protobuf.
@@ -18,7 +18,7 @@ pub(crate) fn check(schema: &Schema) -> Result<(), SchemaError> {
 }
 
 fn check_level(level: &Level) -> Result<(), SchemaError> {
-    let fields = level.fields.iter().filter(|field| !matches!(field.kind, Kind::Constant(_)));
+    let fields = level.fields.iter().filter(|field| !matches!(field.kind, FieldKind::Constant(_)));
     let numbers = fields.map(|field| (&field.name, field.number, &field.notes));
     let groups = level.groups.iter().map(|group| (&group.name, group.number, &group.level.notes));
     let data = level.data.iter().map(|data| (&data.name, data.number, &data.notes));
@@ -34,7 +34,7 @@ fn check_level(level: &Level) -> Result<(), SchemaError> {
 }
 
 pub(crate) fn proto(schema: &Schema) -> String {
-    let mut out = Out { text: String::new(), indent: 0 };
+    let mut out = ProtoText { text: String::new(), indent: 0 };
     out.line(&format!(
         "// Generated from an SBE schema (id {}, version {}). Do not edit: change the schema.",
         schema.id, schema.version
@@ -60,12 +60,12 @@ pub(crate) fn proto(schema: &Schema) -> String {
     out.text
 }
 
-struct Out {
+struct ProtoText {
     text: String,
     indent: usize,
 }
 
-impl Out {
+impl ProtoText {
     fn line(&mut self, line: &str) {
         if !line.is_empty() {
             self.text.push_str(&"  ".repeat(self.indent));
@@ -74,14 +74,14 @@ impl Out {
         self.text.push('\n');
     }
 
-    fn notes(&mut self, notes: &Notes) {
+    fn notes(&mut self, notes: &ElementNotes) {
         if let Some(description) = &notes.description {
             self.line(&format!("// {}", description.split_whitespace().collect::<Vec<_>>().join(" ")));
         }
     }
 }
 
-fn enumeration(out: &mut Out, of: &EnumType) {
+fn enumeration(out: &mut ProtoText, of: &EnumType) {
     let prefix = snake(&of.rust).to_ascii_uppercase();
     out.notes(&of.notes);
     out.line(&format!("enum {} {{", of.rust));
@@ -105,14 +105,16 @@ fn enumeration(out: &mut Out, of: &EnumType) {
     out.line("");
 }
 
-fn message(out: &mut Out, level: &Level) {
+fn message(out: &mut ProtoText, level: &Level) {
     out.notes(&level.notes);
     out.line(&format!("message {} {{", level.rust));
     out.indent += 1;
     for field in &level.fields {
         out.notes(&field.notes);
         match &field.kind {
-            Kind::Constant(constant) => out.line(&format!("// Constant {} = {}", field.name, constant_text(constant))),
+            FieldKind::Constant(constant) => {
+                out.line(&format!("// Constant {} = {}", field.name, constant_text(constant)))
+            }
             _ => {
                 let deprecated = if field.notes.deprecated.is_some() { " [deprecated = true]" } else { "" };
                 let of = field_type(field);
@@ -153,22 +155,22 @@ fn name(level: &Level, name: &str, number: u32) -> String {
     }
 }
 
-fn field_type(field: &Field) -> String {
+fn field_type(field: &FieldModel) -> String {
     match &field.kind {
-        Kind::Array { charset: Some(_), .. } => "optional string".to_owned(),
-        Kind::Array { primitive: Primitive::Uint8, .. } => "optional bytes".to_owned(),
-        Kind::Array { primitive, .. } => format!("repeated {}", primitive_type(*primitive)),
-        Kind::Composite(level) => level.rust.clone(),
+        FieldKind::Array { charset: Some(_), .. } => "optional string".to_owned(),
+        FieldKind::Array { primitive: Primitive::Uint8, .. } => "optional bytes".to_owned(),
+        FieldKind::Array { primitive, .. } => format!("repeated {}", primitive_type(*primitive)),
+        FieldKind::Composite(level) => level.rust.clone(),
         kind => format!("optional {}", scalar_type(kind)),
     }
 }
 
-fn scalar_type(kind: &Kind) -> String {
+fn scalar_type(kind: &FieldKind) -> String {
     match kind {
-        Kind::Scalar { primitive, .. } => primitive_type(*primitive).to_owned(),
-        Kind::Enum { of, .. } if fits_protobuf(of.primitive) => of.rust.clone(),
-        Kind::Enum { of, .. } => primitive_type(of.primitive).to_owned(),
-        Kind::Set(of) => primitive_type(of.primitive).to_owned(),
+        FieldKind::Scalar { primitive, .. } => primitive_type(*primitive).to_owned(),
+        FieldKind::Enum { of, .. } if fits_protobuf(of.primitive) => of.rust.clone(),
+        FieldKind::Enum { of, .. } => primitive_type(of.primitive).to_owned(),
+        FieldKind::Set(of) => primitive_type(of.primitive).to_owned(),
         _ => unreachable!("only scalars are asked for"),
     }
 }

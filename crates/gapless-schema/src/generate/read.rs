@@ -5,10 +5,13 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::attributes;
-use super::error::{Location, SchemaError, Source};
-use super::model::{Charset, Data, Dimension, Field, Group, Header, Kind, Level, Message, Primitive, Schema, Slot};
-use super::names::{Names, pascal};
-use super::types::{Composite, Encoded, Presence, Type, Types, presence};
+use super::error::{Location, SchemaError, SchemaSource};
+use super::model::{
+    Charset, DataModel, FieldKind, FieldModel, GroupDimension, GroupModel, HeaderLayout, IntegerSlot, Level,
+    MessageModel, Primitive, Schema,
+};
+use super::names::{NameScope, pascal};
+use super::types::{Composite, EncodedType, Presence, SchemaType, TypeTable, presence};
 use super::values::{notes, offset};
 use super::versions;
 use super::xml::{self, Element};
@@ -20,7 +23,7 @@ const BLOCK_LENGTH_MAX: usize = 1 << 20;
 const MEMBERS_MAX: usize = 100_000;
 
 /// Reads the schema in `sources`; the first has the root element.
-pub(crate) fn schema(sources: &[Rc<Source>]) -> Result<Schema, SchemaError> {
+pub(crate) fn schema(sources: &[Rc<SchemaSource>]) -> Result<Schema, SchemaError> {
     let documents = sources.iter().map(xml::parse).collect::<Result<Vec<_>, _>>()?;
     let roots: Vec<Element<'_>> =
         documents.iter().zip(sources).map(|(document, source)| Element::root(document, source)).collect();
@@ -48,11 +51,11 @@ pub(crate) fn schema(sources: &[Rc<Source>]) -> Result<Schema, SchemaError> {
         }
     }
     let version = root.number("version", "a version, from 0")?.unwrap_or(0);
-    let mut reader = MessageReader { types: Types::collect(&blocks)?, version, members: 0 };
+    let mut reader = MessageReader { types: TypeTable::collect(&blocks)?, version, members: 0 };
     reader.types.resolve_all()?;
     let header_name = root.attribute("headerType").unwrap_or("messageHeader");
     let header = reader.header(root, header_name)?;
-    let mut messages: Vec<Message> = Vec::new();
+    let mut messages: Vec<MessageModel> = Vec::new();
     let mut seen_ids: HashMap<u16, String> = HashMap::new();
     let mut seen_names: HashSet<String> = HashSet::new();
     for element in &message_elements {
@@ -101,7 +104,7 @@ pub(crate) fn schema(sources: &[Rc<Source>]) -> Result<Schema, SchemaError> {
 /// Collects the composites used by fields of a level, including nested ones.
 fn collect_composites(level: &Level, used: &mut Vec<Rc<Level>>) {
     for field in &level.fields {
-        if let Kind::Composite(inner) = &field.kind
+        if let FieldKind::Composite(inner) = &field.kind
             && !used.iter().any(|other| Rc::ptr_eq(inner, other))
         {
             used.push(inner.clone());
@@ -112,15 +115,15 @@ fn collect_composites(level: &Level, used: &mut Vec<Rc<Level>>) {
 }
 
 struct MessageReader<'d> {
-    types: Types<'d>,
+    types: TypeTable<'d>,
     version: u64,
     /// Number of fields so far, with the members of their composites.
     members: usize,
 }
 
 impl<'d> MessageReader<'d> {
-    fn header(&mut self, root: &Element<'d>, name: &str) -> Result<Header, SchemaError> {
-        let Type::Composite(composite) = self.types.named(name, root, "headerType").map_err(|_| {
+    fn header(&mut self, root: &Element<'d>, name: &str) -> Result<HeaderLayout, SchemaError> {
+        let SchemaType::Composite(composite) = self.types.named(name, root, "headerType").map_err(|_| {
             root.error(
                 format!("the header type {name:?} is missing"),
                 "a composite with blockLength, templateId, schemaId and version",
@@ -130,7 +133,7 @@ impl<'d> MessageReader<'d> {
             return Err(root.error(format!("the header type {name:?} is not a composite"), "a composite"));
         };
         let slot = |member: &str| slot(&composite, root, name, member).map(|(slot, _)| slot);
-        Ok(Header {
+        Ok(HeaderLayout {
             length: composite.level.as_ref().map_or(0, |level| level.block_length),
             block_length: slot("blockLength")?,
             template_id: slot("templateId")?,
@@ -139,7 +142,7 @@ impl<'d> MessageReader<'d> {
         })
     }
 
-    fn message(&mut self, element: &Element<'d>, header: &Header) -> Result<Message, SchemaError> {
+    fn message(&mut self, element: &Element<'d>, header: &HeaderLayout) -> Result<MessageModel, SchemaError> {
         let name = element.symbol()?;
         let template_id: u16 = element
             .number("id", "a template id from 0 to 65535")?
@@ -149,7 +152,7 @@ impl<'d> MessageReader<'d> {
             type_name.push_str("Message");
         }
         let level = self.level(element, &name, &type_name, 0, header.block_length, false)?;
-        Ok(Message { name, template_id, level })
+        Ok(MessageModel { name, template_id, level })
     }
 
     fn level(
@@ -158,7 +161,7 @@ impl<'d> MessageReader<'d> {
         path: &str,
         type_name: &str,
         base_version: u64,
-        block_slot: Slot,
+        block_slot: IntegerSlot,
         is_entry: bool,
     ) -> Result<Level, SchemaError> {
         let own = notes(element)?;
@@ -175,7 +178,7 @@ impl<'d> MessageReader<'d> {
             groups: Vec::new(),
             data: Vec::new(),
         };
-        let mut scope = Scope::default();
+        let mut scope = LevelScope::default();
         let mut end = 0;
         for child in element.children() {
             let stage = match child.name() {
@@ -220,8 +223,8 @@ impl<'d> MessageReader<'d> {
             None => end,
         };
         let limit = match block_slot {
-            Slot::At { primitive, .. } => primitive.integer_range().1.min(BLOCK_LENGTH_MAX as i128) as usize,
-            Slot::Constant(length) => {
+            IntegerSlot::At { primitive, .. } => primitive.integer_range().1.min(BLOCK_LENGTH_MAX as i128) as usize,
+            IntegerSlot::Constant(length) => {
                 if length != level.block_length as u64 {
                     let problem = format!("the block of {path} has {} bytes", level.block_length);
                     return Err(element.error(problem, format!("{length}, the constant blockLength")));
@@ -244,21 +247,21 @@ impl<'d> MessageReader<'d> {
         variant: String,
         number: u32,
         end: &mut usize,
-    ) -> Result<Field, SchemaError> {
+    ) -> Result<FieldModel, SchemaError> {
         let type_name = element.required("type")?;
         let resolved = self.types.named(type_name, element, "type")?;
         let wanted = presence(element)?;
-        let inherited = matches!(&resolved, Type::Encoded(encoded) if encoded.optional);
+        let inherited = matches!(&resolved, SchemaType::Encoded(encoded) if encoded.optional);
         let kind = match (wanted, element.attribute("valueRef")) {
             (Some(Presence::Constant), Some(value_ref)) => {
                 let primitive = match &resolved {
-                    Type::Encoded(encoded) => Some(encoded.primitive),
+                    SchemaType::Encoded(encoded) => Some(encoded.primitive),
                     _ => None,
                 };
-                Kind::Constant(self.types.value_ref(element, value_ref, primitive)?)
+                FieldKind::Constant(self.types.value_ref(element, value_ref, primitive)?)
             }
             (Some(Presence::Constant), None) => match resolved.kind(element)? {
-                constant @ Kind::Constant(_) => constant,
+                constant @ FieldKind::Constant(_) => constant,
                 _ => {
                     let expected = "a valueRef, or a type with presence=\"constant\" and a value";
                     return Err(element.error(format!("the constant field {name:?} has no value"), expected));
@@ -272,7 +275,7 @@ impl<'d> MessageReader<'d> {
                 .error(format!("field {name:?} makes the block too long"), format!("at most {BLOCK_LENGTH_MAX} bytes"))
         })?;
         let mut own = notes(element)?;
-        if let Type::Encoded(encoded) = &resolved {
+        if let SchemaType::Encoded(encoded) = &resolved {
             own.description = own.description.or_else(|| encoded.notes.description.clone());
             own.semantic_type = own.semantic_type.or_else(|| encoded.notes.semantic_type.clone());
             own.time_unit = own.time_unit.or_else(|| encoded.notes.time_unit.clone());
@@ -290,7 +293,7 @@ impl<'d> MessageReader<'d> {
             None => inherited,
         };
         let has_offset = element.attribute("offset").is_some();
-        Ok(Field { name, rust, variant, number, kind, optional, offset, has_offset, notes: own })
+        Ok(FieldModel { name, rust, variant, number, kind, optional, offset, has_offset, notes: own })
     }
 
     fn group(
@@ -301,18 +304,18 @@ impl<'d> MessageReader<'d> {
         variant: String,
         number: u32,
         parent: &Level,
-    ) -> Result<Group, SchemaError> {
+    ) -> Result<GroupModel, SchemaError> {
         let dimension_name = element.attribute("dimensionType").unwrap_or("groupSizeEncoding");
-        let Type::Composite(composite) = self.types.named(dimension_name, element, "dimensionType")? else {
+        let SchemaType::Composite(composite) = self.types.named(dimension_name, element, "dimensionType")? else {
             let place = element.attribute_location("dimensionType");
             return Err(place.error(format!("{dimension_name:?} is not a composite"), "a composite"));
         };
         let (block_length, _) = slot(&composite, element, dimension_name, "blockLength")?;
         let (num_in_group, encoded) = slot(&composite, element, dimension_name, "numInGroup")?;
-        let Slot::At { primitive, .. } = num_in_group else {
+        let IntegerSlot::At { primitive, .. } = num_in_group else {
             return Err(element.error("numInGroup is a constant", "an unsigned integer"));
         };
-        let dimension = Dimension {
+        let dimension = GroupDimension {
             length: composite.level.as_ref().map_or(0, |level| level.block_length),
             block_length,
             num_in_group,
@@ -321,7 +324,7 @@ impl<'d> MessageReader<'d> {
         let path = format!("{}.{name}", parent.path);
         let type_name = format!("{}{}", parent.rust, pascal(&name));
         let level = self.level(element, &path, &type_name, parent.base_version, block_length, true)?;
-        Ok(Group { name, rust, variant, number, dimension, level })
+        Ok(GroupModel { name, rust, variant, number, dimension, level })
     }
 
     fn data(
@@ -331,15 +334,18 @@ impl<'d> MessageReader<'d> {
         rust: String,
         variant: String,
         number: u32,
-    ) -> Result<Data, SchemaError> {
+    ) -> Result<DataModel, SchemaError> {
         let type_name = element.required("type")?;
         let place = element.attribute_location("type");
         let wrong = || {
             let expected = "a composite of an unsigned integer \"length\" and \"varData\" with length=\"0\"";
             place.error(format!("{type_name:?} is not the encoding of data"), expected)
         };
-        let Type::Composite(composite) = self.types.named(type_name, element, "type")? else { return Err(wrong()) };
-        let [(length_name, Type::Encoded(length), 0), (data_name, Type::Encoded(data), start)] = &composite.members[..]
+        let SchemaType::Composite(composite) = self.types.named(type_name, element, "type")? else {
+            return Err(wrong());
+        };
+        let [(length_name, SchemaType::Encoded(length), 0), (data_name, SchemaType::Encoded(data), start)] =
+            &composite.members[..]
         else {
             return Err(wrong());
         };
@@ -363,7 +369,7 @@ impl<'d> MessageReader<'d> {
             None => data.charset,
         };
         let length_max = length_max(length, length.primitive);
-        Ok(Data { name, rust, variant, number, length: length.primitive, length_max, charset, notes: own })
+        Ok(DataModel { name, rust, variant, number, length: length.primitive, length_max, charset, notes: own })
     }
 
     fn check_version(&self, element: &Element<'_>, since: u64) -> Result<(), SchemaError> {
@@ -376,15 +382,15 @@ impl<'d> MessageReader<'d> {
 }
 
 #[derive(Default)]
-struct Scope {
+struct LevelScope {
     stage: u8,
-    methods: Names,
-    variants: Names,
+    methods: NameScope,
+    variants: NameScope,
     names: HashMap<String, Location>,
     ids: HashMap<u32, Location>,
 }
 
-impl Scope {
+impl LevelScope {
     /// Checks name and id of a field, group or data against earlier ones, and returns the id.
     fn claim(&mut self, element: &Element<'_>, name: &str) -> Result<u32, SchemaError> {
         let id: u32 = element.number("id", "a number from 0 to 65535")?.ok_or_else(|| {
@@ -415,7 +421,7 @@ fn slot(
     user: &Element<'_>,
     name: &str,
     member: &str,
-) -> Result<(Slot, Rc<Encoded>), SchemaError> {
+) -> Result<(IntegerSlot, Rc<EncodedType>), SchemaError> {
     let wrong = |problem: &str| {
         user.error(format!("composite {name:?}: {problem} {member:?}"), "an unsigned integer of that name")
     };
@@ -425,23 +431,25 @@ fn slot(
     let Some((_, resolved, offset)) = composite.members.iter().find(|(other, _, _)| other == member) else {
         return Err(wrong("there is no member"));
     };
-    let Type::Encoded(encoded) = resolved else { return Err(wrong("not a number:")) };
+    let SchemaType::Encoded(encoded) = resolved else { return Err(wrong("not a number:")) };
     if !encoded.primitive.is_unsigned() || encoded.length != 1 {
         return Err(wrong("not an unsigned integer:"));
     }
     let slot = match &encoded.constant {
-        Some(super::model::Constant::Number(_, super::model::Number::Integer(value))) => Slot::Constant(*value as u64),
+        Some(super::model::Constant::Number(_, super::model::NumberValue::Integer(value))) => {
+            IntegerSlot::Constant(*value as u64)
+        }
         Some(_) => return Err(wrong("not a number:")),
         None if encoded.constant_without_value => return Err(wrong("a constant without a value:")),
-        None => Slot::At { offset: *offset, primitive: encoded.primitive },
+        None => IntegerSlot::At { offset: *offset, primitive: encoded.primitive },
     };
     Ok((slot, encoded.clone()))
 }
 
 /// Greatest length or count: maxValue, or the greatest non-null value.
-fn length_max(encoded: &Encoded, primitive: Primitive) -> u64 {
+fn length_max(encoded: &EncodedType, primitive: Primitive) -> u64 {
     match encoded.max {
-        Some(super::model::Number::Integer(max)) => max as u64,
+        Some(super::model::NumberValue::Integer(max)) => max as u64,
         _ => (primitive.integer_range().1 - 1) as u64,
     }
 }

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::error::SchemaError;
-use super::model::{Charset, Constant, EnumType, Kind, Level, Notes, Number, Primitive, SetType};
-use super::names::Names;
+use super::model::{Charset, Constant, ElementNotes, EnumType, FieldKind, Level, NumberValue, Primitive, SetType};
+use super::names::NameScope;
 use super::values::{notes, number_in, parse_number};
 use super::xml::Element;
 
@@ -18,49 +18,49 @@ pub(super) const ARRAY_LENGTH_MAX: usize = 1 << 20;
 const CHAIN_MAX: usize = 32;
 
 #[derive(Clone)]
-pub(crate) enum Type {
-    Encoded(Rc<Encoded>),
+pub(crate) enum SchemaType {
+    Encoded(Rc<EncodedType>),
     Enum(Rc<EnumType>),
     Set(Rc<SetType>),
     Composite(Rc<Composite>),
 }
 
 #[derive(Clone)]
-pub(crate) struct Encoded {
+pub(crate) struct EncodedType {
     pub primitive: Primitive,
     /// 1 for a scalar, 0 for data of variable length.
     pub length: usize,
     pub optional: bool,
-    pub null: Number,
-    pub min: Option<Number>,
-    pub max: Option<Number>,
+    pub null: NumberValue,
+    pub min: Option<NumberValue>,
+    pub max: Option<NumberValue>,
     pub constant: Option<Constant>,
     pub charset: Option<Charset>,
     /// The field that uses the type gives the value.
     pub constant_without_value: bool,
-    pub notes: Notes,
+    pub notes: ElementNotes,
 }
 
 /// A `<composite>`: a level for use as a field, and its members for use as header, dimensions or data.
 pub(crate) struct Composite {
-    pub members: Vec<(String, Type, usize)>,
+    pub members: Vec<(String, SchemaType, usize)>,
     /// `None` for the encoding of data, which has no fixed length.
     pub level: Option<Rc<Level>>,
 }
 
-pub(crate) struct Types<'d> {
+pub(crate) struct TypeTable<'d> {
     pub(super) raw: HashMap<String, Element<'d>>,
     names_in_order: Vec<String>,
-    done: HashMap<String, Type>,
+    done: HashMap<String, SchemaType>,
     /// Names being resolved: the chain of references.
     chain: Vec<String>,
-    pub rust_names: Names,
+    pub rust_names: NameScope,
     pub enums: Vec<Rc<EnumType>>,
     pub sets: Vec<Rc<SetType>>,
     pub composites: Vec<Rc<Level>>,
 }
 
-impl<'d> Types<'d> {
+impl<'d> TypeTable<'d> {
     /// Collects the types of all `<types>` elements.
     pub(crate) fn collect(blocks: &[Element<'d>]) -> Result<Self, SchemaError> {
         let mut raw: HashMap<String, Element<'d>> = HashMap::new();
@@ -91,7 +91,7 @@ impl<'d> Types<'d> {
             names_in_order,
             done: HashMap::new(),
             chain: Vec::new(),
-            rust_names: Names::default(),
+            rust_names: NameScope::default(),
             enums: Vec::new(),
             sets: Vec::new(),
             composites: Vec::new(),
@@ -109,12 +109,12 @@ impl<'d> Types<'d> {
     }
 
     /// Resolves the type named by an attribute of `user`.
-    pub(crate) fn named(&mut self, name: &str, user: &Element<'d>, attribute: &str) -> Result<Type, SchemaError> {
+    pub(crate) fn named(&mut self, name: &str, user: &Element<'d>, attribute: &str) -> Result<SchemaType, SchemaError> {
         if let Some(done) = self.done.get(name) {
             return Ok(done.clone());
         }
         if let Some(primitive) = Primitive::named(name) {
-            return Ok(Type::Encoded(Rc::new(Encoded::plain(primitive, user)?)));
+            return Ok(SchemaType::Encoded(Rc::new(EncodedType::plain(primitive, user)?)));
         }
         let place = user.attribute_location(attribute);
         let Some(element) = self.raw.get(name).cloned() else {
@@ -145,12 +145,12 @@ impl<'d> Types<'d> {
         format!("one of {}", names.join(", "))
     }
 
-    pub(super) fn resolve(&mut self, element: &Element<'d>, name: &str) -> Result<Type, SchemaError> {
+    pub(super) fn resolve(&mut self, element: &Element<'d>, name: &str) -> Result<SchemaType, SchemaError> {
         match element.name() {
-            "type" => Ok(Type::Encoded(Rc::new(self.encoded(element)?))),
-            "enum" => Ok(Type::Enum(self.enumeration(element, name)?)),
-            "set" => Ok(Type::Set(self.set(element, name)?)),
-            "composite" => Ok(Type::Composite(self.composite(element, name)?)),
+            "type" => Ok(SchemaType::Encoded(Rc::new(self.encoded(element)?))),
+            "enum" => Ok(SchemaType::Enum(self.enumeration(element, name)?)),
+            "set" => Ok(SchemaType::Set(self.set(element, name)?)),
+            "composite" => Ok(SchemaType::Composite(self.composite(element, name)?)),
             other => Err(element.error(
                 format!("<{other}> is not a type"),
                 "<type>, <composite>, <enum>, <set> or, in a composite, <ref>",
@@ -158,7 +158,7 @@ impl<'d> Types<'d> {
         }
     }
 
-    fn encoded(&mut self, element: &Element<'d>) -> Result<Encoded, SchemaError> {
+    fn encoded(&mut self, element: &Element<'d>) -> Result<EncodedType, SchemaError> {
         let primitive_name = element.required("primitiveType")?;
         let Some(primitive) = Primitive::named(primitive_name) else {
             let known: Vec<_> = Primitive::ALL.iter().map(|(name, _)| *name).collect();
@@ -166,7 +166,7 @@ impl<'d> Types<'d> {
                 .attribute_location("primitiveType")
                 .error(format!("unknown primitive type {primitive_name:?}"), known.join(", ")));
         };
-        let mut encoded = Encoded::plain(primitive, element)?;
+        let mut encoded = EncodedType::plain(primitive, element)?;
         let length: Option<usize> = element.number("length", "a number of elements")?;
         encoded.length = length.unwrap_or(1);
         if encoded.length > ARRAY_LENGTH_MAX {
@@ -199,7 +199,7 @@ impl<'d> Types<'d> {
     fn constant(
         &mut self,
         element: &Element<'d>,
-        encoded: &mut Encoded,
+        encoded: &mut EncodedType,
         length: Option<usize>,
     ) -> Result<(), SchemaError> {
         if let Some(value_ref) = element.attribute("valueRef") {
@@ -243,7 +243,7 @@ impl<'d> Types<'d> {
         let Some((enum_name, value_name)) = text.split_once('.') else {
             return Err(place.error(format!("valueRef is {text:?}"), "Enum.value"));
         };
-        let Type::Enum(of) = self.named(enum_name, element, "valueRef")? else {
+        let SchemaType::Enum(of) = self.named(enum_name, element, "valueRef")? else {
             return Err(place.error(format!("{enum_name:?} is not an enum"), "the name of an enum before the dot"));
         };
         if primitive.is_some_and(|primitive| primitive != of.primitive) {
@@ -261,15 +261,15 @@ impl<'d> Types<'d> {
     }
 }
 
-impl Type {
+impl SchemaType {
     /// Converts the type to the content of a field.
-    pub(crate) fn kind(&self, user: &Element<'_>) -> Result<Kind, SchemaError> {
+    pub(crate) fn kind(&self, user: &Element<'_>) -> Result<FieldKind, SchemaError> {
         match self {
             Self::Encoded(encoded) => encoded.kind(user),
-            Self::Enum(of) => Ok(Kind::Enum { of: of.clone(), null: of.null }),
-            Self::Set(of) => Ok(Kind::Set(of.clone())),
+            Self::Enum(of) => Ok(FieldKind::Enum { of: of.clone(), null: of.null }),
+            Self::Set(of) => Ok(FieldKind::Set(of.clone())),
             Self::Composite(composite) => match &composite.level {
-                Some(level) => Ok(Kind::Composite(level.clone())),
+                Some(level) => Ok(FieldKind::Composite(level.clone())),
                 None => {
                     Err(user.error("a composite with data of variable length", "a type of fixed length, or <data>"))
                 }
@@ -278,7 +278,7 @@ impl Type {
     }
 }
 
-impl Encoded {
+impl EncodedType {
     fn plain(primitive: Primitive, element: &Element<'_>) -> Result<Self, SchemaError> {
         Ok(Self {
             primitive,
@@ -294,9 +294,9 @@ impl Encoded {
         })
     }
 
-    fn kind(&self, user: &Element<'_>) -> Result<Kind, SchemaError> {
+    fn kind(&self, user: &Element<'_>) -> Result<FieldKind, SchemaError> {
         if let Some(constant) = &self.constant {
-            return Ok(Kind::Constant(constant.clone()));
+            return Ok(FieldKind::Constant(constant.clone()));
         }
         if self.constant_without_value {
             return Err(user.error("a constant without a value", "text inside of the <type>, or a valueRef"));
@@ -304,10 +304,10 @@ impl Encoded {
         let Self { primitive, length, null, min, max, .. } = *self;
         match length {
             0 => Err(user.error("a type of length 0", "a type of fixed length, or <data>")),
-            1 => Ok(Kind::Scalar { primitive, null, min, max }),
+            1 => Ok(FieldKind::Scalar { primitive, null, min, max }),
             _ => {
                 let charset = self.charset.filter(|_| matches!(primitive, Primitive::Char | Primitive::Uint8));
-                Ok(Kind::Array { primitive, length, null, charset })
+                Ok(FieldKind::Array { primitive, length, null, charset })
             }
         }
     }

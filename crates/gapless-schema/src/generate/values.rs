@@ -1,7 +1,7 @@
 //! Reads numbers, offsets and notes in attributes, for all parts of a schema.
 
 use super::error::{Location, SchemaError};
-use super::model::{Notes, Number, Primitive};
+use super::model::{ElementNotes, NumberValue, Primitive};
 use super::xml::Element;
 
 /// Parses a number of a primitive type; a char is one ASCII character.
@@ -10,11 +10,11 @@ pub(crate) fn parse_number(
     text: &str,
     place: &Location,
     what: &str,
-) -> Result<Number, SchemaError> {
+) -> Result<NumberValue, SchemaError> {
     let text = text.trim();
     match primitive {
         Primitive::Char => match text.as_bytes() {
-            [byte] if byte.is_ascii() => Ok(Number::Integer(i128::from(*byte))),
+            [byte] if byte.is_ascii() => Ok(NumberValue::Integer(i128::from(*byte))),
             _ => Err(place.error(format!("{what} is {text:?}"), "one ASCII character")),
         },
         Primitive::Float | Primitive::Double => {
@@ -26,13 +26,13 @@ pub(crate) fn parse_number(
             // A finite number that parses to infinity is out of range.
             let number = number.filter(|number| number.is_finite() || text.contains(['n', 'N']));
             number
-                .map(Number::Float)
+                .map(NumberValue::Float)
                 .ok_or_else(|| place.error(format!("{what} is {text:?}"), "a floating point number"))
         }
         _ => {
             let (least, greatest) = primitive.integer_range();
             match text.parse::<i128>() {
-                Ok(number) if (least..=greatest).contains(&number) => Ok(Number::Integer(number)),
+                Ok(number) if (least..=greatest).contains(&number) => Ok(NumberValue::Integer(number)),
                 _ => Err(place.error(format!("{what} is {text:?}"), format!("an integer from {least} to {greatest}"))),
             }
         }
@@ -40,15 +40,15 @@ pub(crate) fn parse_number(
 }
 
 pub(crate) fn number_in(
-    number: Number,
-    min: Option<Number>,
-    max: Option<Number>,
+    number: NumberValue,
+    min: Option<NumberValue>,
+    max: Option<NumberValue>,
     place: &Location,
     what: &str,
 ) -> Result<(), SchemaError> {
-    let below = |a: Number, b: Number| match (a, b) {
-        (Number::Integer(a), Number::Integer(b)) => a < b,
-        (Number::Float(a), Number::Float(b)) => a < b,
+    let below = |a: NumberValue, b: NumberValue| match (a, b) {
+        (NumberValue::Integer(a), NumberValue::Integer(b)) => a < b,
+        (NumberValue::Float(a), NumberValue::Float(b)) => a < b,
         _ => false,
     };
     if let Some(min) = min.filter(|min| below(number, *min)) {
@@ -71,9 +71,9 @@ pub(crate) fn offset(element: &Element<'_>, end: usize) -> Result<usize, SchemaE
     }
 }
 
-pub(crate) fn notes(element: &Element<'_>) -> Result<Notes, SchemaError> {
+pub(crate) fn notes(element: &Element<'_>) -> Result<ElementNotes, SchemaError> {
     let text = |name: &str| element.attribute(name).map(str::to_owned);
-    Ok(Notes {
+    Ok(ElementNotes {
         description: text("description"),
         semantic_type: text("semanticType"),
         time_unit: text("timeUnit"),
@@ -84,7 +84,7 @@ pub(crate) fn notes(element: &Element<'_>) -> Result<Notes, SchemaError> {
     })
 }
 
-impl std::fmt::Display for Number {
+impl std::fmt::Display for NumberValue {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Integer(number) => number.fmt(formatter),

@@ -3,15 +3,15 @@
 //! would silently misread them.
 
 use super::error::SchemaError;
-use super::model::{Field, Kind, Level, Notes};
+use super::model::{ElementNotes, FieldKind, FieldModel, Level};
 
 /// Checks the fields of a block or the members of a composite, which exists since `base_version`.
-pub(crate) fn check_fields(fields: &[Field], base_version: u64) -> Result<(), SchemaError> {
+pub(crate) fn check_fields(fields: &[FieldModel], base_version: u64) -> Result<(), SchemaError> {
     let mut newest = base_version;
     let mut newest_name = "";
     for field in fields {
         let since = field.notes.since.max(base_version);
-        if since < newest && !field.has_offset && !matches!(field.kind, Kind::Constant(_)) {
+        if since < newest && !field.has_offset && !matches!(field.kind, FieldKind::Constant(_)) {
             return Err(field.notes.location.error(
                 format!(
                     "{:?}, of version {since}, stands behind {newest_name:?}, which has grown in version {newest}: \
@@ -30,9 +30,9 @@ pub(crate) fn check_fields(fields: &[Field], base_version: u64) -> Result<(), Sc
 }
 
 /// Last version in which the field became longer.
-fn grown_in(field: &Field) -> u64 {
+fn grown_in(field: &FieldModel) -> u64 {
     match &field.kind {
-        Kind::Composite(level) => level.versions().last().copied().unwrap_or(0).max(field.notes.since),
+        FieldKind::Composite(level) => level.versions().last().copied().unwrap_or(0).max(field.notes.since),
         _ => field.notes.since,
     }
 }
@@ -40,7 +40,7 @@ fn grown_in(field: &Field) -> u64 {
 /// Checks the groups and data of a message, or of the entries of a group.
 pub(crate) fn check_members(level: &Level, is_entry: bool) -> Result<(), SchemaError> {
     let groups = level.groups.iter().map(|group| (&group.name, &group.level.notes));
-    let members: Vec<(&String, &Notes)> =
+    let members: Vec<(&String, &ElementNotes)> =
         groups.chain(level.data.iter().map(|data| (&data.name, &data.notes))).collect();
     let (mut newest, mut newest_name) = (level.base_version, "");
     for (name, notes) in members {

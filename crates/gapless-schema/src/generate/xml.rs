@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::error::{Location, SchemaError, Source};
+use super::error::{Location, SchemaError, SchemaSource};
 
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Limit of elements, attributes and texts in a file.
@@ -20,16 +20,16 @@ const DEPTH_MAX: usize = 64;
 const FILES_MAX: usize = 256;
 
 /// Reads a schema file and its includes; the schema itself comes first.
-pub(crate) fn load(path: &Path) -> Result<Vec<Rc<Source>>, SchemaError> {
+pub(crate) fn load(path: &Path) -> Result<Vec<Rc<SchemaSource>>, SchemaError> {
     let text = read(path)?;
     load_text(path, text)
 }
 
 /// Like [`load`], with the text of the first file given; `path` is its name and the base of its includes.
-pub(crate) fn load_text(path: &Path, text: String) -> Result<Vec<Rc<Source>>, SchemaError> {
+pub(crate) fn load_text(path: &Path, text: String) -> Result<Vec<Rc<SchemaSource>>, SchemaError> {
     let mut seen: HashSet<PathBuf> = HashSet::from([path.to_owned()]);
     let mut paths = vec![path.to_owned()];
-    let mut sources = vec![Rc::new(Source { name: path.display().to_string(), text })];
+    let mut sources = vec![Rc::new(SchemaSource { name: path.display().to_string(), text })];
     let mut next = 0;
     while next < sources.len() {
         let includes = includes(&sources[next])?;
@@ -42,7 +42,7 @@ pub(crate) fn load_text(path: &Path, text: String) -> Result<Vec<Rc<Source>>, Sc
                 return Err(place.error("too many files are included", format!("at most {FILES_MAX}")));
             }
             let text = read(&file).map_err(|error| place.error(format!("{error}"), "a readable file in href"))?;
-            sources.push(Rc::new(Source { name: file.display().to_string(), text }));
+            sources.push(Rc::new(SchemaSource { name: file.display().to_string(), text }));
             paths.push(file);
         }
         next += 1;
@@ -68,7 +68,7 @@ fn read(path: &Path) -> Result<String, SchemaError> {
     Ok(text)
 }
 
-fn includes(source: &Rc<Source>) -> Result<Vec<(String, Location)>, SchemaError> {
+fn includes(source: &Rc<SchemaSource>) -> Result<Vec<(String, Location)>, SchemaError> {
     let document = parse(source)?;
     let root = Element::root(&document, source);
     let mut found = Vec::new();
@@ -78,7 +78,7 @@ fn includes(source: &Rc<Source>) -> Result<Vec<(String, Location)>, SchemaError>
     Ok(found)
 }
 
-pub(crate) fn parse(source: &Rc<Source>) -> Result<Document<'_>, SchemaError> {
+pub(crate) fn parse(source: &Rc<SchemaSource>) -> Result<Document<'_>, SchemaError> {
     if source.text.len() as u64 > FILE_BYTES_MAX {
         let file = PathBuf::from(&source.name);
         return Err(SchemaError::TooLarge { file, found_bytes: source.text.len() as u64, limit_bytes: FILE_BYTES_MAX });
@@ -108,7 +108,7 @@ fn error_position(text: &str, error: &roxmltree::Error) -> usize {
 
 /// Refuses deep nesting before the parser, which recurses. The count of tags is approximate: text that looks like a tag
 /// (in a comment or CDATA) is skipped.
-fn check_depth(source: &Rc<Source>) -> Result<(), SchemaError> {
+fn check_depth(source: &Rc<SchemaSource>) -> Result<(), SchemaError> {
     let text = source.text.as_bytes();
     let mut depth = 0usize;
     let mut at = 0;
@@ -159,11 +159,11 @@ fn tag_length(rest: &[u8]) -> Option<usize> {
 #[derive(Clone)]
 pub(crate) struct Element<'d> {
     pub node: Node<'d, 'd>,
-    pub source: Rc<Source>,
+    pub source: Rc<SchemaSource>,
 }
 
 impl<'d> Element<'d> {
-    pub(crate) fn root(document: &'d Document<'d>, source: &Rc<Source>) -> Self {
+    pub(crate) fn root(document: &'d Document<'d>, source: &Rc<SchemaSource>) -> Self {
         Self { node: document.root_element(), source: source.clone() }
     }
 

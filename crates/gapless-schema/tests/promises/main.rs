@@ -2,5 +2,5 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod bad_schemas_are_refused_with_their_place;
-mod what_others_would_misread_is_refused;
+mod ambiguous_schemas_are_refused;
+mod bad_schemas_are_refused;

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod a_clients_mutants_are_caught;
+mod client_mutants_are_caught;
+#[path = "../promises/client_replies_are_true/mod.rs"]
+mod client_replies_are_true;
 mod mutants_are_caught;
-#[path = "../promises/what_a_client_is_told_is_true/mod.rs"]
-mod what_a_client_is_told_is_true;

@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod a_handlers_fault_is_told_with_its_command;
-mod replicas_that_differ_are_found;
-mod what_a_client_is_told_is_true;
-mod what_one_process_hides_is_found;
-mod whole_clusters_keep_their_promises;
+mod client_replies_are_true;
+mod clusters_keep_invariants;
+mod differing_replicas_are_found;
+mod handler_faults_name_commands;
+mod process_dependence_is_found;

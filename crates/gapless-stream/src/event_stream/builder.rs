@@ -2,9 +2,9 @@
 //!
 //! Used for the streams of this crate and for a cluster's members, whose head lives in another crate.
 
-use super::{Driver, EventStream, StreamRecovery};
+use super::{EventStream, StreamDriver, StreamRecovery};
 use crate::acceptor::{Acceptor, AcceptorLinks, StreamDescription};
-use crate::control_server::{ControlCounters, ControlServer, ControlTarget, StreamFacts};
+use crate::control_server::{ControlCounters, ControlFacts, ControlServer, ControlTarget};
 use crate::egress::Egress;
 use crate::history_check::HistoryCheck;
 use crate::ingress::IngressShared;
@@ -13,7 +13,7 @@ use crate::journaler::{Journaler, JournalerCounters, Release};
 use crate::locked_directory::LockedDirectory;
 use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::network::client_sessions::SharedStatus;
-use crate::network::endpoints::{Served, build};
+use crate::network::endpoints::{ServedStream, build};
 use crate::network::{client_port, tcp_endpoints};
 use crate::options::EventStreamOptions;
 use crate::persistence::OpenedJournal;
@@ -44,21 +44,21 @@ const SERVICE_DRAIN_NS_MAX: u64 = 600_000_000_000;
 
 /// Agent that appends to a stream's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Head {
+pub enum StreamRole {
     /// Sequences publishers' frames; a separate journaler follows.
     Sequencer,
     /// Forwards the frames of another sequencer and answers its publishers itself; a separate journaler follows.
     Relay,
     /// A cluster's member, which does its own journaling.
     Member,
-    /// Like [`Head::Member`], for a stream that belongs to a service, which answers.
+    /// Like [`StreamRole::Member`], for a stream that belongs to a service, which answers.
     Replica,
-    /// Like [`Head::Sequencer`], for a stream that belongs to a service: the service answers, and there are clients but
-    /// no nodes.
+    /// Like [`StreamRole::Sequencer`], for a stream that belongs to a service: the service answers, and there are
+    /// clients but no nodes.
     Service,
 }
 
-impl Head {
+impl StreamRole {
     #[must_use]
     pub const fn role(self) -> AgentRole {
         match self {
@@ -98,7 +98,7 @@ pub struct StreamBuilder<'a> {
     lock: Option<DirectoryLock>,
     identity: StreamIdentity,
     next_sequence: u64,
-    head: Head,
+    head: StreamRole,
     /// Maximum lengths of a frame and of a message announced to nodes, bytes.
     pub advertised_limits: (usize, usize),
     pub counters: Counters,
@@ -149,7 +149,7 @@ impl<'a> StreamBuilder<'a> {
         identity: StreamIdentity,
         next_sequence: u64,
         opened: Option<OpenedJournal>,
-        head: Head,
+        head: StreamRole,
     ) -> Result<Self, StreamError> {
         let threads = assign_threads(options, head)?;
         Self::on_threads(options, directory, identity, next_sequence, opened, head, threads)
@@ -165,7 +165,7 @@ impl<'a> StreamBuilder<'a> {
         identity: StreamIdentity,
         next_sequence: u64,
         opened: Option<OpenedJournal>,
-        head: Head,
+        head: StreamRole,
         threads: ThreadAssignment<AgentRole>,
     ) -> Result<Self, StreamError> {
         directory.as_ref().map_or(Ok(()), LockedDirectory::note_owner)?;
@@ -176,7 +176,7 @@ impl<'a> StreamBuilder<'a> {
         };
         let window_options = WindowOptions {
             // No other process reads a stream that belongs to a service.
-            memory: if head == Head::Service { MemoryKind::Anonymous } else { MemoryKind::Shared },
+            memory: if head == StreamRole::Service { MemoryKind::Anonymous } else { MemoryKind::Shared },
             capacity_bytes: options.window_bytes,
             // A member finds each unreleased frame by its sequence, also where all frames are of the shortest length.
             index_slots: (options.window_bytes / if head.is_member() { 64 } else { 128 }).next_power_of_two(),
@@ -335,29 +335,29 @@ impl<'a> StreamBuilder<'a> {
             mtu: options.effective_mtu(),
         };
         let socket = self.socket_path.as_deref().filter(|_| clock.is_some());
-        let target = if self.head == Head::Relay {
+        let target = if self.head == StreamRole::Relay {
             ControlTarget::Elsewhere
         } else {
             let (requests, outcomes) = (self.requests.clone(), ingress.outcomes.clone());
             ControlTarget::Sequencer { requests, outcomes, waker: self.threads.waker(self.head.role()) }
         };
         let (status, counted) = (SharedStatus::default(), ControlCounters::add_to(&self.counters)?);
-        let facts = StreamFacts {
+        let facts = ControlFacts {
             tier: options.tier,
             transports: transports(options),
             feeds: ingress.feeds.clone(),
             is_halted: Arc::clone(&ingress.is_stream_halted),
         };
         let control = ControlServer::new(target, self.window.clone(), status.clone(), facts, counted);
-        let has_nodes = self.head != Head::Service;
+        let has_nodes = self.head != StreamRole::Service;
         let (window, control) = (has_nodes.then(|| self.window.clone()), has_nodes.then_some(control));
         let journal = self.layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
-        let is_first = matches!(self.head, Head::Sequencer | Head::Service);
+        let is_first = matches!(self.head, StreamRole::Sequencer | StreamRole::Service);
         let history = HistoryCheck::new(self.window.clone(), journal.clone(), !is_first);
         let (acceptor_links, history_of_clients) = (self.acceptor_links, Some(history.clone()));
         let acceptor = Acceptor::start(socket, description, acceptor_links, window, control, history_of_clients)?;
         let acceptor = Arc::new(acceptor);
-        let served = Served {
+        let served = ServedStream {
             acceptor: Arc::clone(&acceptor),
             window: self.window.clone(),
             feeds: ingress.feeds.clone(),
@@ -365,7 +365,7 @@ impl<'a> StreamBuilder<'a> {
             journal,
             next_sequence: self.next_sequence,
             // A relay of such a stream may reconnect and continue reading.
-            ends_here: self.head == Head::Sequencer && options.tier == Tier::Memory,
+            ends_here: self.head == StreamRole::Sequencer && options.tier == Tier::Memory,
             status: status.clone(),
             counters: &self.counters,
         };
@@ -384,7 +384,7 @@ impl<'a> StreamBuilder<'a> {
             tcp_addresses = Some(addresses);
         }
         let mut client_address = None;
-        if let Some(port) = options.clients.as_ref().filter(|_| self.head == Head::Replica) {
+        if let Some(port) = options.clients.as_ref().filter(|_| self.head == StreamRole::Replica) {
             let (gateway, address) = client_port::build(port, &served)?;
             agents.push((AgentRole::TcpGateway, gateway));
             client_address = Some(address);
@@ -399,9 +399,11 @@ impl<'a> StreamBuilder<'a> {
             Some(clock) => {
                 let threads = ThreadGroup::launch(&self.threads.plan, agents, &clock, self.threads.wakers)?;
                 acceptor.watch(threads.failures());
-                Driver::Threads(threads)
+                StreamDriver::Threads(threads)
             }
-            None => Driver::Caller(Mutex::new(AgentGroup::new(agents.into_iter().map(|(_, agent)| agent).collect()))),
+            None => {
+                StreamDriver::Caller(Mutex::new(AgentGroup::new(agents.into_iter().map(|(_, agent)| agent).collect())))
+            }
         };
         Ok(EventStream {
             driver: Some(driver),
@@ -421,7 +423,7 @@ impl<'a> StreamBuilder<'a> {
             status,
             tcp_addresses,
             client_address,
-            is_failure_told: AtomicBool::new(false),
+            is_failure_reported: AtomicBool::new(false),
         })
     }
 }
@@ -439,7 +441,7 @@ fn transports(options: &EventStreamOptions) -> Vec<Transport> {
 /// the nodes. A parked thread without a core would delay each message by the scheduler's latency, milliseconds where
 /// the other threads spin. It then gets its own thread if there are enough cores, and is otherwise polled by the
 /// sequencer's thread.
-fn rewind(options: &EventStreamOptions, head: Head) -> AgentSpec<AgentRole> {
+fn rewind(options: &EventStreamOptions, head: StreamRole) -> AgentSpec<AgentRole> {
     let rewind = AgentSpec::new(AgentRole::Rewind).detachable();
     // A member's thread must answer the other members in time, whatever its nodes read.
     if options.packets.is_some() || head.is_member() {
@@ -449,12 +451,12 @@ fn rewind(options: &EventStreamOptions, head: Head) -> AgentSpec<AgentRole> {
 }
 
 /// Assigns agents to threads, in the order of a message's path.
-fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssignment<AgentRole>, StreamError> {
+fn assign_threads(options: &EventStreamOptions, head: StreamRole) -> Result<ThreadAssignment<AgentRole>, StreamError> {
     let mut agents = Vec::new();
     if options.packets.is_some() {
         agents.push(AgentSpec::new(AgentRole::Gateway).hot());
     }
-    if options.tcp.is_some() || (options.clients.is_some() && head == Head::Replica) {
+    if options.tcp.is_some() || (options.clients.is_some() && head == StreamRole::Replica) {
         agents.push(AgentSpec::new(AgentRole::TcpGateway).hot());
     }
     let threads = &options.member_threads;
@@ -471,22 +473,23 @@ fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssi
         agents.push(rewind(options, head));
     }
     match head {
-        Head::Relay => {}
-        Head::Sequencer | Head::Member => agents.push(AgentSpec::new(head.answering()).hot()),
-        Head::Replica | Head::Service => {
+        StreamRole::Relay => {}
+        StreamRole::Sequencer | StreamRole::Member => agents.push(AgentSpec::new(head.answering()).hot()),
+        StreamRole::Replica | StreamRole::Service => {
             let service = AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus);
             // The service gets its own thread next to the member if agents can be detached: one more hand-over for each
             // message, but less work for each thread.
-            let is_detached = head == Head::Replica && (options.plan == PlanKind::Max || threads.detached_service);
+            let is_detached =
+                head == StreamRole::Replica && (options.plan == PlanKind::Max || threads.detached_service);
             agents.push(if is_detached { service.detachable().alone(threads.detached_service) } else { service });
-            if head == Head::Replica && threads.detached_sender {
+            if head == StreamRole::Replica && threads.detached_sender {
                 agents.push(AgentSpec::new(AgentRole::Sender).detachable().hot().alone(true).cpus(threads.sender_cpus));
             }
         }
     }
     let callers_hot = options.callers_hot;
     let mut plan = gapless_agent::plan(options.plan, options.optimize_for, &agents, cores_available(), callers_hot);
-    if matches!(head, Head::Replica | Head::Service) {
+    if matches!(head, StreamRole::Replica | StreamRole::Service) {
         for thread in &mut plan.threads {
             thread.spec.drain_ns_max = SERVICE_DRAIN_NS_MAX;
         }
@@ -506,18 +509,18 @@ mod tests {
         EventStreamOptions { tcp: Some(TcpNetwork::new(any, any)), plan, ..EventStreamOptions::in_memory() }
     }
 
-    fn shares_a_thread(options: &EventStreamOptions, head: Head) -> bool {
+    fn shares_a_thread(options: &EventStreamOptions, head: StreamRole) -> bool {
         let plan = assign_threads(options, head).unwrap().plan;
         plan.thread_of(AgentRole::Rewind).unwrap() == plan.thread_of(head.role()).unwrap()
     }
 
     #[test]
     fn live_tcp_feed_is_on_the_hot_path() {
-        assert!(shares_a_thread(&options(PlanKind::Min), Head::Sequencer));
-        assert!(shares_a_thread(&options(PlanKind::Min), Head::Relay));
-        assert!(!shares_a_thread(&options(PlanKind::Max), Head::Sequencer));
+        assert!(shares_a_thread(&options(PlanKind::Min), StreamRole::Sequencer));
+        assert!(shares_a_thread(&options(PlanKind::Min), StreamRole::Relay));
+        assert!(!shares_a_thread(&options(PlanKind::Max), StreamRole::Sequencer));
         let has_few_cores = cores_available() < SPREADING_CORES_MIN;
-        assert_eq!(shares_a_thread(&options(PlanKind::Default), Head::Sequencer), has_few_cores);
+        assert_eq!(shares_a_thread(&options(PlanKind::Default), StreamRole::Sequencer), has_few_cores);
     }
 
     #[test]
@@ -525,7 +528,7 @@ mod tests {
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let by_packets = PacketNetwork::udp(address(1), address(2));
         let options = options(PlanKind::Min);
-        assert!(!shares_a_thread(&options, Head::Member));
-        assert!(!shares_a_thread(&EventStreamOptions { packets: Some(by_packets), ..options }, Head::Sequencer));
+        assert!(!shares_a_thread(&options, StreamRole::Member));
+        assert!(!shares_a_thread(&EventStreamOptions { packets: Some(by_packets), ..options }, StreamRole::Sequencer));
     }
 }

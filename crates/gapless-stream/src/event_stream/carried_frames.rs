@@ -15,17 +15,17 @@ use std::path::Path;
 /// # Errors
 /// [`StreamError::Option`] names the first frame that is too long, and an MTU that would carry it.
 pub(crate) fn check(options: &EventStreamOptions, directory: &Path, last_sequence: u64) -> Result<(), StreamError> {
-    let Some(carried) = carried(options) else { return Ok(()) };
+    let Some(carried_length_max) = carried_length_max(options) else { return Ok(()) };
     let segments = info(directory)?.segments;
     for (index, segment) in segments.iter().enumerate() {
         let end = segments.get(index + 1).map_or(last_sequence, |next| next.first_sequence - 1).min(last_sequence);
-        if segment.frame_length_max as usize <= carried || segment.first_sequence > end {
+        if segment.frame_length_max as usize <= carried_length_max || segment.first_sequence > end {
             continue;
         }
         let mut replay = JournalReader::open(directory)?.replay_until(segment.first_sequence, end)?;
         while let Some(frame) = replay.next_frame()? {
-            if frame.length() > carried {
-                let reason = too_long(frame.sequence(), frame.length(), &segment.path, carried);
+            if frame.length() > carried_length_max {
+                let reason = too_long(frame.sequence(), frame.length(), &segment.path, carried_length_max);
                 return Err(StreamError::Option { option: "mtu", reason });
             }
         }
@@ -34,7 +34,7 @@ pub(crate) fn check(options: &EventStreamOptions, directory: &Path, last_sequenc
 }
 
 /// Longest frame that all networks of the stream carry, bytes; `None` without networks.
-fn carried(options: &EventStreamOptions) -> Option<usize> {
+fn carried_length_max(options: &EventStreamOptions) -> Option<usize> {
     let by_packets = options
         .packets
         .as_ref()
@@ -43,13 +43,13 @@ fn carried(options: &EventStreamOptions) -> Option<usize> {
     by_packets.into_iter().chain(by_tcp).min()
 }
 
-fn too_long(sequence: u64, length: usize, segment: &Path, carried: usize) -> String {
+fn too_long(sequence: u64, length: usize, segment: &Path, carried_length_max: usize) -> String {
     let advice = match Mtu::of_frame(length) {
         Some(mtu) if length <= FRAME_LENGTH_TCP => format!("an mtu of {mtu} carries it"),
         _ => "shared memory alone carries it".to_owned(),
     };
     format!(
-        "sequence {sequence} in {} has a frame of {length} bytes, and the networks carry {carried}; {advice}",
+        "sequence {sequence} in {} has a frame of {length} bytes, and the networks carry {carried_length_max}; {advice}",
         segment.display()
     )
 }

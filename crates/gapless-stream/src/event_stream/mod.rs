@@ -51,14 +51,14 @@ pub struct StreamRecovery {
     pub journal: Option<RecoveryReport>,
 }
 
-enum Driver {
+enum StreamDriver {
     Threads(ThreadGroup),
     /// The caller, through [`EventStream::turn`]. Never locked: the mutex only makes the stream `Sync`.
     Caller(Mutex<AgentGroup>),
 }
 
 pub struct EventStream {
-    driver: Option<Driver>,
+    driver: Option<StreamDriver>,
     acceptor: Option<Arc<Acceptor>>,
     sync_thread: Option<SyncThread<SyncedEnd>>,
     preparer: Option<PreparerThread>,
@@ -75,7 +75,7 @@ pub struct EventStream {
     tcp_addresses: Option<TcpAddresses>,
     client_address: Option<SocketAddr>,
     /// Whether the owner has asked for the reason of the failure.
-    is_failure_told: AtomicBool,
+    is_failure_reported: AtomicBool,
     /// Dropped after everything that writes to the directory.
     _lock: Option<DirectoryLock>,
 }
@@ -129,7 +129,7 @@ impl EventStream {
     /// If the stream has threads.
     pub fn turn(&mut self, now: Now) -> Result<usize, StreamError> {
         match &mut self.driver {
-            Some(Driver::Caller(agents)) => {
+            Some(StreamDriver::Caller(agents)) => {
                 let agents = agents.get_mut().unwrap_or_else(PoisonError::into_inner);
                 agents.start(now)?;
                 let work = agents.poll_once(now)?;
@@ -152,7 +152,7 @@ impl EventStream {
     /// If the stream has threads, or is closed.
     pub fn close_step(&mut self, now: Now) -> Result<bool, StreamError> {
         match &mut self.driver {
-            Some(Driver::Caller(agents)) => {
+            Some(StreamDriver::Caller(agents)) => {
                 let is_closed = agents.get_mut().unwrap_or_else(PoisonError::into_inner).close_step(now)?;
                 if is_closed {
                     self.driver = None;
@@ -275,7 +275,7 @@ impl EventStream {
 
     fn threads(&self) -> Option<&ThreadGroup> {
         match &self.driver {
-            Some(Driver::Threads(threads)) => Some(threads),
+            Some(StreamDriver::Threads(threads)) => Some(threads),
             _ => None,
         }
     }
@@ -285,7 +285,7 @@ impl EventStream {
     pub fn failure(&self) -> Option<StreamError> {
         let failure = self.threads()?.failures().failure().map(StreamError::Stopped)?;
         // Relaxed: only a note that the owner was told.
-        self.is_failure_told.store(true, Ordering::Relaxed);
+        self.is_failure_reported.store(true, Ordering::Relaxed);
         Some(failure)
     }
 
@@ -312,7 +312,7 @@ impl EventStream {
     /// Ends a stream started by hand as if its process had died: nothing more is taken, journaled or sent. For
     /// simulations.
     pub fn abandon(mut self) {
-        if matches!(self.driver, Some(Driver::Caller(_))) {
+        if matches!(self.driver, Some(StreamDriver::Caller(_))) {
             self.driver = None;
         }
     }
@@ -321,8 +321,8 @@ impl EventStream {
         // Release: pairs with the Acquire in Ingress::poll.
         self.ingress.stopped.store(true, Ordering::Release);
         let threads = match self.driver.take() {
-            Some(Driver::Threads(threads)) => threads,
-            Some(Driver::Caller(agents)) => {
+            Some(StreamDriver::Threads(threads)) => threads,
+            Some(StreamDriver::Caller(agents)) => {
                 let mut agents = agents.into_inner().unwrap_or_else(PoisonError::into_inner);
                 let outcome = agents.poll_once(Now::default());
                 drop(agents);
@@ -353,7 +353,7 @@ impl Drop for EventStream {
     fn drop(&mut self) {
         // An owner that has asked for the failure reports it itself.
         if let Err(error) = self.end()
-            && !*self.is_failure_told.get_mut()
+            && !*self.is_failure_reported.get_mut()
         {
             tracing::error!(%error, "a stream that was dropped had failed");
         }

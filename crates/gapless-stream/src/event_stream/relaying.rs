@@ -1,27 +1,27 @@
 //! Starting a relay. It must learn the stream's identity before anything else, and resumes at the end of its own
 //! journal.
 
-use super::builder::{Head, Journaling, StreamBuilder};
+use super::builder::{Journaling, StreamBuilder, StreamRole};
 use super::carried_frames;
 use super::{EventStream, StreamRecovery};
-use crate::locked_directory::{LockedDirectory, Owner};
+use crate::locked_directory::{DirectoryOwner, LockedDirectory};
 use crate::options::EventStreamOptions;
-use crate::persistence::{OpenedJournal, Opening};
+use crate::persistence::{JournalParameters, OpenedJournal};
 use crate::relay::feeds::KeptFeeds;
 use crate::relay::limits::RelayLimits;
-use crate::relay::{Relay, RelayCounters, RelayLinks, tell_absence};
+use crate::relay::{Relay, RelayCounters, RelayLinks, log_missing_upstream};
 use crate::{AgentRole, StreamError};
 use gapless_agent::wait_notices::WaitNotices;
 use gapless_agent::{Clock, checked_file};
 use gapless_client::ClientError;
 use gapless_client::feed_sessions::{Feeds, SharedFeeds};
-use gapless_client::node::link::Connected;
+use gapless_client::node::link::ConnectionInfo;
 use gapless_client::node::{NodeLink, Start};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalError, JournalReader, replace_file};
 use gapless_log::StreamIdentity;
 use gapless_transport::Tier;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Kind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,19 +39,19 @@ pub(super) fn start(
     let (clock, _) = Clock::fastest();
     let mut directory =
         options.directory.as_ref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
-    directory.as_mut().map_or(Ok(()), |directory| directory.check_owner(Owner::Relay))?;
+    directory.as_mut().map_or(Ok(()), |directory| directory.check_owner(DirectoryOwner::Relay))?;
     if let (Some(directory), Tier::Memory) = (&directory, options.tier) {
         directory.check_no_journal()?;
     }
     let layout = directory.as_ref().map(LockedDirectory::layout);
     let origin = match layout {
-        Some(layout) => Origin::read(layout)?,
+        Some(layout) => UpstreamRecord::read(layout)?,
         None => None,
     };
     let mut recovery = StreamRecovery::default();
     let mut feeds = Feeds::default();
     let mut opened = None;
-    let mut seen = Seen::default();
+    let mut seen = SeenFrame::default();
     let layout_kept = layout.filter(|_| options.tier != Tier::Memory);
     let kept_of = |identity| layout_kept.map(|layout| KeptFeeds::at(layout.feeds(), identity));
     let mut first_sequence = 0;
@@ -68,7 +68,7 @@ pub(super) fn start(
         let mut found = open(options, layout, origin.identity, 1)?;
         first_sequence = found.journal.first_sequence();
         let before = kept_of(origin.identity).map(|kept| kept.before(first_sequence)).unwrap_or_default();
-        (feeds, seen) = fold(layout, &mut found, before, &mut recovery, Seen::nothing_of(origin.identity))?;
+        (feeds, seen) = fold(layout, &mut found, before, &mut recovery, SeenFrame::none_seen(origin.identity))?;
         carried_frames::check(options, &layout.journal(), recovery.last_sequence)?;
         opened = Some(found);
     }
@@ -84,10 +84,10 @@ pub(super) fn start(
         let (peer, expected, found) = (upstream.peer(), origin.identity, connected.identity);
         return Err(other_origin(layout, &ClientError::OtherStream { peer, expected, found }));
     }
-    let limits = RelayLimits::agree(options, &connected, &upstream.peer())?;
+    let limits = RelayLimits::common(options, &connected, &upstream.peer())?;
     if let (Some(layout), true) = (layout, options.tier != Tier::Memory) {
         if origin.is_none() {
-            Origin { identity: connected.identity }.write(layout)?;
+            UpstreamRecord { identity: connected.identity }.write(layout)?;
         }
         if opened.is_none() {
             recovery.last_sequence = connected.position - 1;
@@ -100,7 +100,7 @@ pub(super) fn start(
     if let Some(kept) = &kept {
         // The current feed session, if it began before the journal.
         let now = connected.feed.filter(|feed| feed.first_sequence < first_sequence);
-        let is_unknown = now.is_some_and(|now| feeds.named(now.name).is_none());
+        let is_unknown = now.is_some_and(|now| feeds.find_by_name(now.name).is_none());
         if is_unknown || (opened_before && kept.is_older(&feeds, first_sequence)) {
             let path = layout_kept.map(StreamLayout::feeds).unwrap_or_default();
             tracing::warn!(path = %path.display(), "the file of the feed sessions of before is damaged, or an older copy");
@@ -118,7 +118,7 @@ pub(super) fn start(
     }
     let identity = connected.identity;
     let mut builder =
-        StreamBuilder::new(options, directory, identity, recovery.last_sequence + 1, opened, Head::Relay)?;
+        StreamBuilder::new(options, directory, identity, recovery.last_sequence + 1, opened, StreamRole::Relay)?;
     builder.advertised_limits = (limits.frame_length_max, limits.message_bytes_max);
     let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
     recovery.journal = report;
@@ -137,7 +137,7 @@ pub(super) fn start(
         counters: RelayCounters::add_to(&builder.counters)?,
     };
     links.counters.last_sequence.set(recovery.last_sequence);
-    let seen = if seen.identity == identity { seen } else { Seen::nothing_of(identity) };
+    let seen = if seen.identity == identity { seen } else { SeenFrame::none_seen(identity) };
     let relay = Relay::new(upstream, seen, identity, builder.take_writer(), releaser, links);
     let shared = relay.shared();
     builder.start(Box::new(relay), Vec::new(), shared, recovery, Some(clock))
@@ -159,10 +159,10 @@ fn other_origin(layout: &StreamLayout, other: &ClientError) -> StreamError {
 
 fn connect(
     upstream: &mut dyn NodeLink,
-    (start, seen): (Start, Seen),
+    (start, seen): (Start, SeenFrame),
     clock: &Clock,
     stopped: &AtomicBool,
-) -> Result<Connected, StreamError> {
+) -> Result<ConnectionInfo, StreamError> {
     let mut waits = WaitNotices::after_a_second();
     // Acquire: pairs with the store that stops the start.
     while !stopped.load(Ordering::Acquire) {
@@ -171,7 +171,7 @@ fn connect(
             Ok(Some(connected)) => return Ok(connected),
             Ok(None) | Err(ClientError::Disconnected { .. }) => {
                 if let Some(waited) = waits.take_due(now_ns) {
-                    tell_absence(upstream, waited);
+                    log_missing_upstream(upstream, waited);
                 }
                 std::thread::sleep(ATTEMPT_INTERVAL);
             }
@@ -188,8 +188,8 @@ fn open(
     first_sequence: u64,
 ) -> Result<OpenedJournal, StreamError> {
     let new_stream_id = Some(identity.stream_id);
-    let opening = Opening::new(options.tier, options.frame_length_max);
-    options.persistence.open(&layout.journal(), Opening { first_sequence, new_stream_id, ..opening })
+    let opening = JournalParameters::new(options.tier, options.frame_length_max);
+    options.persistence.open(&layout.journal(), JournalParameters { first_sequence, new_stream_id, ..opening })
 }
 
 /// Feed sessions in the journal after those of `feeds`, and the last frame of its last whole message.
@@ -198,8 +198,8 @@ fn fold(
     opened: &mut OpenedJournal,
     mut feeds: Feeds,
     recovery: &mut StreamRecovery,
-    mut seen: Seen,
-) -> Result<(Feeds, Seen), StreamError> {
+    mut seen: SeenFrame,
+) -> Result<(Feeds, SeenFrame), StreamError> {
     let journal = &mut opened.journal;
     let (first, last) = (journal.first_sequence(), journal.last_sequence());
     recovery.last_sequence = last;
@@ -215,7 +215,7 @@ fn fold(
         }
         if frame.fragment().is_last() {
             incomplete_from = None;
-            seen.see(frame.sequence(), frame.timestamp_ns());
+            seen.observe(frame.sequence(), frame.timestamp_ns());
         }
         if frame.kind() == Kind::Mark {
             match Mark::from_bytes(frame.payload()) {
@@ -236,11 +236,11 @@ fn fold(
 const ORIGIN_LENGTH_MAX: u64 = 1 << 10;
 
 /// File next to the journal that names the upstream of the directory: a small text file.
-struct Origin {
+struct UpstreamRecord {
     identity: StreamIdentity,
 }
 
-impl Origin {
+impl UpstreamRecord {
     fn read(layout: &StreamLayout) -> Result<Option<Self>, StreamError> {
         let path = layout.origin();
         let text = match checked_file::read_to_string(&path, ORIGIN_LENGTH_MAX) {

@@ -1,17 +1,17 @@
 //! Starting a stream that sequences frames: recovers the sequencer and starts its agents.
 
-use super::builder::{Head, Journaling, StreamBuilder};
+use super::builder::{Journaling, StreamBuilder, StreamRole};
 use super::carried_frames;
 use super::{EventStream, StreamRecovery};
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
-use crate::locked_directory::{LockedDirectory, Owner};
+use crate::locked_directory::{DirectoryOwner, LockedDirectory};
 use crate::messages::SequencerRequest;
 use crate::options::EventStreamOptions;
-use crate::persistence::{OpenedJournal, Opening};
+use crate::persistence::{JournalParameters, OpenedJournal};
 use crate::responder::Responder;
 use crate::retention_watermark::RetentionWatermark;
 use crate::sequencer::{Sequencer, SequencerRules};
-use crate::sequencer_recovery::Rebuilt;
+use crate::sequencer_recovery::RebuiltSequencer;
 use crate::sequencer_state_writer::{SequencerStateWriter, StateInterval};
 use crate::{AgentRole, StreamError, sequencer_recovery, sequencer_state_writer};
 use gapless_agent::Clock;
@@ -27,7 +27,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     let rules = SequencerRules::of_stream(expiry_ns);
     let mut directory =
         options.directory.as_ref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
-    directory.as_mut().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
+    directory.as_mut().map_or(Ok(()), |directory| directory.check_owner(DirectoryOwner::Stream))?;
     if let (Some(directory), Tier::Memory) = (&directory, options.tier) {
         directory.check_no_journal()?;
     }
@@ -39,9 +39,9 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     if let (Some(layout), true) = (layout, options.tier != Tier::Memory) {
         let points = sequencer_state_writer::points(&layout.state())?;
         if points.is_empty() {
-            directory.as_ref().map_or(Ok(()), LockedDirectory::check_journal_is_there)?;
+            directory.as_ref().map_or(Ok(()), LockedDirectory::check_journal_exists)?;
         }
-        let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
+        let opening = JournalParameters { points, ..JournalParameters::new(options.tier, options.frame_length_max) };
         let mut found = options.persistence.open(&layout.journal(), opening)?;
         identity = found.identity;
         sequencer = recover(layout, &mut found, rules, &mut recovery)?;
@@ -49,7 +49,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         opened = Some(found);
     }
     let mut builder =
-        StreamBuilder::new(options, directory, identity, recovery.last_sequence + 1, opened, Head::Sequencer)?;
+        StreamBuilder::new(options, directory, identity, recovery.last_sequence + 1, opened, StreamRole::Sequencer)?;
     if sequencer.feeds().newest().is_none() {
         // There is room: the mailbox is not shared yet.
         let _ = builder.requests.push(SequencerRequest::BeginFeed { name: options.feed_session });
@@ -101,7 +101,7 @@ fn recover(
     let journal = &mut opened.journal;
     let (first, last) = (journal.first_sequence(), journal.last_sequence());
     let rebuilt = sequencer_recovery::fold(layout, opened.identity, rules, first, last)?;
-    let Rebuilt { sequencer, state_sequence, frames_replayed, is_mid_message } = rebuilt;
+    let RebuiltSequencer { sequencer, state_sequence, frames_replayed, is_mid_message } = rebuilt;
     if is_mid_message {
         // A message with missing parts was never released.
         journal.truncate_after(sequencer.last_sequence())?;

@@ -35,7 +35,7 @@ impl Ingress {
             Decision::Limit { token } => refuse(RefusalCode::Limit, token as u64),
             Decision::Malformed(reason) => return Some(reason),
         };
-        self.tell(message);
+        self.notify_service(message);
         None
     }
 
@@ -49,11 +49,11 @@ impl Ingress {
             && let Ok(next) = self.sequencer.expected(session, connection)
         {
             let (session_seq, code, detail) = (next, RefusalCode::Gap, next);
-            self.tell(ResponderMessage::Refuse { connection, session, session_seq, code, detail });
+            self.notify_service(ResponderMessage::Refuse { connection, session, session_seq, code, detail });
         }
     }
 
-    pub(super) fn tell(&mut self, message: ResponderMessage) {
+    pub(super) fn notify_service(&mut self, message: ResponderMessage) {
         self.has_notified = true;
         let refused = self.links.service.push(message);
         assert!(refused.is_ok(), "take_from makes sure of room");

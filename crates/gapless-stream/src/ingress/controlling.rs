@@ -9,7 +9,7 @@ use gapless_wire::mark::Mark;
 impl Ingress {
     /// Executes a request and pushes its outcome. `false` while the window is full.
     #[cold]
-    pub(super) fn obey_control(&mut self, number: u64, command: &ControlCommand) -> Result<bool, StreamError> {
+    pub(super) fn execute_control(&mut self, number: u64, command: &ControlCommand) -> Result<bool, StreamError> {
         let Some(status) = self.control(command)? else { return Ok(false) };
         // The mark of a command that took effect is the last appended frame.
         let outcome = ControlOutcome { number, status, sequence: self.sequencer.last_sequence() };
@@ -23,7 +23,7 @@ impl Ingress {
         let is_ended = self.sequencer.is_between_feeds();
         let mark = match command {
             ControlCommand::RollOver { name } => {
-                if self.sequencer.feeds().named(*name).is_some() {
+                if self.sequencer.feeds().find_by_name(*name).is_some() {
                     return Ok(Some(ControlStatus::NameTaken));
                 }
                 return Ok(self.begin_feed(*name)?.then_some(ControlStatus::Done));

@@ -3,7 +3,7 @@
 
 use super::Ingress;
 use crate::StreamError;
-use crate::transactions::Execution;
+use crate::transactions::ExecutionResult;
 use gapless_agent::Now;
 use gapless_transport::link::ConnectionId;
 use gapless_transport::token::random_token;
@@ -37,7 +37,7 @@ pub enum DirectCommand<'a> {
 impl Ingress {
     /// Sets the time of the commands that follow, up to the next poll.
     #[inline]
-    pub fn turn_to(&mut self, now: Now) {
+    pub fn set_now(&mut self, now: Now) {
         self.now = self.time.lead(now);
     }
 
@@ -91,8 +91,8 @@ impl Ingress {
         let mut header =
             FrameHeader { sequence, timestamp_ns, session, session_seq, term, schema, ..FrameHeader::default() };
         match speculation.run(&header, payload, sequencer, &links.counters) {
-            Execution::Done => speculation.append(&mut header, window, sequencer, now.epoch_ns)?,
-            Execution::Later => {
+            ExecutionResult::Done => speculation.append(&mut header, window, sequencer, now.epoch_ns)?,
+            ExecutionResult::Deferred => {
                 sequencer.take_stamp_back(last_timestamp_ns);
                 direct.is_deferred = true;
                 return Ok(DirectCommand::NotYet);

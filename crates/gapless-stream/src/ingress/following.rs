@@ -4,7 +4,7 @@
 //! Called by the agent that owns the ingress, between its polls. Nothing here releases.
 
 use super::Ingress;
-use super::publishers::Turn;
+use super::publishers::TurnResult;
 use crate::StreamError;
 use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::sequencer::{Decision, Sequencer};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Handling of publishers' frames by this member.
 #[derive(Debug)]
-pub(super) enum Role {
+pub(super) enum IngressRole {
     /// Stamps and appends them.
     Leading,
     /// Drops them and redirects their publishers.
@@ -38,9 +38,9 @@ pub(super) enum Role {
 /// Notices that the service has not received yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UnsentRoleChanges {
-    leads_no_more: bool,
+    deposed: bool,
     /// Sequence after which this member leads.
-    leads_behind: Option<u64>,
+    leads_after: Option<u64>,
 }
 
 /// Interval of repeating the redirect to a publisher that stays, ns: an answer that finds no room is lost.
@@ -53,11 +53,11 @@ impl Ingress {
     #[inline]
     #[must_use]
     pub const fn is_following(&self) -> bool {
-        matches!(self.role, Role::Following { .. })
+        matches!(self.role, IngressRole::Following { .. })
     }
 
     /// Redirects publishers from now on even while this member leads: it runs no service that could answer them.
-    pub const fn serve_nobody(&mut self) {
+    pub const fn redirect_all(&mut self) {
         self.serves = false;
     }
 
@@ -79,7 +79,7 @@ impl Ingress {
     }
 
     /// Takes over the leader's stream time `stream_ns`. `false` if that time cannot be valid.
-    pub fn hear_time(&mut self, stream_ns: u64, now: Now) -> bool {
+    pub fn observe_time(&mut self, stream_ns: u64, now: Now) -> bool {
         !self.is_following() || self.time.observe(stream_ns, now)
     }
 
@@ -90,27 +90,27 @@ impl Ingress {
     /// [`StreamError::Follow`] if `term` is below that of the last frame, or that frame is not the last of its message.
     pub fn lead(&mut self, term: u64) -> Result<(), StreamError> {
         if term < self.sequencer.term() {
-            return Err(self.no_fit(format!("its next leader cannot have term {term}")));
+            return Err(self.follow_error(format!("its next leader cannot have term {term}")));
         }
-        if matches!(self.role, Role::Following { is_mid_message: true, .. }) {
-            return Err(self.no_fit("in the middle of a message, where nobody can lead".to_owned()));
+        if matches!(self.role, IngressRole::Following { is_mid_message: true, .. }) {
+            return Err(self.follow_error("in the middle of a message, where nobody can lead".to_owned()));
         }
         self.sequencer.begin_term(term);
         // Timers may have fired since the service set them, and this member does not know which.
         self.sequencer.forget_own_timers();
-        self.unsent.leads_behind = Some(self.window.last_sequence());
-        self.time.begin_to_lead_behind(self.sequencer.last_timestamp_ns());
+        self.unsent.leads_after = Some(self.window.last_sequence());
+        self.time.lead_after(self.sequencer.last_timestamp_ns());
         if let Some(speculation) = &mut self.speculation {
             speculation.transactions.lead(term, self.window.last_sequence());
         }
-        self.role = Role::Leading;
+        self.role = IngressRole::Leading;
         // A publisher that waited for a leader has to open its sessions here, or has already.
-        self.tell_away_now();
+        self.redirect_now();
         Ok(())
     }
 
-    fn tell_away_now(&mut self) {
-        self.publishers.iter_mut().filter_map(|each| each.away_told_next_ns.as_mut()).for_each(|next_ns| *next_ns = 0);
+    fn redirect_now(&mut self) {
+        self.publishers.iter_mut().filter_map(|each| each.next_redirect_ns.as_mut()).for_each(|next_ns| *next_ns = 0);
     }
 
     /// Takes nothing from publishers from now on and appends nothing of its own: no timer fires, no session expires.
@@ -120,14 +120,14 @@ impl Ingress {
     pub fn follow(&mut self, leader: Option<&str>) {
         let until_ns = self.now.monotonic_ns + LEADER_AWAITED_NS;
         match &mut self.role {
-            Role::Following { leader: known, .. } if known.as_deref() == leader => return,
-            Role::Following { leader: known, awaited_until_ns, .. } => {
+            IngressRole::Following { leader: known, .. } if known.as_deref() == leader => return,
+            IngressRole::Following { leader: known, awaited_until_ns, .. } => {
                 *known = leader.map(Into::into);
                 *awaited_until_ns = until_ns;
             }
-            Role::Leading => {
+            IngressRole::Leading => {
                 let leader = leader.map(Into::into);
-                self.role = Role::Following { leader, awaited_until_ns: until_ns, is_mid_message: false };
+                self.role = IngressRole::Following { leader, awaited_until_ns: until_ns, is_mid_message: false };
                 if let Some(speculation) = &mut self.speculation {
                     speculation.transactions.follow(self.window.last_sequence());
                 }
@@ -135,19 +135,19 @@ impl Ingress {
                 self.deferred.forget_all();
                 self.sequencer.detach_all();
                 self.sequencer.end_term();
-                self.unsent = UnsentRoleChanges { leads_no_more: true, leads_behind: None };
+                self.unsent = UnsentRoleChanges { deposed: true, leads_after: None };
                 self.expired.clear();
                 for publisher in &mut self.publishers {
                     publisher.complete = None;
                     publisher.frames_ahead = FramesAhead::default();
                     publisher.was_detached = true;
                     // A publisher waiting for frames appended here must be notified too: they may be truncated.
-                    publisher.away_told_next_ns = Some(0);
+                    publisher.next_redirect_ns = Some(0);
                 }
             }
         }
         // Redirected publishers are notified of the change.
-        self.tell_away_now();
+        self.redirect_now();
     }
 
     /// Appends frames as a leader has stamped them: whole, padded, back to back, with valid checksums. Returns the
@@ -158,17 +158,17 @@ impl Ingress {
     /// [`StreamError::Log`] for a frame that is too long. Frames before the faulty one were taken.
     pub fn append_followed(&mut self, frames: &[u8]) -> Result<usize, StreamError> {
         if !self.is_following() {
-            return Err(self.no_fit("frames of a leader come while this member leads".to_owned()));
+            return Err(self.follow_error("frames of a leader come while this member leads".to_owned()));
         }
         let (mut position, mut frames_ahead) = (0, FramesAhead::default());
         while position < frames.len() {
-            let frame = Frame::parse(&frames[position..]).map_err(|error| self.no_fit(error.to_string()))?;
+            let frame = Frame::parse(&frames[position..]).map_err(|error| self.follow_error(error.to_string()))?;
             let (length, padded) = (frame.length(), aligned_length(frame.length()));
             let Some(bytes) = frames.get(position..position + padded) else {
-                return Err(self.no_fit(format!("frame {} is cut in its padding", frame.sequence())));
+                return Err(self.follow_error(format!("frame {} is cut in its padding", frame.sequence())));
             };
-            if let Some(reason) = self.why_no_continuation(&frame) {
-                return Err(self.no_fit(reason));
+            if let Some(reason) = self.continuation_error(&frame) {
+                return Err(self.follow_error(reason));
             }
             frames_ahead.step(|sessions| self.sequencer.prefetch(peek_sessions(&frames[position..], sessions)));
             let claim = match self.window.claim(length) {
@@ -182,9 +182,9 @@ impl Ingress {
             self.window.commit(length, frame.sequence());
             self.sequencer.observe(&frame);
             if frame.kind() == Kind::Mark {
-                self.tell_feeds();
+                self.publish_feeds();
             }
-            if let Role::Following { is_mid_message, .. } = &mut self.role {
+            if let IngressRole::Following { is_mid_message, .. } = &mut self.role {
                 *is_mid_message = !frame.fragment().is_last();
             }
             position += padded;
@@ -193,7 +193,7 @@ impl Ingress {
     }
 
     #[inline]
-    fn why_no_continuation(&self, frame: &Frame<'_>) -> Option<String> {
+    fn continuation_error(&self, frame: &Frame<'_>) -> Option<String> {
         let (due, sequence) = (self.window.last_sequence() + 1, frame.sequence());
         let is_later = frame.timestamp_ns() > self.sequencer.last_timestamp_ns();
         if sequence == due && is_later && frame.term() >= self.sequencer.term() {
@@ -219,17 +219,17 @@ impl Ingress {
         if !self.is_following() || stands_at != sequence || sequence > self.window.last_sequence() {
             let role = if self.is_following() { "follows" } else { "leads" };
             let reason = format!("it cannot be cut behind {sequence} by who {role}, with a sequencer at {stands_at}");
-            return Err(self.no_fit(reason));
+            return Err(self.follow_error(reason));
         }
         self.window.truncate_after(sequence)?;
         if let Some(state_writer) = &mut self.state_writer {
-            state_writer.stream_was_cut(sequence);
+            state_writer.discard_unreleased(sequence);
         }
         self.sequencer = sequencer;
-        if let Role::Following { is_mid_message, .. } = &mut self.role {
+        if let IngressRole::Following { is_mid_message, .. } = &mut self.role {
             *is_mid_message = false;
         }
-        self.tell_feeds();
+        self.publish_feeds();
         let counters = &self.links.counters;
         counters.last_sequence.set(sequence);
         counters.sessions.set(self.sequencer.session_count() as u64);
@@ -239,26 +239,26 @@ impl Ingress {
     /// Whether notices wait for room in the service's mailbox.
     #[inline]
     pub(super) const fn has_unsent(&self) -> bool {
-        self.unsent.leads_no_more || self.unsent.leads_behind.is_some()
+        self.unsent.deposed || self.unsent.leads_after.is_some()
     }
 
     /// Sends the service the waiting notices, as far as there is room.
     #[inline]
     pub(super) fn send_unsent(&mut self) {
-        let UnsentRoleChanges { leads_no_more, leads_behind } = self.unsent;
+        let UnsentRoleChanges { deposed, leads_after } = self.unsent;
         if self.has_unsent() && self.links.service.has_room(2) {
             self.unsent = UnsentRoleChanges::default();
-            if leads_no_more {
-                self.tell(ResponderMessage::LeadsNoMore);
+            if deposed {
+                self.notify_service(ResponderMessage::Deposed);
             }
-            if let Some(last_sequence) = leads_behind {
-                self.tell(ResponderMessage::Leads { last_sequence });
+            if let Some(last_sequence) = leads_after {
+                self.notify_service(ResponderMessage::Leads { last_sequence });
             }
         }
     }
 
     #[cold]
-    fn no_fit(&self, reason: String) -> StreamError {
+    fn follow_error(&self, reason: String) -> StreamError {
         StreamError::Follow { last_sequence: self.window.last_sequence(), term: self.sequencer.term(), reason }
     }
 
@@ -266,8 +266,8 @@ impl Ingress {
     /// `ends` must have no frame whose release is still undecided.
     pub(super) fn is_state_whole(&self, ends: bool) -> bool {
         match self.role {
-            Role::Leading => true,
-            Role::Following { is_mid_message, .. } => {
+            IngressRole::Leading => true,
+            IngressRole::Following { is_mid_message, .. } => {
                 !is_mid_message && (!ends || self.window.window().released_sequence() == self.window.last_sequence())
             }
         }
@@ -285,12 +285,12 @@ impl Ingress {
     }
 
     /// Executes the requests that a follower can. Its service's timers are ignored: it is asked for them when it leads.
-    pub(super) fn obey_as_follower(&mut self) -> usize {
+    pub(super) fn execute_as_follower(&mut self) -> usize {
         let mut work = 0;
-        if let Some(request) = self.asked_between.take() {
-            self.asked.push_back(request);
+        if let Some(request) = self.request_between_feeds.take() {
+            self.requests.push_back(request);
         }
-        while let Some(request) = self.asked.pop_front().or_else(|| self.links.requests.pop()) {
+        while let Some(request) = self.requests.pop_front().or_else(|| self.links.requests.pop()) {
             work += 1;
             match request {
                 SequencerRequest::SetTimer { .. } | SequencerRequest::CancelTimer { .. } => {}
@@ -316,21 +316,20 @@ impl Ingress {
 
     /// The turn of a publisher from which nothing is taken.
     #[cold]
-    pub(super) fn turn_away(&mut self, number: usize) -> Result<Turn, StreamError> {
+    pub(super) fn redirect(&mut self, number: usize) -> Result<TurnResult, StreamError> {
         // The publisher causes at most one message to the service, even if its ring is unusable.
         if !self.links.service.has_room(1) {
-            return Ok(Turn::Taken(0));
+            return Ok(TurnResult::Taken(0));
         }
-        if let Role::Following { leader: None, awaited_until_ns, .. } = self.role
+        if let IngressRole::Following { leader: None, awaited_until_ns, .. } = self.role
             && self.now.monotonic_ns < awaited_until_ns
         {
             // Frames sent stay in the ring: if this member leads next, they are taken from there.
             let publisher = &mut self.publishers[number];
-            if publisher.away_told_next_ns.is_some() || publisher.reader.next_length().is_ok_and(|next| next.is_some())
-            {
-                publisher.away_told_next_ns = Some(awaited_until_ns);
+            if publisher.next_redirect_ns.is_some() || publisher.reader.next_length().is_ok_and(|next| next.is_some()) {
+                publisher.next_redirect_ns = Some(awaited_until_ns);
             }
-            return Ok(Turn::Taken(0));
+            return Ok(TurnResult::Taken(0));
         }
         let mut dropped = 0;
         while dropped < self.options.frames_per_poll_max {
@@ -338,13 +337,13 @@ impl Ingress {
             let length = match publisher.reader.next_length() {
                 Ok(Some(length)) => length,
                 Ok(None) => break,
-                Err(error) => return Ok(Turn::Spoiled(error.to_string())),
+                Err(error) => return Ok(TurnResult::Corrupt(error.to_string())),
             };
             let mut header = [0; HEADER_LENGTH];
             publisher.reader.copy(&mut header);
-            let may_open = self.serves && matches!(self.role, Role::Leading);
+            let may_open = self.serves && matches!(self.role, IngressRole::Leading);
             if may_open && header[KIND_OFFSET] == Kind::SessionOpen as u8 {
-                publisher.away_told_next_ns = None;
+                publisher.next_redirect_ns = None;
                 return self.take_from(number);
             }
             publisher.reader.advance(length);
@@ -353,39 +352,39 @@ impl Ingress {
         let publisher = &mut self.publishers[number];
         if dropped > 0 {
             self.links.counters.frames_refused.add(dropped as u64);
-            publisher.away_told_next_ns.get_or_insert(0);
+            publisher.next_redirect_ns.get_or_insert(0);
         }
         let now_ns = self.now.monotonic_ns;
         let connection = publisher.connection;
-        if publisher.away_told_next_ns.is_some_and(|next_ns| now_ns >= next_ns) {
-            publisher.away_told_next_ns = Some(now_ns + TELL_AGAIN_NS);
+        if publisher.next_redirect_ns.is_some_and(|next_ns| now_ns >= next_ns) {
+            publisher.next_redirect_ns = Some(now_ns + TELL_AGAIN_NS);
             let leader = match &self.role {
-                Role::Following { leader: Some(leader), .. } => Arc::clone(leader),
-                Role::Following { .. } | Role::Leading => "".into(),
+                IngressRole::Following { leader: Some(leader), .. } => Arc::clone(leader),
+                IngressRole::Following { .. } | IngressRole::Leading => "".into(),
             };
-            self.tell(ResponderMessage::NotLeader { connection, leader });
+            self.notify_service(ResponderMessage::NotLeader { connection, leader });
         }
-        Ok(Turn::Taken(dropped))
+        Ok(TurnResult::Taken(dropped))
     }
 
     /// Redirects a publisher if `decision` concerns a session that it opened before this member followed another
     /// leader, and has not reopened since. That happens after it reopened only one of two sessions: it has to reopen
     /// all, and nothing more is taken from it. Returns whether it was redirected.
     #[cold]
-    pub(super) fn turn_away_if_detached(&mut self, decision: Decision, session: u64, number: usize) -> bool {
+    pub(super) fn redirect_if_detached(&mut self, decision: Decision, session: u64, number: usize) -> bool {
         let publisher = &mut self.publishers[number];
         let is_detached =
             decision == Decision::SessionUnknown && publisher.was_detached && self.sequencer.is_detached(session);
         if is_detached {
-            publisher.away_told_next_ns = Some(0);
+            publisher.next_redirect_ns = Some(0);
         }
         is_detached
     }
 
     #[inline]
-    pub(super) fn turn_of(&mut self, number: usize) -> Result<Turn, StreamError> {
-        if self.is_following() || !self.serves || self.publishers[number].away_told_next_ns.is_some() {
-            return self.turn_away(number);
+    pub(super) fn take_turn(&mut self, number: usize) -> Result<TurnResult, StreamError> {
+        if self.is_following() || !self.serves || self.publishers[number].next_redirect_ns.is_some() {
+            return self.redirect(number);
         }
         self.take_from(number)
     }

@@ -34,11 +34,11 @@ impl Ingress {
     pub(super) fn append_due(&mut self) -> Result<usize, StreamError> {
         let mut work = 0;
         while let Some(request) = self.links.requests.pop() {
-            self.asked.push_back(request);
+            self.requests.push_back(request);
         }
-        while let Some(request) = self.asked.pop_front() {
-            if !self.obey(&request)? {
-                self.asked.push_front(request);
+        while let Some(request) = self.requests.pop_front() {
+            if !self.execute_request(&request)? {
+                self.requests.push_front(request);
                 return Ok(work);
             }
             work += 1;
@@ -89,7 +89,7 @@ impl Ingress {
     }
 
     /// Executes a request of the service or the stream's owner. `false` while the window is full.
-    pub(super) fn obey(&mut self, request: &SequencerRequest) -> Result<bool, StreamError> {
+    pub(super) fn execute_request(&mut self, request: &SequencerRequest) -> Result<bool, StreamError> {
         match request {
             SequencerRequest::SetTimer { timer, deadline_ns } => self.sequencer.set_timer(*timer, *deadline_ns),
             SequencerRequest::CancelTimer { timer, deadline_ns } => self.sequencer.cancel_timer(*timer, *deadline_ns),
@@ -101,7 +101,7 @@ impl Ingress {
                 }
             }
             SequencerRequest::Halt { .. } | SequencerRequest::Resume if self.sequencer.is_between_feeds() => {
-                self.asked_between = Some(request.clone());
+                self.request_between_feeds = Some(request.clone());
             }
             SequencerRequest::Halt { reason } if !self.sequencer.is_halted() => {
                 return self.append_mark(Mark::Halted { reason });
@@ -123,7 +123,7 @@ impl Ingress {
                 return self.append_mark(Mark::FaultRules(*rules));
             }
             SequencerRequest::BeginFeed { name } => return self.begin_feed(*name),
-            SequencerRequest::Control { number, command } => return self.obey_control(*number, command),
+            SequencerRequest::Control { number, command } => return self.execute_control(*number, command),
             SequencerRequest::Halt { .. } | SequencerRequest::Resume | SequencerRequest::FaultRules(_) => {}
         }
         Ok(true)
@@ -145,8 +145,8 @@ impl Ingress {
             return Ok(false);
         }
         let is_begun = self.append_mark(Mark::FeedBegan { feed_session: name })?;
-        if is_begun && let Some(request) = self.asked_between.take() {
-            self.asked.push_front(request);
+        if is_begun && let Some(request) = self.request_between_feeds.take() {
+            self.requests.push_front(request);
         }
         Ok(is_begun)
     }
@@ -157,12 +157,12 @@ impl Ingress {
         let length = mark.write_to(&mut payload);
         let Some(sequence) = self.append_own(Kind::Mark, 0, &payload[..length])? else { return Ok(false) };
         self.sequencer.note(sequence, mark);
-        self.tell_feeds();
+        self.publish_feeds();
         Ok(true)
     }
 
     /// Publishes the feed sessions, and whether the stream is halted, to other threads.
-    pub(super) fn tell_feeds(&self) {
+    pub(super) fn publish_feeds(&self) {
         self.shared.feeds.lock().clone_from(self.sequencer.feeds());
         // Relaxed: read by status requests only; orders nothing.
         self.shared.is_stream_halted.store(self.sequencer.is_halted(), Ordering::Relaxed);

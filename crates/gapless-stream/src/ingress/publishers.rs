@@ -24,7 +24,7 @@ pub(super) struct ConnectedPublisher {
     pub closed: bool,
     /// Set while frames are not taken until the publisher reopens a session. It was told that this member does not
     /// lead, or is told at this time, monotonic ns.
-    pub away_told_next_ns: Option<u64>,
+    pub next_redirect_ns: Option<u64>,
     /// This member has followed another since the publisher connected: it no longer owns the sessions it opened before.
     pub was_detached: bool,
     /// To be removed after this poll.
@@ -33,12 +33,12 @@ pub(super) struct ConnectedPublisher {
 
 impl ConnectedPublisher {
     /// Whether its ring gets no more frames.
-    pub(super) fn has_gone(&self) -> bool {
+    pub(super) fn is_gone(&self) -> bool {
         self.closed || self.reader.is_writer_closed()
     }
 }
 
-pub(super) enum Turn {
+pub(super) enum TurnResult {
     /// Number of frames taken.
     Taken(usize),
     /// Number of frames taken; the next must wait for the publisher's rate limit or for memory.
@@ -46,7 +46,7 @@ pub(super) enum Turn {
     /// The window or the service's mailbox is full: ends the turns of all publishers in this poll.
     WindowFull(usize),
     /// The ring is corrupt.
-    Spoiled(String),
+    Corrupt(String),
     /// A frame of this session that no publisher may send; the ring cannot be used after it.
     Malformed(&'static str, u64),
 }
@@ -65,7 +65,7 @@ impl Ingress {
                     bucket: self.options.throttle.map(TokenBucket::new),
                     throttle_reported: false,
                     closed: false,
-                    away_told_next_ns: None,
+                    next_redirect_ns: None,
                     was_detached: false,
                     done: false,
                 });
@@ -98,7 +98,7 @@ impl Ingress {
             let detail = self.now.epoch_ns + bucket.next_ns().saturating_sub(self.now.monotonic_ns);
             let (connection, code) = (publisher.connection, RefusalCode::Throttled);
             self.links.counters.throttled.add(1);
-            self.tell(ResponderMessage::Refuse { connection, session: 0, session_seq: 0, code, detail });
+            self.notify_service(ResponderMessage::Refuse { connection, session: 0, session_seq: 0, code, detail });
         }
         None
     }
@@ -106,13 +106,13 @@ impl Ingress {
     /// Removes a publisher with an unusable ring and notifies it. The notice names the `session` at fault, since a
     /// relay's connection carries many.
     #[cold]
-    pub(super) fn drop_spoiled(&mut self, number: usize, reason: &str, session: u64) {
+    pub(super) fn drop_corrupt(&mut self, number: usize, reason: &str, session: u64) {
         let publisher = &mut self.publishers[number];
         publisher.done = true;
         let connection = publisher.connection;
         self.links.counters.frames_refused.add(1);
         tracing::warn!(connection = connection.0, reason, "a publisher's ring is corrupt; it is dropped");
         let code = RefusalCode::Malformed;
-        self.tell(ResponderMessage::Refuse { connection, session, session_seq: 0, code, detail: 0 });
+        self.notify_service(ResponderMessage::Refuse { connection, session, session_seq: 0, code, detail: 0 });
     }
 }

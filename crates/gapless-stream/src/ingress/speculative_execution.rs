@@ -3,11 +3,11 @@
 
 use super::Ingress;
 use crate::StreamError;
-use crate::deferred::Deferred;
+use crate::deferred::DeferredSessions;
 use crate::ingress_links::IngressCounters;
 use crate::messages::ResponderMessage;
 use crate::sequencer::{Sequencer, Timer};
-use crate::transactions::{Execution, Transactions};
+use crate::transactions::{ExecutionResult, Transactions};
 use gapless_agent::fault::crash_point;
 use gapless_log::WindowWriter;
 use gapless_transport::link::ConnectionId;
@@ -45,7 +45,7 @@ impl SpeculativeExecution {
         payload: &[u8],
         sequencer: &Sequencer,
         counters: &IngressCounters,
-    ) -> Execution {
+    ) -> ExecutionResult {
         self.bytes.clear();
         counters.begin_execution(header.sequence, header.session, header.session_seq);
         let execution = self.transactions.command(header, payload, sequencer, self.length_max, &mut self.bytes);
@@ -104,7 +104,7 @@ pub(super) fn drop_deferred(speculation: &mut Option<SpeculativeExecution>, fram
 
 /// Forgets the deferred sessions of a connection that is gone.
 pub(super) fn forget_deferred_from(
-    deferred: &mut Deferred,
+    deferred: &mut DeferredSessions,
     speculation: &mut Option<SpeculativeExecution>,
     connection: ConnectionId,
 ) {
@@ -152,13 +152,13 @@ impl Ingress {
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let mut header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..frame.header() };
         match speculation.run(&header, frame.payload(), sequencer, &links.counters) {
-            Execution::Done => {
+            ExecutionResult::Done => {
                 speculation.append(&mut header, window, sequencer, now.epoch_ns)?;
                 if !deferred.is_empty() {
                     deferred.forget(header.session);
                 }
             }
-            Execution::Later => {
+            ExecutionResult::Deferred => {
                 sequencer.take_back(header.session, last_timestamp_ns);
                 deferred.defer(header.session, header.session_seq, connection, now.monotonic_ns);
             }
@@ -189,12 +189,12 @@ impl Ingress {
         let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
         let mut header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..last };
         match speculation.run(&header, &command, sequencer, &links.counters) {
-            Execution::Done => {
+            ExecutionResult::Done => {
                 speculation.append(&mut header, window, sequencer, now.epoch_ns)?;
                 sequencer.count_message(session, frames);
                 deferred.forget(session);
             }
-            Execution::Later => {
+            ExecutionResult::Deferred => {
                 sequencer.take_stamp_back(last_timestamp_ns);
                 deferred.defer(session, last.session_seq, connection, now.monotonic_ns);
             }
@@ -213,7 +213,7 @@ impl Ingress {
             let Some(connection) = connection else { continue };
             if let Ok(next) = self.sequencer.expected(session, connection) {
                 let (session_seq, code, detail) = (next, RefusalCode::Gap, next);
-                self.tell(ResponderMessage::Refuse { connection, session, session_seq, code, detail });
+                self.notify_service(ResponderMessage::Refuse { connection, session, session_seq, code, detail });
             }
         }
     }

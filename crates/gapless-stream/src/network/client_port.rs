@@ -2,8 +2,8 @@
 //! the command port of a stream (`docs/upstream-protocol.md`), with the position
 //! [`POSITION_NONE`](gapless_wire::upstream::POSITION_NONE), because clients read only their replies.
 
-use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, StreamFacts};
-use super::endpoints::Served;
+use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, WelcomeFacts};
+use super::endpoints::ServedStream;
 use super::tcp_gateway::{TcpGateway, TcpGatewayCounters};
 use crate::StreamError;
 use gapless_agent::Agent;
@@ -56,12 +56,12 @@ impl ClientPort {
     }
 }
 
-pub(crate) fn build(port: &ClientPort, served: &Served<'_>) -> Result<(Box<dyn Agent>, SocketAddr), StreamError> {
+pub(crate) fn build(port: &ClientPort, served: &ServedStream<'_>) -> Result<(Box<dyn Agent>, SocketAddr), StreamError> {
     let sessions = ClientSessions::new(
         Transport::Tcp,
         port.sessions.clone(),
         Arc::clone(&served.acceptor),
-        StreamFacts { feeds: None, ..served.facts() },
+        WelcomeFacts { feeds: None, ..served.facts() },
         served.status.clone(),
         ClientSessionCounters::add_to(served.counters, "tcp-gateway")?,
     );

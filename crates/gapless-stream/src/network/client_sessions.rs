@@ -3,7 +3,7 @@
 
 use crate::acceptor::Acceptor;
 use crate::history_check::HistoryCheck;
-pub use crate::node_status::{NodeStatus, Reported, SharedStatus};
+pub use crate::node_status::{NodeStatus, ReceivedReport, SharedStatus};
 use gapless_agent::{Counter, Counters};
 use gapless_client::feed_sessions::{Feed, SharedFeeds};
 use gapless_log::{LogError, StreamIdentity, Window};
@@ -11,15 +11,15 @@ use gapless_transport::credentials::Credentials;
 use gapless_transport::link::{ConnectionId, RingSizes};
 use gapless_transport::network::datagrams::Peer;
 use gapless_transport::publisher_link::PublisherLink;
-use gapless_transport::seen::Seen;
+use gapless_transport::seen_frame::SeenFrame;
 use gapless_transport::token::random_token;
 use gapless_transport::transport::Transport;
 use gapless_transport::warnings::Warnings;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{
-    Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, POSITION_NONE, RefusalReason, Report, UpstreamPacket,
-    Welcome, finish_answers,
+    HEADER_LENGTH, NodeHello, NodeReport, NodeWelcome, POSITION_FIRST, POSITION_LIVE, POSITION_NONE, RefusalReason,
+    UpstreamBody, UpstreamPacket, finish_answers,
 };
 use gapless_wire::{Frame, aligned_length};
 use rustc_hash::FxHashMap;
@@ -50,7 +50,7 @@ impl Default for ClientSessionOptions {
 
 impl ClientSessionOptions {
     #[must_use]
-    pub fn lets_in(&self, username: &Field<6>, password: &Field<10>) -> bool {
+    pub fn is_authorized(&self, username: &Field<6>, password: &Field<10>) -> bool {
         // Compares every user, so that the timing reveals nothing.
         let known = |user: &Credentials| user.username.matches(username) & user.password.matches(password);
         self.users.is_empty() || self.users.iter().fold(false, |any, user| any | known(user))
@@ -91,8 +91,8 @@ pub struct ClientSession {
     nonce: u64,
     link: PublisherLink,
     username: String,
-    report: Option<Reported>,
-    heard_ns: u64,
+    report: Option<ReceivedReport>,
+    last_packet_ns: u64,
     frames_published: u64,
     frames_dropped: u64,
     /// Something was written to its ring since the last flush.
@@ -102,7 +102,7 @@ pub struct ClientSession {
 }
 
 /// Facts of the stream for welcomes.
-pub struct StreamFacts {
+pub struct WelcomeFacts {
     pub window: Window,
     /// Finds nodes that have seen another history.
     pub history: HistoryCheck,
@@ -117,7 +117,7 @@ pub struct ClientSessions {
     network: Transport,
     options: ClientSessionOptions,
     acceptor: Arc<Acceptor>,
-    facts: StreamFacts,
+    facts: WelcomeFacts,
     sessions: FxHashMap<u64, ClientSession>,
     /// Sessions dropped since the last sweep, which reports them.
     dropped: Vec<(u64, Peer)>,
@@ -127,7 +127,7 @@ pub struct ClientSessions {
     warnings: Warnings,
 }
 
-pub enum Greeting {
+pub enum AdmissionResult {
     /// Admitted now or before, with this key.
     Admitted(u64),
     Refused,
@@ -135,7 +135,7 @@ pub enum Greeting {
 
 /// Result of offering frames that must not be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offered {
+pub enum OfferResult {
     /// All are in the ring.
     All,
     /// This many bytes are in the ring; there is no room now for the rest.
@@ -154,7 +154,7 @@ impl ClientSessions {
         network: Transport,
         options: ClientSessionOptions,
         acceptor: Arc<Acceptor>,
-        facts: StreamFacts,
+        facts: WelcomeFacts,
         status: SharedStatus,
         counters: ClientSessionCounters,
     ) -> Self {
@@ -169,10 +169,16 @@ impl ClientSessions {
     }
 
     /// Answers a hello from `peer` with a packet in `answer`; returns its length too.
-    pub fn greet(&mut self, peer: Peer, hello: &Hello, now_ns: u64, answer: &mut [u8]) -> (Greeting, usize) {
+    pub fn handle_hello(
+        &mut self,
+        peer: Peer,
+        hello: &NodeHello,
+        now_ns: u64,
+        answer: &mut [u8],
+    ) -> (AdmissionResult, usize) {
         let refuse = |reason, text: &str, answer: &mut [u8]| {
-            let packet = UpstreamPacket { key: 0, body: Body::Refusal { nonce: hello.nonce, reason, text } };
-            (Greeting::Refused, packet.write_to(answer).unwrap_or(0))
+            let packet = UpstreamPacket { key: 0, body: UpstreamBody::Refusal { nonce: hello.nonce, reason, text } };
+            (AdmissionResult::Refused, packet.write_to(answer).unwrap_or(0))
         };
         let known = self.sessions.iter().find(|(_, client)| client.peer == peer && client.nonce == hello.nonce);
         let key = match known {
@@ -189,8 +195,8 @@ impl ClientSessions {
         };
         match self.welcome(hello, key) {
             Ok(welcome) => {
-                let packet = UpstreamPacket { key, body: Body::Welcome(welcome) };
-                (Greeting::Admitted(key), packet.write_to(answer).unwrap_or(0))
+                let packet = UpstreamPacket { key, body: UpstreamBody::Welcome(welcome) };
+                (AdmissionResult::Admitted(key), packet.write_to(answer).unwrap_or(0))
             }
             Err((reason, text)) => {
                 self.drop_session(key);
@@ -200,8 +206,8 @@ impl ClientSessions {
         }
     }
 
-    fn admit(&mut self, peer: Peer, hello: &Hello, now_ns: u64) -> Result<u64, (RefusalReason, String)> {
-        if !self.options.lets_in(&hello.username, &hello.password) {
+    fn admit(&mut self, peer: Peer, hello: &NodeHello, now_ns: u64) -> Result<u64, (RefusalReason, String)> {
+        if !self.options.is_authorized(&hello.username, &hello.password) {
             return Err((RefusalReason::NotAuthorized, "username and password are not known here".to_owned()));
         }
         let identity = self.facts.window.identity();
@@ -214,7 +220,7 @@ impl ClientSessions {
                 format!("this is incarnation {:016x}", identity.incarnation),
             ));
         }
-        let seen = Seen {
+        let seen = SeenFrame {
             identity: StreamIdentity { stream_id: hello.seen_stream_id, incarnation: hello.seen_incarnation },
             sequence: hello.seen_sequence,
             timestamp_ns: hello.seen_timestamp_ns,
@@ -242,7 +248,7 @@ impl ClientSessions {
             link,
             username: hello.username.as_str().to_owned(),
             report: None,
-            heard_ns: now_ns,
+            last_packet_ns: now_ns,
             frames_published: 0,
             frames_dropped: 0,
             is_dirty: false,
@@ -253,12 +259,12 @@ impl ClientSessions {
         Ok(key)
     }
 
-    fn welcome(&self, hello: &Hello, key: u64) -> Result<Welcome, (RefusalReason, String)> {
+    fn welcome(&self, hello: &NodeHello, key: u64) -> Result<NodeWelcome, (RefusalReason, String)> {
         let client = &self.sessions[&key];
         let released_sequence = self.facts.window.released_sequence();
         let identity = self.facts.window.identity();
         let (position, feed) = match &self.facts.feeds {
-            Some(feeds) => self.place(feeds, hello.position, released_sequence)?,
+            Some(feeds) => self.start_sequence(feeds, hello.position, released_sequence)?,
             None if hello.position == POSITION_NONE => {
                 (POSITION_NONE, Feed { name: FeedSession::BLANK, first_sequence: 0, last_sequence: None })
             }
@@ -267,7 +273,7 @@ impl ClientSessions {
                 return Err((RefusalReason::OtherStream, text));
             }
         };
-        Ok(Welcome {
+        Ok(NodeWelcome {
             nonce: hello.nonce,
             stream_id: identity.stream_id,
             incarnation: identity.incarnation,
@@ -284,7 +290,7 @@ impl ClientSessions {
     }
 
     /// Start sequence for a node that asks for `position`, and the feed session that contains it.
-    fn place(
+    fn start_sequence(
         &self,
         feeds: &SharedFeeds,
         position: u64,
@@ -310,7 +316,7 @@ impl ClientSessions {
             position => position,
         };
         let feeds = feeds.lock();
-        match feeds.holding(position).or_else(|| feeds.newest()) {
+        match feeds.find_by_sequence(position).or_else(|| feeds.newest()) {
             Some(feed) => Ok((position, *feed)),
             None => Err((RefusalReason::Unavailable, "no feed session has begun yet".to_owned())),
         }
@@ -318,9 +324,9 @@ impl ClientSessions {
 
     /// Finds the client with `key`, if it sends from `peer`, and marks it as seen at `now_ns`.
     #[inline]
-    pub fn heard(&mut self, key: u64, peer: Peer, now_ns: u64) -> Option<&mut ClientSession> {
+    pub fn client_mut(&mut self, key: u64, peer: Peer, now_ns: u64) -> Option<&mut ClientSession> {
         let client = self.sessions.get_mut(&key).filter(|client| client.peer == peer)?;
-        client.heard_ns = now_ns;
+        client.last_packet_ns = now_ns;
         Some(client)
     }
 
@@ -333,7 +339,7 @@ impl ClientSessions {
             self.drop_session(key);
             return 0;
         }
-        let Published { taken, dropped, is_whole } = client.publish(frames);
+        let PublishResult { taken, dropped, is_whole } = client.publish(frames);
         if dropped > 0 {
             self.counters.frames_dropped.add(dropped);
         }
@@ -345,16 +351,16 @@ impl ClientSessions {
 
     /// Like [`ClientSessions::publish`], for a carrier that keeps frames without room and offers them again.
     #[inline]
-    pub fn offer(&mut self, key: u64, frames: &[u8]) -> Offered {
-        self.sessions.get_mut(&key).map_or(Offered::Refused, |client| client.offer(frames))
+    pub fn offer(&mut self, key: u64, frames: &[u8]) -> OfferResult {
+        self.sessions.get_mut(&key).map_or(OfferResult::Refused, |client| client.offer(frames))
     }
 
     /// Takes a client's report of its own state.
-    pub fn reported(&mut self, key: u64, report: Report) {
+    pub fn note_report(&mut self, key: u64, report: NodeReport) {
         let released_sequence = self.facts.window.released_sequence();
         if let Some(client) = self.sessions.get_mut(&key) {
-            let (frames_published, at_ns) = (client.frames_published, client.heard_ns);
-            client.report = Some(Reported { report, released_sequence, frames_published, at_ns });
+            let (frames_published, at_ns) = (client.frames_published, client.last_packet_ns);
+            client.report = Some(ReceivedReport { report, released_sequence, frames_published, at_ns });
         }
     }
 
@@ -413,7 +419,7 @@ impl ClientSessions {
         self.next_sweep_ns = now_ns + self.options.heartbeat_interval_ns;
         let silence_ns_max = self.options.heartbeat_interval_ns * SILENT_INTERVALS;
         self.sessions.retain(|key, client| {
-            let is_silent = now_ns.saturating_sub(client.heard_ns) > silence_ns_max;
+            let is_silent = now_ns.saturating_sub(client.last_packet_ns) > silence_ns_max;
             if is_silent {
                 tracing::info!(peer = %client.peer, "a node has fallen silent and is forgotten");
                 gone(*key, client.peer);
@@ -435,7 +441,7 @@ impl ClientSessions {
             connection: ConnectionId(client.link.welcome.connection),
             report: client.report,
             frames_dropped: client.frames_dropped,
-            heard_ns: client.heard_ns,
+            last_packet_ns: client.last_packet_ns,
         };
         let mut nodes = self.status.lock();
         nodes.retain(|node| node.network != network);
@@ -466,7 +472,7 @@ impl ClientSessions {
 }
 
 /// Result of a packet of published frames.
-struct Published {
+struct PublishResult {
     /// Frames put into the ring.
     taken: usize,
     /// Frames for which there was no room.
@@ -478,12 +484,12 @@ struct Published {
 impl ClientSession {
     /// Whether this is the first packet after the hello; true only once.
     #[inline]
-    pub fn is_heard_first(&mut self) -> bool {
+    pub fn take_is_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
     }
 
     #[inline]
-    fn publish(&mut self, frames: &[u8]) -> Published {
+    fn publish(&mut self, frames: &[u8]) -> PublishResult {
         let (mut position, mut taken, mut dropped) = (0, 0, 0);
         // A damaged frame counts as lost. In the ring it would spoil the frames after it.
         while let Ok(frame) = Frame::parse(&frames[position..]).and_then(|frame| frame.verify().map(|()| frame)) {
@@ -503,28 +509,30 @@ impl ClientSession {
         self.is_dirty |= taken > 0;
         self.frames_published += taken as u64;
         self.frames_dropped += dropped;
-        Published { taken, dropped, is_whole: position == frames.len() }
+        PublishResult { taken, dropped, is_whole: position == frames.len() }
     }
 
     #[inline]
-    fn offer(&mut self, frames: &[u8]) -> Offered {
+    fn offer(&mut self, frames: &[u8]) -> OfferResult {
         let mut position = 0;
         while position < frames.len() {
             let frame = Frame::parse(&frames[position..]).and_then(|frame| frame.verify().map(|()| frame));
-            let Ok(frame) = frame else { return Offered::Refused };
+            let Ok(frame) = frame else { return OfferResult::Refused };
             let end = position + aligned_length(frame.length());
-            let Some(padded) = frames.get(position..end) else { return Offered::Refused };
+            let Some(padded) = frames.get(position..end) else { return OfferResult::Refused };
             match self.link.writer.append(padded) {
                 Ok(()) => {
                     self.is_dirty = true;
                     self.frames_published += 1;
                 }
-                Err(LogError::Full { .. }) if !self.link.writer.is_reader_closed() => return Offered::Part(position),
-                Err(_) => return Offered::Refused,
+                Err(LogError::Full { .. }) if !self.link.writer.is_reader_closed() => {
+                    return OfferResult::Part(position);
+                }
+                Err(_) => return OfferResult::Refused,
             }
             position = end;
         }
-        Offered::All
+        OfferResult::All
     }
 
     fn answer(&mut self, key: u64, packet_length_max: usize, send: &mut impl FnMut(u64, Peer, &[u8])) -> usize {

@@ -1,6 +1,6 @@
 //! [`PacketNetwork`]: configuration of the packet ports of a sequencer, and creation of their agents.
 
-use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, SharedStatus, StreamFacts};
+use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, SharedStatus, WelcomeFacts};
 use super::feed_sender::{FeedCounters, FeedSender, FeedSenderOptions};
 use super::gateway::Gateway;
 use super::replayer::{Replayer, ReplayerCounters};
@@ -127,7 +127,7 @@ impl PacketNetwork {
     }
 }
 
-pub(crate) struct Served<'a> {
+pub(crate) struct ServedStream<'a> {
     pub acceptor: Arc<Acceptor>,
     pub window: Window,
     pub feeds: SharedFeeds,
@@ -140,8 +140,8 @@ pub(crate) struct Served<'a> {
     pub counters: &'a Counters,
 }
 
-impl Served<'_> {
-    pub fn facts(&self) -> StreamFacts {
+impl ServedStream<'_> {
+    pub fn facts(&self) -> WelcomeFacts {
         let journal = self.journal.clone();
         let next_sequence = self.next_sequence;
         let first_retained = move || match &journal {
@@ -149,7 +149,7 @@ impl Served<'_> {
             None => next_sequence,
         };
         let (window, history, feeds) = (self.window.clone(), self.history.clone(), Some(self.feeds.clone()));
-        StreamFacts { window, history, feeds, first_retained: Box::new(first_retained) }
+        WelcomeFacts { window, history, feeds, first_retained: Box::new(first_retained) }
     }
 
     pub fn reader(&self) -> Box<dyn Fn(u64) -> ReplayMerge + Send> {
@@ -162,7 +162,7 @@ impl Served<'_> {
 pub(crate) fn build(
     network: &PacketNetwork,
     cursor: GatingCursor,
-    served: &Served<'_>,
+    served: &ServedStream<'_>,
 ) -> Result<[Box<dyn Agent>; 3], StreamError> {
     match &network.carrier {
         Carrier::Udp { interface, hops, segmentation } => {
@@ -200,7 +200,7 @@ fn agents<S: Datagrams + 'static>(
     request: S,
     groups: Vec<Box<dyn Datagrams>>,
     cursor: GatingCursor,
-    served: &Served<'_>,
+    served: &ServedStream<'_>,
 ) -> Result<[Box<dyn Agent>; 3], StreamError> {
     let share = |source| StreamError::System { action: "sharing a socket".to_owned(), source };
     let command = SharedDatagrams::new(command).map_err(share)?;
@@ -228,7 +228,7 @@ fn agents<S: Datagrams + 'static>(
     // back.
     let feed = FeedSender::new(command, cursor, &feeds, served.next_sequence, options, changes, counters)
         .with_group_sockets(groups)
-        .ending_here(served.ends_here);
+        .with_ending_feed(served.ends_here);
     let counters = ReplayerCounters::add_to(served.counters)?;
     let replayer = Replayer::new(request, served.reader(), served.feeds.clone(), network.packet_length_max, counters);
     Ok([Box::new(gateway), Box::new(feed), Box::new(replayer)])

@@ -8,7 +8,7 @@ use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::feed_sessions::{Feed, Feeds};
 use gapless_log::GatingCursor;
 use gapless_transport::mailbox::Mailbox;
-use gapless_transport::network::datagrams::{Datagrams, Peer, SendRefused};
+use gapless_transport::network::datagrams::{Datagrams, Peer, SendRefusal};
 use gapless_transport::warnings::Warnings;
 use gapless_wire::descriptor::{KIND_OFFSET, SEQUENCE_OFFSET};
 use gapless_wire::feed_session::FeedSession;
@@ -63,12 +63,12 @@ counters! {
 
 /// A feed session that has ended: readers may still request its last messages.
 #[derive(Clone, Copy)]
-struct Ended {
+struct EndedFeed {
     name: FeedSession,
     /// Number after its last message.
     next_number: u64,
     /// Times that the end was announced.
-    said: u32,
+    announcements: u32,
     next_ns: u64,
 }
 
@@ -86,7 +86,7 @@ pub struct FeedSender<S> {
     /// A stop was requested, and the feed session has not ended yet.
     is_ending: bool,
     /// Ended feed sessions whose end is still announced, newest first.
-    ended: VecDeque<Ended>,
+    ended: VecDeque<EndedFeed>,
     targets: Vec<Peer>,
     changes: Mailbox<FeedChange>,
     counters: FeedCounters,
@@ -133,7 +133,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         let feed = feeds.current().copied();
         let ended = feeds.all().iter().rev().find_map(|feed| {
             let last = feed.last_sequence.filter(|last| (feed.first_sequence..next_sequence).contains(last))?;
-            Some(Ended { name: feed.name, next_number: feed.number_of(last) + 1, said: 0, next_ns: 0 })
+            Some(EndedFeed { name: feed.name, next_number: feed.number_of(last) + 1, announcements: 0, next_ns: 0 })
         });
         let next_number = feed.map_or(1, |feed| feed.number_of(next_sequence));
         Self {
@@ -162,7 +162,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
 
     /// Ends the feed session when this agent stops: no other process continues it.
     #[must_use]
-    pub fn ending_here(mut self, ends_here: bool) -> Self {
+    pub fn with_ending_feed(mut self, ends_here: bool) -> Self {
         self.ends_here = ends_here;
         self
     }
@@ -256,7 +256,10 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                 offset += length;
                 self.feed = None;
                 let next_ns = now_ns + FIRST_HEARTBEATS_NS[0];
-                note_end(&mut self.ended, Ended { name: feed.name, next_number: self.next_number, said: 1, next_ns });
+                note_end(
+                    &mut self.ended,
+                    EndedFeed { name: feed.name, next_number: self.next_number, announcements: 1, next_ns },
+                );
             }
         }
         self.cursor.advance(position);
@@ -291,7 +294,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                     Err(error) => {
                         // Treated as lost: a reader requests it once the path works again.
                         self.counters.refused.add(lengths.len() as u64);
-                        if SendRefused::is_too_narrow(&error) {
+                        if SendRefusal::is_too_narrow(&error) {
                             self.warnings.warn_now(|| format!("a node misses packets of the feed: {error}"));
                         }
                         tracing::debug!(%error, "packets of the feed could not be sent");
@@ -308,16 +311,16 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         true
     }
 
-    fn beat(&mut self, now_ns: u64) {
+    fn send_heartbeat(&mut self, now_ns: u64) {
         if let Some(feed) = &self.feed {
             let mut packet = [0; mold::HEADER_LENGTH];
             mold::heartbeat(&mut packet, feed.name, self.next_number);
-            self.say(&packet);
+            self.send_to_all(&packet);
         }
-        self.beat_again(now_ns);
+        self.schedule_heartbeat(now_ns);
     }
 
-    fn beat_again(&mut self, now_ns: u64) {
+    fn schedule_heartbeat(&mut self, now_ns: u64) {
         self.next_heartbeat_ns = now_ns + self.interval_ns(self.heartbeats);
         self.heartbeats = self.heartbeats.saturating_add(1);
     }
@@ -330,23 +333,23 @@ impl<S: Datagrams + 'static> FeedSender<S> {
 
     /// Announces ended sessions again when due. Independent of heartbeats, which a busy next session does not send.
     #[cold]
-    fn say_ended(&mut self, now_ns: u64) {
+    fn announce_ended(&mut self, now_ns: u64) {
         for index in 0..self.ended.len() {
-            let Ended { name, next_number, said, next_ns } = self.ended[index];
+            let EndedFeed { name, next_number, announcements, next_ns } = self.ended[index];
             if now_ns < next_ns {
                 continue;
             }
             let mut packet = [0; mold::HEADER_LENGTH];
             mold::end_of_session(&mut packet, name, next_number);
-            self.say(&packet);
-            let next_ns = now_ns + self.interval_ns(said);
-            self.ended[index] = Ended { name, next_number, said: said + 1, next_ns };
+            self.send_to_all(&packet);
+            let next_ns = now_ns + self.interval_ns(announcements);
+            self.ended[index] = EndedFeed { name, next_number, announcements: announcements + 1, next_ns };
         }
-        self.ended.retain(|ended| ended.said < END_OF_SESSION_COUNT);
+        self.ended.retain(|ended| ended.announcements < END_OF_SESSION_COUNT);
     }
 
     /// Sends a packet without frames to all targets.
-    fn say(&mut self, packet: &[u8]) {
+    fn send_to_all(&mut self, packet: &[u8]) {
         for target in &self.targets {
             if self.socket.send(*target, packet, packet.len()).is_err() {
                 self.counters.refused.add(1);
@@ -356,7 +359,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
 }
 
 /// Keeps the ends of the newest sessions.
-fn note_end(all: &mut VecDeque<Ended>, ended: Ended) {
+fn note_end(all: &mut VecDeque<EndedFeed>, ended: EndedFeed) {
     all.truncate(ENDED_MAX - 1);
     all.push_front(ended);
 }
@@ -392,9 +395,9 @@ impl<S: Datagrams + 'static> Agent for FeedSender<S> {
             crash_point("after_release_before_send");
             work += usize::from(self.send());
             self.heartbeats = 0;
-            self.beat_again(now.monotonic_ns);
+            self.schedule_heartbeat(now.monotonic_ns);
         } else if now.monotonic_ns >= self.next_heartbeat_ns && self.lengths.is_empty() {
-            self.beat(now.monotonic_ns);
+            self.send_heartbeat(now.monotonic_ns);
         }
         if self.is_ending
             && self.lengths.is_empty()
@@ -402,10 +405,10 @@ impl<S: Datagrams + 'static> Agent for FeedSender<S> {
             && let Some(Feed { name, .. }) = self.feed.take()
         {
             let (next_number, next_ns) = (self.next_number, now.monotonic_ns);
-            note_end(&mut self.ended, Ended { name, next_number, said: 0, next_ns });
+            note_end(&mut self.ended, EndedFeed { name, next_number, announcements: 0, next_ns });
         }
         if self.lengths.is_empty() && self.ended.iter().any(|ended| now.monotonic_ns >= ended.next_ns) {
-            self.say_ended(now.monotonic_ns);
+            self.announce_ended(now.monotonic_ns);
         }
         Ok(work)
     }
@@ -421,7 +424,8 @@ impl<S: Datagrams + 'static> Agent for FeedSender<S> {
     }
 
     fn is_drained(&self) -> bool {
-        let is_ending = || self.feed.is_some() || self.ended.front().is_some_and(|ended| ended.said < LAST_END_COUNT);
+        let is_ending =
+            || self.feed.is_some() || self.ended.front().is_some_and(|ended| ended.announcements < LAST_END_COUNT);
         self.cursor.is_at_limit() && self.lengths.is_empty() && !(self.is_ending && is_ending())
     }
 }

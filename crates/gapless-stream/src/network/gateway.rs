@@ -8,7 +8,7 @@ use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::network::datagrams::{Datagrams, Peer};
-use gapless_wire::upstream::{Body, UpstreamPacket};
+use gapless_wire::upstream::{UpstreamBody, UpstreamPacket};
 use rustix::fd::BorrowedFd;
 
 pub struct Gateway<S> {
@@ -32,7 +32,7 @@ impl<S: Datagrams> Gateway<S> {
         Self { socket, sessions, feed, packet_length_max, replies: Vec::new() }
     }
 
-    fn tell_feed(&self, change: FeedChange) {
+    fn notify_feed(&self, change: FeedChange) {
         if let Some(feed) = &self.feed
             && feed.push(change).is_err()
         {
@@ -51,19 +51,19 @@ impl<S: Datagrams> Gateway<S> {
                 Ok(packet) => packet,
                 Err(_) => return sessions.counters().malformed.add(1),
             };
-            if let Body::Hello(hello) = packet.body {
+            if let UpstreamBody::Hello(hello) = packet.body {
                 let mut answer = vec![0; 512];
-                let (_, length) = sessions.greet(peer, &hello, now_ns, &mut answer);
+                let (_, length) = sessions.handle_hello(peer, &hello, now_ns, &mut answer);
                 answer.truncate(length);
                 replies.push((peer, answer));
                 return;
             }
-            let Some(client) = sessions.heard(packet.key, peer, now_ns) else {
+            let Some(client) = sessions.client_mut(packet.key, peer, now_ns) else {
                 sessions.counters().unknown.add(1);
                 // Only in answer to messages of a node: otherwise two sequencers would answer each other forever.
-                if matches!(packet.body, Body::Frames(_) | Body::Report(_)) {
+                if matches!(packet.body, UpstreamBody::Frames(_) | UpstreamBody::Report(_)) {
                     let mut answer = vec![0; gapless_wire::upstream::HEADER_LENGTH];
-                    let unknown = UpstreamPacket { key: packet.key, body: Body::Unknown };
+                    let unknown = UpstreamPacket { key: packet.key, body: UpstreamBody::Unknown };
                     // Never longer than the packet that it answers.
                     if unknown.write_to(&mut answer).is_some() {
                         replies.push((peer, answer));
@@ -72,31 +72,35 @@ impl<S: Datagrams> Gateway<S> {
                 return;
             };
             // Only after a packet proves that the welcome arrived: the sender of a hello may be forged.
-            if client.is_heard_first() {
+            if client.take_is_new() {
                 changes.push(FeedChange::Join(peer));
             }
             match packet.body {
-                Body::Frames(frames) => {
+                UpstreamBody::Frames(frames) => {
                     sessions.publish(packet.key, frames);
                 }
-                Body::Report(report) => sessions.reported(packet.key, report),
-                Body::Farewell => {
+                UpstreamBody::Report(report) => sessions.note_report(packet.key, report),
+                UpstreamBody::Farewell => {
                     sessions.leave(packet.key);
                     changes.push(FeedChange::Leave(peer));
                 }
-                Body::Hello(_) | Body::Welcome(_) | Body::Refusal { .. } | Body::Answers(_) | Body::Unknown => {
+                UpstreamBody::Hello(_)
+                | UpstreamBody::Welcome(_)
+                | UpstreamBody::Refusal { .. }
+                | UpstreamBody::Answers(_)
+                | UpstreamBody::Unknown => {
                     sessions.counters().malformed.add(1);
                 }
             }
         })?;
-        changes.into_iter().for_each(|change| self.tell_feed(change));
+        changes.into_iter().for_each(|change| self.notify_feed(change));
         Ok(count)
     }
 
     fn sweep(&mut self, now_ns: u64) {
         let mut gone = Vec::new();
         self.sessions.sweep(now_ns, |_, peer| gone.push(peer));
-        gone.into_iter().for_each(|peer| self.tell_feed(FeedChange::Leave(peer)));
+        gone.into_iter().for_each(|peer| self.notify_feed(FeedChange::Leave(peer)));
     }
 }
 

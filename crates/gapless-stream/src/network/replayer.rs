@@ -10,9 +10,9 @@ use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::ClientError;
 use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
-use gapless_transport::network::datagrams::{Datagrams, Peer, SendRefused};
+use gapless_transport::network::datagrams::{Datagrams, Peer, SendRefusal};
 use gapless_transport::warnings::Warnings;
-use gapless_wire::mold::{PacketWriter, Request};
+use gapless_wire::mold::{MoldRequest, PacketWriter};
 use rustix::fd::BorrowedFd;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -35,9 +35,9 @@ pub struct Replayer<S> {
     make_reader: Box<dyn Fn(u64) -> ReplayMerge + Send>,
     feeds: SharedFeeds,
     counters: ReplayerCounters,
-    requests: Vec<(Peer, Request)>,
+    requests: Vec<(Peer, MoldRequest)>,
     /// Rest of requests with packets still to be sent, and the limit on those packets.
-    unfinished: VecDeque<(Peer, Request, u32)>,
+    unfinished: VecDeque<(Peer, MoldRequest, u32)>,
     allowances: Allowances,
     warnings: Warnings,
     packet: Vec<u8>,
@@ -84,8 +84,8 @@ impl<S: Datagrams> Replayer<S> {
     }
 
     /// Sends one packet with as many requested messages as fit. Returns their number: 0 if none is available.
-    fn send_part(&mut self, to: Peer, request: Request) -> u16 {
-        let feed = self.feeds.lock().named(request.feed_session).copied();
+    fn send_part(&mut self, to: Peer, request: MoldRequest) -> u16 {
+        let feed = self.feeds.lock().find_by_name(request.feed_session).copied();
         let first = feed.and_then(|feed| feed.sequence_of(request.sequence));
         let (Some(feed), Some(first), true) = (feed, first, request.count > 0) else {
             return 0;
@@ -126,7 +126,7 @@ impl<S: Datagrams> Replayer<S> {
         let length = writer.finish();
         // An unsent packet is requested again.
         if let Err(error) = self.socket.send(to, &self.packet[..length], length)
-            && SendRefused::is_too_narrow(&error)
+            && SendRefusal::is_too_narrow(&error)
         {
             self.warnings.warn_now(|| format!("a request cannot be answered: {error}"));
         }
@@ -137,7 +137,7 @@ impl<S: Datagrams> Replayer<S> {
     }
 
     /// Answers a request with its first packet and notes the rest.
-    fn answer(&mut self, to: Peer, request: Request) {
+    fn answer(&mut self, to: Peer, request: MoldRequest) {
         // A client that requests the rest itself is answered by its requests, without duplicates.
         self.unfinished.retain(|(peer, rest, _)| *peer != to || !overlap(rest, &request));
         let count = self.send_part(to, request);
@@ -153,7 +153,7 @@ impl<S: Datagrams> Replayer<S> {
     }
 
     /// Sends some due packets; those of one request in a row, because its reader is in place.
-    fn go_on(&mut self, now_ns: u64) -> usize {
+    fn send_due(&mut self, now_ns: u64) -> usize {
         let mut sent = 0;
         while sent < FURTHER_PER_POLL
             && let Some((to, request, packets_left)) = self.unfinished.pop_front()
@@ -176,13 +176,13 @@ impl<S: Datagrams> Replayer<S> {
 }
 
 /// Rest of a request after `sent` messages, with the limit on its packets.
-fn rest_of(to: Peer, request: Request, sent: u16, packets_left: u32) -> Option<(Peer, Request, u32)> {
+fn rest_of(to: Peer, request: MoldRequest, sent: u16, packets_left: u32) -> Option<(Peer, MoldRequest, u32)> {
     let (sequence, count) = (request.sequence + u64::from(sent), request.count - sent);
-    (count > 0 && packets_left > 0).then_some((to, Request { sequence, count, ..request }, packets_left))
+    (count > 0 && packets_left > 0).then_some((to, MoldRequest { sequence, count, ..request }, packets_left))
 }
 
-fn overlap(one: &Request, other: &Request) -> bool {
-    let end = |request: &Request| request.sequence.saturating_add(u64::from(request.count));
+fn overlap(one: &MoldRequest, other: &MoldRequest) -> bool {
+    let end = |request: &MoldRequest| request.sequence.saturating_add(u64::from(request.count));
     one.feed_session == other.feed_session && one.sequence < end(other) && other.sequence < end(one)
 }
 
@@ -252,7 +252,7 @@ impl<S: Datagrams> Agent for Replayer<S> {
         }
         let mut requests = std::mem::take(&mut self.requests);
         let refused = &self.counters.refused;
-        self.socket.receive(&mut |from, bytes| match Request::from_bytes(bytes) {
+        self.socket.receive(&mut |from, bytes| match MoldRequest::from_bytes(bytes) {
             Ok(request) => requests.push((from, request)),
             Err(_) => refused.add(1),
         })?;
@@ -262,7 +262,7 @@ impl<S: Datagrams> Agent for Replayer<S> {
         }
         self.requests = requests;
         // After new requests, which may replace some pending ones.
-        work += self.go_on(now.monotonic_ns);
+        work += self.send_due(now.monotonic_ns);
         if work == 0 {
             self.polls_left = POLLS_PER_LOOK;
         }

@@ -6,7 +6,7 @@ mod client;
 use super::client_sessions::ClientSessionOptions;
 use crate::counters::counters;
 use crate::{AgentRole, StreamError};
-use client::{Ending, SoupClient, Visit};
+use client::{ClientActivity, SoupClient, SoupDisconnect};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::replay_merge::ReplayMerge;
@@ -134,7 +134,7 @@ impl SoupServer {
         server.retain(|slot| {
             let received = SoupClient::receive(slot, source, options, now_ns);
             let ending = match received {
-                Ok(Visit { bytes, logged_in, refused, ignored }) => {
+                Ok(ClientActivity { bytes, logged_in, refused, ignored }) => {
                     work += bytes;
                     if ignored > 0 {
                         counters.messages_ignored.add(ignored);
@@ -161,21 +161,21 @@ impl SoupServer {
             gone += 1;
             let peer = slot.connection.peer();
             match ending {
-                Ending::Left => tracing::debug!(%peer, "a rewind client has left"),
-                Ending::Malformed(error) => {
+                SoupDisconnect::Left => tracing::debug!(%peer, "a rewind client has left"),
+                SoupDisconnect::Malformed(error) => {
                     counters.malformed.add(1);
                     warnings.warn(now_ns, || format!("the rewind client at {peer} is dropped: {error}"));
                 }
-                Ending::Silent => {
+                SoupDisconnect::Silent => {
                     counters.silent.add(1);
                     tracing::info!(%peer, "a rewind client has fallen silent and is dropped");
                 }
-                Ending::Overtaken(error) => {
+                SoupDisconnect::Lapped(error) => {
                     counters.overtaken.add(1);
                     warnings.warn(now_ns, || format!("the rewind client at {peer} is dropped: {error}"));
                 }
                 // A client must not stop the stream: the journal's writer reports the journal's errors.
-                Ending::Failed(error) => {
+                SoupDisconnect::Failed(error) => {
                     warnings.warn(now_ns, || {
                         format!("the rewind client at {peer} is dropped, its frames cannot be read: {error}")
                     });
@@ -238,12 +238,12 @@ impl Agent for SoupServer {
 
     fn is_drained(&self) -> bool {
         let released_sequence = self.source.window.released_sequence();
-        let has_all = |client: &SoupClient| match self.is_ending() {
+        let is_caught_up = |client: &SoupClient| match self.is_ending() {
             // Includes the end of the session.
             true => !client.is_reading(),
-            false => client.has_all(released_sequence),
+            false => client.is_caught_up(released_sequence),
         };
         self.close_by_ns.is_some_and(|by_ns| self.now_ns >= by_ns)
-            || self.server.slots().all(|slot| slot.connection.unsent() == 0 && has_all(&slot.state))
+            || self.server.slots().all(|slot| slot.connection.unsent() == 0 && is_caught_up(&slot.state))
     }
 }

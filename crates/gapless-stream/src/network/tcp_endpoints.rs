@@ -1,7 +1,7 @@
 //! [`TcpNetwork`]: configuration of the TCP ports of a sequencer, and creation of their agents.
 
 use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions};
-use super::endpoints::Served;
+use super::endpoints::ServedStream;
 use super::soup_server::{SoupServer, SoupServerCounters, SoupServerOptions, SoupSource};
 use super::tcp_gateway::{TcpGateway, TcpGatewayCounters};
 use crate::StreamError;
@@ -74,7 +74,7 @@ const NEWS_RINGS: RingSizes = RingSizes { command_ring_bytes: 4096, reply_ring_b
 /// Builds the agents of `network`, gateway and rewind; returns them with their addresses.
 pub(crate) fn build(
     network: &TcpNetwork,
-    served: &Served<'_>,
+    served: &ServedStream<'_>,
 ) -> Result<([Box<dyn Agent>; 2], TcpAddresses), StreamError> {
     let counters = ClientSessionCounters::add_to(served.counters, "tcp-gateway")?;
     let sessions = ClientSessions::new(

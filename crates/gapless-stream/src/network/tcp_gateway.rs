@@ -2,15 +2,15 @@
 //! to back; its messages go into a ring of its own. Nothing is lost while it is connected: a full ring blocks its
 //! connection, and so the node.
 
-use super::client_sessions::{ClientSessions, Greeting, Offered};
+use super::client_sessions::{AdmissionResult, ClientSessions, OfferResult};
 use crate::counters::counters;
 use crate::{AgentRole, StreamError};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_transport::network::tcp::{Received, TcpConnection};
-use gapless_transport::network::tcp_server::{Slot, TcpServer};
+use gapless_transport::network::tcp_server::{ConnectionSlot, TcpServer};
 use gapless_transport::warnings::Warnings;
 use gapless_wire::upstream;
-use gapless_wire::upstream::{Body, HELLO_LENGTH, PACKET_LENGTH_MAX, UpstreamPacket};
+use gapless_wire::upstream::{HELLO_LENGTH, PACKET_LENGTH_MAX, UpstreamBody, UpstreamPacket};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 
@@ -28,7 +28,7 @@ counters! {
     }
 }
 
-enum Caller {
+enum TcpNodeState {
     /// Silent since this time.
     Anonymous { since_ns: u64 },
     Admitted {
@@ -42,14 +42,14 @@ enum Caller {
     Leaving { until_ns: Option<u64> },
 }
 
-enum Ending {
+enum NodeDisconnect {
     Left,
     Malformed(String),
     Silent,
 }
 
 pub struct TcpGateway {
-    server: TcpServer<Caller>,
+    server: TcpServer<TcpNodeState>,
     sessions: ClientSessions,
     counters: TcpGatewayCounters,
     /// Buffer for the answers to a node, bytes.
@@ -112,10 +112,10 @@ impl TcpGateway {
             let ending = match served {
                 Ok(count) => {
                     work += count;
-                    if let Caller::Admitted { key, is_stuck: true, .. } = slot.state {
+                    if let TcpNodeState::Admitted { key, is_stuck: true, .. } = slot.state {
                         any_stuck = true;
                         // The report waits after the frames in the connection, so the node counts as seen.
-                        sessions.heard(key, slot.connection.peer(), now_ns);
+                        sessions.client_mut(key, slot.connection.peer(), now_ns);
                     }
                     if is_timer_due { overdue(&slot.state, *hello_timeout_ns, now_ns) } else { None }
                 }
@@ -124,15 +124,15 @@ impl TcpGateway {
             let Some(ending) = ending else { return true };
             let peer = slot.connection.peer();
             match ending {
-                Ending::Left => tracing::debug!(%peer, "a node has hung up"),
-                Ending::Malformed(error) => {
+                NodeDisconnect::Left => tracing::debug!(%peer, "a node has hung up"),
+                NodeDisconnect::Malformed(error) => {
                     counters.dropped.add(1);
                     sessions.counters().malformed.add(1);
                     warnings.warn(now_ns, || format!("the node at {peer} is dropped: {error}"));
                 }
-                Ending::Silent => counters.silent.add(1),
+                NodeDisconnect::Silent => counters.silent.add(1),
             }
-            if let Caller::Admitted { key, .. } = slot.state {
+            if let TcpNodeState::Admitted { key, .. } = slot.state {
                 sessions.leave(key);
             }
             false
@@ -151,7 +151,7 @@ impl TcpGateway {
         let mut gone = Vec::new();
         self.sessions.sweep(self.now_ns, |key, _| gone.push(key));
         if !gone.is_empty() {
-            self.server.retain(|slot| !matches!(slot.state, Caller::Admitted { key, .. } if gone.contains(&key)));
+            self.server.retain(|slot| !matches!(slot.state, TcpNodeState::Admitted { key, .. } if gone.contains(&key)));
         }
     }
 }
@@ -159,24 +159,24 @@ impl TcpGateway {
 /// Receives from a connection and sends it pending answers. Returns the work done.
 #[inline]
 fn serve(
-    slot: &mut Slot<Caller>,
+    slot: &mut ConnectionSlot<TcpNodeState>,
     sessions: &mut ClientSessions,
     outgoing_bytes: usize,
     now_ns: u64,
-) -> Result<usize, Ending> {
+) -> Result<usize, NodeDisconnect> {
     let mut work = 0;
     match slot.receive() {
         Ok(Received::Nothing) => {}
         Ok(Received::Bytes(bytes)) => work += bytes,
-        Ok(Received::Full) if matches!(slot.state, Caller::Admitted { .. }) => {}
+        Ok(Received::Full) if matches!(slot.state, TcpNodeState::Admitted { .. }) => {}
         Ok(Received::Full) => slot.connection.discard_incoming(),
-        Ok(Received::End) | Err(_) => return Err(Ending::Left),
+        Ok(Received::End) | Err(_) => return Err(NodeDisconnect::Left),
     }
-    let is_stuck = matches!(slot.state, Caller::Admitted { is_stuck: true, .. });
+    let is_stuck = matches!(slot.state, TcpNodeState::Admitted { is_stuck: true, .. });
     if work > 0 || is_stuck {
         work += receive(slot, sessions, outgoing_bytes, now_ns)?;
     }
-    if let Caller::Admitted { key, .. } = slot.state
+    if let TcpNodeState::Admitted { key, .. } = slot.state
         && slot.connection.unsent() == 0
     {
         let connection = &mut slot.connection;
@@ -184,8 +184,8 @@ fn serve(
             assert!(connection.queue(packet), "an empty buffer has room for a ring of answers");
         });
     }
-    let all_sent = slot.send().map_err(|_| Ending::Left)?;
-    if let Caller::Leaving { until_ns: until_ns @ None } = &mut slot.state
+    let all_sent = slot.send().map_err(|_| NodeDisconnect::Left)?;
+    if let TcpNodeState::Leaving { until_ns: until_ns @ None } = &mut slot.state
         && all_sent
     {
         *until_ns = Some(now_ns + LEAVING_NS);
@@ -196,64 +196,72 @@ fn serve(
 
 /// Takes the complete packets, as far as there is room for their frames. Returns the number of packets of frames taken.
 fn receive(
-    slot: &mut Slot<Caller>,
+    slot: &mut ConnectionSlot<TcpNodeState>,
     sessions: &mut ClientSessions,
     outgoing_bytes: usize,
     now_ns: u64,
-) -> Result<usize, Ending> {
-    let Slot { connection, state, .. } = slot;
+) -> Result<usize, NodeDisconnect> {
+    let ConnectionSlot { connection, state, .. } = slot;
     let mut work = 0;
     loop {
-        let malformed = |error: upstream::UpstreamError| Ending::Malformed(error.to_string());
+        let malformed = |error: upstream::UpstreamError| NodeDisconnect::Malformed(error.to_string());
         let Some(length) = upstream::peek(connection.incoming()).map_err(malformed)? else { return Ok(work) };
-        if matches!(state, Caller::Anonymous { .. }) && length != HELLO_LENGTH {
-            return Err(Ending::Malformed(format!("a first packet of {length} bytes, which is no hello")));
+        if matches!(state, TcpNodeState::Anonymous { .. }) && length != HELLO_LENGTH {
+            return Err(NodeDisconnect::Malformed(format!("a first packet of {length} bytes, which is no hello")));
         }
         let Some(packet) = connection.incoming().get(..length) else { return Ok(work) };
         let UpstreamPacket { key, body } = UpstreamPacket::parse(packet).map_err(malformed)?;
         match (&mut *state, body) {
-            (Caller::Leaving { .. }, _) => {}
-            (Caller::Anonymous { .. } | Caller::Admitted { .. }, Body::Hello(hello)) => {
+            (TcpNodeState::Leaving { .. }, _) => {}
+            (TcpNodeState::Anonymous { .. } | TcpNodeState::Admitted { .. }, UpstreamBody::Hello(hello)) => {
                 let mut answer = [0; 512];
-                let (greeting, answer_length) = sessions.greet(connection.peer(), &hello, now_ns, &mut answer);
-                if matches!(state, Caller::Anonymous { .. }) {
+                let (greeting, answer_length) = sessions.handle_hello(connection.peer(), &hello, now_ns, &mut answer);
+                if matches!(state, TcpNodeState::Anonymous { .. }) {
                     connection.resize_incoming(PACKET_LENGTH_MAX);
                     connection.resize_outgoing(outgoing_bytes);
                 }
                 if !connection.queue(&answer[..answer_length]) {
-                    return Err(Ending::Malformed("more hellos than it reads answers to".to_owned()));
+                    return Err(NodeDisconnect::Malformed("more hellos than it reads answers to".to_owned()));
                 }
                 *state = match greeting {
-                    Greeting::Admitted(key) => Caller::Admitted { key, taken: 0, is_stuck: false },
-                    Greeting::Refused => Caller::Leaving { until_ns: None },
+                    AdmissionResult::Admitted(key) => TcpNodeState::Admitted { key, taken: 0, is_stuck: false },
+                    AdmissionResult::Refused => TcpNodeState::Leaving { until_ns: None },
                 };
             }
-            (Caller::Anonymous { .. }, _) => {
-                return Err(Ending::Malformed("a first packet that is no hello".to_owned()));
+            (TcpNodeState::Anonymous { .. }, _) => {
+                return Err(NodeDisconnect::Malformed("a first packet that is no hello".to_owned()));
             }
-            (Caller::Admitted { key: own, .. }, _) if *own != key => {
+            (TcpNodeState::Admitted { key: own, .. }, _) if *own != key => {
                 sessions.counters().unknown.add(1);
-                return Err(Ending::Malformed("a packet with the key of another connection".to_owned()));
+                return Err(NodeDisconnect::Malformed("a packet with the key of another connection".to_owned()));
             }
-            (Caller::Admitted { taken, is_stuck, .. }, Body::Frames(frames)) => {
-                sessions.heard(key, connection.peer(), now_ns);
+            (TcpNodeState::Admitted { taken, is_stuck, .. }, UpstreamBody::Frames(frames)) => {
+                sessions.client_mut(key, connection.peer(), now_ns);
                 match sessions.offer(key, &frames[*taken..]) {
-                    Offered::All => (*taken, *is_stuck) = (0, false),
-                    Offered::Part(bytes) => {
+                    OfferResult::All => (*taken, *is_stuck) = (0, false),
+                    OfferResult::Part(bytes) => {
                         *taken += bytes;
                         *is_stuck = true;
                         return Ok(work + usize::from(bytes > 0));
                     }
-                    Offered::Refused => return Err(Ending::Malformed("what is no frame among frames".to_owned())),
+                    OfferResult::Refused => {
+                        return Err(NodeDisconnect::Malformed("what is no frame among frames".to_owned()));
+                    }
                 }
             }
-            (Caller::Admitted { .. }, Body::Report(report)) => {
-                sessions.heard(key, connection.peer(), now_ns);
-                sessions.reported(key, report);
+            (TcpNodeState::Admitted { .. }, UpstreamBody::Report(report)) => {
+                sessions.client_mut(key, connection.peer(), now_ns);
+                sessions.note_report(key, report);
             }
-            (Caller::Admitted { .. }, Body::Farewell) => return Err(Ending::Left),
-            (Caller::Admitted { .. }, Body::Welcome(_) | Body::Refusal { .. } | Body::Answers(_) | Body::Unknown) => {
-                return Err(Ending::Malformed("a packet that only a sequencer sends".to_owned()));
+            (TcpNodeState::Admitted { .. }, UpstreamBody::Farewell) => return Err(NodeDisconnect::Left),
+            (
+                TcpNodeState::Admitted { .. },
+                UpstreamBody::Welcome(_)
+                | UpstreamBody::Refusal { .. }
+                | UpstreamBody::Answers(_)
+                | UpstreamBody::Unknown,
+            ) => {
+                return Err(NodeDisconnect::Malformed("a packet that only a sequencer sends".to_owned()));
             }
         }
         connection.consume(length);
@@ -262,10 +270,12 @@ fn receive(
 }
 
 /// The reason for closing a connection whose time is up.
-fn overdue(caller: &Caller, hello_timeout_ns: u64, now_ns: u64) -> Option<Ending> {
+fn overdue(caller: &TcpNodeState, hello_timeout_ns: u64, now_ns: u64) -> Option<NodeDisconnect> {
     match caller {
-        Caller::Anonymous { since_ns } if now_ns.saturating_sub(*since_ns) > hello_timeout_ns => Some(Ending::Silent),
-        Caller::Leaving { until_ns: Some(until_ns) } if now_ns > *until_ns => Some(Ending::Left),
+        TcpNodeState::Anonymous { since_ns } if now_ns.saturating_sub(*since_ns) > hello_timeout_ns => {
+            Some(NodeDisconnect::Silent)
+        }
+        TcpNodeState::Leaving { until_ns: Some(until_ns) } if now_ns > *until_ns => Some(NodeDisconnect::Left),
         _ => None,
     }
 }
@@ -280,7 +290,7 @@ impl Agent for TcpGateway {
         self.now_ns = now.monotonic_ns;
         let came = self.server.look(now.monotonic_ns, |socket, peer| {
             let connection = TcpConnection::over(socket, peer, HELLO_LENGTH, 0)?;
-            Ok((connection, Caller::Anonymous { since_ns: now.monotonic_ns }))
+            Ok((connection, TcpNodeState::Anonymous { since_ns: now.monotonic_ns }))
         })?;
         if came.refused > 0 {
             self.counters.refused.add(came.refused);

@@ -35,13 +35,13 @@ impl EventStreamOptions {
     /// [`ConfigError::Refused`](gapless_config::ConfigError::Refused) with file, line and key, if `config` was read from
     /// a file: a value outside the sequencer's limits. Without a file [`StreamError::Option`].
     pub fn from_config(config: &StreamConfig) -> Result<Self, StreamError> {
-        let options = Self::as_written(config);
-        options.check().map_err(|error| at_its_line(error, config))?;
+        let options = Self::unchecked(config);
+        options.check().map_err(|error| with_line(error, config))?;
         options.check_against(config)?;
         Ok(options)
     }
 
-    fn as_written(config: &StreamConfig) -> Self {
+    fn unchecked(config: &StreamConfig) -> Self {
         let defaults = Self::in_directory("");
         let sequencer = config.sequencer.clone();
         let SequencerSettings { tier, feed_session, window_bytes, session_expiry, plan, optimize_for, .. } = sequencer;
@@ -85,7 +85,7 @@ impl EventStreamOptions {
 
     /// Checks values that are valid alone, but not with the rest of the file.
     fn check_against(&self, config: &StreamConfig) -> Result<(), StreamError> {
-        let refuse = |option, reason| Err(at_its_line(StreamError::Option { option, reason }, config));
+        let refuse = |option, reason| Err(with_line(StreamError::Option { option, reason }, config));
         let mut journal = JournalOptions::new("journal", 1);
         journal.segment_length_bytes = self.persistence.segment_length_bytes;
         journal.frame_length_max = self.frame_length_max;
@@ -165,7 +165,7 @@ fn sessions(config: &StreamConfig) -> ClientSessionOptions {
 }
 
 /// Adds the line of the key that sets the option.
-fn at_its_line(error: StreamError, config: &StreamConfig) -> StreamError {
+fn with_line(error: StreamError, config: &StreamConfig) -> StreamError {
     let (StreamError::Option { option, reason }, Some(lines)) = (&error, &config.lines) else { return error };
     let key = match *option {
         "groups" | "rewind" => format!("network.{option}"),

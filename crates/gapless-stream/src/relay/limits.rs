@@ -5,7 +5,7 @@
 use crate::StreamError;
 use crate::fragments::shortest_length;
 use crate::options::{EventStreamOptions, message_bytes_max};
-use gapless_client::node::link::Connected;
+use gapless_client::node::link::ConnectionInfo;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind, aligned_length};
@@ -27,7 +27,7 @@ impl RelayLimits {
     ///
     /// # Errors
     /// [`StreamError::Option`], if the frames of the stream do not fit here.
-    pub fn agree(options: &EventStreamOptions, connected: &Connected, peer: &str) -> Result<Self, StreamError> {
+    pub fn common(options: &EventStreamOptions, connected: &ConnectionInfo, peer: &str) -> Result<Self, StreamError> {
         let frame_length_max = options.frame_length_max.min(connected.frame_length_max);
         // Longest message here, in frames as long as the stream's.
         let ours = message_bytes_max(options.message_length_max, frame_length_max).min(options.window_bytes / 2);
@@ -37,15 +37,15 @@ impl RelayLimits {
             window_bytes: options.window_bytes,
             window_frame_length_max: options.frame_length_max,
         };
-        limits.hold(connected, peer).map(|()| limits)
+        limits.check_fit(connected, peer).map(|()| limits)
     }
 
     /// Checks that the stream still has the limits announced to the nodes here.
     ///
     /// # Errors
-    /// As for [`RelayLimits::agree`]; or the stream's limits have shrunk.
-    pub fn still_hold(&self, connected: &Connected, peer: &str) -> Result<(), StreamError> {
-        self.hold(connected, peer)?;
+    /// As for [`RelayLimits::common`]; or the stream's limits have shrunk.
+    pub fn check_unchanged(&self, connected: &ConnectionInfo, peer: &str) -> Result<(), StreamError> {
+        self.check_fit(connected, peer)?;
         let refuse = |option, ours: usize, theirs: usize, what: &str| {
             let reason = format!(
                 "{peer} takes {what} of {theirs} bytes now, nodes here were told {ours}; start the relay again"
@@ -62,7 +62,7 @@ impl RelayLimits {
         Ok(())
     }
 
-    fn hold(&self, connected: &Connected, peer: &str) -> Result<(), StreamError> {
+    fn check_fit(&self, connected: &ConnectionInfo, peer: &str) -> Result<(), StreamError> {
         let (ours, theirs) = (self.window_frame_length_max, connected.frame_length_max);
         if ours < theirs {
             let reason = format!("{peer} has frames of up to {theirs} bytes, more than the {ours} here");
@@ -91,7 +91,7 @@ impl RelayLimits {
             return Err("a frame is longer than the stream's limit");
         }
         match frame.kind() {
-            Kind::Event | Kind::Command if frame.fragment() == Fragment::WHOLE => numbered(frame),
+            Kind::Event | Kind::Command if frame.fragment() == Fragment::WHOLE => check_numbered(frame),
             Kind::Event | Kind::Command => self.check_part(frame),
             kind => check_request(kind, frame),
         }
@@ -106,12 +106,12 @@ impl RelayLimits {
         if frame.session_seq().checked_add(u64::from(count)).is_none() {
             return Err("a fragment's session_seq runs over");
         }
-        numbered(frame)
+        check_numbered(frame)
     }
 }
 
 #[inline]
-fn numbered(frame: &Frame<'_>) -> Result<(), &'static str> {
+fn check_numbered(frame: &Frame<'_>) -> Result<(), &'static str> {
     if frame.session_seq() == 0 { Err("session_seq starts at 1") } else { Ok(()) }
 }
 
@@ -132,7 +132,7 @@ fn check_request(kind: Kind, frame: &Frame<'_>) -> Result<(), &'static str> {
         Kind::TimerRequest if frame.flags() & REFUSED_FLAG != 0 => {
             Err("whether a timer is refused is for the sequencer to say")
         }
-        Kind::TimerRequest | Kind::Acknowledge | Kind::SessionClose => numbered(frame),
+        Kind::TimerRequest | Kind::Acknowledge | Kind::SessionClose => check_numbered(frame),
         _ => Err("a publisher may not send frames of this kind"),
     }
 }

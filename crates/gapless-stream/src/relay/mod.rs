@@ -6,17 +6,17 @@
 //! |---|---|
 //! | `limits` | limits of the relayed frames |
 //! | `feeds` | beginnings of the feed sessions |
-//! | `openings` | sessions that nodes here have asked to open |
+//! | `open_requests` | sessions that nodes here have asked to open |
 
 pub(crate) mod feeds;
 pub(crate) mod limits;
-mod openings;
+mod open_requests;
 
 use crate::counters::counters;
-pub use gapless_transport::seen::Seen;
+pub use gapless_transport::seen_frame::SeenFrame;
 use limits::RelayLimits;
 
-use crate::egress::{Delivered, Egress, Payload};
+use crate::egress::{CheckedPayload, Egress, SendResult};
 use crate::ingress::IngressShared;
 use crate::messages::PublisherEvent;
 use crate::{AgentRole, StreamError};
@@ -35,7 +35,7 @@ use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Frame, FrameHeader, Kind, aligned_length};
-use openings::Openings;
+use open_requests::OpenRequests;
 use rustc_hash::FxHashMap;
 use rustix::fd::BorrowedFd;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ struct RelayedPublisher {
 }
 
 #[derive(Default)]
-struct Session {
+struct RelayedSession {
     token: u128,
     publishers: Vec<ConnectionId>,
 }
@@ -111,11 +111,11 @@ pub struct Relay {
     publishers: Vec<RelayedPublisher>,
     links: RelayLinks,
     shared: Arc<IngressShared>,
-    opening: Openings,
-    sessions: FxHashMap<u64, Session>,
+    opening: OpenRequests,
+    sessions: FxHashMap<u64, RelayedSession>,
     /// Frames of an incomplete message; only whole messages are published.
     unpublished: usize,
-    seen: Seen,
+    seen: SeenFrame,
     /// A frame that waits for room in the window.
     pending: Vec<u8>,
     frame: Vec<u8>,
@@ -137,7 +137,7 @@ impl Relay {
     #[must_use]
     pub fn new(
         upstream: Box<dyn NodeLink>,
-        seen: Seen,
+        seen: SeenFrame,
         identity: StreamIdentity,
         window: WindowWriter,
         releaser: Option<Releaser>,
@@ -156,7 +156,7 @@ impl Relay {
             publishers: Vec::new(),
             links,
             shared,
-            opening: Openings::default(),
+            opening: OpenRequests::default(),
             sessions: FxHashMap::default(),
             unpublished: 0,
             pending: Vec::new(),
@@ -183,11 +183,11 @@ impl Relay {
             let (peer, expected, found) = (self.upstream.peer(), self.identity, connected.identity);
             return Err(ClientError::OtherStream { peer, expected, found }.into());
         }
-        self.links.limits.still_hold(&connected, &self.upstream.peer())?;
+        self.links.limits.check_unchanged(&connected, &self.upstream.peer())?;
         self.is_up = true;
         self.links.counters.connections.add(1);
         self.links.counters.connected.set(1);
-        self.ask_to_open_again();
+        self.request_reopen();
         // The stream sends this frame again.
         self.pending.clear();
         Ok(())
@@ -195,7 +195,7 @@ impl Relay {
 
     /// Handles the loss of frames on their way up: their publishers reopen their sessions and resend the missing ones.
     #[cold]
-    fn ask_to_open_again(&mut self) {
+    fn request_reopen(&mut self) {
         let sessions: Vec<_> =
             self.sessions.iter().map(|(number, session)| (*number, session.publishers.clone())).collect();
         for (session, connections) in sessions {
@@ -213,12 +213,12 @@ impl Relay {
         let (kind, flags) = (Kind::Reply, REFUSED_FLAG);
         let header = FrameHeader { kind, flags, session, ..FrameHeader::default() };
         // Without room for the refusal: the node resends and is answered again.
-        let _ = self.links.egress.deliver(connection, &header, Payload::new(&payload[..length]));
+        let _ = self.links.egress.deliver(connection, &header, CheckedPayload::new(&payload[..length]));
     }
 
     /// Appends frames of the stream to the window.
     #[inline]
-    fn take_down(&mut self, now: Now) -> Result<usize, StreamError> {
+    fn read_upstream(&mut self, now: Now) -> Result<usize, StreamError> {
         let mut count = 0;
         while count < FRAMES_PER_POLL || self.unpublished > 0 {
             if self.pending.is_empty() {
@@ -264,7 +264,7 @@ impl Relay {
             _ => {}
         }
         self.window.commit(length, sequence);
-        self.seen.see(sequence, timestamp_ns);
+        self.seen.observe(sequence, timestamp_ns);
         self.pending.clear();
         if is_last {
             self.unpublished = 0;
@@ -298,7 +298,7 @@ impl Relay {
 
     /// Forwards the frames that nodes here have published.
     #[inline]
-    fn take_up(&mut self, now: Now) -> Result<usize, StreamError> {
+    fn publish_upstream(&mut self, now: Now) -> Result<usize, StreamError> {
         let mut work = 0;
         let (mut sessions_of_others, mut offenders) = (Vec::new(), Vec::new());
         'publishers: for number in 0..self.publishers.len() {
@@ -407,7 +407,7 @@ impl Relay {
 
     /// Delivers the sequencer's answers to the publishers concerned.
     #[inline]
-    fn hand_out(&mut self) -> Result<usize, StreamError> {
+    fn deliver_answers(&mut self) -> Result<usize, StreamError> {
         let answers = &mut self.answers;
         let count = self.upstream.answers(&mut |frame| answers.push(frame.bytes().to_vec()))?;
         let (mut is_dropped, mut leaders) = (false, None);
@@ -450,16 +450,16 @@ impl Relay {
                 None => self.sessions.get(&frame.session()).map_or_else(Vec::new, |session| session.publishers.clone()),
             };
             for connection in connections {
-                let payload = Payload::new(frame.payload());
-                if self.links.egress.deliver(connection, &frame.header(), payload) == Delivered::Later {
+                let payload = CheckedPayload::new(frame.payload());
+                if self.links.egress.deliver(connection, &frame.header(), payload) == SendResult::RingFull {
                     tracing::debug!(connection = connection.0, "an answer finds no room; it is asked for again");
                 }
             }
         }
         if let Some(leaders) = leaders {
-            self.upstream.turned_away(&leaders)?;
+            self.upstream.on_not_leader(&leaders)?;
             // There is no other leader to go to: frames are resent until this member leads.
-            self.ask_to_open_again();
+            self.request_reopen();
         }
         if is_dropped {
             self.drop_done();
@@ -484,7 +484,7 @@ impl Relay {
     }
 
     /// Handles publishers that have connected or disconnected; returns their number.
-    fn look_at_the_door(&mut self) -> usize {
+    fn take_publisher_events(&mut self) -> usize {
         let mut events = 0;
         while let Some(event) = self.links.publishers.pop() {
             events += 1;
@@ -511,21 +511,21 @@ impl Relay {
         events
     }
 
-    fn pass_on(&mut self, now: Now) -> Result<usize, StreamError> {
+    fn turn(&mut self, now: Now) -> Result<usize, StreamError> {
         if !self.is_up {
             self.connect(now)?;
             return Ok(0);
         }
-        let mut work = self.take_up(now)?;
-        work += self.hand_out()?;
-        work += self.take_down(now)?;
+        let mut work = self.publish_upstream(now)?;
+        work += self.deliver_answers()?;
+        work += self.read_upstream(now)?;
         self.upstream.tick(now.monotonic_ns)?;
         Ok(work)
     }
 }
 
 /// Logs that there is no upstream yet.
-pub fn tell_absence(upstream: &dyn NodeLink, waited: Duration) {
+pub fn log_missing_upstream(upstream: &dyn NodeLink, waited: Duration) {
     let failure = upstream.connect_failure().map(|failure| format!(": {failure}")).unwrap_or_default();
     tracing::warn!(
         waited_s = waited.as_secs(),
@@ -548,7 +548,7 @@ impl Agent for Relay {
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         self.now_ns = now.monotonic_ns;
         self.links.egress.refresh();
-        let events = self.look_at_the_door();
+        let events = self.take_publisher_events();
         // Acquire: pairs with the thread that stops the input and then looks at the appended frames.
         if self.shared.stopped.load(Ordering::Acquire) {
             // No reader has seen an incomplete message, and the stream sends it again.
@@ -557,7 +557,7 @@ impl Agent for Relay {
             return Ok(0);
         }
         let before = self.window.last_sequence();
-        let work = match self.pass_on(now) {
+        let work = match self.turn(now) {
             Err(StreamError::Client(ClientError::Disconnected { .. })) => {
                 tracing::info!(peer = self.upstream.peer(), "the way to the stream is lost; it is looked for again");
                 self.is_up = false;
@@ -586,7 +586,7 @@ impl Agent for Relay {
             } else if let Some(waited) = self.waits.take_due(now.monotonic_ns) {
                 match standstill {
                     Some(why) => tracing::warn!(waited_s = waited.as_secs(), "nothing comes: {why}; it is waited for"),
-                    None => tell_absence(&*self.upstream, waited),
+                    None => log_missing_upstream(&*self.upstream, waited),
                 }
             }
         }

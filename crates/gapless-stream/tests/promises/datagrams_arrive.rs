@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_transport::network::{
-    Datagrams, Faults, Interface, MemoryNetwork, PACKET_LENGTH_MAX, Peer, Route, Segmentation, SendRefused, UdpOptions,
+    Datagrams, Faults, Interface, MemoryNetwork, PACKET_LENGTH_MAX, Peer, Route, Segmentation, SendRefusal, UdpOptions,
     UdpSocket,
 };
 use std::io;
@@ -125,8 +125,8 @@ fn too_long_packet_is_refused<D: Datagrams>(mut setting: Setting<D>) {
     let uneven = setting.sender.send_uneven(target, &bytes, &[10_000, 70_000]).unwrap_err();
     for error in [even, uneven] {
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
-        let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<SendRefused>());
-        assert!(matches!(refused, Some(SendRefused::TooLong { packet_bytes: 70_000, .. })), "{error:?}");
+        let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<SendRefusal>());
+        assert!(matches!(refused, Some(SendRefusal::TooLong { packet_bytes: 70_000, .. })), "{error:?}");
         assert!(error.to_string().contains(&target.to_string()), "{error}");
     }
     setting.expect(&[]);
@@ -243,7 +243,7 @@ fn too_narrow_interface_is_named() {
     for packets in [1, 3] {
         let bytes = vec![0; packets * PACKET_LENGTH_MAX];
         let error = setting.sender.send(setting.target, &bytes, PACKET_LENGTH_MAX).unwrap_err();
-        assert!(SendRefused::is_too_narrow(&error), "{error:?}");
+        assert!(SendRefusal::is_too_narrow(&error), "{error:?}");
         assert!(error.to_string().contains("do not pass lo, whose MTU is "), "{error}");
     }
     setting.expect(&[]);

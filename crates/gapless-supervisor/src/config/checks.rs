@@ -2,7 +2,7 @@
 
 use super::SupervisorConfig;
 use super::process::{CpusConfig, Dependency, ProcessConfig, Readiness, RestartPolicy, StopSignal};
-use super::reading::Unread;
+use super::reading::InvalidProcess;
 use crate::launch::is_input;
 use crate::state_directory::StateDirectory;
 use gapless_agent::CpuMask;
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// Adds an error for each inconsistency. For processes in `unread` only the dependencies are known.
-pub(super) fn check(config: &SupervisorConfig, unread: &[Unread], lines: &KeyLines, refusals: &mut Refusals) {
-    if config.processes.is_empty() && unread.is_empty() {
+/// Adds an error for each inconsistency. For processes in `invalid` only the dependencies are known.
+pub(super) fn check(config: &SupervisorConfig, invalid: &[InvalidProcess], lines: &KeyLines, refusals: &mut Refusals) {
+    if config.processes.is_empty() && invalid.is_empty() {
         refusals.add(lines.refuse("process", "no process is named; [process.NAME] with a command is expected"));
         return;
     }
@@ -29,7 +29,7 @@ pub(super) fn check(config: &SupervisorConfig, unread: &[Unread], lines: &KeyLin
         one(process, lines, refusals);
         routes(process, lines, refusals);
     }
-    dependencies(config, unread, lines, refusals);
+    dependencies(config, invalid, lines, refusals);
     cpus(config, lines, refusals);
 }
 
@@ -41,7 +41,8 @@ fn key(process: &ProcessConfig, name: &str) -> String {
 fn environment(lines: &KeyLines) -> Result<(), ConfigError> {
     let is_text = |(name, value): &(OsString, OsString)| name.to_str().is_some() && value.to_str().is_some();
     let Some((name, _)) = std::env::vars_os().find(|variable| !is_text(variable)) else { return Ok(()) };
-    let reason = format!("the variable {name:?} of the environment is not UTF-8, and no copy could have it: unset it");
+    let reason =
+        format!("the variable {name:?} of the environment is not UTF-8, and no instance could have it: unset it");
     Err(lines.refuse("process", reason))
 }
 
@@ -110,7 +111,7 @@ fn one(process: &ProcessConfig, lines: &KeyLines, refusals: &mut Refusals) {
         refuse("singleton", "a task (`once`) is none");
     }
     if process.is_singleton && process.reload.is_overlapping && lines.has(&key(process, "reload.overlap")) {
-        refuse("reload.overlap", "a singleton has one active copy");
+        refuse("reload.overlap", "a singleton has one active instance");
     }
     if process.stop.signal == StopSignal::Kill && lines.has(&key(process, "stop.grace")) {
         refuse("stop.grace", "SIGKILL leaves no time");
@@ -141,9 +142,9 @@ fn routes(process: &ProcessConfig, lines: &KeyLines, refusals: &mut Refusals) {
 }
 
 /// Checks that all dependencies exist and form no cycle.
-fn dependencies(config: &SupervisorConfig, unread: &[Unread], lines: &KeyLines, refusals: &mut Refusals) {
+fn dependencies(config: &SupervisorConfig, invalid: &[InvalidProcess], lines: &KeyLines, refusals: &mut Refusals) {
     let read = config.processes.iter().map(|process| (process.name.as_str(), &process.after[..]));
-    let all: Vec<_> = read.chain(unread.iter().map(|process| (process.name.as_str(), &process.after[..]))).collect();
+    let all: Vec<_> = read.chain(invalid.iter().map(|process| (process.name.as_str(), &process.after[..]))).collect();
     let key = |name: &str| format!("process.{name}.after");
     let mut left: BTreeMap<&str, &[Dependency]> = all.iter().copied().collect();
     for (name, after) in &all {
@@ -202,10 +203,10 @@ fn cpus(config: &SupervisorConfig, lines: &KeyLines, refusals: &mut Refusals) {
                 }
             }
             CpusConfig::Own(each) => {
-                asked += each * process.copies_max;
+                asked += each * process.instances_max;
                 if asked as usize > shared.count() && !is_refused {
                     let reason = format!(
-                        "{asked} CPUs are asked for up to here, {} are there ({shared}); a copy beyond `copies.min` counts, too",
+                        "{asked} CPUs are asked for up to here, {} are there ({shared}); an instance beyond `instances.min` counts, too",
                         shared.count()
                     );
                     refusals.add(lines.refuse(&key(process, "cpus"), reason));

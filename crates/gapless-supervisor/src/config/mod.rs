@@ -37,6 +37,8 @@ pub struct SupervisorConfig {
     pub logs_kept: u32,
     /// In the order of the configuration.
     pub processes: Vec<ProcessConfig>,
+    /// Warning about keys with former names, with file and line.
+    pub warning: Option<String>,
 }
 
 /// Group with access to the supervisor.
@@ -51,5 +53,15 @@ impl SupervisorConfig {
     #[must_use]
     pub fn process(&self, name: &str) -> Option<&ProcessConfig> {
         self.processes.iter().find(|process| process.name == name)
+    }
+
+    /// Whether both configurations mean the same, regardless of the names of their keys.
+    #[must_use]
+    pub fn is_equivalent(&self, other: &Self) -> bool {
+        let Self { directory, domain, group, cpus, log_bytes_max, logs_kept, processes, warning: _ } = self;
+        let same_supervisor = (directory, domain, group, cpus)
+            == (&other.directory, &other.domain, &other.group, &other.cpus)
+            && (log_bytes_max, logs_kept) == (&other.log_bytes_max, &other.logs_kept);
+        same_supervisor && processes == &other.processes
     }
 }

@@ -27,8 +27,8 @@ pub struct ProcessConfig {
     /// User of the process; by default that of the supervisor.
     pub user: Option<UserConfig>,
     /// Initial number of instances.
-    pub copies_min: u32,
-    pub copies_max: u32,
+    pub instances_min: u32,
+    pub instances_max: u32,
     pub cpus: CpusConfig,
     /// Dependencies that must have reached a stage before it starts.
     pub after: Vec<Dependency>,
@@ -78,12 +78,12 @@ pub enum CpusConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
     pub process: String,
-    pub stage: Stage,
+    pub stage: DependencyStage,
 }
 
 /// Stage of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum DependencyStage {
     /// Instances run and, if they report readiness themselves, have sent `INITIALISED=1`.
     Initialised,
     /// Instances are ready; a task is done.

@@ -1,11 +1,11 @@
 //! Parser of the configuration file.
 
 use super::process::{
-    CpusConfig, Dependency, PingConfig, ProcessConfig, Readiness, ReloadConfig, RestartConfig, RestartPolicy, Stage,
-    StopConfig, StopSignal, UserConfig,
+    CpusConfig, Dependency, DependencyStage, PingConfig, ProcessConfig, Readiness, ReloadConfig, RestartConfig,
+    RestartPolicy, StopConfig, StopSignal, UserConfig,
 };
 use super::{GroupConfig, SupervisorConfig, checks};
-use crate::copy_name::CopyName;
+use crate::instance_name::InstanceName;
 use crate::logs::LOGS_KEPT_MAX;
 use crate::variables::Variables;
 use gapless_agent::CpuMask;
@@ -15,12 +15,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const COPIES_MAX: u64 = 1000;
+const INSTANCES_MAX: u64 = 1000;
 const LOG_BYTES: u64 = 64 << 20;
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Process with errors.
-pub(super) struct Unread {
+pub(super) struct InvalidProcess {
     pub name: String,
     pub after: Vec<Dependency>,
 }
@@ -49,8 +49,9 @@ impl SupervisorConfig {
     pub fn parse(text: &str, name: &str, path: &Path) -> Result<Self, ConfigErrors> {
         let document = Document::new(name, text);
         let mut refusals = Refusals::default();
-        let (config, unread) = Self::read(&document, path, &mut refusals)?;
-        checks::check(&config, &unread, &document.into_lines(), &mut refusals);
+        let (mut config, invalid) = Self::read(&document, path, &mut refusals)?;
+        config.warning = refusals.warning();
+        checks::check(&config, &invalid, &document.into_lines(), &mut refusals);
         refusals.or(config)
     }
 
@@ -61,7 +62,8 @@ impl SupervisorConfig {
     /// See [`SupervisorConfig::parse`]; errors in the text only.
     pub fn parse_in_force(text: &str, path: &Path) -> Result<Self, ConfigErrors> {
         let mut refusals = Refusals::default();
-        let (config, _) = Self::read(&Document::new(&path.display().to_string(), text), path, &mut refusals)?;
+        let (mut config, _) = Self::read(&Document::new(&path.display().to_string(), text), path, &mut refusals)?;
+        config.warning = refusals.warning();
         refusals.or(config)
     }
 
@@ -78,7 +80,11 @@ impl SupervisorConfig {
     }
 
     /// Valid part of the configuration, and the processes with errors.
-    fn read(document: &Document<'_>, path: &Path, refusals: &mut Refusals) -> Result<(Self, Vec<Unread>), ConfigError> {
+    fn read(
+        document: &Document<'_>,
+        path: &Path,
+        refusals: &mut Refusals,
+    ) -> Result<(Self, Vec<InvalidProcess>), ConfigError> {
         let base = path.parent().unwrap_or(Path::new("/"));
         let mut file = document.tables()?;
         let mut table = table_of(&mut file, "supervisor", refusals);
@@ -97,16 +103,16 @@ impl SupervisorConfig {
         let log_bytes_max = refusals.optional(table.get("log_bytes_max", |value| value.size(4096..=1 << 40)));
         let logs_kept = refusals.optional(table.get("logs_kept", |value| value.whole(0..=u64::from(LOGS_KEPT_MAX))));
         refusals.extend(table.unknown());
-        let base = Base { folder: base, log_folder: directory.join("logs") };
-        let (mut processes, mut unread) = (Vec::new(), Vec::new());
+        let base = BasePaths { folder: base, log_folder: directory.join("logs") };
+        let (mut processes, mut invalid) = (Vec::new(), Vec::new());
         for (name, value) in table_of(&mut file, "process", refusals).named_values() {
             let Some(table) = refusals.keep(value.table()) else {
-                unread.push(Unread { name, after: Vec::new() });
+                invalid.push(InvalidProcess { name, after: Vec::new() });
                 continue;
             };
             match process(document, &name, table, &base, refusals) {
                 Ok(process) => processes.push(process),
-                Err(after) => unread.push(Unread { name, after }),
+                Err(after) => invalid.push(InvalidProcess { name, after }),
             }
         }
         refusals.extend(file.unknown());
@@ -118,8 +124,9 @@ impl SupervisorConfig {
             log_bytes_max: log_bytes_max.unwrap_or(LOG_BYTES),
             logs_kept: logs_kept.unwrap_or(1) as u32,
             processes,
+            warning: None,
         };
-        Ok((config, unread))
+        Ok((config, invalid))
     }
 }
 
@@ -134,7 +141,7 @@ fn switch(table: &mut Table<'_>, key: &'static str, default: bool, refusals: &mu
     refusals.optional(table.get(key, Value::switch)).unwrap_or(default)
 }
 
-struct Base<'a> {
+struct BasePaths<'a> {
     folder: &'a Path,
     log_folder: PathBuf,
 }
@@ -144,12 +151,12 @@ fn process(
     document: &Document<'_>,
     name: &str,
     mut table: Table<'_>,
-    base: &Base<'_>,
+    base: &BasePaths<'_>,
     refusals: &mut Refusals,
 ) -> Result<ProcessConfig, Vec<Dependency>> {
     let before = refusals.count();
     let key = format!("process.{name}");
-    if CopyName::new(name, 1).is_err() {
+    if InstanceName::new(name, 1).is_err() {
         let reason = "letters, digits, - and _ are allowed in the name of a process, at most 64 of them";
         refusals.add(document.refuse(&key, reason));
     }
@@ -161,8 +168,9 @@ fn process(
     let environment = table.take("environment").map(|value| environment(document, &key, value, refusals));
     let secrets = refusals.optional(table.take("secrets").map(texts).transpose());
     let user = refusals.optional(table.get("user", user));
-    let copies = refusals.optional(table.take("copies").map(copies).transpose());
-    let (copies_min, copies_max) = copies.unwrap_or((1, 1));
+    let number = take_instances(&mut table, refusals);
+    let instances = refusals.optional(number.map(instances).transpose());
+    let (instances_min, instances_max) = instances.unwrap_or((1, 1));
     let cpus = refusals.optional(table.take("cpus").map(cpus).transpose());
     let after = refusals.optional(table.take("after").map(Value::list).transpose()).unwrap_or_default();
     let after = after.into_iter().filter_map(|value| refusals.keep(dependency(value))).collect();
@@ -202,8 +210,8 @@ fn process(
         folder: folder.unwrap_or_else(|| base.folder.to_owned()),
         input,
         user,
-        copies_min,
-        copies_max,
+        instances_min,
+        instances_max,
         cpus: cpus.unwrap_or(CpusConfig::Any),
         after,
         ready,
@@ -291,18 +299,36 @@ fn user(value: &Value<'_>) -> Result<UserConfig, ConfigError> {
     }
 }
 
-fn copies(value: Value<'_>) -> Result<(u32, u32), ConfigError> {
+/// Takes the value of `instances`, or of `copies`, its former name.
+fn take_instances<'a>(table: &mut Table<'a>, refusals: &mut Refusals) -> Option<Value<'a>> {
+    let (value, former) = (table.take("instances"), table.take_former("copies"));
+    if let Some(former) = &former {
+        match value {
+            Some(_) => {
+                refusals.add(former.refuse("`copies` is the former name of `instances`, which is given as well"))
+            }
+            None => refusals.add_former(former.refuse("the key is called `instances` now; `copies` is still read")),
+        }
+    }
+    value.or(former)
+}
+
+fn instances(value: Value<'_>) -> Result<(u32, u32), ConfigError> {
     let whole = |value: &Value<'_>, range| value.whole(range).map(|number| number as u32);
     if value.number().is_some() {
-        return whole(&value, 1..=COPIES_MAX).map(|copies| (copies, copies));
+        return whole(&value, 1..=INSTANCES_MAX).map(|instances| (instances, instances));
     }
-    let refused = value.expected("a number of copies is allowed, or { min = 1, max = 4 }");
+    let refused = value.expected("a number of instances is allowed, or { min = 1, max = 4 }");
     let mut table = value.table().map_err(|_| refused)?;
-    let min = table.get("min", |value| whole(value, 0..=COPIES_MAX))?.unwrap_or(1);
+    let min = table.get("min", |value| whole(value, 0..=INSTANCES_MAX))?.unwrap_or(1);
     let max = table.take("max");
     let max = max.map(|value| {
-        let max = whole(&value, 1..=COPIES_MAX)?;
-        if max < min { Err(value.expected(format!("{min}, the least, to {COPIES_MAX} are allowed"))) } else { Ok(max) }
+        let max = whole(&value, 1..=INSTANCES_MAX)?;
+        if max < min {
+            Err(value.expected(format!("{min}, the least, to {INSTANCES_MAX} are allowed")))
+        } else {
+            Ok(max)
+        }
     });
     let max = max.transpose()?.unwrap_or(min.max(1));
     table.end()?;
@@ -314,14 +340,14 @@ fn cpus(value: Value<'_>) -> Result<CpusConfig, ConfigError> {
         return value.read(str::parse::<CpuMask>).map(|mask| CpusConfig::Masks(vec![mask]));
     }
     if value.is_list() {
-        let refused = value.expected("a mask for each copy is allowed, as [\"1\", \"2-3\"]");
+        let refused = value.expected("a mask for each instance is allowed, as [\"1\", \"2-3\"]");
         let masks: Vec<CpuMask> =
             value.list()?.iter().map(|value| value.read(str::parse::<CpuMask>)).collect::<Result<_, _>>()?;
         return if masks.is_empty() { Err(refused) } else { Ok(CpusConfig::Masks(masks)) };
     }
     let refused = value.expected("a mask as \"2-3\", a list of masks, or { own = 1 } is allowed");
     let mut table = value.table().map_err(|_| refused)?;
-    let own = table.take("own").ok_or_else(|| table.missing("own", "a number of CPUs for each copy"))?;
+    let own = table.take("own").ok_or_else(|| table.missing("own", "a number of CPUs for each instance"))?;
     let own = own.whole(1..=1024)?;
     table.end()?;
     Ok(CpusConfig::Own(own as u32))
@@ -329,23 +355,25 @@ fn cpus(value: Value<'_>) -> Result<CpusConfig, ConfigError> {
 
 fn dependency(value: Value<'_>) -> Result<Dependency, ConfigError> {
     if value.is_text() {
-        return Ok(Dependency { process: value.text()?.to_owned(), stage: Stage::Ready });
+        return Ok(Dependency { process: value.text()?.to_owned(), stage: DependencyStage::Ready });
     }
     let refused = value.expected("the name of a process is allowed, or { process = \"NAME\", is = \"initialised\" }");
     let mut table = value.table().map_err(|_| refused)?;
     let process = table.get("process", |value| value.text().map(str::to_owned))?;
     let process = process.ok_or_else(|| table.missing("process", "the name of a process"))?;
-    let stages = [("initialised", Stage::Initialised), ("ready", Stage::Ready)];
-    let stage = table.get("is", |value| value.choice(&stages))?.unwrap_or(Stage::Ready);
+    let stages = [("initialised", DependencyStage::Initialised), ("ready", DependencyStage::Ready)];
+    let stage = table.get("is", |value| value.choice(&stages))?.unwrap_or(DependencyStage::Ready);
     table.end()?;
     Ok(Dependency { process, stage })
 }
 
 fn readiness(value: Value<'_>, base: &Path) -> Result<Readiness, ConfigError> {
     if value.is_text() {
-        return value.choice(&[("started", Way::Started), ("notify", Way::Notify)]).map(|way| match way {
-            Way::Started => Readiness::Started,
-            Way::Notify => Readiness::Notify,
+        return value.choice(&[("started", PlainReadiness::Started), ("notify", PlainReadiness::Notify)]).map(|way| {
+            match way {
+                PlainReadiness::Started => Readiness::Started,
+                PlainReadiness::Notify => Readiness::Notify,
+            }
         });
     }
     let allowed = "\"started\", \"notify\", { route = \"NAME\" }, { address = \"127.0.0.1:80\" }, { socket = \"PATH\" } or \
@@ -373,7 +401,7 @@ fn readiness(value: Value<'_>, base: &Path) -> Result<Readiness, ConfigError> {
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum PlainReadiness {
     Started,
     Notify,
 }

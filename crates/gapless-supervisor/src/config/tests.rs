@@ -1,7 +1,7 @@
 //! Valid configurations, and error messages of invalid ones.
 
 use super::SupervisorConfig;
-use super::process::{CpusConfig, Dependency, Readiness, RestartPolicy, Stage, StopSignal};
+use super::process::{CpusConfig, Dependency, DependencyStage, Readiness, RestartPolicy, StopSignal};
 use crate::state_directory::StateDirectory;
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn name_and_command_suffice() {
     assert_eq!(config.domain, Path::new("/tmp/floor.state/domain"));
     let process = config.process("sleeper").unwrap();
     assert_eq!((process.program.as_path(), &process.arguments[..]), (Path::new("/bin/sleep"), &["1".to_owned()][..]));
-    assert_eq!((process.copies_min, process.copies_max, &process.cpus), (1, 1, &CpusConfig::Any));
+    assert_eq!((process.instances_min, process.instances_max, &process.cpus), (1, 1, &CpusConfig::Any));
     assert_eq!((&process.ready, process.restart.policy), (&Readiness::Started, RestartPolicy::Always));
     assert_eq!((process.stop.signal, process.stop.grace), (StopSignal::Terminate, Duration::from_secs(10)));
     assert_eq!(process.log_folder, Path::new("/tmp/floor.state/logs"));
@@ -44,7 +44,7 @@ fn all_options_are_parsed() {
         input = "/dev/zero"
         environment = { RUST_LOG = "info", API_KEY = "x" }
         secrets = ["API_KEY"]
-        copies = { min = 2, max = 4 }
+        instances = { min = 2, max = 4 }
         cpus = "0"
         after = ["matching", { process = "matching", is = "initialised" }]
         ready = { route = "shop/double" }
@@ -66,9 +66,9 @@ fn all_options_are_parsed() {
     // Found on the PATH.
     assert!(config.process("matching").unwrap().program.has_root());
     let process = config.process("calculator").unwrap();
-    assert_eq!((process.copies_min, process.copies_max), (2, 4));
+    assert_eq!((process.instances_min, process.instances_max), (2, 4));
     let after = |stage| Dependency { process: "matching".to_owned(), stage };
-    assert_eq!(process.after, [after(Stage::Ready), after(Stage::Initialised)]);
+    assert_eq!(process.after, [after(DependencyStage::Ready), after(DependencyStage::Initialised)]);
     assert_eq!(process.ready, Readiness::Route("shop/double".to_owned()));
     assert_eq!(process.restart.healthy_after, Duration::from_secs(20));
     let ping = process.ping.as_ref().unwrap();
@@ -104,11 +104,33 @@ fn wrong_paths_are_refused() {
     refused(&format!("{a}ready = {{ socket = \"\" }}"), wanted);
 }
 
+/// A file as written for earlier versions.
+#[test]
+fn former_key_is_read_with_a_warning() {
+    let text = |key: &str| {
+        format!(
+            "[process.a]\ncommand = [\"/bin/true\"]\n{key} = {{ min = 2, max = 3 }}\n\
+             [process.b]\ncommand = [\"/bin/true\"]\n{key} = 4\n"
+        )
+    };
+    let (former, config) = (parse(&text("copies")).unwrap(), parse(&text("instances")).unwrap());
+    assert_eq!((former.processes[0].instances_min, former.processes[0].instances_max), (2, 3));
+    assert!(former.is_equivalent(&config) && config.warning.is_none());
+    let expected =
+        "floor.toml:3: process.a.copies: the key is called `instances` now; `copies` is still read, also in line 6";
+    assert_eq!(former.warning.as_deref(), Some(expected));
+    let error = parse("[process.a]\ncommand = [\"/bin/true\"]\ninstances = 1\ncopies = 1\n").unwrap_err();
+    assert_eq!(
+        error,
+        "floor.toml:4: process.a.copies: `copies` is the former name of `instances`, which is given as well"
+    );
+}
+
 /// Pairs of a text and its expected error, with the line of the key.
 #[test]
 fn errors_name_the_line() {
     let a = "[process.a]\ncommand = [\"/bin/true\"]\n";
-    let own = format!("{a}cpus = {{ own = 1 }}\ncopies = {{ max = 1000 }}");
+    let own = format!("{a}cpus = {{ own = 1 }}\ninstances = {{ max = 1000 }}");
     let cases: &[(&str, &str)] = &[
         ("", "floor.toml:1: process: no process is named"),
         ("process = 1", "floor.toml:1: process: 1 was found; a table is allowed"),
@@ -128,12 +150,12 @@ fn errors_name_the_line() {
         ("[process.a]\ncommand = [\"/etc/passwd\"]", "floor.toml:2: process.a.command: /etc/passwd is not executable"),
         ("[process.a]\ncommand = [\"/bin\"]", "floor.toml:2: process.a.command: /bin is no program"),
         (&format!("{a}nice = 3"), "floor.toml:3: process.a.nice: unknown; command, folder,"),
-        (&format!("{a}copies = 0"), "floor.toml:3: process.a.copies: 0 was found; whole numbers from 1 to 1000"),
+        (&format!("{a}instances = 0"), "floor.toml:3: process.a.instances: 0 was found; whole numbers from 1 to 1000"),
         (
-            &format!("{a}copies = {{ min = 3, max = 2 }}"),
-            "floor.toml:3: process.a.copies.max: 2 was found; 3, the least, to 1000",
+            &format!("{a}instances = {{ min = 3, max = 2 }}"),
+            "floor.toml:3: process.a.instances.max: 2 was found; 3, the least, to 1000",
         ),
-        (&format!("{a}copies = \"2\""), "floor.toml:3: process.a.copies: \"2\" was found; a number of copies"),
+        (&format!("{a}instances = \"2\""), "floor.toml:3: process.a.instances: \"2\" was found; a number of instances"),
         (&format!("{a}after = [\"b\"]"), "floor.toml:3: process.a.after: \"b\" is no process of this file; a are"),
         (
             &format!("{a}after = [\"a\"]"),
@@ -154,7 +176,7 @@ fn errors_name_the_line() {
         (&format!("{a}environment = {{ A = 1 }}"), "floor.toml:3: process.a.environment.A: a text in quotation"),
         (&format!("{a}environment = {{ \"A=B\" = \"\" }}"), "floor.toml:3: process.a.environment: a name without ="),
         (&format!("{a}cpus = \"1000\""), "floor.toml:3: process.a.cpus: "),
-        (&format!("{a}cpus = []"), "floor.toml:3: process.a.cpus: a list was found; a mask for each copy"),
+        (&format!("{a}cpus = []"), "floor.toml:3: process.a.cpus: a list was found; a mask for each instance"),
         (&own, "floor.toml:3: process.a.cpus: 1000 CPUs are asked for up to here"),
         (
             &format!("{a}ready = \"soon\""),
@@ -231,7 +253,7 @@ logs_kept = 101
 [process.a]
 command = ["/bin/true"]
 after = ["b", "nobody", 5]
-copies = "many"
+instances = "many"
 restart = { policy = "often", within = "soon", pause = 1 }
 what = 1
 [process.b]
@@ -254,7 +276,7 @@ ping = { every = "1 s" }
         "floor.toml:2: supervisor.logs_kept: 101",
         "floor.toml:5: process.a.after: 5 was found",
         "floor.toml:5: process.a.after: \"nobody\" is no process",
-        "floor.toml:6: process.a.copies: \"many\"",
+        "floor.toml:6: process.a.instances: \"many\"",
         "floor.toml:7: process.a.restart.policy: \"often\"",
         "floor.toml:7: process.a.restart.within: \"soon\"",
         "floor.toml:7: process.a.restart.pause: unknown",
@@ -292,7 +314,7 @@ fn errors_hide_secrets() {
         "environment.KEY = \"hunter2\" \"more\"",
         "environment.KEY = '''hunter2",
         "environment.KEY: hunter2",
-        "environment.KEY = \"hunter2\"\ncopies = \"many\"",
+        "environment.KEY = \"hunter2\"\ninstances = \"many\"",
     ];
     for environment in environments {
         let text = format!("[process.a]\ncommand = [\"/bin/true\"]\nsecrets = [\"KEY\"]\n{environment}\n");

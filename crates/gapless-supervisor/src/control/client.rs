@@ -1,10 +1,10 @@
 //! [`ControlClient`]: connection of a command to a supervisor.
 
-use super::protocol::{Answer, CopyStatus, Request, SupervisorStatus, VERSION};
+use super::protocol::{InstanceStatus, SupervisorAnswer, SupervisorRequest, SupervisorStatus, VERSION};
 use crate::error::SupervisorError;
-use crate::packets::{CANNOT_BE_READ, Packets};
-use crate::state_directory::{Holder, RoleLock, Socket, StateDirectory, files};
-use crate::supervision::event::Command;
+use crate::packets::{Packets, UNREADABLE_PACKET};
+use crate::state_directory::{Holder, RoleLock, StateDirectory, StateSocket, files};
+use crate::supervision::event::OperatorCommand;
 use gapless_agent::counters::descriptor::process_namespace;
 use gapless_agent::folder::Folder;
 use gapless_transport::peer_process::PeerProcess;
@@ -15,12 +15,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Timeout of an answer; covers a restart of the supervisor.
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause between attempts to connect.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Advice for mismatched versions of command and supervisor.
-pub const WHAT_TO_DO: &str = "use the gapless that has started it, or see \"Upgrading\" in docs/guides/supervising.md";
+pub const UPGRADE_ADVICE: &str =
+    "use the gapless that has started it, or see \"Upgrading\" in docs/guides/supervising.md";
 
 /// Connection of a command to a supervisor.
 #[derive(Debug)]
@@ -33,14 +34,14 @@ pub struct ControlClient {
 
 /// Status of a supervisor and its instances.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Status {
+pub struct SupervisionStatus {
     #[serde(flatten)]
     pub supervisor: SupervisorStatus,
     /// In the order of the configuration.
-    pub copies: Vec<CopyStatus>,
+    pub instances: Vec<InstanceStatus>,
 }
 
-impl Status {
+impl SupervisionStatus {
     /// Whether the process ids of guardian and supervisor belong to another PID namespace.
     #[must_use]
     pub fn is_of_other_namespace(&self) -> bool {
@@ -50,7 +51,9 @@ impl Status {
     /// Marks the instances of a supervisor in another PID namespace.
     fn mark_other_namespace(&mut self) {
         let is_other = self.is_of_other_namespace();
-        self.copies.iter_mut().for_each(|copy| copy.process_in_other_namespace = is_other && copy.process_id.is_some());
+        self.instances
+            .iter_mut()
+            .for_each(|instance| instance.process_in_other_namespace = is_other && instance.process_id.is_some());
     }
 }
 
@@ -60,7 +63,7 @@ impl ControlClient {
     /// # Errors
     /// This user may not access the state directory or its socket.
     pub fn connect(directory: &Path) -> Result<Option<Self>, SupervisorError> {
-        Self::connect_until(directory, Instant::now() + ANSWER_WITHIN)
+        Self::connect_until(directory, Instant::now() + ANSWER_TIMEOUT)
     }
 
     /// Same as [`connect`](Self::connect), with a deadline for a supervisor that does not accept.
@@ -72,12 +75,12 @@ impl ControlClient {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(|error| SupervisorError::System { what: what.clone(), source: error })?,
         };
-        let name = format!("/proc/self/fd/{}/{}", folder.as_fd().as_raw_fd(), Socket::Control.file());
+        let name = format!("/proc/self/fd/{}/{}", folder.as_fd().as_raw_fd(), StateSocket::Control.file());
         let address = SocketAddrUnix::new(name).map_err(failed())?;
         let connected = Packets::connect(&address, deadline).map_err(failed())?;
         Ok(connected.map(|mut packets| {
             // The next call reports a dead supervisor.
-            let _ = packets.send(&Request::Hello { version: VERSION });
+            let _ = packets.send(&SupervisorRequest::Hello { version: VERSION });
             Self { directory: directory.to_owned(), packets, is_understood: false }
         }))
     }
@@ -93,18 +96,18 @@ impl ControlClient {
                 return Ok(client);
             }
             if Instant::now() >= deadline {
-                return Err(Self::none_has_come(directory, within));
+                return Err(Self::not_started_in_time(directory, within));
             }
             std::thread::sleep(PAUSE);
         }
     }
 
     /// Error for a supervisor that does not listen in time.
-    pub(super) fn none_has_come(directory: &Path, within: Duration) -> SupervisorError {
+    pub(super) fn not_started_in_time(directory: &Path, within: Duration) -> SupervisorError {
         let log = directory.join("guardian.log");
-        let said = files::read(&log).ok().flatten().unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
-        let last = said.lines().next_back().map(|line| format!(", which ends with {line:?}")).unwrap_or_default();
+        let log_text = files::read(&log).ok().flatten().unwrap_or_default();
+        let log_text = String::from_utf8_lossy(&log_text);
+        let last = log_text.lines().next_back().map(|line| format!(", which ends with {line:?}")).unwrap_or_default();
         let reason = format!("none has come within {} s; {} may say why{last}", within.as_secs(), log.display());
         SupervisorError::Supervisor { directory: directory.to_owned(), reason }
     }
@@ -113,7 +116,7 @@ impl ControlClient {
     ///
     /// # Errors
     /// The connection is closed; [`SupervisorError::Refused`] if the supervisor refused it.
-    pub fn ask(&mut self, request: &Request) -> Result<(), SupervisorError> {
+    pub fn ask(&mut self, request: &SupervisorRequest) -> Result<(), SupervisorError> {
         let sent = self.packets.send(request);
         sent.map_err(|reason| match self.next(Duration::ZERO) {
             // The supervisor gave a reason before it closed the connection.
@@ -127,17 +130,19 @@ impl ControlClient {
     /// # Errors
     /// The connection is closed; [`SupervisorError::Refused`], also from a supervisor with another version of the
     /// protocol.
-    pub fn next(&mut self, within: Duration) -> Result<Option<Answer>, SupervisorError> {
+    pub fn next(&mut self, within: Duration) -> Result<Option<SupervisorAnswer>, SupervisorError> {
         // A signal ends the wait early, so that the caller can react to it.
         match self.packets.next_until(Instant::now() + within) {
-            Ok(Some(Answer::Refused { reason })) if !self.is_understood && reason.starts_with(CANNOT_BE_READ) => {
+            Ok(Some(SupervisorAnswer::Refused { reason }))
+                if !self.is_understood && reason.starts_with(UNREADABLE_PACKET) =>
+            {
                 let directory = self.directory.display();
                 Err(SupervisorError::Refused(format!(
                     "the supervisor of {directory} is that of an older gapless, and this command speaks version {VERSION} of its \
-                     protocol ({reason}); {WHAT_TO_DO}"
+                     protocol ({reason}); {UPGRADE_ADVICE}"
                 )))
             }
-            Ok(Some(Answer::Refused { reason })) => Err(SupervisorError::Refused(reason)),
+            Ok(Some(SupervisorAnswer::Refused { reason })) => Err(SupervisorError::Refused(reason)),
             next => {
                 self.is_understood |= matches!(next, Ok(Some(_)));
                 next.map_err(|reason| self.error(reason))
@@ -146,7 +151,7 @@ impl ControlClient {
     }
 
     /// Next answer; `None` after the deadline. Signals do not end the wait.
-    fn answer_until(&mut self, deadline: Instant) -> Result<Option<Answer>, SupervisorError> {
+    fn answer_until(&mut self, deadline: Instant) -> Result<Option<SupervisorAnswer>, SupervisorError> {
         while Instant::now() < deadline {
             if let Some(answer) = self.next(deadline.saturating_duration_since(Instant::now()))? {
                 return Ok(Some(answer));
@@ -156,7 +161,7 @@ impl ControlClient {
     }
 
     /// Error for a request without an answer. Names stopped processes, if they are visible to this user.
-    pub(super) fn silence(&self, request: &Request, within: Duration) -> SupervisorError {
+    pub(super) fn silence(&self, request: &SupervisorRequest, within: Duration) -> SupervisorError {
         let directory = StateDirectory::open(&self.directory).ok();
         let stopped = [(RoleLock::Supervisor, "it"), (RoleLock::Guardian, "its guardian")].map(|(role_lock, name)| {
             let Holder::Recorded { record, .. } = directory.as_ref()?.role_holder(role_lock).ok()? else { return None };
@@ -164,7 +169,7 @@ impl ControlClient {
             let why = PeerProcess::numbered(process_id).standstill()?;
             Some(format!("{name}, process {process_id}, {why}"))
         });
-        let may_follow = (!matches!(request, Request::Status))
+        let may_follow = (!matches!(request, SupervisorRequest::Status))
             .then(|| "what was asked for may still be done, as `gapless ps` shows".to_owned());
         let more = may_follow.into_iter().chain(stopped.into_iter().flatten());
         let more = more.map(|words| format!("; {words}")).collect();
@@ -175,36 +180,36 @@ impl ControlClient {
     ///
     /// # Errors
     /// See [`next`](Self::next); timeout.
-    pub fn request(&mut self, request: &Request) -> Result<(), SupervisorError> {
+    pub fn request(&mut self, request: &SupervisorRequest) -> Result<(), SupervisorError> {
         self.ask(request)?;
-        let answer = self.answer_until(Instant::now() + ANSWER_WITHIN)?;
-        match answer.ok_or_else(|| self.silence(request, ANSWER_WITHIN))? {
-            Answer::Done => Ok(()),
+        let answer = self.answer_until(Instant::now() + ANSWER_TIMEOUT)?;
+        match answer.ok_or_else(|| self.silence(request, ANSWER_TIMEOUT))? {
+            SupervisorAnswer::Done => Ok(()),
             other => Err(self.error(format!("it was to say that it is done, and says {other:?}"))),
         }
     }
 
     /// Sends a command.
-    pub fn change(&mut self, command: Command) -> Result<(), SupervisorError> {
-        self.request(&Request::Change { command })
+    pub fn change(&mut self, command: OperatorCommand) -> Result<(), SupervisorError> {
+        self.request(&SupervisorRequest::Change { command })
     }
 
     /// Requests the status. Not allowed after a request for events.
-    pub fn status(&mut self) -> Result<Status, SupervisorError> {
-        self.status_within(ANSWER_WITHIN)?.ok_or_else(|| self.silence(&Request::Status, ANSWER_WITHIN))
+    pub fn status(&mut self) -> Result<SupervisionStatus, SupervisorError> {
+        self.status_within(ANSWER_TIMEOUT)?.ok_or_else(|| self.silence(&SupervisorRequest::Status, ANSWER_TIMEOUT))
     }
 
     /// Same as [`status`](Self::status); `None` if the answer is not complete in time.
-    pub fn status_within(&mut self, within: Duration) -> Result<Option<Status>, SupervisorError> {
+    pub fn status_within(&mut self, within: Duration) -> Result<Option<SupervisionStatus>, SupervisorError> {
         let deadline = Instant::now() + within;
-        self.ask(&Request::Status)?;
-        let mut status = Status::default();
+        self.ask(&SupervisorRequest::Status)?;
+        let mut status = SupervisionStatus::default();
         loop {
             let Some(answer) = self.answer_until(deadline)? else { return Ok(None) };
             match answer {
-                Answer::Supervisor { supervisor } => status.supervisor = supervisor,
-                Answer::Copy { copy } => status.copies.push(copy),
-                Answer::Done => {
+                SupervisorAnswer::Supervisor { supervisor } => status.supervisor = supervisor,
+                SupervisorAnswer::Instance { instance } => status.instances.push(instance),
+                SupervisorAnswer::Done => {
                     status.mark_other_namespace();
                     return Ok(Some(status));
                 }

@@ -1,19 +1,19 @@
 //! Protocol between commands and the supervisor: one JSON value for each packet.
 
-use crate::copy_name::CopyName;
-use crate::supervision::copy::End;
-use crate::supervision::event::{Command, Happening};
+use crate::instance_name::InstanceName;
+use crate::supervision::event::{InstanceEvent, OperatorCommand};
+use crate::supervision::instance::InstanceEnd;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
 /// Protocol version. Other versions are refused with an error that names both.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Request of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
-pub enum Request {
+pub enum SupervisorRequest {
     /// First packet of a connection; answered only if it is refused.
     Hello { version: u32 },
     /// Put this configuration in force and start its processes. Allowed only for the supervisor's own user.
@@ -26,18 +26,19 @@ pub enum Request {
     /// Stop all processes, then supervisor and guardian.
     Down,
     /// Change the wanted state.
-    Change { command: Command },
-    /// Status: [`Answer::Supervisor`], an [`Answer::Copy`] for each instance, then [`Answer::Done`].
+    Change { command: OperatorCommand },
+    /// Status: [`SupervisorAnswer::Supervisor`], a [`SupervisorAnswer::Instance`] for each instance, then
+    /// [`SupervisorAnswer::Done`].
     Status,
-    /// Subscribe: an [`Answer::Event`] for each event from now on.
+    /// Subscribe: a [`SupervisorAnswer::Event`] for each event from now on.
     Events,
 }
 
 /// Answer of a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
-    /// Done or begun. After [`Request::Down`]: all processes have ended.
+pub enum SupervisorAnswer {
+    /// Done or begun. After [`SupervisorRequest::Down`]: all processes have ended.
     Done,
     Refused {
         reason: String,
@@ -45,8 +46,8 @@ pub enum Answer {
     Supervisor {
         supervisor: SupervisorStatus,
     },
-    Copy {
-        copy: CopyStatus,
+    Instance {
+        instance: InstanceStatus,
     },
     Event {
         record: EventRecord,
@@ -74,9 +75,9 @@ pub struct SupervisorStatus {
 
 /// Status of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CopyStatus {
-    pub copy: CopyName,
-    pub state: CopyCondition,
+pub struct InstanceStatus {
+    pub instance: InstanceName,
+    pub state: InstanceCondition,
     pub process_id: Option<u32>,
     /// The process id belongs to another PID namespace than the reader's, as of a container; or the process to another
     /// user.
@@ -85,7 +86,7 @@ pub struct CopyStatus {
     /// Time in the current state, ms.
     pub since_ms: u64,
     pub restarts: u64,
-    pub last_end: Option<End>,
+    pub last_end: Option<InstanceEnd>,
     /// Reason for which the supervisor ended it.
     pub last_reason: Option<String>,
     /// Last status text of its own (`STATUS=`).
@@ -103,7 +104,7 @@ pub struct CopyStatus {
 /// State of an instance, for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CopyCondition {
+pub enum InstanceCondition {
     /// Not wanted, and not running.
     Stopped,
     Waiting,
@@ -127,7 +128,7 @@ pub enum CopyCondition {
     Unreadable,
 }
 
-impl CopyCondition {
+impl InstanceCondition {
     /// Whether the instance has reached its goal.
     #[must_use]
     pub const fn is_good(self) -> bool {
@@ -141,7 +142,7 @@ impl CopyCondition {
     }
 }
 
-impl fmt::Display for CopyCondition {
+impl fmt::Display for InstanceCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Stopped => "stopped",
@@ -165,14 +166,14 @@ impl fmt::Display for CopyCondition {
 pub struct EventRecord {
     pub unix_ms: u64,
     #[serde(flatten)]
-    pub happening: Recorded,
+    pub subject: EventSubject,
 }
 
 /// Subject of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Recorded {
-    Copy(Happening),
+pub enum EventSubject {
+    Instance(InstanceEvent),
     Supervisor { event: SupervisorEvent },
 }
 
@@ -203,7 +204,7 @@ impl fmt::Display for SupervisorEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DiskFull { folder } => {
-                write!(f, "the disk of {} is full: what copies print is lost until it has room", folder.display())
+                write!(f, "the disk of {} is full: what instances print is lost until it has room", folder.display())
             }
             Self::DiskHasRoom { folder } => write!(f, "the disk of {} has room again", folder.display()),
             Self::LogNotCut { log, reason } => {
@@ -211,8 +212,8 @@ impl fmt::Display for SupervisorEvent {
             }
             Self::FileTaken { path } => write!(f, "{} is in force", path.display()),
             Self::FileRefused { reason } => write!(f, "a new file was not taken: {reason}"),
-            Self::ProgramReplaced { process } => write!(f, "{process}: another program; its copies start anew"),
-            Self::InputReplaced { process } => write!(f, "{process}: another input; its copies start anew"),
+            Self::ProgramReplaced { process } => write!(f, "{process}: another program; its instances start anew"),
+            Self::InputReplaced { process } => write!(f, "{process}: another input; its instances start anew"),
         }
     }
 }

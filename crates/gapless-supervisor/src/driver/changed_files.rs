@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-const LOOK_INTERVAL_NS: u64 = 1_000_000_000;
+const POLL_INTERVAL_NS: u64 = 1_000_000_000;
 /// Poll interval while a change is settling, ns.
-const SOON_NS: u64 = 200_000_000;
+const SETTLING_INTERVAL_NS: u64 = 200_000_000;
 /// Age of an unchanged file without a known writer at which it counts as complete, ns.
 const SETTLED_AFTER_NS: u64 = 1_000_000_000;
 
 /// Version of a file: changes when it is replaced or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileIdentity {
+pub struct FileVersion {
     device: u64,
     inode: u64,
     length: u64,
@@ -23,7 +23,7 @@ pub struct FileIdentity {
     modified_ns: i64,
 }
 
-impl FileIdentity {
+impl FileVersion {
     /// Follows symbolic links.
     pub fn of(path: &Path) -> Option<Self> {
         let file = std::fs::metadata(path).ok()?;
@@ -39,9 +39,9 @@ impl FileIdentity {
 
 #[derive(Debug, Default)]
 pub struct ChangedFiles {
-    file: Option<Looked>,
-    programs: OfProcesses,
-    inputs: OfProcesses,
+    file: Option<WatchedFile>,
+    programs: ProcessFiles,
+    inputs: ProcessFiles,
     /// Next poll, monotonic, ns.
     pub next_ns: u64,
 }
@@ -49,35 +49,35 @@ pub struct ChangedFiles {
 /// Versions of programs and inputs that reloading processes were started with, by process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct StartedWith {
-    programs: BTreeMap<String, FileIdentity>,
-    inputs: BTreeMap<String, FileIdentity>,
+pub struct StartedVersions {
+    programs: BTreeMap<String, FileVersion>,
+    inputs: BTreeMap<String, FileVersion>,
 }
 
 /// A complete new version of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Changed {
+pub enum FileChange {
     File,
     Program(String),
     Input(String),
 }
 
 #[derive(Debug)]
-struct Looked {
+struct WatchedFile {
     path: PathBuf,
     /// Version that was acted upon.
-    acted: Option<FileIdentity>,
+    acted: Option<FileVersion>,
     /// Deviating version at the last poll, and the time it was first seen, ns.
-    other: Option<(Option<FileIdentity>, u64)>,
+    other: Option<(Option<FileVersion>, u64)>,
 }
 
-impl Looked {
-    const fn new(path: PathBuf, acted: Option<FileIdentity>) -> Self {
+impl WatchedFile {
+    const fn new(path: PathBuf, acted: Option<FileVersion>) -> Self {
         Self { path, acted, other: None }
     }
 
     /// Whether a complete new version is there; true once for each version.
-    fn look(&mut self, now_ns: u64, found: Option<FileIdentity>, is_written: impl FnOnce(&Path) -> bool) -> bool {
+    fn poll(&mut self, now_ns: u64, found: Option<FileVersion>, is_written: impl FnOnce(&Path) -> bool) -> bool {
         if found == self.acted {
             self.other = None;
             return false;
@@ -100,35 +100,35 @@ impl Looked {
 
 /// One file for each process.
 #[derive(Debug, Default)]
-struct OfProcesses(BTreeMap<String, Looked>);
+struct ProcessFiles(BTreeMap<String, WatchedFile>);
 
-impl OfProcesses {
+impl ProcessFiles {
     /// Sets the polled files.
     fn follow<'a>(
         &mut self,
         files: impl Iterator<Item = (&'a String, &'a PathBuf)>,
-        known: &BTreeMap<String, FileIdentity>,
+        known: &BTreeMap<String, FileVersion>,
     ) {
         let mut before = std::mem::take(&mut self.0);
         for (name, path) in files {
-            let kept = before.remove(name).filter(|looked| looked.path == *path);
-            let looked = kept.unwrap_or_else(|| {
-                let acted = known.get(name).copied().or_else(|| FileIdentity::of(path));
-                Looked::new(path.clone(), acted)
+            let kept = before.remove(name).filter(|watched| watched.path == *path);
+            let watched = kept.unwrap_or_else(|| {
+                let acted = known.get(name).copied().or_else(|| FileVersion::of(path));
+                WatchedFile::new(path.clone(), acted)
             });
-            self.0.insert(name.clone(), looked);
+            self.0.insert(name.clone(), watched);
         }
     }
 
-    fn known(&self) -> BTreeMap<String, FileIdentity> {
-        self.0.iter().filter_map(|(name, looked)| Some((name.clone(), looked.acted?))).collect()
+    fn known(&self) -> BTreeMap<String, FileVersion> {
+        self.0.iter().filter_map(|(name, watched)| Some((name.clone(), watched.acted?))).collect()
     }
 
     /// Processes whose file was replaced.
-    fn look(&mut self, mut look: impl FnMut(&mut Looked) -> bool) -> Vec<String> {
-        let changed = self.0.iter_mut().filter_map(|(name, looked)| {
+    fn poll(&mut self, mut poll: impl FnMut(&mut WatchedFile) -> bool) -> Vec<String> {
+        let changed = self.0.iter_mut().filter_map(|(name, watched)| {
             // A missing file is waited for.
-            let is_other = look(looked) && looked.acted.is_some();
+            let is_other = poll(watched) && watched.acted.is_some();
             is_other.then(|| name.clone())
         });
         changed.collect()
@@ -140,11 +140,11 @@ impl ChangedFiles {
     /// processes that reload on a change. `known` has the versions that those were started with.
     pub fn follow(
         &mut self,
-        file: Option<(&Path, Option<FileIdentity>)>,
+        file: Option<(&Path, Option<FileVersion>)>,
         config: &SupervisorConfig,
-        known: &StartedWith,
+        known: &StartedVersions,
     ) {
-        self.file = file.map(|(path, read)| Looked::new(path.to_owned(), read));
+        self.file = file.map(|(path, read)| WatchedFile::new(path.to_owned(), read));
         let programs = config.processes.iter().filter(|process| process.reload.on_program);
         self.programs.follow(programs.map(|process| (&process.name, &process.program)), &known.programs);
         let inputs = config.processes.iter().filter(|process| process.reload.on_input);
@@ -153,30 +153,35 @@ impl ChangedFiles {
     }
 
     /// Makes the next poll report the configuration file again, after it could not be applied for a transient reason.
-    pub fn look_again(&mut self, path: &Path) {
-        self.file.iter_mut().filter(|looked| looked.path == path).for_each(|looked| looked.acted = None);
+    pub fn poll_again(&mut self, path: &Path) {
+        self.file.iter_mut().filter(|watched| watched.path == path).for_each(|watched| watched.acted = None);
     }
 
     /// Versions of programs and inputs, for the next supervisor.
-    pub fn known(&self) -> StartedWith {
-        StartedWith { programs: self.programs.known(), inputs: self.inputs.known() }
+    pub fn known(&self) -> StartedVersions {
+        StartedVersions { programs: self.programs.known(), inputs: self.inputs.known() }
     }
 
     /// Polls, if it is time.
-    pub fn look(&mut self, now_ns: u64) -> Vec<Changed> {
+    pub fn poll(&mut self, now_ns: u64) -> Vec<FileChange> {
         if now_ns < self.next_ns {
             return Vec::new();
         }
-        let mut look = |looked: &mut Looked| looked.look(now_ns, FileIdentity::of(&looked.path), is_open_for_writing);
+        let mut poll =
+            |watched: &mut WatchedFile| watched.poll(now_ns, FileVersion::of(&watched.path), is_open_for_writing);
         let mut changed = Vec::new();
-        if self.file.as_mut().is_some_and(&mut look) {
-            changed.push(Changed::File);
+        if self.file.as_mut().is_some_and(&mut poll) {
+            changed.push(FileChange::File);
         }
-        changed.extend(self.programs.look(&mut look).into_iter().map(Changed::Program));
-        changed.extend(self.inputs.look(&mut look).into_iter().map(Changed::Input));
+        changed.extend(self.programs.poll(&mut poll).into_iter().map(FileChange::Program));
+        changed.extend(self.inputs.poll(&mut poll).into_iter().map(FileChange::Input));
         let all = self.file.iter().chain(self.programs.0.values()).chain(self.inputs.0.values());
-        self.next_ns =
-            now_ns + if all.into_iter().any(|looked| looked.other.is_some()) { SOON_NS } else { LOOK_INTERVAL_NS };
+        self.next_ns = now_ns
+            + if all.into_iter().any(|watched| watched.other.is_some()) {
+                SETTLING_INTERVAL_NS
+            } else {
+                POLL_INTERVAL_NS
+            };
         changed
     }
 }
@@ -213,49 +218,49 @@ mod tests {
     use gapless_testkit::wait::until;
     use std::fs::File;
 
-    const fn file(length: u64) -> Option<FileIdentity> {
-        Some(FileIdentity { device: 1, inode: 2, length, modified_s: 3, modified_ns: 4 })
+    const fn file(length: u64) -> Option<FileVersion> {
+        Some(FileVersion { device: 1, inode: 2, length, modified_s: 3, modified_ns: 4 })
     }
 
     #[test]
     fn complete_file_is_seen_once() {
-        let mut looked = Looked::new("/program".into(), file(10));
+        let mut watched = WatchedFile::new("/program".into(), file(10));
         let second = 1_000_000_000;
-        let mut look = |at, found| looked.look(at, found, |_| false);
-        assert!(!look(0, file(10)), "unchanged");
+        let mut poll = |at, found| watched.poll(at, found, |_| false);
+        assert!(!poll(0, file(10)), "unchanged");
         // Written slowly.
-        assert!(!look(second, file(1)));
-        assert!(!look(2 * second - 1, file(1)));
-        assert!(!look(2 * second, file(2)));
-        assert!(!look(3 * second - 1, file(2)));
-        assert!(look(3 * second, file(2)));
-        assert!(!look(9 * second, file(2)), "once");
-        assert!(!look(10 * second, file(3)));
-        assert!(!look(10 * second + 1, file(2)), "old version again");
-        assert!(!look(12 * second, file(2)));
+        assert!(!poll(second, file(1)));
+        assert!(!poll(2 * second - 1, file(1)));
+        assert!(!poll(2 * second, file(2)));
+        assert!(!poll(3 * second - 1, file(2)));
+        assert!(poll(3 * second, file(2)));
+        assert!(!poll(9 * second, file(2)), "once");
+        assert!(!poll(10 * second, file(3)));
+        assert!(!poll(10 * second + 1, file(2)), "old version again");
+        assert!(!poll(12 * second, file(2)));
     }
 
     #[test]
     fn rejected_file_is_seen_again() {
         let path = Path::new("/file");
-        let mut files = ChangedFiles { file: Some(Looked::new(path.into(), file(10))), ..ChangedFiles::default() };
+        let mut files = ChangedFiles { file: Some(WatchedFile::new(path.into(), file(10))), ..ChangedFiles::default() };
         let second = 1_000_000_000;
-        let look = |files: &mut ChangedFiles, at| files.file.as_mut().unwrap().look(at, file(2), |_| false);
-        assert!(!look(&mut files, 0) && look(&mut files, second) && !look(&mut files, 5 * second));
-        files.look_again(Path::new("/other"));
-        assert!(!look(&mut files, 6 * second) && !look(&mut files, 8 * second));
-        files.look_again(path);
-        assert!(!look(&mut files, 9 * second) && look(&mut files, 10 * second) && !look(&mut files, 12 * second));
+        let poll = |files: &mut ChangedFiles, at| files.file.as_mut().unwrap().poll(at, file(2), |_| false);
+        assert!(!poll(&mut files, 0) && poll(&mut files, second) && !poll(&mut files, 5 * second));
+        files.poll_again(Path::new("/other"));
+        assert!(!poll(&mut files, 6 * second) && !poll(&mut files, 8 * second));
+        files.poll_again(path);
+        assert!(!poll(&mut files, 9 * second) && poll(&mut files, 10 * second) && !poll(&mut files, 12 * second));
     }
 
     #[test]
     fn file_with_writer_is_incomplete() {
-        let mut looked = Looked::new("/program".into(), file(10));
-        assert!(!looked.look(0, file(1), |_| true));
-        assert!(!looked.look(u64::MAX / 2, file(1), |_| true));
-        assert!(looked.look(u64::MAX / 2 + 1, file(1), |_| false));
+        let mut watched = WatchedFile::new("/program".into(), file(10));
+        assert!(!watched.poll(0, file(1), |_| true));
+        assert!(!watched.poll(u64::MAX / 2, file(1), |_| true));
+        assert!(watched.poll(u64::MAX / 2 + 1, file(1), |_| false));
         // A removed file reappears.
-        assert!(!looked.look(u64::MAX / 2 + 2, None, |_| false));
+        assert!(!watched.poll(u64::MAX / 2 + 2, None, |_| false));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! [`Connections`]: the control socket and its connections.
 
 use crate::config::SupervisorConfig;
-use crate::control::WHAT_TO_DO;
-use crate::control::protocol::{Answer, Request, VERSION};
+use crate::control::UPGRADE_ADVICE;
+use crate::control::protocol::{SupervisorAnswer, SupervisorRequest, VERSION};
 use crate::error::SupervisorError;
 use crate::listening::OpenSocket;
-use crate::packets::{Packets, Received};
-use crate::state_directory::{Socket, StateDirectory};
+use crate::packets::{PacketPoll, Packets};
+use crate::state_directory::{StateDirectory, StateSocket};
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Mode;
@@ -28,17 +28,17 @@ pub struct Connections {
     listener: OpenSocket,
     /// User ids with all permissions.
     owners: Vec<u32>,
-    all: Vec<Connection>,
+    all: Vec<ControlConnection>,
     last_number: u64,
     /// End of the current pause in accepting, monotonic, ns; 0 without one.
     accept_at_ns: u64,
 }
 
 #[derive(Debug)]
-struct Connection {
+struct ControlConnection {
     number: u64,
     packets: Packets,
-    may: May,
+    permission: Permission,
     is_greeted: bool,
     /// Time of the connection or of its last request, monotonic, ns.
     asked_ns: u64,
@@ -46,26 +46,26 @@ struct Connection {
     waits_for_end: bool,
 }
 
-impl Connection {
+impl ControlConnection {
     /// Idle deadline.
     const fn idle_until_ns(&self) -> Option<u64> {
-        let is_waited_for = self.wants_events || self.waits_for_end || matches!(self.may, May::Own);
+        let is_waited_for = self.wants_events || self.waits_for_end || matches!(self.permission, Permission::Owner);
         if is_waited_for { None } else { Some(self.asked_ns.saturating_add(IDLE_MAX_NS)) }
     }
 
     /// Handles the version handshake. Returns requests after it; errors are the reasons for a refusal.
-    fn greeted(&mut self, request: Request) -> Result<Option<Request>, String> {
+    fn greeted(&mut self, request: SupervisorRequest) -> Result<Option<SupervisorRequest>, String> {
         match (request, self.is_greeted) {
-            (Request::Hello { version: VERSION }, false) => {
+            (SupervisorRequest::Hello { version: VERSION }, false) => {
                 self.is_greeted = true;
                 Ok(None)
             }
-            (Request::Hello { version }, false) => Err(format!(
-                "this command speaks version {version} of the protocol, and the supervisor version {VERSION}; {WHAT_TO_DO}"
+            (SupervisorRequest::Hello { version }, false) => Err(format!(
+                "this command speaks version {version} of the protocol, and the supervisor version {VERSION}; {UPGRADE_ADVICE}"
             )),
-            (Request::Hello { .. }, true) => Err("it says hello twice".to_owned()),
+            (SupervisorRequest::Hello { .. }, true) => Err("it says hello twice".to_owned()),
             (_, false) => Err(format!(
-                "this command is that of an older gapless, and the supervisor speaks version {VERSION} of the protocol; {WHAT_TO_DO}"
+                "this command is that of an older gapless, and the supervisor speaks version {VERSION} of the protocol; {UPGRADE_ADVICE}"
             )),
             (request, true) => Ok(Some(request)),
         }
@@ -74,13 +74,13 @@ impl Connection {
 
 /// Permission of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum May {
+pub enum Permission {
     /// Read status and events.
-    Look,
+    Read,
     /// Also start, stop, scale and end.
-    Steer,
+    Control,
     /// Also replace the configuration.
-    Own,
+    Owner,
 }
 
 impl Connections {
@@ -91,13 +91,13 @@ impl Connections {
     }
 
     /// Reopens the socket for another group, and closes the connections that were admitted by the previous one.
-    pub fn listen_anew(
+    pub fn listen_again(
         &mut self,
         directory: &StateDirectory,
         config: &SupervisorConfig,
     ) -> Result<(), SupervisorError> {
         self.listener = listen(directory, config)?;
-        self.all.retain(|connection| connection.may == May::Own);
+        self.all.retain(|connection| connection.permission == Permission::Owner);
         Ok(())
     }
 
@@ -127,10 +127,10 @@ impl Connections {
         self.all.len() < CONNECTIONS_MAX && self.accept_at_ns <= now_ns
     }
 
-    /// Next time at which [`Connections::hear`] must run without input; monotonic, ns.
+    /// Next time at which [`Connections::receive`] must run without input; monotonic, ns.
     pub fn next_ns(&self) -> Option<u64> {
         let accept = Some(self.accept_at_ns).filter(|at_ns| *at_ns > 0);
-        self.all.iter().filter_map(Connection::idle_until_ns).chain(accept).min()
+        self.all.iter().filter_map(ControlConnection::idle_until_ns).chain(accept).min()
     }
 
     fn accept(&mut self, now_ns: u64, may_steer: bool) {
@@ -147,24 +147,24 @@ impl Connections {
                 Err(errno) => return self.note_accept_error(now_ns, errno),
             };
             let Ok(peer) = getsockopt(&socket, sockopt::PeerCredentials) else { continue };
-            let may = match (self.owners.contains(&peer.uid()), may_steer) {
-                (true, _) => May::Own,
-                (false, true) => May::Steer,
-                (false, false) => May::Look,
+            let permission = match (self.owners.contains(&peer.uid()), may_steer) {
+                (true, _) => Permission::Owner,
+                (false, true) => Permission::Control,
+                (false, false) => Permission::Read,
             };
             let mut packets = Packets::over(socket);
-            let others = self.all.iter().filter(|connection| connection.may < May::Own).count();
-            if may < May::Own && others >= CONNECTIONS_MAX - OWN_CONNECTIONS {
+            let others = self.all.iter().filter(|connection| connection.permission < Permission::Owner).count();
+            if permission < Permission::Owner && others >= CONNECTIONS_MAX - OWN_CONNECTIONS {
                 let reason = format!("the supervisor hears {others} commands already; try again");
                 // The peer may be gone.
-                let _ = packets.send(&Answer::Refused { reason });
+                let _ = packets.send(&SupervisorAnswer::Refused { reason });
                 continue;
             }
             self.last_number += 1;
-            self.all.push(Connection {
+            self.all.push(ControlConnection {
                 number: self.last_number,
                 packets,
-                may,
+                permission,
                 is_greeted: false,
                 asked_ns: now_ns,
                 wants_events: false,
@@ -182,47 +182,47 @@ impl Connections {
     }
 
     /// Receives requests, at most one for each connection, with its number and permission.
-    pub fn hear(&mut self, now_ns: u64, may_steer: bool) -> Vec<(u64, May, Request)> {
+    pub fn receive(&mut self, now_ns: u64, may_steer: bool) -> Vec<(u64, Permission, SupervisorRequest)> {
         self.accept(now_ns, may_steer);
-        let mut asked = Vec::new();
+        let mut requests = Vec::new();
         self.all.retain_mut(|connection| {
             if connection.packets.flush().is_err() {
                 return false;
             }
             let refused = loop {
                 match connection.packets.receive() {
-                    Ok(Received::Packet(request)) => match connection.greeted(request) {
+                    Ok(PacketPoll::Packet(request)) => match connection.greeted(request) {
                         // The request follows.
                         Ok(None) => {}
                         Ok(Some(request)) => {
                             connection.asked_ns = now_ns;
-                            asked.push((connection.number, connection.may, request));
+                            requests.push((connection.number, connection.permission, request));
                             return true;
                         }
                         Err(reason) => break reason,
                     },
-                    Ok(Received::Nothing) => {
+                    Ok(PacketPoll::Pending) => {
                         return connection.idle_until_ns().is_none_or(|until_ns| now_ns < until_ns);
                     }
-                    Ok(Received::End) => return false,
+                    Ok(PacketPoll::Closed) => return false,
                     Err(reason) => break reason,
                 }
             };
             // The peer may be gone.
-            let _ = connection.packets.send(&Answer::Refused { reason: refused });
+            let _ = connection.packets.send(&SupervisorAnswer::Refused { reason: refused });
             false
         });
-        asked
+        requests
     }
 
     /// Sends an answer, if the connection still exists.
-    pub fn answer(&mut self, number: u64, answer: &Answer) {
+    pub fn answer(&mut self, number: u64, answer: &SupervisorAnswer) {
         self.all.retain_mut(|connection| connection.number != number || connection.packets.send(answer).is_ok());
     }
 
     pub fn refuse(&mut self, number: u64, reason: &str) {
         let reason = reason.chars().take(REASON_CHARACTERS_MAX).collect();
-        self.answer(number, &Answer::Refused { reason });
+        self.answer(number, &SupervisorAnswer::Refused { reason });
     }
 
     /// Sends events to the connection from now on.
@@ -236,13 +236,13 @@ impl Connections {
     }
 
     /// Sends an answer to all subscribers of events.
-    pub fn tell(&mut self, answer: &Answer) {
+    pub fn publish(&mut self, answer: &SupervisorAnswer) {
         self.all.retain_mut(|connection| !connection.wants_events || connection.packets.send(answer).is_ok());
     }
 
     /// Tells the waiting connections that all processes have ended, or why that failed.
-    pub fn tell_end(&mut self, failure: Option<String>) {
-        let answer = failure.map_or(Answer::Done, |reason| Answer::Refused { reason });
+    pub fn answer_waiters(&mut self, failure: Option<String>) {
+        let answer = failure.map_or(SupervisorAnswer::Done, |reason| SupervisorAnswer::Refused { reason });
         for connection in &mut self.all {
             if std::mem::take(&mut connection.waits_for_end) {
                 // The peer may be gone.
@@ -256,7 +256,7 @@ fn listen(directory: &StateDirectory, config: &SupervisorConfig) -> Result<OpenS
     let group = config.group.as_ref().map(|group| group.id);
     let own = Mode::RUSR | Mode::WUSR;
     let mode = if group.is_some() { own | Mode::RGRP | Mode::WGRP } else { own };
-    OpenSocket::open(directory, Socket::Control, SocketType::SEQPACKET, mode, group)
+    OpenSocket::open(directory, StateSocket::Control, SocketType::SEQPACKET, mode, group)
 }
 
 #[cfg(test)]
@@ -287,7 +287,7 @@ mod tests {
         let mut strangers: Vec<ControlClient> = (0..CONNECTIONS_MAX)
             .map(|_| {
                 let client = connect(&directory);
-                assert!(connections.hear(1, false).is_empty());
+                assert!(connections.receive(1, false).is_empty());
                 client
             })
             .collect();
@@ -296,8 +296,8 @@ mod tests {
         assert!(refused.contains("56 commands already"), "{refused}");
         connections.owners = owners;
         let mut owner = connect(&directory);
-        owner.ask(&Request::Down).unwrap();
-        assert!(matches!(&connections.hear(1, false)[..], [(_, May::Own, Request::Down)]));
+        owner.ask(&SupervisorRequest::Down).unwrap();
+        assert!(matches!(&connections.receive(1, false)[..], [(_, Permission::Owner, SupervisorRequest::Down)]));
     }
 
     #[test]
@@ -305,23 +305,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (directory, mut connections) = open(folder.path());
         let _owner = connect(&directory);
-        connections.hear(SECOND, false);
+        connections.receive(SECOND, false);
         connections.owners.clear();
         let _mute = connect(&directory);
         let mut follower = connect(&directory);
         let mut asker = connect(&directory);
-        follower.ask(&Request::Events).unwrap();
-        for (number, _, request) in connections.hear(SECOND, false) {
-            assert_eq!(request, Request::Events);
+        follower.ask(&SupervisorRequest::Events).unwrap();
+        for (number, _, request) in connections.receive(SECOND, false) {
+            assert_eq!(request, SupervisorRequest::Events);
             connections.subscribe(number);
         }
         assert_eq!(connections.next_ns(), Some(6 * SECOND));
-        asker.ask(&Request::Status).unwrap();
-        assert_eq!(connections.hear(4 * SECOND, false).len(), 1);
+        asker.ask(&SupervisorRequest::Status).unwrap();
+        assert_eq!(connections.receive(4 * SECOND, false).len(), 1);
         assert_eq!(connections.all.len(), 4);
-        connections.hear(6 * SECOND, false);
+        connections.receive(6 * SECOND, false);
         assert_eq!((connections.all.len(), connections.next_ns()), (3, Some(9 * SECOND)));
-        connections.hear(9 * SECOND, false);
+        connections.receive(9 * SECOND, false);
         assert_eq!((connections.all.len(), connections.next_ns()), (2, None));
     }
 
@@ -340,7 +340,7 @@ mod tests {
         let later_ns = SECOND + ACCEPT_PAUSE_NS;
         assert_eq!((polled(&connections, SECOND), connections.next_ns()), (0, Some(later_ns)));
         assert_eq!(polled(&connections, later_ns), 1);
-        connections.hear(later_ns, false);
+        connections.receive(later_ns, false);
         assert_eq!(connections.next_ns(), None);
     }
 
@@ -348,21 +348,21 @@ mod tests {
     fn other_versions_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let (directory, mut connections) = open(folder.path());
-        let mut said = |first: &Request| {
-            let address = directory.socket_address(Socket::Control.file()).unwrap();
+        let mut said = |first: &SupervisorRequest| {
+            let address = directory.socket_address(StateSocket::Control.file()).unwrap();
             let mut packets = Packets::connect(&address, std::time::Instant::now()).unwrap().unwrap();
             packets.send(first).unwrap();
-            assert!(connections.hear(1, false).is_empty());
+            assert!(connections.receive(1, false).is_empty());
             let until = std::time::Instant::now() + Duration::from_secs(10);
             match packets.next_until(until).unwrap() {
-                Some(Answer::Refused { reason }) => reason,
+                Some(SupervisorAnswer::Refused { reason }) => reason,
                 other => panic!("{other:?}"),
             }
         };
-        let newer = said(&Request::Hello { version: 99 });
+        let newer = said(&SupervisorRequest::Hello { version: 99 });
         assert!(newer.contains("version 99") && newer.contains(&format!("version {VERSION}")), "{newer}");
         assert!(newer.contains("Upgrading"), "{newer}");
-        let older = said(&Request::Status);
+        let older = said(&SupervisorRequest::Status);
         assert!(older.contains("older gapless") && older.contains("Upgrading"), "{older}");
     }
 
@@ -371,11 +371,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (directory, mut connections) = open(folder.path());
         let mut client = connect(&directory);
-        client.ask(&Request::Status).unwrap();
+        client.ask(&SupervisorRequest::Status).unwrap();
         connections.accept(1, false);
         // Answer of a supervisor without versions to an unknown request.
         let reason = "a packet cannot be read: unknown variant `hello`, expected one of `up`, `down`".to_owned();
-        connections.answer(1, &Answer::Refused { reason });
+        connections.answer(1, &SupervisorAnswer::Refused { reason });
         let error = client.next(Duration::from_secs(10)).unwrap_err().to_string();
         assert!(error.contains("older gapless") && error.contains("Upgrading"), "{error}");
     }

@@ -2,9 +2,9 @@
 
 use crate::config::SupervisorConfig;
 use crate::config::process::{CpusConfig, ProcessConfig, UserConfig};
-use crate::copy_name::CopyName;
+use crate::instance_name::InstanceName;
 use crate::role::OWN_VARIABLES;
-use crate::state_directory::{Identity, LaunchPlan, Limits};
+use crate::state_directory::{LaunchPlan, ResourceLimits, UserIdentity};
 use crate::variables::Variables;
 use gapless_agent::CpuMask;
 use gapless_rpc::domain::DOMAIN_VARIABLE;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub fn launch_plan(
     config: &SupervisorConfig,
     process: &ProcessConfig,
-    copy: &CopyName,
+    instance: &InstanceName,
     incarnation: u64,
     notify_socket: &Path,
 ) -> LaunchPlan {
@@ -33,47 +33,47 @@ pub fn launch_plan(
         folder: process.folder.clone(),
         input: process.input.clone(),
         identity: process.user.as_ref().and_then(identity),
-        cpus: cpus(config, process, copy.number()),
-        limits: Limits {
+        cpus: cpus(config, process, instance.number()),
+        limits: ResourceLimits {
             files_max: process.files_max,
             core_bytes_max: process.core_bytes_max,
             memory_bytes_max: process.memory_bytes_max,
         },
         cgroup: None,
         singleton: None,
-        log: log(process, copy),
+        log: log(process, instance),
         notify_socket: Some(notify_socket.to_owned()),
     }
 }
 
 /// Whether a changed configuration affects how instances of the process are started. Compares launch plans, so that
 /// changes of global options count as well.
-pub fn starts_otherwise(old: (&SupervisorConfig, &ProcessConfig), new: (&SupervisorConfig, &ProcessConfig)) -> bool {
-    let Ok(first) = CopyName::new(&old.1.name, 1) else { return false };
+pub fn launch_differs(old: (&SupervisorConfig, &ProcessConfig), new: (&SupervisorConfig, &ProcessConfig)) -> bool {
+    let Ok(first) = InstanceName::new(&old.1.name, 1) else { return false };
     let plan = |(config, process): (&SupervisorConfig, &ProcessConfig)| {
         (launch_plan(config, process, &first, 0, Path::new("")), process.is_singleton)
     };
-    let mut copies = 2..=old.1.copies_max.min(new.1.copies_max);
-    plan(old) != plan(new) || copies.any(|number| cpus(old.0, old.1, number) != cpus(new.0, new.1, number))
+    let mut instances = 2..=old.1.instances_max.min(new.1.instances_max);
+    plan(old) != plan(new) || instances.any(|number| cpus(old.0, old.1, number) != cpus(new.0, new.1, number))
 }
 
-pub fn log(process: &ProcessConfig, copy: &CopyName) -> PathBuf {
-    process.log_folder.join(format!("{copy}.log"))
+pub fn log(process: &ProcessConfig, instance: &InstanceName) -> PathBuf {
+    process.log_folder.join(format!("{instance}.log"))
 }
 
 /// `None` for the guardian's own user: only root may change the user.
-fn identity(user: &UserConfig) -> Option<Identity> {
+fn identity(user: &UserConfig) -> Option<UserIdentity> {
     if user.id == rustix::process::geteuid().as_raw() {
         return None;
     }
     let name = CString::new(user.name.clone()).ok()?;
     // If the list cannot be read, the user has its primary group only, which grants less.
     let groups = getgrouplist(&name, Gid::from_raw(user.group_id)).unwrap_or_default();
-    Some(Identity { user: user.id, group: user.group_id, groups: groups.into_iter().map(Gid::as_raw).collect() })
+    Some(UserIdentity { user: user.id, group: user.group_id, groups: groups.into_iter().map(Gid::as_raw).collect() })
 }
 
-/// CPUs of an instance. Exclusive CPUs are assigned in the order of the configuration up to `copies_max`, so that each
-/// instance gets the same ones at each start.
+/// CPUs of an instance. Exclusive CPUs are assigned in the order of the configuration up to `instances_max`, so that
+/// each instance gets the same ones at each start.
 fn cpus(config: &SupervisorConfig, process: &ProcessConfig, number: u32) -> Option<CpuMask> {
     match &process.cpus {
         CpusConfig::Any => config.cpus,
@@ -87,14 +87,14 @@ fn cpus(config: &SupervisorConfig, process: &ProcessConfig, number: u32) -> Opti
             let shared = config.cpus.unwrap_or_else(CpuMask::of_machine);
             // CPUs named by masks come last.
             let is_taken = |cpu: &usize| taken.iter().any(|mask| mask.contains(*cpu));
-            let (behind, mut free): (Vec<usize>, Vec<usize>) = shared.iter().partition(is_taken);
-            free.extend(behind);
+            let (reserved, mut free): (Vec<usize>, Vec<usize>) = shared.iter().partition(is_taken);
+            free.extend(reserved);
             let mut free = free.into_iter();
             for other in &config.processes {
                 let CpusConfig::Own(others) = &other.cpus else { continue };
-                for copy in 1..=other.copies_max {
+                for instance in 1..=other.instances_max {
                     let own: Vec<usize> = free.by_ref().take(*others as usize).collect();
-                    if other.name == process.name && copy == number {
+                    if other.name == process.name && instance == number {
                         return if own.len() == *each as usize { CpuMask::of(&own) } else { None };
                     }
                 }
@@ -116,7 +116,7 @@ mod tests {
         let config = SupervisorConfig::parse_in_force(text, Path::new("/tmp/x.toml")).unwrap();
         let plan = |name: &str, number| {
             let process = config.process(name).unwrap();
-            launch_plan(&config, process, &CopyName::new(name, number).unwrap(), 3, Path::new("/n"))
+            launch_plan(&config, process, &InstanceName::new(name, number).unwrap(), 3, Path::new("/n"))
         };
         assert_eq!(plan("a", 1).cpus, CpuMask::of(&[0]));
         assert_eq!(plan("a", 2).cpus, CpuMask::of(&[0]), "the extra instance of a reload uses shared CPUs");
@@ -137,7 +137,7 @@ mod tests {
             SupervisorConfig::parse_in_force(&text, Path::new("/tmp/x.toml")).unwrap()
         };
         let own_domain = "environment = { GAPLESS_DOMAIN = \"/tmp/own\" }";
-        let (own_cpus, two) = ("cpus = { own = 1 }", "cpus = { own = 1 }\ncopies = 2");
+        let (own_cpus, two) = ("cpus = { own = 1 }", "cpus = { own = 1 }\ninstances = 2");
         for (what, old, new, expected) in [
             ("nothing", ("", "", ""), ("", "", ""), [false, false]),
             ("another domain", ("", "", own_domain), ("domain = \"/tmp/d\"", "", own_domain), [true, false]),
@@ -165,7 +165,7 @@ mod tests {
             let (old, new) = (config(old.0, old.1, old.2), config(new.0, new.1, new.2));
             let found = ["a", "b"].map(|name| {
                 let of = |config| SupervisorConfig::process(config, name).unwrap();
-                starts_otherwise((&old, of(&old)), (&new, of(&new)))
+                launch_differs((&old, of(&old)), (&new, of(&new)))
             });
             assert_eq!(found, expected, "{what}");
         }

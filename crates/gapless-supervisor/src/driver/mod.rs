@@ -7,49 +7,49 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `service` | [`run`]: the main loop |
-//! | `taking_over` | state after a restart of the supervisor or the guardian |
-//! | `acting` | carries out actions of the rules |
-//! | `watching` | events from the guardian, pidfds and probes |
-//! | `watched` | a running process, until it and all descendants have ended |
-//! | `minding` | liveness of the guardian, reachability of the control socket |
-//! | `serving` | requests of commands and their answers |
+//! | `takeover` | state after a restart of the supervisor or the guardian |
+//! | `actions` | carries out actions of the rules |
+//! | `process_events` | events from the guardian, pidfds and probes |
+//! | `watched_instance` | a running process, until it and all descendants have ended |
+//! | `guardian_liveness` | liveness of the guardian, reachability of the control socket |
+//! | `requests` | requests of commands and their answers |
 //! | `connections` | the control socket |
-//! | `readiness` | `Probe`: readiness of an instance |
-//! | `growing_pause` | `GrowingPause`: polls with growing intervals |
-//! | `standby_look` | `StandbyLook`: whether an instance of a singleton is a standby |
+//! | `readiness` | `ReadinessProbe`: readiness of an instance |
+//! | `poll_backoff` | `PollBackoff`: polls with growing intervals |
+//! | `standby_probe` | `StandbyProbe`: whether an instance of a singleton is a standby |
 //! | `draining` | instances finish their calls before they are stopped |
-//! | `tending` | exchange with the thread of `routes` |
+//! | `route_watch` | exchange with the thread of `routes` |
 //! | `routes` | served routes, their pings and drains |
-//! | `complaint` | `Complaint`: rate-limited log of a repeated failure |
-//! | `hearing` | notifications of instances, passed to the rules |
-//! | `notices` | `Notices`: the notification socket |
+//! | `repeated_failure` | `RepeatedFailure`: rate-limited log of a repeated failure |
+//! | `notifications` | notifications of instances, passed to the rules |
+//! | `notify_sockets` | `NotifySockets`: the notification socket |
 //! | `changed_files` | detects replaced configurations, programs and inputs |
-//! | `taking_files` | applies them |
-//! | `log_notices` | findings of the log keeper |
+//! | `file_reload` | applies them |
+//! | `log_findings` | findings of the log keeper |
 //! | `launch_plans` | launch plans from the configuration |
-//! | `journal` | persistent state, log of events |
+//! | `persistence` | persistent state, log of events |
 
-mod acting;
+mod actions;
 mod changed_files;
-mod complaint;
 mod connections;
 mod draining;
-mod growing_pause;
-mod hearing;
-mod journal;
+mod file_reload;
+mod guardian_liveness;
 mod launch_plans;
-mod log_notices;
-mod minding;
-mod notices;
+mod log_findings;
+mod notifications;
+mod notify_sockets;
+mod persistence;
+mod poll_backoff;
+mod process_events;
 mod readiness;
+mod repeated_failure;
+mod requests;
+mod route_watch;
 mod routes;
 mod service;
-mod serving;
-mod standby_look;
-mod taking_files;
-mod taking_over;
-mod tending;
-mod watched;
-mod watching;
+mod standby_probe;
+mod takeover;
+mod watched_instance;
 
 pub use service::run;

@@ -1,10 +1,10 @@
-//! [`Probe`]: polls for the readiness of an instance.
+//! [`ReadinessProbe`]: polls for the readiness of an instance.
 
-use super::growing_pause::GrowingPause;
+use super::poll_backoff::PollBackoff;
 use crate::config::process::Readiness;
-use crate::copy_name::CopyName;
 use crate::error::is_shortage_here;
-use crate::logs::{LogFollower, Piece};
+use crate::instance_name::InstanceName;
+use crate::logs::{LogFollower, LogPiece};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
@@ -15,36 +15,36 @@ use std::time::Duration;
 /// Longest interval between probes, ns.
 const PAUSE_MAX_NS: u64 = 50_000_000;
 /// Timeout of a connection attempt; it is retried at the next probe.
-const CONNECT_WITHIN: Duration = Duration::from_millis(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(10);
 /// Read limit of a log for each probe, bytes.
 const READ_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Debug)]
-pub struct Probe {
-    kind: Kind,
-    pub pause: GrowingPause,
+pub struct ReadinessProbe {
+    kind: ProbeKind,
+    pub backoff: PollBackoff,
 }
 
 #[derive(Debug)]
-enum Kind {
-    Runs,
+enum ProbeKind {
+    Started,
     Address(SocketAddr),
     Socket(PathBuf),
-    Line(LineInLog),
+    Line(LogLineProbe),
 }
 
-impl Probe {
+impl ReadinessProbe {
     /// Creates a probe; `log_begin` is the length of the log at the start. `None` if readiness is reported by the
     /// instance or its route.
     pub fn new(readiness: &Readiness, log: &Path, log_begin: u64, now_ns: u64) -> Option<Self> {
         let kind = match readiness {
-            Readiness::Started => Kind::Runs,
-            Readiness::Address(address) => Kind::Address(*address),
-            Readiness::Socket(path) => Kind::Socket(path.clone()),
-            Readiness::Line(text) => Kind::Line(LineInLog::new(log, log_begin, text)),
+            Readiness::Started => ProbeKind::Started,
+            Readiness::Address(address) => ProbeKind::Address(*address),
+            Readiness::Socket(path) => ProbeKind::Socket(path.clone()),
+            Readiness::Line(text) => ProbeKind::Line(LogLineProbe::new(log, log_begin, text)),
             Readiness::Notify | Readiness::Route(_) => return None,
         };
-        Some(Self { kind, pause: GrowingPause::new(now_ns, PAUSE_MAX_NS) })
+        Some(Self { kind, backoff: PollBackoff::new(now_ns, PAUSE_MAX_NS) })
     }
 
     /// Probes, if it is time, whether the instance is ready. While its launcher has not called exec, an answer must
@@ -52,22 +52,24 @@ impl Probe {
     ///
     /// # Errors
     /// This process lacks resources for the probe, which says nothing about the instance.
-    pub fn look(&mut self, now_ns: u64, copy: &CopyName, process_id: u32) -> io::Result<bool> {
-        if !self.pause.is_over(now_ns) || !has_become_itself(copy, process_id)? {
+    pub fn poll(&mut self, now_ns: u64, instance: &InstanceName, process_id: u32) -> io::Result<bool> {
+        if !self.backoff.is_due(now_ns) || !has_called_exec(instance, process_id)? {
             return Ok(false);
         }
         match &mut self.kind {
-            Kind::Runs => Ok(true),
-            Kind::Address(address) => Ok(seen(TcpStream::connect_timeout(address, CONNECT_WITHIN))?.is_some()),
-            Kind::Socket(path) => takes_connection(path),
-            Kind::Line(line) => line.is_there(),
+            ProbeKind::Started => Ok(true),
+            ProbeKind::Address(address) => {
+                Ok(unless_shortage(TcpStream::connect_timeout(address, CONNECT_TIMEOUT))?.is_some())
+            }
+            ProbeKind::Socket(path) => takes_connection(path),
+            ProbeKind::Line(line) => line.is_there(),
         }
     }
 }
 
 /// Result of a probe: `None` if it failed; an error only if this process lacks resources for it.
-pub fn seen<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
-    match looked {
+pub fn unless_shortage<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
         Ok(found) => Ok(Some(found)),
         Err(error) if Errno::from_io_error(&error).is_some_and(is_shortage_here) => Err(error),
         Err(_) => Ok(None),
@@ -75,10 +77,12 @@ pub fn seen<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 /// Whether the launcher has called exec.
-pub fn has_become_itself(copy: &CopyName, process_id: u32) -> io::Result<bool> {
-    let Some(arguments) = seen(std::fs::read(format!("/proc/{process_id}/cmdline")))? else { return Ok(false) };
+pub fn has_called_exec(instance: &InstanceName, process_id: u32) -> io::Result<bool> {
+    let Some(arguments) = unless_shortage(std::fs::read(format!("/proc/{process_id}/cmdline")))? else {
+        return Ok(false);
+    };
     let mut words = arguments.split(|byte| *byte == 0);
-    let is_launcher = words.any(|word| word == b"launch") && words.any(|word| word == copy.to_string().as_bytes());
+    let is_launcher = words.any(|word| word == b"launch") && words.any(|word| word == instance.to_string().as_bytes());
     // The command line of a dead process is empty.
     Ok(!arguments.is_empty() && !is_launcher)
 }
@@ -88,7 +92,9 @@ fn takes_connection(path: &Path) -> io::Result<bool> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     for kind in [SocketType::STREAM, SocketType::SEQPACKET] {
         let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None);
-        if seen(socket.map_err(Into::into))?.is_some_and(|socket| rustix::net::connect(&socket, &address).is_ok()) {
+        if unless_shortage(socket.map_err(Into::into))?
+            .is_some_and(|socket| rustix::net::connect(&socket, &address).is_ok())
+        {
             return Ok(true);
         }
     }
@@ -96,24 +102,24 @@ fn takes_connection(path: &Path) -> io::Result<bool> {
 }
 
 #[derive(Debug)]
-struct LineInLog {
+struct LogLineProbe {
     log: LogFollower,
     text: Vec<u8>,
 }
 
-impl LineInLog {
+impl LogLineProbe {
     fn new(log: &Path, begin: u64, text: &str) -> Self {
         Self { log: LogFollower::at(log, begin), text: text.as_bytes().to_vec() }
     }
 
     fn is_there(&mut self) -> io::Result<bool> {
-        let Some(Piece { bytes, .. }) = seen(self.log.read(READ_BYTES_MAX))? else { return Ok(false) };
+        let Some(LogPiece { bytes, .. }) = unless_shortage(self.log.read(READ_BYTES_MAX))? else { return Ok(false) };
         if bytes.windows(self.text.len()).any(|part| part == self.text) {
             return Ok(true);
         }
         // The text may begin at the end of this piece.
         let again = (self.text.len() - 1).min(bytes.len());
-        self.log.go_to(self.log.position() - again as u64);
+        self.log.seek(self.log.position() - again as u64);
         Ok(false)
     }
 }
@@ -129,7 +135,7 @@ mod tests {
     fn line_in_two_pieces_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let mut line = LineInLog::new(&path, 10, "listening");
+        let mut line = LogLineProbe::new(&path, 10, "listening");
         assert!(!line.is_there().unwrap(), "there is no log yet");
         let mut log = File::create(&path).unwrap();
         log.write_all(b"listening\n").unwrap();

@@ -10,4 +10,4 @@ mod service_manager;
 mod signals;
 
 pub use service_manager::ServiceManager;
-pub use signals::{Asked, ForegroundSignals};
+pub use signals::{ForegroundSignals, SignalRequest};

@@ -10,7 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::{Duration, Instant};
 
 /// Timeout of sending to a manager that does not read.
-const SEND_WITHIN: Duration = Duration::from_secs(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 const STATUS_BYTES_MAX: usize = 1000;
 
 /// Service manager that started this command, and gets notifications. Without one nothing is sent.
@@ -51,7 +51,7 @@ impl ServiceManager {
             .map_err(|error| format!("NOTIFY_SOCKET is {name:?}: a path from / or @NAME is expected ({error})"))?;
         let failed = |error: io::Error| format!("a socket for NOTIFY_SOCKET: {error}");
         let socket = UnixDatagram::unbound().map_err(failed)?;
-        socket.set_write_timeout(Some(SEND_WITHIN)).map_err(failed)?;
+        socket.set_write_timeout(Some(SEND_TIMEOUT)).map_err(failed)?;
         // Twice as often as required.
         let watchdog = interval.map(|interval| Watchdog { interval: interval / 2, next: Instant::now() });
         Ok(Self { socket: Some((socket, address)), watchdog, status: String::new() })

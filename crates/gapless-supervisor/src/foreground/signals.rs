@@ -15,7 +15,7 @@ const INTERRUPTED: i32 = 130;
 
 /// Request to a command in the foreground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum SignalRequest {
     /// SIGTERM or SIGINT: shut down.
     End,
     /// SIGHUP: reload the configuration.
@@ -44,11 +44,11 @@ impl ForegroundSignals {
         let is_first_process = std::process::id() == 1;
         let this = Self { woken, end: Arc::default(), reload: Arc::default(), is_first_process };
         // A flag of its own, which is never cleared: it remembers the first signal.
-        let has_come = Arc::<AtomicBool>::default();
+        let was_signalled = Arc::<AtomicBool>::default();
         for signal in [SIGTERM, SIGINT] {
             // The order matters: the first signal finds the flag unset.
-            flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&has_come)).map_err(failed())?;
-            flag::register(signal, Arc::clone(&has_come)).map_err(failed())?;
+            flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&was_signalled)).map_err(failed())?;
+            flag::register(signal, Arc::clone(&was_signalled)).map_err(failed())?;
             flag::register(signal, Arc::clone(&this.end)).map_err(failed())?;
         }
         flag::register(SIGHUP, Arc::clone(&this.reload)).map_err(failed())?;
@@ -61,12 +61,12 @@ impl ForegroundSignals {
     }
 
     /// Next request; the shutdown takes precedence and stays.
-    pub fn take(&mut self) -> Option<Asked> {
+    pub fn take(&mut self) -> Option<SignalRequest> {
         while self.woken.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
         if self.end.load(Ordering::SeqCst) {
-            return Some(Asked::End);
+            return Some(SignalRequest::End);
         }
-        self.reload.swap(false, Ordering::SeqCst).then_some(Asked::Reload)
+        self.reload.swap(false, Ordering::SeqCst).then_some(SignalRequest::Reload)
     }
 
     /// Reaps orphans that process 1 inherits; does nothing in other processes. No other thread may wait for a child

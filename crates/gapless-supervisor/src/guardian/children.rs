@@ -1,9 +1,9 @@
 //! [`Children`]: forked instances, with the ends of those that the supervisor has not acknowledged yet.
 
 use super::protocol::ChildReport;
-use crate::copy_name::CopyName;
 use crate::end_status::EndStatus;
 use crate::error::SupervisorError;
+use crate::instance_name::InstanceName;
 use gapless_agent::fault::crash_point;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::process::Command;
@@ -12,17 +12,17 @@ pub const LIVING_MAX: usize = 4096;
 /// Limit of retained ends; beyond it the oldest are dropped.
 const ENDED_MAX: usize = 16 << 10;
 
-type Key = (CopyName, u64);
+type ChildKey = (InstanceName, u64);
 
 #[derive(Debug, Default)]
 pub struct Children {
-    known: BTreeMap<Key, Child>,
-    living: HashMap<u32, Key>,
-    ended: VecDeque<Key>,
+    known: BTreeMap<ChildKey, ChildState>,
+    living: HashMap<u32, ChildKey>,
+    ended: VecDeque<ChildKey>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Child {
+struct ChildState {
     process_id: u32,
     ended: Option<EndStatus>,
 }
@@ -38,38 +38,38 @@ impl Children {
     /// The child cannot be started.
     pub fn start(
         &mut self,
-        copy: &CopyName,
+        instance: &InstanceName,
         incarnation: u64,
         command: &mut Command,
     ) -> Result<ChildReport, SupervisorError> {
-        let key = (copy.clone(), incarnation);
+        let key = (instance.clone(), incarnation);
         if let Some(known) = self.known.get(&key) {
             return Ok(report(&key, *known));
         }
-        if let Some((process_id, _)) = self.living.iter().find(|(_, (living, _))| living == copy) {
-            let reason = format!("process {process_id} is the same copy, and still lives");
+        if let Some((process_id, _)) = self.living.iter().find(|(_, (living, _))| living == instance) {
+            let reason = format!("process {process_id} is the same instance, and still lives");
             return Err(SupervisorError::Refused(reason));
         }
         if self.living.len() >= LIVING_MAX {
-            return Err(SupervisorError::Refused(format!("{LIVING_MAX} copies live already")));
+            return Err(SupervisorError::Refused(format!("{LIVING_MAX} instances live already")));
         }
         crash_point("guardian_before_fork");
-        // Reaped by `wait` on any child, so `Child` is dropped.
+        // Reaped by `wait` on any child, so `ChildState` is dropped.
         let process_id = command.spawn().map_err(SupervisorError::io("starting a launcher"))?.id();
         crash_point("guardian_forked");
-        let child = Child { process_id, ended: None };
+        let child = ChildState { process_id, ended: None };
         self.living.insert(process_id, key.clone());
-        let told = report(&key, child);
+        let child_report = report(&key, child);
         self.known.insert(key, child);
-        Ok(told)
+        Ok(child_report)
     }
 
     /// Records the end of a process; `None` if it was not an instance.
     pub fn note_end(&mut self, process_id: u32, status: EndStatus) -> Option<ChildReport> {
         let key = self.living.remove(&process_id)?;
-        let child = self.known.get_mut(&key).expect("a living copy is known");
+        let child = self.known.get_mut(&key).expect("a living instance is known");
         child.ended = Some(status);
-        let told = report(&key, *child);
+        let child_report = report(&key, *child);
         self.ended.push_back(key);
         // Drops entries that were forgotten in the meantime.
         if self.ended.len() > ENDED_MAX {
@@ -81,11 +81,11 @@ impl Children {
             tracing::warn!("{} of incarnation {} is forgotten: {ENDED_MAX} later ones have ended", oldest.0, oldest.1);
             self.known.remove(&oldest);
         }
-        Some(told)
+        Some(child_report)
     }
 
-    pub fn forget(&mut self, copy: CopyName, incarnation: u64) {
-        let key = (copy, incarnation);
+    pub fn forget(&mut self, instance: InstanceName, incarnation: u64) {
+        let key = (instance, incarnation);
         if self.known.get(&key).is_some_and(|child| child.ended.is_some()) {
             self.known.remove(&key);
         }
@@ -100,8 +100,13 @@ impl Children {
     }
 }
 
-fn report((copy, incarnation): &Key, child: Child) -> ChildReport {
-    ChildReport { copy: copy.clone(), incarnation: *incarnation, process_id: child.process_id, ended: child.ended }
+fn report((instance, incarnation): &ChildKey, child: ChildState) -> ChildReport {
+    ChildReport {
+        instance: instance.clone(),
+        incarnation: *incarnation,
+        process_id: child.process_id,
+        ended: child.ended,
+    }
 }
 
 #[cfg(test)]
@@ -138,19 +143,19 @@ mod tests {
         assert_eq!(ended, ChildReport { ended: Some(EndStatus::Exited(7)), ..first.clone() });
         assert_eq!(children.note_end(first.process_id, EndStatus::Exited(0)), None, "the id is not its own any more");
         assert_eq!(start(&mut children, 1), ended);
-        children.forget(second.copy.clone(), 2);
+        children.forget(second.instance.clone(), 2);
         assert_eq!(children.report(), [ended, second.clone()], "a live child is kept");
-        children.forget(first.copy, 1);
+        children.forget(first.instance, 1);
         assert_eq!(children.report(), [second]);
     }
 
     #[test]
     fn unforgotten_ends_are_bounded() {
         let mut children = Children::default();
-        let name: CopyName = "a.1".parse().unwrap();
+        let name: InstanceName = "a.1".parse().unwrap();
         for incarnation in 0..ENDED_MAX as u64 + 10 {
             let key = (name.clone(), incarnation);
-            children.known.insert(key.clone(), Child { process_id: 1, ended: None });
+            children.known.insert(key.clone(), ChildState { process_id: 1, ended: None });
             children.living.insert(1, key);
             children.note_end(1, EndStatus::Exited(0)).unwrap();
         }

@@ -1,11 +1,11 @@
-//! [`Client`]: connection of the supervisor to the guardian.
+//! [`GuardianClient`]: connection of the supervisor to the guardian.
 
 use super::detached::{self, PAUSE, Starter};
-use super::protocol::{Ask, ChildReport, Told, VERSION};
+use super::protocol::{ChildReport, GuardianMessage, GuardianRequest, VERSION};
 use crate::error::SupervisorError;
 use crate::packets::Packets;
 use crate::role::RoleCommand;
-use crate::state_directory::{Socket, StateDirectory};
+use crate::state_directory::{StateDirectory, StateSocket};
 use gapless_agent::fault::crash_point;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::VecDeque;
@@ -18,16 +18,16 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 /// Connection of the supervisor to the guardian. Non-blocking unless stated otherwise. After any error the connection
 /// is closed: the guardian is dead, or serves another supervisor.
 #[derive(Debug)]
-pub struct Client {
+pub struct GuardianClient {
     directory: PathBuf,
     packets: Packets,
     guardian_process_id: u32,
     notify: Option<OwnedFd>,
     /// Messages that arrived during a wait for another one.
-    early: VecDeque<Told>,
+    early: VecDeque<GuardianMessage>,
 }
 
-impl Client {
+impl GuardianClient {
     /// Connects to the guardian; `None` if none runs.
     ///
     /// # Errors
@@ -58,22 +58,22 @@ impl Client {
                 return Err(failure.unwrap_or_else(|| detached::late(directory, within)));
             }
             // A guardian that does not listen yet, or no longer, is waited for.
-            starter.look(directory, roles, deadline)?;
+            starter.start_if_due(directory, roles, deadline)?;
             std::thread::sleep(if failure.is_some() { PAUSE_AFTER_FAILURE } else { PAUSE });
         }
     }
 
     fn connect_until(directory: &StateDirectory, deadline: Instant) -> Result<Option<Self>, SupervisorError> {
         let failed =
-            || SupervisorError::system(format!("connecting to {}", directory.socket(Socket::Guardian).display()));
-        let address = directory.socket_address(Socket::Guardian.file()).map_err(failed())?;
+            || SupervisorError::system(format!("connecting to {}", directory.socket(StateSocket::Guardian).display()));
+        let address = directory.socket_address(StateSocket::Guardian.file()).map_err(failed())?;
         let Some(packets) = Packets::connect(&address, deadline).map_err(failed())? else { return Ok(None) };
         let path = directory.path().to_owned();
         let packets = packets.with_descriptors();
         let mut this = Self { directory: path, packets, guardian_process_id: 0, notify: None, early: VecDeque::new() };
-        this.ask(&Ask::Hello { version: VERSION })?;
+        this.ask(&GuardianRequest::Hello { version: VERSION })?;
         match this.wait_until(deadline)? {
-            Some(Told::Welcome { process_id, .. }) => {
+            Some(GuardianMessage::Welcome { process_id, .. }) => {
                 this.guardian_process_id = process_id;
                 this.notify = this.packets.take_descriptor();
             }
@@ -95,41 +95,44 @@ impl Client {
     }
 
     /// Sends a request. The answer comes by [`try_next`](Self::try_next).
-    pub fn ask(&mut self, ask: &Ask) -> Result<(), SupervisorError> {
+    pub fn ask(&mut self, ask: &GuardianRequest) -> Result<(), SupervisorError> {
         self.packets.send(ask).map_err(|reason| self.error(reason))
     }
 
     /// Next message of the guardian, if there is one. Also flushes queued requests.
-    pub fn try_next(&mut self) -> Result<Option<Told>, SupervisorError> {
-        if let Some(told) = self.early.pop_front() {
-            return Ok(Some(told));
+    pub fn try_next(&mut self) -> Result<Option<GuardianMessage>, SupervisorError> {
+        if let Some(message) = self.early.pop_front() {
+            return Ok(Some(message));
         }
         let next = self.packets.next();
-        self.heard(next)
+        self.checked(next)
     }
 
-    fn heard(&self, next: Result<Option<Told>, String>) -> Result<Option<Told>, SupervisorError> {
+    fn checked(
+        &self,
+        next: Result<Option<GuardianMessage>, String>,
+    ) -> Result<Option<GuardianMessage>, SupervisorError> {
         match next {
-            Ok(Some(Told::Refused { reason })) => Err(self.error(format!("it refuses: {reason}"))),
+            Ok(Some(GuardianMessage::Refused { reason })) => Err(self.error(format!("it refuses: {reason}"))),
             next => next.map_err(|reason| self.error(reason)),
         }
     }
 
     /// Waits for the next message; `None` after a timeout.
-    pub fn wait(&mut self, within: Duration) -> Result<Option<Told>, SupervisorError> {
+    pub fn wait(&mut self, within: Duration) -> Result<Option<GuardianMessage>, SupervisorError> {
         match self.early.pop_front() {
-            Some(told) => Ok(Some(told)),
+            Some(message) => Ok(Some(message)),
             None => self.wait_until(Instant::now() + within),
         }
     }
 
-    fn wait_until(&mut self, deadline: Instant) -> Result<Option<Told>, SupervisorError> {
+    fn wait_until(&mut self, deadline: Instant) -> Result<Option<GuardianMessage>, SupervisorError> {
         loop {
             let next = self.packets.next_until(deadline);
-            let told = self.heard(next)?;
+            let message = self.checked(next)?;
             // On EINTR the loop checks again.
-            if told.is_some() || Instant::now() >= deadline {
-                return Ok(told);
+            if message.is_some() || Instant::now() >= deadline {
+                return Ok(message);
             }
         }
     }
@@ -141,11 +144,11 @@ impl Client {
     /// The connection is closed; it is closed after a timeout as well.
     pub fn list(&mut self, within: Duration) -> Result<Vec<ChildReport>, SupervisorError> {
         let deadline = Instant::now() + within;
-        self.ask(&Ask::List)?;
+        self.ask(&GuardianRequest::List)?;
         let mut all = Vec::new();
         loop {
             match self.wait_until(deadline)? {
-                Some(Told::Children { children, more }) => {
+                Some(GuardianMessage::Children { children, more }) => {
                     all.extend(children);
                     if !more {
                         return Ok(all);
@@ -174,7 +177,7 @@ impl Client {
     }
 }
 
-impl AsFd for Client {
+impl AsFd for GuardianClient {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.packets.as_fd()
     }

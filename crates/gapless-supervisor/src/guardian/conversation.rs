@@ -1,14 +1,14 @@
 //! [`Conversation`]: connection of a supervisor, on the guardian's side.
 
-use super::protocol::{Ask, CHILDREN_A_PACKET, ChildReport, Told, VERSION};
-use crate::packets::{Packets, Received};
+use super::protocol::{CHILDREN_PER_PACKET, ChildReport, GuardianMessage, GuardianRequest, VERSION};
+use crate::packets::{PacketPoll, Packets};
 use gapless_agent::fault::crash_point;
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// Timeout of the handshake, during which no other supervisor can be served.
-const HELLO_WITHIN: Duration = Duration::from_secs(2);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct Conversation {
@@ -22,12 +22,12 @@ pub struct Conversation {
 }
 
 #[derive(Debug)]
-pub enum Next {
-    Ask(Ask),
+pub enum NextRequest {
+    Request(GuardianRequest),
     /// No complete request yet.
     Nothing,
     /// End of the stream.
-    End,
+    Closed,
 }
 
 impl Conversation {
@@ -43,49 +43,49 @@ impl Conversation {
         }
         let notify =
             notify.as_fd().try_clone_to_owned().map_err(|error| format!("copying the notify socket: {error}"))?;
-        let (packets, hello_until) = (Packets::over(socket), Some(now + HELLO_WITHIN));
+        let (packets, hello_until) = (Packets::over(socket), Some(now + HELLO_TIMEOUT));
         Ok(Self { packets, is_mute: false, notify: Some(notify), hello_until })
     }
 
     /// Next request. An error is the peer's fault and ends the conversation. `end_wanted`: the guardian has received
     /// SIGTERM.
-    pub fn next(&mut self, now: Instant, end_wanted: bool) -> Result<Next, String> {
+    pub fn next(&mut self, now: Instant, end_wanted: bool) -> Result<NextRequest, String> {
         let flushed = self.packets.flush();
         self.mute_if(flushed);
         let ask = match self.packets.receive()? {
-            Received::Packet(ask) => ask,
-            Received::End => return Ok(Next::End),
-            Received::Nothing => {
+            PacketPoll::Packet(ask) => ask,
+            PacketPoll::Closed => return Ok(NextRequest::Closed),
+            PacketPoll::Pending => {
                 let is_late = self.hello_until.is_some_and(|until| now >= until);
-                return if is_late { Err("it does not say hello".to_owned()) } else { Ok(Next::Nothing) };
+                return if is_late { Err("it does not say hello".to_owned()) } else { Ok(NextRequest::Nothing) };
             }
         };
         match (ask, self.hello_until) {
-            (Ask::Hello { version: VERSION }, Some(_)) => {
+            (GuardianRequest::Hello { version: VERSION }, Some(_)) => {
                 self.hello_until = None;
-                let welcome = Told::Welcome { version: VERSION, process_id: std::process::id() };
+                let welcome = GuardianMessage::Welcome { version: VERSION, process_id: std::process::id() };
                 let sent = self.packets.send_with(&welcome, self.notify.take());
                 self.mute_if(sent);
                 crash_point("guardian_welcomed");
                 if end_wanted {
-                    self.tell(&Told::EndWanted);
+                    self.send(&GuardianMessage::EndWanted);
                 }
                 // More requests may follow at once.
                 self.next(now, end_wanted)
             }
-            (Ask::Hello { version }, Some(_)) => {
+            (GuardianRequest::Hello { version }, Some(_)) => {
                 Err(format!("it speaks version {version} of the protocol, and this guardian version {VERSION}"))
             }
-            (Ask::Hello { .. }, None) => Err("it says hello twice".to_owned()),
+            (GuardianRequest::Hello { .. }, None) => Err("it says hello twice".to_owned()),
             (other, Some(_)) => Err(format!("it does not say hello first, but {other:?}")),
-            (ask, None) => Ok(Next::Ask(ask)),
+            (ask, None) => Ok(NextRequest::Request(ask)),
         }
     }
 
     /// Sends a message; dropped before the handshake.
-    pub fn tell(&mut self, told: &Told) {
+    pub fn send(&mut self, message: &GuardianMessage) {
         if self.hello_until.is_none() && !self.is_mute {
-            let sent = self.packets.send(told);
+            let sent = self.packets.send(message);
             self.mute_if(sent);
         }
     }
@@ -102,13 +102,13 @@ impl Conversation {
         }
     }
 
-    pub fn tell_children(&mut self, children: &[ChildReport]) {
-        let mut pieces = children.chunks(CHILDREN_A_PACKET).peekable();
+    pub fn send_children(&mut self, children: &[ChildReport]) {
+        let mut pieces = children.chunks(CHILDREN_PER_PACKET).peekable();
         if pieces.peek().is_none() {
-            self.tell(&Told::Children { children: Vec::new(), more: false });
+            self.send(&GuardianMessage::Children { children: Vec::new(), more: false });
         }
         while let Some(piece) = pieces.next() {
-            self.tell(&Told::Children { children: piece.to_vec(), more: pieces.peek().is_some() });
+            self.send(&GuardianMessage::Children { children: piece.to_vec(), more: pieces.peek().is_some() });
             crash_point("guardian_listed");
         }
     }
@@ -117,7 +117,7 @@ impl Conversation {
     pub fn refuse(mut self, reason: &str) {
         let reason = reason.chars().take(1000).collect();
         // The peer may be gone.
-        let _ = self.packets.send(&Told::Refused { reason });
+        let _ = self.packets.send(&GuardianMessage::Refused { reason });
     }
 
     pub fn has_queued(&self) -> bool {

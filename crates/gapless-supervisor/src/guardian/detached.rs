@@ -1,7 +1,7 @@
 //! Starts a guardian as a daemon: [`start_if_missing`] runs an intermediate process, which calls [`start_detached`].
 
 use crate::error::SupervisorError;
-use crate::role::{Role, RoleCommand};
+use crate::role::{ProcessRole, RoleCommand};
 use crate::state_directory::{Holder, RoleLock, StateDirectory, files};
 use gapless_agent::fault::crash_point;
 use rustix::fs::OFlags;
@@ -29,7 +29,7 @@ pub fn start_detached(directory: &Path, roles: &RoleCommand) -> Result<(), Super
     // Detaches both from the signals of the terminal.
     let _leads_already = rustix::process::setsid();
     let directory = StateDirectory::open(directory)?;
-    let mut command = roles.command(&Role::Guardian { directory: directory.path().to_owned() });
+    let mut command = roles.command(&ProcessRole::Guardian { directory: directory.path().to_owned() });
     command.stdin(Stdio::null()).current_dir("/");
     // The log is optional.
     let flags = OFlags::APPEND;
@@ -80,7 +80,7 @@ pub fn start_if_missing(
     let deadline = Instant::now() + within;
     let mut starter = Starter::new();
     loop {
-        if starter.look(directory, roles, deadline)? {
+        if starter.start_if_due(directory, roles, deadline)? {
             return Ok(());
         }
         if Instant::now() >= deadline {
@@ -93,9 +93,9 @@ pub fn start_if_missing(
 /// Finds a guardian whose state directory at this path was removed; it lives as long as its instances. Searches visible
 /// processes of the same mount namespace, since the path means another directory elsewhere.
 #[must_use]
-pub fn find_lost(directory: &Path) -> Option<u32> {
+pub fn find_orphaned(directory: &Path) -> Option<u32> {
     let path = std::path::absolute(directory).ok()?;
-    let role = Role::Guardian { directory: path }.arguments();
+    let role = ProcessRole::Guardian { directory: path }.arguments();
     let role: Vec<&[u8]> = role.iter().map(|word| word.as_bytes()).collect();
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
     let namespace_of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
@@ -112,7 +112,7 @@ pub fn find_lost(directory: &Path) -> Option<u32> {
 
 pub(super) fn late(directory: &StateDirectory, within: Duration) -> SupervisorError {
     let what = match directory.role_holder(RoleLock::Guardian) {
-        Ok(Holder::Nobody { .. }) => "none has started",
+        Ok(Holder::Free { .. }) => "none has started",
         Ok(Holder::Hidden { .. }) => "one of another process namespace or user holds its lock and does not answer",
         _ => "one runs and does not answer",
     };
@@ -130,14 +130,14 @@ impl Starter {
     }
 
     /// Whether a guardian runs. Starts one otherwise, at most once per interval.
-    pub(super) fn look(
+    pub(super) fn start_if_due(
         &mut self,
         directory: &StateDirectory,
         roles: &RoleCommand,
         deadline: Instant,
     ) -> Result<bool, SupervisorError> {
         // A guardian in another container counts: it listens at the same socket.
-        if !matches!(directory.role_holder(RoleLock::Guardian)?, Holder::Nobody { .. }) {
+        if !matches!(directory.role_holder(RoleLock::Guardian)?, Holder::Free { .. }) {
             return Ok(true);
         }
         let now = Instant::now();
@@ -153,20 +153,20 @@ impl Starter {
 
 /// Runs the intermediate process and waits for its exit until `deadline`.
 fn start(directory: &StateDirectory, roles: &RoleCommand, deadline: Instant) -> Result<(), SupervisorError> {
-    let mut command = roles.command(&Role::StartGuardian { directory: directory.path().to_owned() });
+    let mut command = roles.command(&ProcessRole::StartGuardian { directory: directory.path().to_owned() });
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(SupervisorError::io("starting a process that starts a guardian"))?;
     let ended = wait_until(&mut child, deadline)?;
     if ended.is_some_and(|status| status.success()) {
         return Ok(());
     }
-    let mut said = String::new();
+    let mut error_output = String::new();
     if let Some(stderr) = child.stderr.take().filter(|_| ended.is_some()) {
         // The process has exited and the guardian does not share its stderr, so this reads to the end.
-        let _ = std::io::Read::read_to_string(&mut std::io::Read::take(stderr, 1000), &mut said);
+        let _ = std::io::Read::read_to_string(&mut std::io::Read::take(stderr, 1000), &mut error_output);
     }
     let how = ended.map_or_else(|| "it did not end in time".to_owned(), |status| format!("it ended with {status}"));
-    let reason = format!("the process that starts it has not: {how} {}", said.trim());
+    let reason = format!("the process that starts it has not: {how} {}", error_output.trim());
     Err(SupervisorError::Guardian { directory: directory.path().to_owned(), reason })
 }
 

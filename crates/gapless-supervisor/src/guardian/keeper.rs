@@ -1,7 +1,7 @@
-//! [`Keeper`]: keeps a supervisor running. It watches the holder of the supervisor's lock, its own child or not, and
-//! starts another one after its death.
+//! [`SupervisorKeeper`]: keeps a supervisor running. It watches the holder of the supervisor's lock, its own child or
+//! not, and starts another one after its death.
 
-use crate::role::{Role, RoleCommand};
+use crate::role::{ProcessRole, RoleCommand};
 use crate::state_directory::{Holder, RoleLock, StateDirectory, is_dead};
 use gapless_agent::fault::crash_point;
 use rustix::fd::OwnedFd;
@@ -16,42 +16,42 @@ const BACKOFF_FIRST: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-pub struct Keeper {
+pub struct SupervisorKeeper {
     directory: StateDirectory,
     roles: RoleCommand,
-    state: State,
+    state: KeeperState,
     backoff: Duration,
     /// The last supervisor has completed its takeover.
     was_in_charge: bool,
 }
 
 #[derive(Debug)]
-enum State {
+enum KeeperState {
     /// No supervisor; next attempt at this time.
     Waiting(Instant),
     /// A supervisor is watched since this time.
     Watching(OwnedFd, Instant),
 }
 
-impl Keeper {
+impl SupervisorKeeper {
     /// Creates it; the first turn looks for a supervisor.
     pub fn new(directory: StateDirectory, roles: RoleCommand, now: Instant) -> Self {
-        Self { directory, roles, state: State::Waiting(now), backoff: BACKOFF_FIRST, was_in_charge: false }
+        Self { directory, roles, state: KeeperState::Waiting(now), backoff: BACKOFF_FIRST, was_in_charge: false }
     }
 
     /// Notices a death, and starts another supervisor if it is time. Returns whether a new one is watched.
-    pub fn turn(&mut self, now: Instant) -> bool {
-        if let State::Watching(pidfd, since) = &self.state
+    pub fn poll(&mut self, now: Instant) -> bool {
+        if let KeeperState::Watching(pidfd, since) = &self.state
             && is_dead(pidfd)
         {
             self.wait_after(now, now - *since);
         }
-        if !matches!(self.state, State::Waiting(until) if now >= until) {
+        if !matches!(self.state, KeeperState::Waiting(until) if now >= until) {
             return false;
         }
         match self.find_or_start() {
             Ok(Some(pidfd)) => {
-                self.state = State::Watching(pidfd, now);
+                self.state = KeeperState::Watching(pidfd, now);
                 return true;
             }
             Ok(None) => {}
@@ -72,7 +72,7 @@ impl Keeper {
             self.backoff = BACKOFF_FIRST;
         }
         let wait = if is_healthy { Duration::ZERO } else { self.backoff };
-        self.state = State::Waiting(now + wait);
+        self.state = KeeperState::Waiting(now + wait);
         if !is_healthy {
             self.backoff = (self.backoff * 2).min(BACKOFF_MAX);
         }
@@ -83,15 +83,15 @@ impl Keeper {
         match self.directory.role_holder(RoleLock::Supervisor).map_err(|error| error.to_string())? {
             Holder::Recorded { pidfd, .. } => Ok(Some(pidfd)),
             // A supervisor without a record, or its child between fork and exec.
-            Holder::Others(found) => Ok(found.into_iter().next().map(|process| process.pidfd)),
+            Holder::Descendants(found) => Ok(found.into_iter().next().map(|process| process.pidfd)),
             Holder::Foreign { .. } | Holder::Hidden { .. } => Ok(None),
-            Holder::Nobody { .. } => self.start().map(Some),
+            Holder::Free { .. } => self.start().map(Some),
         }
     }
 
     fn start(&self) -> Result<OwnedFd, String> {
         crash_point("guardian_before_supervisor");
-        let role = Role::Supervisor { directory: self.directory.path().to_owned() };
+        let role = ProcessRole::Supervisor { directory: self.directory.path().to_owned() };
         let spawned = self.roles.command(&role).stdin(Stdio::null()).spawn();
         let child = spawned.map_err(|error| format!("starting it: {error}"))?;
         crash_point("guardian_supervisor_started");
@@ -109,16 +109,16 @@ impl Keeper {
 
     pub const fn watched(&self) -> Option<&OwnedFd> {
         match &self.state {
-            State::Watching(pidfd, _) => Some(pidfd),
-            State::Waiting(_) => None,
+            KeeperState::Watching(pidfd, _) => Some(pidfd),
+            KeeperState::Waiting(_) => None,
         }
     }
 
     /// Time of the next turn without an event.
     pub const fn deadline(&self) -> Option<Instant> {
         match self.state {
-            State::Waiting(until) => Some(until),
-            State::Watching(..) => None,
+            KeeperState::Waiting(until) => Some(until),
+            KeeperState::Watching(..) => None,
         }
     }
 }
@@ -132,7 +132,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let directory = StateDirectory::create(&directory.path().join("state"), None).unwrap();
         let now = Instant::now();
-        let mut keeper = Keeper::new(directory, RoleCommand::default(), now);
+        let mut keeper = SupervisorKeeper::new(directory, RoleCommand::default(), now);
         let mut waits_after = |is_in_charge: bool, lived_ms: u64| {
             if is_in_charge {
                 keeper.note_in_charge();

@@ -7,7 +7,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `client` | [`Client`]: the supervisor's side |
+//! | `client` | [`GuardianClient`]: the supervisor's side |
 //! | `detached` | starts a guardian as a daemon |
 //! | `service` | main loop |
 //! | `conversation` | connection of a supervisor |
@@ -25,6 +25,6 @@ pub mod protocol;
 mod service;
 mod signals;
 
-pub use client::Client;
-pub use detached::{find_lost, start_detached, start_if_missing};
+pub use client::GuardianClient;
+pub use detached::{find_orphaned, start_detached, start_if_missing};
 pub use service::run;

@@ -1,36 +1,40 @@
-//! Protocol between supervisor and guardian: one JSON value for each packet.
+//! Protocol between supervisor and guardian: one JSON value for each packet. An instance is `copy` on the wire, as in
+//! earlier versions.
 
-use crate::copy_name::CopyName;
 use crate::end_status::EndStatus;
+use crate::instance_name::InstanceName;
 pub use crate::packets::PACKET_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
 /// Protocol version. Other versions are refused with an error that names both.
 pub const VERSION: u32 = 4;
 /// Limit of children in one packet; each has a name of up to 75 bytes and a few numbers.
-pub const CHILDREN_A_PACKET: usize = 200;
+pub const CHILDREN_PER_PACKET: usize = 200;
 
 /// Request of a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
-pub enum Ask {
+pub enum GuardianRequest {
     /// First packet of a connection.
     Hello {
         version: u32,
     },
     /// Fork a launcher for the launch plan of this incarnation. Idempotent: a repeated request gets the same answer.
     Start {
-        copy: CopyName,
+        #[serde(rename = "copy")]
+        instance: InstanceName,
         incarnation: u64,
     },
     List,
     /// Acknowledge the end of a child.
     Forget {
-        copy: CopyName,
+        #[serde(rename = "copy")]
+        instance: InstanceName,
         incarnation: u64,
     },
     /// Liveness probe. A supervisor that has sent one is expected to send one every second.
-    Hears,
+    #[serde(rename = "hears")]
+    Ping,
     /// Exit once no instance is alive, and start no instances or supervisors until then. Void if the supervisor
     /// disconnects first.
     End,
@@ -39,23 +43,20 @@ pub enum Ask {
 /// Message of the guardian.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
-pub enum Told {
+pub enum GuardianMessage {
     /// Answer to the first packet, with a duplicate of the notification socket.
-    Welcome {
-        version: u32,
-        process_id: u32,
-    },
+    Welcome { version: u32, process_id: u32 },
     /// Answer to an invalid packet, after which the connection is closed.
-    Refused {
-        reason: String,
-    },
+    Refused { reason: String },
     Started {
-        copy: CopyName,
+        #[serde(rename = "copy")]
+        instance: InstanceName,
         incarnation: u64,
         process_id: u32,
     },
     NotStarted {
-        copy: CopyName,
+        #[serde(rename = "copy")]
+        instance: InstanceName,
         incarnation: u64,
         reason: String,
         /// The machine lacks resources.
@@ -71,16 +72,16 @@ pub enum Told {
     },
     /// A child has ended. Sent once to the connected supervisor, and listed to later ones until it is acknowledged.
     Ended {
-        copy: CopyName,
+        #[serde(rename = "copy")]
+        instance: InstanceName,
         incarnation: u64,
         process_id: u32,
         status: EndStatus,
     },
     /// A descendant of a child has ended that the guardian had inherited.
-    OrphanEnded {
-        process_id: u32,
-    },
-    Hears,
+    OrphanEnded { process_id: u32 },
+    #[serde(rename = "hears")]
+    Pong,
     /// The guardian has received SIGTERM and requests a shutdown. Repeated to each supervisor.
     EndWanted,
 }
@@ -88,7 +89,8 @@ pub enum Told {
 /// Child of the guardian.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildReport {
-    pub copy: CopyName,
+    #[serde(rename = "copy")]
+    pub instance: InstanceName,
     pub incarnation: u64,
     pub process_id: u32,
     /// `None` while it is alive.

@@ -1,18 +1,18 @@
 //! [`run`]: the guardian process. One thread forks, reaps and communicates, so these never race.
 
 use super::children::Children;
-use super::conversation::{Conversation, Next};
+use super::conversation::{Conversation, NextRequest};
 use super::detached::check_limits;
-use super::keeper::Keeper;
-use super::protocol::{Ask, ChildReport, Told};
-use super::signals::Signals;
-use crate::copy_name::CopyName;
+use super::keeper::SupervisorKeeper;
+use super::protocol::{ChildReport, GuardianMessage, GuardianRequest};
+use super::signals::GuardianSignals;
 use crate::end_status::EndStatus;
 use crate::error::{SupervisorError, check_proc};
+use crate::instance_name::InstanceName;
 use crate::listening::OpenSocket;
-use crate::role::{Outcome, Role, RoleCommand};
-use crate::silence::{SILENCE_MAX, START_SILENCE_MAX, Silence};
-use crate::state_directory::{HeldLock, RoleLock, Socket, StateDirectory};
+use crate::role::{ProcessRole, RoleCommand, RoleOutcome};
+use crate::silence::{SILENCE_MAX, START_SILENCE_MAX, SilenceTimer};
+use crate::state_directory::{HeldLock, RoleLock, StateDirectory, StateSocket};
 use gapless_agent::fault::crash_point;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
@@ -26,9 +26,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Longest sleep, in case a signal is lost or no descriptor is left.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Limit of requests in one turn, so that children are reaped in between.
-const ASKS_A_TURN: usize = 64;
+const REQUESTS_PER_TURN: usize = 64;
 
 /// Runs the guardian of a state directory until it is shut down.
 ///
@@ -36,7 +36,7 @@ const ASKS_A_TURN: usize = 64;
 ///
 /// # Errors
 /// It cannot take its lock or listen. Later errors are logged and retried.
-pub fn run(directory: &Path, roles: &RoleCommand) -> Result<Outcome, SupervisorError> {
+pub fn run(directory: &Path, roles: &RoleCommand) -> Result<RoleOutcome, SupervisorError> {
     check_proc()?;
     check_limits()?;
     let directory = StateDirectory::open(directory)?;
@@ -47,14 +47,14 @@ pub fn run(directory: &Path, roles: &RoleCommand) -> Result<Outcome, SupervisorE
     // Fails for a session or group leader.
     let _leads_already = setsid();
     set_child_subreaper(Some(getpid())).map_err(SupervisorError::system("becoming the parent of orphans"))?;
-    let signals = Signals::install()?;
-    let Some(role_lock) = directory.take_role_lock(RoleLock::Guardian)? else { return Ok(Outcome::AnotherIsThere) };
+    let signals = GuardianSignals::install()?;
+    let Some(role_lock) = directory.take_role_lock(RoleLock::Guardian)? else { return Ok(RoleOutcome::AlreadyRunning) };
     crash_point("guardian_locked");
     // Kept open here, so that notifications wait while no supervisor runs.
-    let notify = open(&directory, Socket::Notify)?;
-    let listener = open(&directory, Socket::Guardian)?;
+    let notify = open(&directory, StateSocket::Notify)?;
+    let listener = open(&directory, StateSocket::Guardian)?;
     crash_point("guardian_listening");
-    let keeper = Keeper::new(directory.clone(), roles.clone(), Instant::now());
+    let keeper = SupervisorKeeper::new(directory.clone(), roles.clone(), Instant::now());
     let guardian = Guardian {
         directory,
         roles: roles.clone(),
@@ -64,20 +64,20 @@ pub fn run(directory: &Path, roles: &RoleCommand) -> Result<Outcome, SupervisorE
         keeper,
         children: Children::default(),
         conversation: None,
-        silence: Silence::begin(Instant::now()),
+        silence: SilenceTimer::begin(Instant::now()),
         has_taken_over: false,
-        look_at: Instant::now() + LOOK_INTERVAL,
-        is_deaf: false,
+        check_at: Instant::now() + CHECK_INTERVAL,
+        cannot_accept: false,
         end_wanted: false,
         ending: false,
     };
     guardian.serve(role_lock);
-    Ok(Outcome::Over)
+    Ok(RoleOutcome::ShutDown)
 }
 
 /// Opens a socket of the guardian. Any user may send notifications; their senders are checked.
-fn open(directory: &StateDirectory, socket: Socket) -> Result<OpenSocket, SupervisorError> {
-    if socket == Socket::Notify {
+fn open(directory: &StateDirectory, socket: StateSocket) -> Result<OpenSocket, SupervisorError> {
+    if socket == StateSocket::Notify {
         directory.make_notify_folder()?;
         return OpenSocket::open(directory, socket, SocketType::DGRAM, Mode::from_raw_mode(0o666), None);
     }
@@ -87,20 +87,20 @@ fn open(directory: &StateDirectory, socket: Socket) -> Result<OpenSocket, Superv
 struct Guardian {
     directory: StateDirectory,
     roles: RoleCommand,
-    signals: Signals,
+    signals: GuardianSignals,
     listener: OpenSocket,
     /// Notification socket; only supervisors read it.
     notify: OpenSocket,
-    keeper: Keeper,
+    keeper: SupervisorKeeper,
     children: Children,
     conversation: Option<Conversation>,
-    silence: Silence,
+    silence: SilenceTimer,
     /// The supervisor has taken over and sends liveness probes.
     has_taken_over: bool,
     /// Next check of the socket files.
-    look_at: Instant,
+    check_at: Instant,
     /// Accepting has failed, so the listener is not polled.
-    is_deaf: bool,
+    cannot_accept: bool,
     end_wanted: bool,
     /// Shutdown was requested by the supervisor.
     ending: bool,
@@ -112,7 +112,7 @@ impl Guardian {
             if self.signals.take() {
                 tracing::info!("it is asked to end");
                 self.end_wanted = true;
-                self.tell(&Told::EndWanted);
+                self.send(&GuardianMessage::EndWanted);
             }
             self.reap();
             if (self.ending || !self.directory.is_in_role(RoleLock::Guardian, &role_lock))
@@ -124,13 +124,13 @@ impl Guardian {
                 drop(self.listener);
                 return drop(role_lock);
             }
-            if !self.ending && self.keeper.turn(Instant::now()) {
-                self.hear_anew();
+            if !self.ending && self.keeper.poll(Instant::now()) {
+                self.reset_liveness();
             }
-            let has_more = self.converse();
-            self.look(&role_lock, Instant::now());
+            let has_more = self.handle_requests();
+            self.check(&role_lock, Instant::now());
             let is_over = self.ending && self.children.living() == 0;
-            self.sleep(if has_more || is_over { Duration::ZERO } else { LOOK_INTERVAL });
+            self.sleep(if has_more || is_over { Duration::ZERO } else { CHECK_INTERVAL });
         }
     }
 
@@ -141,14 +141,14 @@ impl Guardian {
                     let Some(status) = EndStatus::of_wait(status) else { continue };
                     let process_id = ended.as_raw_nonzero().get().unsigned_abs();
                     crash_point("guardian_reaped");
-                    let told = match self.children.note_end(process_id, status) {
-                        Some(ChildReport { copy, incarnation, .. }) => {
-                            Told::Ended { copy, incarnation, process_id, status }
+                    let message = match self.children.note_end(process_id, status) {
+                        Some(ChildReport { instance, incarnation, .. }) => {
+                            GuardianMessage::Ended { instance, incarnation, process_id, status }
                         }
                         // Possibly a supervisor, whose death the keeper notices.
-                        None => Told::OrphanEnded { process_id },
+                        None => GuardianMessage::OrphanEnded { process_id },
                     };
-                    self.tell(&told);
+                    self.send(&message);
                     crash_point("guardian_ended_told");
                 }
                 Err(Errno::INTR) => {}
@@ -157,16 +157,16 @@ impl Guardian {
         }
     }
 
-    fn tell(&mut self, told: &Told) {
+    fn send(&mut self, message: &GuardianMessage) {
         if let Some(conversation) = &mut self.conversation {
-            conversation.tell(told);
+            conversation.send(message);
         }
     }
 
     /// Handles a limited number of requests and accepts the next supervisor after a disconnect. Returns whether there
     /// may be more.
-    fn converse(&mut self) -> bool {
-        for _ in 0..ASKS_A_TURN {
+    fn handle_requests(&mut self) -> bool {
+        for _ in 0..REQUESTS_PER_TURN {
             let Some(conversation) = &mut self.conversation else {
                 if !self.accept() {
                     return false;
@@ -174,9 +174,9 @@ impl Guardian {
                 continue;
             };
             match conversation.next(Instant::now(), self.end_wanted) {
-                Ok(Next::Ask(ask)) => self.answer(ask),
-                Ok(Next::Nothing) => return false,
-                Ok(Next::End) => {
+                Ok(NextRequest::Request(ask)) => self.answer(ask),
+                Ok(NextRequest::Nothing) => return false,
+                Ok(NextRequest::Closed) => {
                     self.conversation = None;
                     // The supervisor did not complete the shutdown; its successor decides.
                     self.ending &= self.children.living() == 0;
@@ -192,11 +192,11 @@ impl Guardian {
 
     fn accept(&mut self) -> bool {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        self.is_deaf = false;
+        self.cannot_accept = false;
         match rustix::net::accept_with(&self.listener, flags) {
             Ok(socket) => {
                 crash_point("guardian_connected");
-                self.hear_anew();
+                self.reset_liveness();
                 match Conversation::begin(socket, &self.notify, Instant::now()) {
                     Ok(conversation) => self.conversation = Some(conversation),
                     Err(reason) => tracing::warn!("a connection is refused: {reason}"),
@@ -208,68 +208,68 @@ impl Guardian {
             // Out of descriptors or memory: retried at the next turn.
             Err(errno) => {
                 tracing::warn!("a connection cannot be taken: {errno}");
-                self.is_deaf = true;
+                self.cannot_accept = true;
                 false
             }
         }
     }
 
     /// Restarts the liveness timeout for a new supervisor or connection.
-    const fn hear_anew(&mut self) {
-        self.silence.heard();
+    const fn reset_liveness(&mut self) {
+        self.silence.reset();
         self.has_taken_over = false;
     }
 
-    fn answer(&mut self, ask: Ask) {
-        self.silence.heard();
+    fn answer(&mut self, ask: GuardianRequest) {
+        self.silence.reset();
         match ask {
-            Ask::Hello { .. } => unreachable!("a conversation hears that itself"),
-            Ask::Start { copy, incarnation } => self.start(copy, incarnation),
-            Ask::List => {
+            GuardianRequest::Hello { .. } => unreachable!("a conversation hears that itself"),
+            GuardianRequest::Start { instance, incarnation } => self.start(instance, incarnation),
+            GuardianRequest::List => {
                 // The list must contain all children that have ended by now.
                 self.reap();
                 let children = self.children.report();
-                self.conversation.iter_mut().for_each(|conversation| conversation.tell_children(&children));
+                self.conversation.iter_mut().for_each(|conversation| conversation.send_children(&children));
             }
-            Ask::Forget { copy, incarnation } => {
-                self.children.forget(copy, incarnation);
+            GuardianRequest::Forget { instance, incarnation } => {
+                self.children.forget(instance, incarnation);
                 crash_point("guardian_forgotten");
             }
-            Ask::Hears => {
+            GuardianRequest::Ping => {
                 // Probes begin after the takeover.
                 self.keeper.note_in_charge();
                 self.has_taken_over = true;
-                self.tell(&Told::Hears);
+                self.send(&GuardianMessage::Pong);
             }
-            Ask::End => self.ending = true,
+            GuardianRequest::End => self.ending = true,
         }
     }
 
     /// Reopens sockets whose files were removed, and kills a silent supervisor.
-    fn look(&mut self, role_lock: &HeldLock, now: Instant) {
-        if now < self.look_at {
+    fn check(&mut self, role_lock: &HeldLock, now: Instant) {
+        if now < self.check_at {
             return;
         }
-        self.look_at = now + LOOK_INTERVAL;
+        self.check_at = now + CHECK_INTERVAL;
         if self.directory.is_in_role(RoleLock::Guardian, role_lock) {
             self.reopen_removed();
         }
         let limit = if self.has_taken_over { SILENCE_MAX } else { START_SILENCE_MAX };
-        if self.silence.is_as_long_as(limit, now) && !self.ending && self.keeper.kill() {
+        if self.silence.has_lasted(limit, now) && !self.ending && self.keeper.kill() {
             tracing::error!("the supervisor is silent and is killed");
-            self.hear_anew();
+            self.reset_liveness();
         }
     }
 
     fn reopen_removed(&mut self) {
         if !self.listener.is_reachable(&self.directory) {
-            match open(&self.directory, Socket::Guardian) {
+            match open(&self.directory, StateSocket::Guardian) {
                 Ok(listener) => self.listener = listener,
                 Err(error) => tracing::error!("{error}"),
             }
         }
         if !self.notify.is_reachable(&self.directory) {
-            match open(&self.directory, Socket::Notify) {
+            match open(&self.directory, StateSocket::Notify) {
                 Ok(notify) => {
                     self.notify = notify;
                     // Disconnects the supervisor, so that it gets the new socket.
@@ -280,8 +280,12 @@ impl Guardian {
         }
     }
 
-    fn start(&mut self, copy: CopyName, incarnation: u64) {
-        let role = Role::Launch { directory: self.directory.path().to_owned(), copy: copy.clone(), incarnation };
+    fn start(&mut self, instance: InstanceName, incarnation: u64) {
+        let role = ProcessRole::Launch {
+            directory: self.directory.path().to_owned(),
+            instance: instance.clone(),
+            incarnation,
+        };
         let mut command = self.roles.command(&role);
         command.stdin(Stdio::null());
         let started = match self.ending {
@@ -289,22 +293,22 @@ impl Guardian {
             false => {
                 // A child that a pidfd reports as dead may not be reaped yet.
                 self.reap();
-                self.children.start(&copy, incarnation, &mut command)
+                self.children.start(&instance, incarnation, &mut command)
             }
         };
         let error = match started {
-            Ok(ChildReport { copy, incarnation, process_id, ended }) => {
-                self.tell(&Told::Started { copy: copy.clone(), incarnation, process_id });
+            Ok(ChildReport { instance, incarnation, process_id, ended }) => {
+                self.send(&GuardianMessage::Started { instance: instance.clone(), incarnation, process_id });
                 crash_point("guardian_started_told");
                 if let Some(status) = ended {
-                    self.tell(&Told::Ended { copy, incarnation, process_id, status });
+                    self.send(&GuardianMessage::Ended { instance, incarnation, process_id, status });
                 }
                 return;
             }
             Err(error) => error,
         };
         let (reason, is_shortage) = (error.to_string(), error.is_shortage());
-        self.tell(&Told::NotStarted { copy, incarnation, reason, is_shortage });
+        self.send(&GuardianMessage::NotStarted { instance, incarnation, reason, is_shortage });
     }
 
     fn sleep(&self, most: Duration) {
@@ -317,7 +321,7 @@ impl Guardian {
 
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
         match &self.conversation {
-            None if self.is_deaf => {}
+            None if self.cannot_accept => {}
             None => fds.push(PollFd::new(&self.listener, PollFlags::IN)),
             Some(conversation) => {
                 let writable = if conversation.has_queued() { PollFlags::OUT } else { PollFlags::empty() };

@@ -1,5 +1,5 @@
-//! [`Signals`]: SIGCHLD and SIGTERM make a descriptor readable. Installing the handlers also undoes an inherited
-//! ignored SIGCHLD, with which exit statuses would be lost.
+//! [`GuardianSignals`]: SIGCHLD and SIGTERM make a descriptor readable. Installing the handlers also undoes an
+//! inherited ignored SIGCHLD, with which exit statuses would be lost.
 
 use crate::error::SupervisorError;
 use nix::sys::signal::SigSet;
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Debug)]
-pub struct Signals {
+pub struct GuardianSignals {
     woken: UnixStream,
     terminate: Arc<AtomicBool>,
 }
 
-impl Signals {
+impl GuardianSignals {
     /// Installs handlers for SIGCHLD and SIGTERM, installs handlers without effect for SIGHUP and SIGINT, and unblocks
     /// all signals. In process 1, as of a container at a terminal, SIGINT acts as SIGTERM.
     pub fn install() -> Result<Self, SupervisorError> {
@@ -26,11 +26,11 @@ impl Signals {
         let this = Self { woken, terminate: Arc::new(AtomicBool::new(false)) };
         let ignored = Arc::new(AtomicBool::new(false));
         for signal in [SIGCHLD, SIGHUP, SIGINT, SIGTERM] {
-            let is_asked = signal == SIGTERM || (signal == SIGINT && std::process::id() == 1);
-            let flag = if is_asked { &this.terminate } else { &ignored };
+            let is_request = signal == SIGTERM || (signal == SIGINT && std::process::id() == 1);
+            let flag = if is_request { &this.terminate } else { &ignored };
             // The flag is registered first, so that it is set before the wake-up.
             signal_hook::flag::register(signal, Arc::clone(flag)).map_err(failed())?;
-            if is_asked || signal == SIGCHLD {
+            if is_request || signal == SIGCHLD {
                 let waker = waker.try_clone().map_err(failed())?;
                 signal_hook::low_level::pipe::register(signal, waker).map_err(failed())?;
             }
@@ -47,7 +47,7 @@ impl Signals {
     }
 }
 
-impl AsFd for Signals {
+impl AsFd for GuardianSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.woken.as_fd()
     }

@@ -1,8 +1,8 @@
 //! Resource limits and identity of an instance.
 
 use crate::control_groups;
-use crate::copy_name::CopyName;
 use crate::error::SupervisorError;
+use crate::instance_name::InstanceName;
 use crate::state_directory::LaunchPlan;
 use rustix::fs::{Gid, Uid};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -16,7 +16,7 @@ pub fn join_group(plan: &LaunchPlan) -> Result<bool, SupervisorError> {
     plan.cgroup.as_deref().map_or(Ok(false), |group| control_groups::join(group, plan.limits.memory_bytes_max))
 }
 
-pub fn note_group(joined: &Result<bool, SupervisorError>, name: &CopyName, mut log: &File) {
+pub fn note_group(joined: &Result<bool, SupervisorError>, name: &InstanceName, mut log: &File) {
     if let Err(error) = joined {
         // A log that cannot be written is left for the instance to notice.
         let _ = writeln!(log, "{name}: {error}");
@@ -42,7 +42,7 @@ pub fn set_limits(plan: &LaunchPlan, has_memory: bool) -> Result<(), SupervisorE
 }
 
 /// Pins the process to its CPUs, or logs that the machine refuses them.
-pub fn pin(plan: &LaunchPlan, name: &CopyName, mut log: &File) {
+pub fn pin(plan: &LaunchPlan, name: &InstanceName, mut log: &File) {
     if let Some(warning) = plan.cpus.and_then(|cpus| cpus.pin_current_thread().err()) {
         // A log that cannot be written is left for the instance to notice.
         let _ = writeln!(log, "{name}: {warning}");

@@ -13,11 +13,11 @@ const OF_THREADS: [i32; 2] = [32, 33];
 pub fn reset() -> Result<(), SupervisorError> {
     let failed = |errno: nix::errno::Errno| SupervisorError::io("unblocking signals")(errno.into());
     SigSet::empty().thread_set_mask().map_err(failed)?;
-    let nobody_looks = Arc::new(AtomicBool::new(false));
+    let unused_flag = Arc::new(AtomicBool::new(false));
     for signal in ignored()? {
         // Forbidden ones are for faults of the program itself.
         if !signal_hook::consts::FORBIDDEN.contains(&signal) && !OF_THREADS.contains(&signal) {
-            let registered = signal_hook::flag::register(signal, Arc::clone(&nobody_looks));
+            let registered = signal_hook::flag::register(signal, Arc::clone(&unused_flag));
             registered.map_err(SupervisorError::io(format!("no longer ignoring signal {signal}")))?;
         }
     }

@@ -10,14 +10,14 @@ mod input;
 mod notify_socket;
 mod standby;
 
-pub use gapless_rpc::context::COPY_VARIABLE;
+pub use gapless_rpc::context::{COPY_VARIABLE, INSTANCE_VARIABLE};
 pub use input::is_input;
 pub use standby::STANDBY_NAME;
 
-use crate::copy_name::CopyName;
 use crate::error::SupervisorError;
+use crate::instance_name::InstanceName;
 use crate::state_directory::{
-    CopyDirectory, HeldLock, LaunchFailure, LaunchFailureFile, LaunchPlan, LockRecord, StateDirectory,
+    HeldLock, InstanceDirectory, LaunchFailure, LaunchFailureFile, LaunchPlan, LockRecord, StateDirectory,
 };
 use gapless_agent::fault::crash_point;
 use gapless_agent::folder::Folder;
@@ -42,35 +42,35 @@ pub const NOTIFY_VARIABLE: &str = "NOTIFY_SOCKET";
 /// The caller must be single-threaded and have only its standard streams open: descriptors without close-on-exec stay
 /// open in the instance.
 #[must_use = "it is what the process is to end with"]
-pub fn run(directory: &Path, name: &CopyName, incarnation: u64) -> ExitCode {
+pub fn run(directory: &Path, name: &InstanceName, incarnation: u64) -> ExitCode {
     crash_point("launch_begun");
-    let copy = match StateDirectory::open(directory) {
-        Ok(directory) => directory.copy(name),
+    let instance = match StateDirectory::open(directory) {
+        Ok(directory) => directory.instance(name),
         Err(error) => {
             say(&format!("{name}: {error}\n"));
             return ExitCode::from(STATUS_FAILED);
         }
     };
-    let mut told = Witnesses::default();
-    let refusal = match become_copy(&copy, incarnation, &mut told) {
+    let mut sinks = FailureSinks::default();
+    let refusal = match become_instance(&instance, incarnation, &mut sinks) {
         Ok(never) => match never {},
         Err(refusal) => refusal,
     };
     crash_point("launch_refused");
     let (already_runs, reason, is_shortage) = match refusal {
-        Refusal::Already(reason) => (true, reason, false),
-        Refusal::Failed { reason, is_shortage } => (false, reason, is_shortage),
+        LaunchRefusal::Already(reason) => (true, reason, false),
+        LaunchRefusal::Failed { reason, is_shortage } => (false, reason, is_shortage),
     };
     // Logged to the instance's log if it is open, else to the guardian's.
     let line = format!("{name}: not started: {reason}\n");
-    let log = told.log.filter(|_| !already_runs);
+    let log = sinks.log.filter(|_| !already_runs);
     if log.is_none_or(|mut log| log.write_all(line.as_bytes()).is_err()) {
         say(&line);
     }
     let failure = LaunchFailure { incarnation, already_runs, is_shortage, reason };
-    let written = match told.failure {
+    let written = match sinks.failure {
         Some(file) => file.write(&failure),
-        None => copy.write_launch_failure(&failure),
+        None => instance.write_launch_failure(&failure),
     };
     if let Err(error) = written {
         say(&format!("{name}: {error}\n"));
@@ -83,7 +83,7 @@ fn say(line: &str) {
 }
 
 /// Reason for not starting the instance.
-enum Refusal {
+enum LaunchRefusal {
     /// Superseded by another start, which is not an error.
     Already(String),
     Failed {
@@ -93,7 +93,7 @@ enum Refusal {
     },
 }
 
-impl From<SupervisorError> for Refusal {
+impl From<SupervisorError> for LaunchRefusal {
     fn from(error: SupervisorError) -> Self {
         Self::Failed { reason: error.to_string(), is_shortage: error.is_shortage() }
     }
@@ -101,21 +101,25 @@ impl From<SupervisorError> for Refusal {
 
 /// Files for reporting a failure, as far as they are open.
 #[derive(Default)]
-struct Witnesses {
+struct FailureSinks {
     log: Option<File>,
     failure: Option<LaunchFailureFile>,
 }
 
-fn become_copy(copy: &CopyDirectory, incarnation: u64, told: &mut Witnesses) -> Result<Infallible, Refusal> {
+fn become_instance(
+    instance: &InstanceDirectory,
+    incarnation: u64,
+    sinks: &mut FailureSinks,
+) -> Result<Infallible, LaunchRefusal> {
     // The lock comes first: a plan that is read without it could be replaced in between.
-    let lock = lock(copy)?;
+    let lock = lock(instance)?;
     crash_point("launch_locked");
     if let Some(previous) = lock.previous().filter(|previous| previous.incarnation == incarnation) {
         let reason =
             format!("this start, {incarnation}, was made by process {} and is over", previous.process.process_id);
-        return Err(Refusal::Already(reason));
+        return Err(LaunchRefusal::Already(reason));
     }
-    let plan = plan(copy, incarnation)?;
+    let plan = plan(instance, incarnation)?;
     crash_point("launch_read");
     lock.record(&LockRecord::of_this(incarnation)?)?;
     crash_point("launch_recorded");
@@ -125,13 +129,13 @@ fn become_copy(copy: &CopyDirectory, incarnation: u64, told: &mut Witnesses) -> 
     dispositions::reset()?;
     let joined = confinement::join_group(&plan);
     crash_point("launch_confined");
-    let log = told.log.insert(open_log(&plan)?);
+    let log = sinks.log.insert(open_log(&plan)?);
     crash_point("launch_log_opened");
-    confinement::note_group(&joined, copy.name(), log);
-    confinement::pin(&plan, copy.name(), log);
+    confinement::note_group(&joined, instance.name(), log);
+    confinement::pin(&plan, instance.name(), log);
     // Opened before the change of user, which may take the permission away.
-    told.failure = Some(copy.open_launch_failure()?);
-    let mut command = command(&plan, copy.name(), log)?;
+    sinks.failure = Some(instance.open_launch_failure()?);
+    let mut command = command(&plan, instance.name(), log)?;
     let _open_until_exec = notify_socket::pass_on(&plan, &mut command)?;
     let singleton = standby::open(&plan)?;
     confinement::set_limits(&plan, joined.unwrap_or(false))?;
@@ -152,18 +156,18 @@ fn become_copy(copy: &CopyDirectory, incarnation: u64, told: &mut Witnesses) -> 
     Err(SupervisorError::io(format!("running {}", plan.program.display()))(error).into())
 }
 
-fn lock(copy: &CopyDirectory) -> Result<HeldLock, Refusal> {
-    let reason = || format!("it runs already: the lock of {} is held", copy.path().display());
-    copy.lock()?.ok_or_else(|| Refusal::Already(reason()))
+fn lock(instance: &InstanceDirectory) -> Result<HeldLock, LaunchRefusal> {
+    let reason = || format!("it runs already: the lock of {} is held", instance.path().display());
+    instance.lock()?.ok_or_else(|| LaunchRefusal::Already(reason()))
 }
 
-fn plan(copy: &CopyDirectory, incarnation: u64) -> Result<LaunchPlan, Refusal> {
-    let Some(plan) = copy.read_launch()? else {
-        return Err(SupervisorError::Refused(format!("there is no intent in {}", copy.path().display())).into());
+fn plan(instance: &InstanceDirectory, incarnation: u64) -> Result<LaunchPlan, LaunchRefusal> {
+    let Some(plan) = instance.read_launch()? else {
+        return Err(SupervisorError::Refused(format!("there is no intent in {}", instance.path().display())).into());
     };
     if plan.incarnation != incarnation {
         let reason = format!("the intent in force is {}, and this was to be {incarnation}", plan.incarnation);
-        return Err(Refusal::Already(reason));
+        return Err(LaunchRefusal::Already(reason));
     }
     Ok(plan)
 }
@@ -183,10 +187,12 @@ fn open_log(plan: &LaunchPlan) -> Result<File, SupervisorError> {
     Ok(log)
 }
 
-fn command(plan: &LaunchPlan, name: &CopyName, log: &File) -> Result<Command, SupervisorError> {
+fn command(plan: &LaunchPlan, name: &InstanceName, log: &File) -> Result<Command, SupervisorError> {
     let output = || log.try_clone().map(Stdio::from).map_err(SupervisorError::io("copying the descriptor of its log"));
     let mut command = Command::new(&plan.program);
-    command.args(&plan.arguments).env_clear().envs(plan.environment.iter()).env(COPY_VARIABLE, name.to_string());
+    command.args(&plan.arguments).env_clear().envs(plan.environment.iter());
+    // Programs may know the former name only.
+    command.env(INSTANCE_VARIABLE, name.to_string()).env(COPY_VARIABLE, name.to_string());
     command.stdout(output()?).stderr(output()?);
     Ok(command)
 }

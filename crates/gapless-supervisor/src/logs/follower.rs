@@ -16,7 +16,7 @@ pub struct LogFollower {
 
 /// Result of one read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Piece {
+pub struct LogPiece {
     /// Content; empty at the end of the log.
     pub bytes: Vec<u8>,
     /// Bytes before `bytes` that are gone.
@@ -49,15 +49,15 @@ impl LogFollower {
         self.at
     }
 
-    pub const fn go_to(&mut self, position: u64) {
+    pub const fn seek(&mut self, position: u64) {
         self.at = position;
     }
 
     /// Next piece, at most `bytes_max` bytes.
-    pub fn read(&mut self, bytes_max: usize) -> io::Result<Piece> {
-        let Some(files) = LogFiles::of(&self.log)? else { return Ok(Piece::default()) };
-        let Some(locked) = LockedLog::shared(&files)? else { return Ok(Piece::default()) };
-        let mut all = Piece::default();
+    pub fn read(&mut self, bytes_max: usize) -> io::Result<LogPiece> {
+        let Some(files) = LogFiles::of(&self.log)? else { return Ok(LogPiece::default()) };
+        let Some(locked) = LockedLog::shared(&files)? else { return Ok(LogPiece::default()) };
+        let mut all = LogPiece::default();
         while all.bytes.len() < bytes_max {
             let piece = self.of_one_file(&files, &locked, bytes_max - all.bytes.len())?;
             if piece.bytes.is_empty() && piece.skipped == 0 {
@@ -70,7 +70,7 @@ impl LogFollower {
     }
 
     /// The same, from a single file.
-    fn of_one_file(&mut self, files: &LogFiles, locked: &LockedLog, bytes_max: usize) -> io::Result<Piece> {
+    fn of_one_file(&mut self, files: &LogFiles, locked: &LockedLog, bytes_max: usize) -> io::Result<LogPiece> {
         let (begin, length) = (files.begin(), locked.length()?);
         if self.at > begin + length {
             // The log was truncated by another process.
@@ -99,12 +99,12 @@ impl LogFollower {
     }
 
     /// Reads from a file that covers the positions from `start` to `end`.
-    fn piece(&mut self, file: &File, start: u64, end: u64, bytes_max: usize, skipped: u64) -> io::Result<Piece> {
+    fn piece(&mut self, file: &File, start: u64, end: u64, bytes_max: usize, skipped: u64) -> io::Result<LogPiece> {
         let mut bytes = vec![0; (end - self.at).min(bytes_max as u64) as usize];
         let count = file.read_at(&mut bytes, self.at - start)?;
         bytes.truncate(count);
         self.at += count as u64;
-        Ok(Piece { bytes, skipped })
+        Ok(LogPiece { bytes, skipped })
     }
 }
 
@@ -134,12 +134,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let mut follower = LogFollower::at(&path, 0);
-        assert_eq!(follower.read(100).unwrap(), Piece::default(), "there is no log yet");
+        assert_eq!(follower.read(100).unwrap(), LogPiece::default(), "there is no log yet");
         std::fs::write(kept(&path, 2), "0123").unwrap();
         std::fs::write(kept(&path, 1), "456").unwrap();
         std::fs::write(&path, "789").unwrap();
         LogFiles::of(&path).unwrap().unwrap().write_begin(17).unwrap();
-        let piece = |bytes: &str, skipped| Piece { bytes: bytes.as_bytes().to_vec(), skipped };
+        let piece = |bytes: &str, skipped| LogPiece { bytes: bytes.as_bytes().to_vec(), skipped };
         let mut pieces = [0; 5].map(|_| follower.read(3).unwrap()).into_iter();
         for expected in [piece("012", 10), piece("345", 0), piece("678", 0), piece("9", 0), piece("", 0)] {
             assert_eq!(pieces.next().unwrap(), expected);
@@ -166,7 +166,7 @@ mod tests {
         let oldest = 1_000 - u64::from(LOGS_KEPT_MAX);
         assert_eq!(LogFollower::before_end(&path, 10_000).position(), oldest);
         let piece = LogFollower::at(&path, 0).read(1).unwrap();
-        assert_eq!(piece, Piece { bytes: b"x".to_vec(), skipped: oldest });
+        assert_eq!(piece, LogPiece { bytes: b"x".to_vec(), skipped: oldest });
     }
 
     #[test]
@@ -191,6 +191,6 @@ mod tests {
         LogFiles::of(&path).unwrap().unwrap().write_begin(i64::MAX as u64).unwrap();
         assert!(LogFollower::end_of(&path) > i64::MAX as u64);
         assert_eq!(LogFollower::before_end(&path, u64::MAX).position(), 0);
-        assert_eq!(LogFollower::at(&path, 0).read(3).unwrap(), Piece { bytes: vec![0; 3], skipped: 0 });
+        assert_eq!(LogFollower::at(&path, 0).read(3).unwrap(), LogPiece { bytes: vec![0; 3], skipped: 0 });
     }
 }

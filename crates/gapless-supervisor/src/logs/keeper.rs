@@ -23,12 +23,12 @@ const ROOM_BLOCKS: u64 = 16;
 /// Keeps logs below their limit until it is dropped.
 #[derive(Debug)]
 pub struct LogKeeper {
-    shared: Arc<Shared>,
+    shared: Arc<KeeperShared>,
 }
 
 /// Finding of the log keeper; reported once until it is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LogFound {
+pub enum LogFinding {
     /// The disk of this log directory is full, so that output is lost.
     DiskFull(PathBuf),
     DiskHasRoom(PathBuf),
@@ -37,14 +37,14 @@ pub enum LogFound {
 }
 
 #[derive(Debug)]
-struct Shared {
-    wanted: Mutex<Wanted>,
-    found: Mutex<Vec<LogFound>>,
+struct KeeperShared {
+    settings: Mutex<KeeperSettings>,
+    found: Mutex<Vec<LogFinding>>,
     wake: OwnedFd,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Wanted {
+struct KeeperSettings {
     logs: BTreeSet<PathBuf>,
     bytes_max: u64,
     kept: u32,
@@ -58,31 +58,31 @@ impl LogKeeper {
     /// No thread or descriptor is available.
     pub fn start(bytes_max: u64, kept: u32) -> std::io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let wanted = Mutex::new(Wanted { bytes_max, kept, ..Wanted::default() });
-        let shared = Arc::new(Shared { wanted, found: Mutex::default(), wake });
+        let settings = Mutex::new(KeeperSettings { bytes_max, kept, ..KeeperSettings::default() });
+        let shared = Arc::new(KeeperShared { settings, found: Mutex::default(), wake });
         let its = Arc::clone(&shared);
-        std::thread::Builder::new().name("gapless-logs".to_owned()).spawn(move || Worker::new(its).run())?;
+        std::thread::Builder::new().name("gapless-logs".to_owned()).spawn(move || RotationWorker::new(its).run())?;
         Ok(Self { shared })
     }
 
     /// Adds a log, whose directory must exist.
     pub fn add(&self, log: &Path) {
-        if !lock(&self.shared.wanted).logs.contains(log) {
-            self.change(|wanted| wanted.logs.extend([log.to_owned()]));
+        if !lock(&self.shared.settings).logs.contains(log) {
+            self.change(|settings| settings.logs.extend([log.to_owned()]));
         }
     }
 
     pub fn set_limits(&self, bytes_max: u64, kept: u32) {
-        self.change(|wanted| (wanted.bytes_max, wanted.kept) = (bytes_max, kept));
+        self.change(|settings| (settings.bytes_max, settings.kept) = (bytes_max, kept));
     }
 
     #[must_use]
-    pub fn take_found(&self) -> Vec<LogFound> {
+    pub fn take_findings(&self) -> Vec<LogFinding> {
         std::mem::take(&mut *lock(&self.shared.found))
     }
 
-    fn change(&self, change: impl FnOnce(&mut Wanted)) {
-        change(&mut lock(&self.shared.wanted));
+    fn change(&self, change: impl FnOnce(&mut KeeperSettings)) {
+        change(&mut lock(&self.shared.settings));
         // If the counter is full, the eventfd is readable already.
         let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
     }
@@ -90,7 +90,7 @@ impl LogKeeper {
 
 impl Drop for LogKeeper {
     fn drop(&mut self) {
-        self.change(|wanted| wanted.is_over = true);
+        self.change(|settings| settings.is_over = true);
     }
 }
 
@@ -99,8 +99,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Worker {
-    shared: Arc<Shared>,
+struct RotationWorker {
+    shared: Arc<KeeperShared>,
     /// `None` if inotify is unavailable; all logs are then checked at each interval.
     inotify: Option<OwnedFd>,
     watched: BTreeMap<PathBuf, i32>,
@@ -108,38 +108,38 @@ struct Worker {
     failed: BTreeSet<PathBuf>,
 }
 
-impl Worker {
-    fn new(shared: Arc<Shared>) -> Self {
+impl RotationWorker {
+    fn new(shared: Arc<KeeperShared>) -> Self {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC);
         let inotify = inotify.inspect_err(|errno| tracing::warn!("logs are looked at once a second: {errno}")).ok();
         Self { shared, inotify, watched: BTreeMap::new(), full: BTreeSet::new(), failed: BTreeSet::new() }
     }
 
     fn run(mut self) {
-        let mut next_look = Instant::now();
+        let mut next_check = Instant::now();
         loop {
-            let wanted = lock(&self.shared.wanted).clone();
-            if wanted.is_over {
+            let settings = lock(&self.shared.settings).clone();
+            if settings.is_over {
                 return;
             }
-            self.watch(&wanted);
+            self.watch(&settings);
             let touched = self.touched();
-            let is_due = Instant::now() >= next_look;
-            for log in &wanted.logs {
+            let is_due = Instant::now() >= next_check;
+            for log in &settings.logs {
                 if is_due || touched.as_ref().is_none_or(|touched| touched.contains(log)) {
-                    self.look(log, &wanted);
+                    self.check(log, &settings);
                 }
             }
             if is_due {
-                self.look_at_disks();
-                next_look = Instant::now() + LOOK_INTERVAL;
+                self.check_disks();
+                next_check = Instant::now() + LOOK_INTERVAL;
             }
-            self.sleep(next_look);
+            self.sleep(next_check);
         }
     }
 
-    fn watch(&mut self, wanted: &Wanted) {
-        for folder in wanted.logs.iter().filter_map(|log| log.parent()) {
+    fn watch(&mut self, settings: &KeeperSettings) {
+        for folder in settings.logs.iter().filter_map(|log| log.parent()) {
             if self.watched.contains_key(folder) {
                 continue;
             }
@@ -173,37 +173,37 @@ impl Worker {
         (!has_lost).then_some(touched)
     }
 
-    fn look(&mut self, log: &Path, wanted: &Wanted) {
-        if std::fs::symlink_metadata(log).is_ok_and(|file| file.len() < wanted.bytes_max) {
+    fn check(&mut self, log: &Path, settings: &KeeperSettings) {
+        if std::fs::symlink_metadata(log).is_ok_and(|file| file.len() < settings.bytes_max) {
             self.failed.remove(log);
             return;
         }
-        match rotate(log, wanted.bytes_max, wanted.kept) {
+        match rotate(log, settings.bytes_max, settings.kept) {
             Ok(_) => {
                 self.failed.remove(log);
             }
             Err(error) => {
                 if self.failed.insert(log.to_owned()) {
-                    self.tell(LogFound::NotRotated(log.to_owned(), error.to_string()));
+                    self.report(LogFinding::NotRotated(log.to_owned(), error.to_string()));
                 }
             }
         }
     }
 
-    fn look_at_disks(&mut self) {
+    fn check_disks(&mut self) {
         for folder in self.watched.keys().cloned().collect::<Vec<_>>() {
             let Ok(disk) = rustix::fs::statvfs(&folder) else { continue };
             // File systems without a size are never full.
             let is_full = disk.f_blocks > 0 && disk.f_bavail == 0;
             if is_full && self.full.insert(folder.clone()) {
-                self.tell(LogFound::DiskFull(folder));
+                self.report(LogFinding::DiskFull(folder));
             } else if disk.f_bavail >= ROOM_BLOCKS && self.full.remove(&folder) {
-                self.tell(LogFound::DiskHasRoom(folder));
+                self.report(LogFinding::DiskHasRoom(folder));
             }
         }
     }
 
-    fn tell(&self, found: LogFound) {
+    fn report(&self, found: LogFinding) {
         lock(&self.shared.found).push(found);
     }
 
@@ -242,7 +242,7 @@ mod tests {
         keeper.add(&b);
         keeper.set_limits(8192, 1);
         until("both are below the new limit", || is_below(&a, 8192) && is_below(&b, 8192));
-        assert_eq!(keeper.take_found(), []);
+        assert_eq!(keeper.take_findings(), []);
     }
 
     #[test]
@@ -255,18 +255,18 @@ mod tests {
         keeper.add(&log);
         let mut found = Vec::new();
         until("the full disk is reported", || {
-            found.extend(keeper.take_found());
+            found.extend(keeper.take_findings());
             !found.is_empty()
         });
         keeper.set_limits(1 << 21, 1);
         std::thread::sleep(LOOK_INTERVAL * 2);
-        found.extend(keeper.take_found());
-        assert_eq!(found, [LogFound::DiskFull(disk.path.clone())]);
+        found.extend(keeper.take_findings());
+        assert_eq!(found, [LogFinding::DiskFull(disk.path.clone())]);
         file.set_len(0).unwrap();
         until("the free space is reported", || {
-            found.extend(keeper.take_found());
+            found.extend(keeper.take_findings());
             found.len() == 2
         });
-        assert_eq!(found[1], LogFound::DiskHasRoom(disk.path.clone()));
+        assert_eq!(found[1], LogFinding::DiskHasRoom(disk.path.clone()));
     }
 }

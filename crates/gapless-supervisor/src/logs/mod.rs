@@ -15,6 +15,6 @@ mod keeper;
 mod positions;
 mod rotation;
 
-pub use follower::{LogFollower, Piece};
-pub use keeper::{LogFound, LogKeeper};
+pub use follower::{LogFollower, LogPiece};
+pub use keeper::{LogFinding, LogKeeper};
 pub use positions::LOGS_KEPT_MAX;

@@ -20,11 +20,11 @@ const POSITION_MAX: u64 = i64::MAX as u64;
 const DIGITS: usize = 20;
 
 pub(super) fn kept(log: &Path, number: u32) -> PathBuf {
-    behind(log, &number.to_string())
+    with_suffix(log, &number.to_string())
 }
 
 /// Name of a file next to a log, with a suffix.
-pub(super) fn behind(log: &Path, what: &str) -> PathBuf {
+pub(super) fn with_suffix(log: &Path, what: &str) -> PathBuf {
     let mut name = log.as_os_str().to_owned();
     name.push(".");
     name.push(what);
@@ -61,7 +61,7 @@ impl LogFiles {
     /// lines. The limit ensures that adding the length of a file does not overflow.
     pub fn begin(&self) -> u64 {
         let mut text = String::new();
-        if let Ok(Some(file)) = self.folder.open_file(behind(&self.name, "begin"), OFlags::RDONLY) {
+        if let Ok(Some(file)) = self.folder.open_file(with_suffix(&self.name, "begin"), OFlags::RDONLY) {
             let _unreadable = file.take(DIGITS as u64 + 1).read_to_string(&mut text);
         }
         text.trim().parse().ok().filter(|begin| *begin <= POSITION_MAX).unwrap_or(0)
@@ -72,7 +72,7 @@ impl LogFiles {
     pub fn write_begin(&self, position: u64) -> io::Result<()> {
         let log = self.open(OFlags::RDONLY)?.and_then(|log| log.metadata().ok());
         let mode = Mode::from_raw_mode(log.map_or(0o600, |log| log.mode() & 0o777));
-        let name = behind(&self.name, "begin");
+        let name = with_suffix(&self.name, "begin");
         let file = match self.folder.open_or_create_file(&name, OFlags::WRONLY, mode) {
             // Replaces a file of another kind or owner.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.folder.create_file(&name, mode),

@@ -9,7 +9,7 @@
 //!
 //! A supervisor that is killed before the cut leaves lines in both files, never in none.
 
-use super::positions::{LOGS_KEPT_MAX, LockedLog, LogFiles, behind, kept};
+use super::positions::{LOGS_KEPT_MAX, LockedLog, LogFiles, kept, with_suffix};
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate};
 use rustix::io::Errno;
 use std::fs::File;
@@ -69,7 +69,7 @@ pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bo
 
 /// Whether the file system can cut away the beginning of a file.
 fn can_cut(log: &LogFiles, block: u64) -> io::Result<bool> {
-    let name = behind(&log.name, "cut");
+    let name = with_suffix(&log.name, "cut");
     let probe = log.folder.create_file(&name, Mode::RUSR | Mode::WUSR);
     // Probed on a separate file.
     let can = probe.and_then(|probe| {
@@ -93,7 +93,7 @@ fn keep(
     kept_max: u32,
     finish: impl FnOnce(&LogFiles) -> io::Result<()>,
 ) -> io::Result<()> {
-    let new = behind(&log.name, "1.new");
+    let new = with_suffix(&log.name, "1.new");
     while let Err(error) = copy(file, log, from, to) {
         let _absent = log.folder.remove(&new);
         let oldest = (1..=kept_max).rev().map(|number| kept(&log.name, number)).find(|name| log.folder.has(name));
@@ -120,7 +120,7 @@ fn unless_full(written: io::Result<()>) -> io::Result<()> {
 
 fn copy(file: &File, log: &LogFiles, from: u64, to: u64) -> io::Result<()> {
     let mode = Mode::from_raw_mode(file.metadata()?.mode() & 0o777);
-    let target = log.folder.create_file(behind(&log.name, "1.new"), mode)?;
+    let target = log.folder.create_file(with_suffix(&log.name, "1.new"), mode)?;
     let mut piece = vec![0; PIECE_BYTES];
     let mut at = from;
     while at < to {
@@ -135,10 +135,10 @@ fn copy(file: &File, log: &LogFiles, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Cuts away the beginning after calling `beside`, under the exclusive lock, so that readers see all changes or none.
-fn cut_beginning(log: &LogFiles, cut: u64, beside: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+/// Cuts away the beginning after calling `prepare`, under the exclusive lock, so that readers see all changes or none.
+fn cut_beginning(log: &LogFiles, cut: u64, prepare: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let Some(locked) = LockedLog::exclusive(log)? else { return Ok(()) };
-    beside()?;
+    prepare()?;
     let begin = log.begin();
     // Written before the cut: a crash in between repeats lines instead of skipping them.
     unless_full(log.write_begin(begin + cut))?;
@@ -148,17 +148,17 @@ fn cut_beginning(log: &LogFiles, cut: u64, beside: impl FnOnce() -> io::Result<(
     })
 }
 
-/// Truncates the log after calling `beside`, under the exclusive lock.
-fn empty(log: &LogFiles, beside: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+/// Truncates the log after calling `prepare`, under the exclusive lock.
+fn empty(log: &LogFiles, prepare: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     let Some(locked) = LockedLog::exclusive(log)? else { return Ok(()) };
-    beside(&locked.file)?;
+    prepare(&locked.file)?;
     unless_full(log.write_begin(log.begin() + locked.length()?))?;
     locked.file.set_len(0)
 }
 
 /// Appends the log's bytes after `at` to `1.new`, at most `most`, so that endless output cannot delay it.
 fn append(file: &File, log: &LogFiles, (mut at, most): (u64, u64)) -> io::Result<()> {
-    let target = log.folder.open_file(behind(&log.name, "1.new"), OFlags::WRONLY | OFlags::APPEND)?;
+    let target = log.folder.open_file(with_suffix(&log.name, "1.new"), OFlags::WRONLY | OFlags::APPEND)?;
     let mut target = target.ok_or(io::ErrorKind::NotFound)?;
     let end = at + most;
     let mut piece = vec![0; PIECE_BYTES];
@@ -180,7 +180,7 @@ fn shift(log: &LogFiles, kept_max: u32) -> io::Result<()> {
     for number in (1..kept_max).rev() {
         log.folder.rename(kept(&log.name, number), kept(&log.name, number + 1))?;
     }
-    log.folder.rename(behind(&log.name, "1.new"), kept(&log.name, 1)).map(drop)
+    log.folder.rename(with_suffix(&log.name, "1.new"), kept(&log.name, 1)).map(drop)
 }
 
 /// Removes rotated files from this number on, also those of an earlier, higher `kept_max`.
@@ -248,7 +248,11 @@ mod tests {
             let kept_text = whole(&path, 2);
             assert!(all.ends_with(&kept_text) && kept_text.len() > 8192, "{} bytes are kept", kept_text.len());
             assert!((1..=2).all(|number| std::fs::metadata(kept(&path, number)).unwrap().len() <= 2 * 8192));
-            assert!(!kept(&path, 3).exists() && !behind(&path, "1.new").exists() && !behind(&path, "cut").exists());
+            assert!(
+                !kept(&path, 3).exists()
+                    && !with_suffix(&path, "1.new").exists()
+                    && !with_suffix(&path, "cut").exists()
+            );
             assert_eq!(LogFiles::of(&path).unwrap().unwrap().begin() + text(&path).len() as u64, all.len() as u64);
         });
     }

@@ -3,7 +3,7 @@
 //!
 //! Holders are adopted and killed with the rights of the supervisor, but a program of another user can pass its lock to
 //! any process. Therefore an instance of another user owns only processes of that user, and those in its control group
-//! ([`Heirs`]).
+//! ([`AllowedHolders`]).
 
 use super::files;
 use super::lock::{LockRecord, is_held};
@@ -22,14 +22,14 @@ use std::time::Duration;
 
 /// Attempts while a lock is held and its record names a dead process: the new holder may not have written its record
 /// yet.
-const LOOKS: u32 = 10;
+const ATTEMPTS_MAX: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Holder of a lock.
 #[derive(Debug)]
 pub enum Holder {
     /// No live process.
-    Nobody {
+    Free {
         /// Record of the last holder, if it is readable.
         last: Option<LockRecord>,
     },
@@ -41,7 +41,7 @@ pub enum Holder {
     },
     /// The recorded process is dead, and its descendants hold the lock. Also a launcher that was stopped before it
     /// wrote its record; it has done nothing yet and can be killed.
-    Others(Vec<Orphan>),
+    Descendants(Vec<Orphan>),
     /// A live process that does not belong to the instance. It is not killed, and blocks starts while it lives. Either
     /// a program has passed its lock on, or a launcher has not changed its user yet.
     Foreign { process_id: u32 },
@@ -62,23 +62,23 @@ pub struct Orphan {
 
 /// Processes that may hold the lock of an instance, from its launch plan. Other fields of the plan are ignored.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Heirs {
+pub(super) struct AllowedHolders {
     #[serde(default)]
-    identity: Option<HeirsUser>,
+    identity: Option<HolderUser>,
     #[serde(default)]
     cgroup: Option<PathBuf>,
 }
 
 #[derive(Debug, Deserialize)]
-struct HeirsUser {
+struct HolderUser {
     user: u32,
 }
 
-impl Heirs {
+impl AllowedHolders {
     /// Whether a process is allowed to hold the lock. A user gains nothing by a false claim: its programs can signal
     /// all processes with its real or saved user id anyway.
-    fn include(&self, process_id: u32) -> bool {
-        let Some(HeirsUser { user }) = self.identity else { return true };
+    fn contains(&self, process_id: u32) -> bool {
+        let Some(HolderUser { user }) = self.identity else { return true };
         user == geteuid().as_raw()
             || users(process_id).is_some_and(|users| users.contains(&user))
             || self.cgroup.as_ref().is_some_and(|group| is_in_group(process_id, group))
@@ -86,39 +86,39 @@ impl Heirs {
 }
 
 impl Holder {
-    /// Finds the holder of the lock in this file. Without `heirs`, as for a role, any process may hold it. Waits some
+    /// Finds the holder of the lock in this file. Without `allowed`, as for a role, any process may hold it. Waits some
     /// milliseconds for a lock that has just been taken.
     ///
-    /// Without privileges, processes of other users are missing from [`Others`](Self::Others).
+    /// Without privileges, processes of other users are missing from [`Descendants`](Self::Descendants).
     ///
     /// # Errors
     /// The file or `/proc` cannot be read, or this process has no descriptor left.
-    pub(super) fn of(path: &Path, heirs: Option<&Heirs>) -> Result<Self, SupervisorError> {
-        let Some(file) = files::open(path)? else { return Ok(Self::Nobody { last: None }) };
-        let mut looks = 0;
+    pub(super) fn of(path: &Path, allowed: Option<&AllowedHolders>) -> Result<Self, SupervisorError> {
+        let Some(file) = files::open(path)? else { return Ok(Self::Free { last: None }) };
+        let mut attempts = 0;
         loop {
             let record = LockRecord::read(&file);
             if let Some(record) = &record
-                && let Some(process) = record.process.here()?
+                && let Some(process) = record.process.in_this_namespace()?
                 && let Some(pidfd) = process.open()?
             {
-                if heirs.is_none_or(|heirs| heirs.include(process.process_id)) {
+                if allowed.is_none_or(|allowed| allowed.contains(process.process_id)) {
                     return Ok(Self::Recorded { record: LockRecord { process, ..record.clone() }, pidfd });
                 }
                 if !is_dead(&pidfd) {
                     return Ok(Self::Foreign { process_id: process.process_id });
                 }
             }
-            looks += 1;
+            attempts += 1;
             if !is_held(&file)? {
                 // An unchanged record rules out a new holder between the two checks.
-                if LockRecord::read(&file) == record || looks >= LOOKS {
-                    return Ok(Self::Nobody { last: record });
+                if LockRecord::read(&file) == record || attempts >= ATTEMPTS_MAX {
+                    return Ok(Self::Free { last: record });
                 }
-            } else if looks >= LOOKS {
-                let (found, foreign) = find(&file, path, heirs, record.as_ref())?;
+            } else if attempts >= ATTEMPTS_MAX {
+                let (found, foreign) = find(&file, path, allowed, record.as_ref())?;
                 if !found.is_empty() {
-                    return Ok(Self::Others(found));
+                    return Ok(Self::Descendants(found));
                 }
                 if let Some(process_id) = foreign {
                     return Ok(Self::Foreign { process_id });
@@ -136,7 +136,7 @@ impl Holder {
 fn find(
     file: &File,
     path: &Path,
-    heirs: Option<&Heirs>,
+    allowed: Option<&AllowedHolders>,
     record: Option<&LockRecord>,
 ) -> Result<(Vec<Orphan>, Option<u32>), SupervisorError> {
     let failed = |what: &str| SupervisorError::io(format!("{what} {}", path.display()));
@@ -155,10 +155,10 @@ fn find(
         let process_id = pid.as_raw_nonzero().get().unsigned_abs();
         // Older than the recorded process, so not one of its descendants.
         let is_older = record.is_some_and(|record| record.process.is_younger_than(process_id));
-        let is_heir = heirs.is_none_or(|heirs| !is_older && heirs.include(process_id));
+        let is_allowed = allowed.is_none_or(|allowed| !is_older && allowed.contains(process_id));
         // Checked again: a live process that still holds the lock must be the one of the pidfd.
         if holds(&entry.path(), &wanted, name) && !is_dead(&pidfd) {
-            match is_heir {
+            match is_allowed {
                 true => found.push(Orphan { process_id, pidfd }),
                 false => foreign = Some(process_id),
             }
@@ -194,7 +194,7 @@ fn holds(process: &Path, wanted: &Metadata, name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state_directory::lock::{HeldLock, Inherited};
+    use crate::state_directory::lock::{HeldLock, Inheritance};
     use gapless_testkit::process::Process;
     use gapless_testkit::wait::until_some;
     use rustix::process::{Signal, pidfd_send_signal};
@@ -210,11 +210,11 @@ mod tests {
     fn holders_are_classified() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Nobody { last: None }));
-        let held = HeldLock::take(&path, Inherited::No).unwrap().unwrap();
-        assert!(HeldLock::take(&path, Inherited::No).unwrap().is_none());
+        assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Free { last: None }));
+        let held = HeldLock::take(&path, Inheritance::No).unwrap().unwrap();
+        assert!(HeldLock::take(&path, Inheritance::No).unwrap().is_none());
         // Stopped before it wrote its record.
-        let Holder::Others(unnamed) = Holder::of(&path, None).unwrap() else {
+        let Holder::Descendants(unnamed) = Holder::of(&path, None).unwrap() else {
             panic!("the lock is held without a record")
         };
         // A child forked by another test holds it too, until it calls exec.
@@ -234,24 +234,24 @@ mod tests {
         drop(held);
         // The file is open here, without the lock.
         let _onlooker = File::open(&path).unwrap();
-        let Holder::Others(orphans) = Holder::of(&path, None).unwrap() else { panic!("an orphan holds it") };
+        let Holder::Descendants(orphans) = Holder::of(&path, None).unwrap() else { panic!("an orphan holds it") };
         let heir_id = heir.pid().as_raw_pid() as u32;
         let orphan = orphans.iter().find(|orphan| orphan.process_id == heir_id).unwrap();
         pidfd_send_signal(&orphan.pidfd, Signal::KILL).unwrap();
         heir.wait();
         let last = until_some("the orphan is dead", || match Holder::of(&path, None).unwrap() {
-            Holder::Nobody { last } => Some(last),
+            Holder::Free { last } => Some(last),
             _ => None,
         });
         assert_eq!(last.unwrap().incarnation, 3);
-        assert!(HeldLock::take(&path, Inherited::No).unwrap().is_some());
+        assert!(HeldLock::take(&path, Inheritance::No).unwrap().is_some());
     }
 
     #[test]
     fn closed_lock_has_its_record() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        let held = HeldLock::take(&path, Inherited::No).unwrap().unwrap();
+        let held = HeldLock::take(&path, Inheritance::No).unwrap().unwrap();
         held.record(&LockRecord::of_this(1).unwrap()).unwrap();
         drop(held);
         assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Recorded { .. }));
@@ -280,7 +280,7 @@ mod tests {
             ["", "{", &record[..record.len() / 2], &wrong_boot, "[1,2]", &"9".repeat(4096), "{\"process_id\":-1}"]
         {
             std::fs::write(&path, text).unwrap();
-            assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Nobody { .. }), "{text}");
+            assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Free { .. }), "{text}");
         }
     }
 
@@ -300,7 +300,7 @@ mod tests {
                     }
                 });
             }
-            let refused = (0..200).filter(|_| HeldLock::take(&path, Inherited::No).unwrap().is_none()).count();
+            let refused = (0..200).filter(|_| HeldLock::take(&path, Inheritance::No).unwrap().is_none()).count();
             is_over.store(true, std::sync::atomic::Ordering::Relaxed);
             assert_eq!(refused, 0);
         });

@@ -28,12 +28,12 @@ pub struct LaunchPlan {
     pub input: Option<PathBuf>,
     /// User of the instance; by default that of the guardian.
     #[serde(default)]
-    pub identity: Option<Identity>,
+    pub identity: Option<UserIdentity>,
     /// Allowed CPUs, as `2-3`. If the machine refuses them, the instance runs unpinned, with a note in its log.
     #[serde(default, with = "cpu_mask_text")]
     pub cpus: Option<CpuMask>,
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// Directory of the control group, created if its parent exists. If the machine refuses it, the instance runs
     /// without one, with a note in its log.
     #[serde(default)]
@@ -48,7 +48,7 @@ pub struct LaunchPlan {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Identity {
+pub struct UserIdentity {
     pub user: u32,
     pub group: u32,
     /// Supplementary group ids.
@@ -59,7 +59,7 @@ pub struct Identity {
 /// Resource limits of a process; `None` leaves a limit unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limits {
+pub struct ResourceLimits {
     #[serde(default)]
     pub files_max: Option<u64>,
     /// Length of a core dump, bytes; 0 for none.
@@ -109,13 +109,13 @@ mod tests {
         let plan = LaunchPlan {
             incarnation: 3,
             program: "./calculator".into(),
-            arguments: vec!["copy".to_owned(), String::new()],
+            arguments: vec!["instance".to_owned(), String::new()],
             environment: Variables::from_iter([("A".to_owned(), "b\n\"".to_owned())]),
             folder: "/tmp".into(),
             input: Some("/tmp/input".into()),
-            identity: Some(Identity { user: 1, group: 2, groups: vec![3] }),
+            identity: Some(UserIdentity { user: 1, group: 2, groups: vec![3] }),
             cpus: CpuMask::of(&[0, 2]),
-            limits: Limits { files_max: Some(64), core_bytes_max: Some(0), memory_bytes_max: None },
+            limits: ResourceLimits { files_max: Some(64), core_bytes_max: Some(0), memory_bytes_max: None },
             cgroup: Some("/sys/fs/cgroup/x".into()),
             singleton: Some("/tmp/singletons/a".into()),
             log: "/tmp/log".into(),

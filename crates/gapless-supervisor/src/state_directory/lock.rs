@@ -38,7 +38,7 @@ pub struct LockRecord {
 
 /// Record in its file.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct LockFileContent {
     #[serde(flatten)]
     record: LockRecord,
     /// Device and inode of the lock file; they differ if the directory was copied. Missing in files of earlier
@@ -57,7 +57,7 @@ impl LockRecord {
     }
 
     pub(super) fn write(&self, file: &File) -> Result<(), SupervisorError> {
-        let written = Written { record: self.clone(), file: identity(file) };
+        let written = LockFileContent { record: self.clone(), file: identity(file) };
         let mut bytes = serde_json::to_vec(&written).expect("a record has nothing that JSON has not");
         assert!(bytes.len() <= RECORD_BYTES, "a boot's identifier has some dozen bytes");
         bytes.resize(RECORD_BYTES, b' ');
@@ -68,7 +68,7 @@ impl LockRecord {
     pub(super) fn read(file: &File) -> Option<Self> {
         let mut bytes = [0; RECORD_BYTES];
         let length = file.read_at(&mut bytes, 0).ok()?;
-        let written: Written = serde_json::from_slice(&bytes[..length]).ok()?;
+        let written: LockFileContent = serde_json::from_slice(&bytes[..length]).ok()?;
         let is_own = written.file.is_none() || written.file == identity(file);
         is_own.then_some(written.record)
     }
@@ -76,7 +76,7 @@ impl LockRecord {
 
 /// Whether children and exec'd programs hold the lock as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inherited {
+pub enum Inheritance {
     Yes,
     /// The lock ends with the process that has taken it.
     No,
@@ -93,13 +93,13 @@ pub(super) struct LockFile {
 
 impl LockFile {
     /// Opens the file, and creates it if necessary.
-    pub fn open(path: &Path, inherited: Inherited) -> Result<Self, SupervisorError> {
+    pub fn open(path: &Path, inherited: Inheritance) -> Result<Self, SupervisorError> {
         let record = files::open_to_write(path, OFlags::empty(), PRIVATE_FILE)?;
         let failed = || SupervisorError::system(format!("opening {} for its lock", path.display()));
         // Reopened by descriptor, so that it is the same file even if the path has changed.
         let same = format!("/proc/self/fd/{}", record.as_raw_fd());
         let lock = rustix::fs::open(same, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed())?;
-        if inherited == Inherited::Yes {
+        if inherited == Inheritance::Yes {
             rustix::io::fcntl_setfd(&lock, FdFlags::empty()).map_err(failed())?;
         }
         Ok(Self { lock: lock.into(), record: record.into() })
@@ -121,7 +121,7 @@ impl HeldLock {
     ///
     /// # Errors
     /// The file cannot be made or locked.
-    pub fn take(path: &Path, inherited: Inherited) -> Result<Option<Self>, SupervisorError> {
+    pub fn take(path: &Path, inherited: Inheritance) -> Result<Option<Self>, SupervisorError> {
         let failed = || SupervisorError::system(format!("locking {}", path.display()));
         for attempt in 0..TRIES {
             if attempt > 0 {
@@ -212,14 +212,14 @@ mod tests {
     #[test]
     fn inherited_lock_is_read_only() {
         let folder = tempfile::tempdir().unwrap();
-        let [copy, role, singleton] = ["copy", "role", "singleton"].map(|name| folder.path().join(name));
-        let held = HeldLock::take(&copy, Inherited::Yes).unwrap().unwrap();
+        let [instance, role, singleton] = ["instance", "role", "singleton"].map(|name| folder.path().join(name));
+        let held = HeldLock::take(&instance, Inheritance::Yes).unwrap().unwrap();
         held.record(&LockRecord::of_this(1).unwrap()).unwrap();
-        let _role = HeldLock::take(&role, Inherited::No).unwrap().unwrap();
+        let _role = HeldLock::take(&role, Inheritance::No).unwrap().unwrap();
         let active = SingletonLock::open(&singleton).unwrap();
         assert!(active.try_take().unwrap());
         active.record(&LockRecord::of_this(1).unwrap()).unwrap();
-        assert_eq!(inherited(&copy), [OFlags::RDONLY]);
+        assert_eq!(inherited(&instance), [OFlags::RDONLY]);
         assert_eq!(inherited(&singleton), [OFlags::RDONLY]);
         assert_eq!(inherited(&role), []);
     }

@@ -11,7 +11,8 @@
 //! notify/socket      sd_notify socket, kept by the guardian; in a directory of its own for instances of other users
 //! events.log         one event per line
 //! memory             state for the next supervisor
-//! copies/NAME.NUMBER/
+//! copies             link to `instances`, for programs of earlier versions
+//! instances/NAME.NUMBER/
 //!     launch         launch plan, written before the request to the guardian
 //!     launch-error   reason for a failed launch
 //!     lock           held by the instance and its descendants; content: the process that took it
@@ -21,7 +22,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `copy_directory` | [`CopyDirectory`]: files of one instance |
+//! | `instance_directory` | [`InstanceDirectory`]: files of one instance |
 //! | `launch_plan` | [`LaunchPlan`]: input of the launcher |
 //! | `holder` | [`Holder`]: holder of a lock |
 //! | `lock` | [`HeldLock`], [`LockRecord`] |
@@ -29,26 +30,26 @@
 //! | `process` | [`ProcessIdentity`]: a process, safe from reuse of its id |
 //! | `files` | small files, replaced atomically |
 
-mod copy_directory;
 pub(crate) mod files;
 mod holder;
+mod instance_directory;
 mod launch_plan;
 mod lock;
 mod process;
 mod singleton;
 
-pub use copy_directory::{CopyDirectory, LaunchFailureFile};
 pub use holder::{Holder, Orphan};
-pub use launch_plan::{Identity, LaunchFailure, LaunchPlan, Limits};
+pub use instance_directory::{InstanceDirectory, LaunchFailureFile};
+pub use launch_plan::{LaunchFailure, LaunchPlan, ResourceLimits, UserIdentity};
 pub use lock::{HeldLock, LockRecord};
 pub use process::{ProcessIdentity, is_dead};
 pub use singleton::SingletonLock;
 
-use crate::copy_name::CopyName;
 use crate::error::SupervisorError;
+use crate::instance_name::InstanceName;
 use gapless_agent::fault::crash_point;
 use gapless_agent::folder::Folder;
-use lock::Inherited;
+use lock::Inheritance;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Gid, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -62,8 +63,11 @@ use std::sync::Arc;
 
 const CONFIG_IN_FORCE: &str = "config-in-force";
 /// Files of which every state directory has at least one, even if its creation was interrupted.
-const OWN_FILES: [&str; 5] = [CONFIG_IN_FORCE, "supervisor.lock", "guardian.lock", "guardian.log", COPIES];
-const COPIES: &str = "copies";
+const OWN_FILES: [&str; 6] =
+    [CONFIG_IN_FORCE, "supervisor.lock", "guardian.lock", "guardian.log", INSTANCES, FORMER_INSTANCES];
+const INSTANCES: &str = "instances";
+/// Former name of [`INSTANCES`], now a link to it. Through it, programs of earlier versions meet the same locks.
+const FORMER_INSTANCES: &str = "copies";
 const EVENTS: &str = "events.log";
 const LOGS: &str = "logs";
 const SINGLETONS: &str = "singletons";
@@ -88,7 +92,7 @@ impl RoleLock {
 
 /// Sockets of the state directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Socket {
+pub enum StateSocket {
     /// The guardian listens for packets.
     Guardian,
     /// The supervisor listens for packets.
@@ -97,7 +101,7 @@ pub enum Socket {
     Notify,
 }
 
-impl Socket {
+impl StateSocket {
     /// Path relative to the directory.
     #[must_use]
     pub const fn file(self) -> &'static str {
@@ -142,7 +146,10 @@ impl StateDirectory {
         let mode = Mode::from_raw_mode(if group.is_some() { 0o750 } else { 0o700 });
         files::make_directory(path, mode, group)?;
         let this = Self::open(path)?;
-        files::make_directory(&this.path.join(COPIES), Mode::RWXU, None)?;
+        files::make_directory(&this.instances_folder(), Mode::RWXU, None)?;
+        if !this.has_former_name() {
+            this.link_former_name();
+        }
         // Setgid, so that new files get the group.
         let mode = Mode::from_raw_mode(if group.is_some() { 0o2750 } else { 0o700 });
         files::make_directory(&this.path.join(LOGS), mode, group)?;
@@ -163,12 +170,12 @@ impl StateDirectory {
         }
         // Errors are reported at the start.
         let is_empty = std::fs::read_dir(path).ok()?.next().is_none();
-        (!is_empty && !Self::is_one(path).ok()?)
+        (!is_empty && !Self::is_state_directory(path).ok()?)
             .then_some("is no state directory and holds other files; an empty or a new one is expected")
     }
 
     /// Whether the directory at this path is, or was, a state directory.
-    pub fn is_one(path: &Path) -> std::io::Result<bool> {
+    pub fn is_state_directory(path: &Path) -> std::io::Result<bool> {
         for name in OWN_FILES {
             match path.join(name).symlink_metadata() {
                 Ok(_) => return Ok(true),
@@ -184,7 +191,7 @@ impl StateDirectory {
     /// # Errors
     /// It does not exist, belongs to another user, or others may write to it.
     pub fn open(path: &Path) -> Result<Self, SupervisorError> {
-        let (this, stat) = Self::look_with_stat(path)?;
+        let (this, stat) = Self::open_with_stat(path)?;
         let (owner, user) = (stat.st_uid, rustix::process::geteuid().as_raw());
         if owner != user {
             let reason = format!("it is of user {owner}, and this process of user {user}");
@@ -202,8 +209,8 @@ impl StateDirectory {
     ///
     /// # Errors
     /// It does not exist, or this user may not access it.
-    pub fn look(path: &Path) -> Result<Self, SupervisorError> {
-        Ok(Self::look_with_stat(path)?.0)
+    pub fn open_to_read(path: &Path) -> Result<Self, SupervisorError> {
+        Ok(Self::open_with_stat(path)?.0)
     }
 
     #[must_use]
@@ -211,7 +218,7 @@ impl StateDirectory {
         rustix::fs::fstat(&self.fd).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
     }
 
-    fn look_with_stat(path: &Path) -> Result<(Self, Stat), SupervisorError> {
+    fn open_with_stat(path: &Path) -> Result<(Self, Stat), SupervisorError> {
         let absolute = std::path::absolute(path);
         let path = absolute.map_err(SupervisorError::io(format!("finding {}", path.display())))?;
         let action = format!("opening the state directory {}", path.display());
@@ -237,12 +244,12 @@ impl StateDirectory {
     }
 
     #[must_use]
-    pub fn log(&self, copy: &CopyName) -> PathBuf {
-        self.path.join(LOGS).join(format!("{copy}.log"))
+    pub fn log(&self, instance: &InstanceName) -> PathBuf {
+        self.path.join(LOGS).join(format!("{instance}.log"))
     }
 
     #[must_use]
-    pub fn socket(&self, socket: Socket) -> PathBuf {
+    pub fn socket(&self, socket: StateSocket) -> PathBuf {
         self.path.join(socket.file())
     }
 
@@ -266,7 +273,7 @@ impl StateDirectory {
     /// # Errors
     /// The lock cannot be taken. A failure to write the record is only logged: the lock alone decides.
     pub fn take_role_lock(&self, role_lock: RoleLock) -> Result<Option<HeldLock>, SupervisorError> {
-        let Some(lock) = HeldLock::take(&self.path.join(role_lock.lock()), Inherited::No)? else { return Ok(None) };
+        let Some(lock) = HeldLock::take(&self.path.join(role_lock.lock()), Inheritance::No)? else { return Ok(None) };
         if let Err(error) = lock.record(&LockRecord::of_this(0)?) {
             tracing::warn!("{}: {error}", role_lock.lock());
         }
@@ -286,18 +293,54 @@ impl StateDirectory {
         Holder::of(&self.path.join(role_lock.lock()), None)
     }
 
+    fn instances_folder(&self) -> PathBuf {
+        self.path.join(if self.has_former_name() { FORMER_INSTANCES } else { INSTANCES })
+    }
+
+    /// Whether the directory of instances has the name that earlier versions gave it.
+    fn has_former_name(&self) -> bool {
+        let is_directory = |name| self.path.join(name).symlink_metadata().is_ok_and(|found| found.is_dir());
+        is_directory(FORMER_INSTANCES) && !is_directory(INSTANCES)
+    }
+
+    /// Gives the directory of instances its name, if an earlier version has created it. Locks of running instances stay
+    /// held. Returns a warning with both names. Only the supervisor may call it.
+    ///
+    /// # Errors
+    /// The directory cannot be renamed; it is then used under its former name.
+    pub fn rename_former(&self) -> Result<Option<String>, SupervisorError> {
+        if !self.has_former_name() {
+            return Ok(None);
+        }
+        let failed = SupervisorError::system(format!("renaming {}", self.path.join(FORMER_INSTANCES).display()));
+        rustix::fs::renameat(self.fd(), FORMER_INSTANCES, self.fd(), INSTANCES).map_err(failed)?;
+        self.link_former_name();
+        let path = self.path.display();
+        Ok(Some(format!(
+            "{path} is of an earlier version: its `{FORMER_INSTANCES}` are called `{INSTANCES}` now, and are taken over"
+        )))
+    }
+
+    fn link_former_name(&self) {
+        match rustix::fs::symlinkat(INSTANCES, self.fd(), FORMER_INSTANCES) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            // The link is optional.
+            Err(errno) => tracing::debug!("{}: {errno}", self.path.join(FORMER_INSTANCES).display()),
+        }
+    }
+
     /// Files of an instance, which need not exist.
     #[must_use]
-    pub fn copy(&self, name: &CopyName) -> CopyDirectory {
-        CopyDirectory::new(self.path.join(COPIES).join(name.to_string()), name.clone())
+    pub fn instance(&self, name: &InstanceName) -> InstanceDirectory {
+        InstanceDirectory::new(self.instances_folder().join(name.to_string()), name.clone())
     }
 
     /// All instances that have files here, sorted by name. Other entries are ignored.
     ///
     /// # Errors
     /// The directory cannot be listed.
-    pub fn copies(&self) -> Result<Vec<CopyName>, SupervisorError> {
-        let path = self.path.join(COPIES);
+    pub fn instances(&self) -> Result<Vec<InstanceName>, SupervisorError> {
+        let path = self.instances_folder();
         let failed = || SupervisorError::io(format!("listing {}", path.display()));
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&path).map_err(failed())? {
@@ -353,16 +396,16 @@ impl StateDirectory {
     ///
     /// # Errors
     /// I/O errors; the previous state then stays.
-    pub fn write_memory(&self, memory: &impl Serialize) -> Result<(), SupervisorError> {
-        files::write_json(&self.path.join(MEMORY), memory)
+    pub fn write_state(&self, state: &impl Serialize) -> Result<(), SupervisorError> {
+        files::write_json(&self.path.join(MEMORY), state)
     }
 
     /// Removes the state for the next supervisor.
-    pub fn remove_memory(&self) -> Result<(), SupervisorError> {
+    pub fn remove_state(&self) -> Result<(), SupervisorError> {
         files::remove(&self.path.join(MEMORY))
     }
 
-    pub fn read_memory<T: DeserializeOwned>(&self) -> Result<Option<T>, SupervisorError> {
+    pub fn read_state<T: DeserializeOwned>(&self) -> Result<Option<T>, SupervisorError> {
         files::read_json(&self.path.join(MEMORY))
     }
 }

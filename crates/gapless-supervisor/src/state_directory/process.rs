@@ -68,7 +68,7 @@ impl ProcessIdentity {
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub fn here(&self) -> Result<Option<Self>, SupervisorError> {
+    pub fn in_this_namespace(&self) -> Result<Option<Self>, SupervisorError> {
         if self.is_of_this_namespace() {
             return Ok(Some(self.clone()));
         }
@@ -102,7 +102,7 @@ impl ProcessIdentity {
         if self.boot != boot_id() {
             return Ok(None);
         }
-        let Some(Self { process_id, .. }) = self.here()? else { return Ok(None) };
+        let Some(Self { process_id, .. }) = self.in_this_namespace()? else { return Ok(None) };
         let Some(pid) = i32::try_from(process_id).ok().filter(|pid| *pid > 0).and_then(Pid::from_raw) else {
             return Ok(None);
         };

@@ -3,7 +3,7 @@
 //! Inherited by exec and fork like the lock of an instance, so it ends with the active instance and its descendants.
 //! The kernel then hands it to a waiting launcher, even without supervisor and guardian.
 
-use super::lock::{Inherited, LockFile, LockRecord};
+use super::lock::{Inheritance, LockFile, LockRecord};
 use crate::error::SupervisorError;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FlockOperation, flock};
@@ -20,7 +20,7 @@ pub struct SingletonLock {
 impl SingletonLock {
     /// Opens the file, and creates it if necessary. Children and exec'd programs inherit it.
     pub fn open(path: &Path) -> Result<Self, SupervisorError> {
-        Ok(Self { file: LockFile::open(path, Inherited::Yes)? })
+        Ok(Self { file: LockFile::open(path, Inheritance::Yes)? })
     }
 
     /// Takes the lock if it is free. Returns whether it was taken.

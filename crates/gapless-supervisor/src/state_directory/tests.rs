@@ -30,16 +30,16 @@ fn modes_do_not_depend_on_the_mask() {
     if let Ok(mask) = std::env::var(MASK) {
         rustix::process::umask(Mode::from_raw_mode(mask.parse().unwrap()));
         let (_parent, directory) = directory();
-        let copy = directory.copy(&"a.1".parse().unwrap());
-        copy.prepare().unwrap();
-        copy.write_launch(&plan(1)).unwrap();
-        let _lock = copy.lock().unwrap().unwrap();
+        let instance = directory.instance(&"a.1".parse().unwrap());
+        instance.prepare().unwrap();
+        instance.write_launch(&plan(1)).unwrap();
+        let _lock = instance.lock().unwrap().unwrap();
         let _role_lock = directory.take_role_lock(RoleLock::Guardian).unwrap().unwrap();
         for (path, expected) in [
             (directory.path().to_owned(), 0o700),
-            (copy.path().to_owned(), 0o700),
-            (copy.path().join("launch"), 0o600),
-            (copy.path().join("lock"), 0o600),
+            (instance.path().to_owned(), 0o700),
+            (instance.path().join("launch"), 0o600),
+            (instance.path().join("lock"), 0o600),
             (directory.path().join("guardian.lock"), 0o600),
             (directory.path().join("logs"), 0o700),
         ] {
@@ -60,10 +60,10 @@ fn group_may_read_logs_only() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("state");
     StateDirectory::create(&path, None).unwrap();
-    assert_eq!((mode(&path), mode(&path.join("copies")), mode(&path.join("logs"))), (0o700, 0o700, 0o700));
+    assert_eq!((mode(&path), mode(&path.join("instances")), mode(&path.join("logs"))), (0o700, 0o700, 0o700));
     let group = rustix::process::getegid().as_raw();
     StateDirectory::create(&path, Some(group)).unwrap();
-    assert_eq!((mode(&path), mode(&path.join("copies")), mode(&path.join("logs"))), (0o750, 0o700, 0o2750));
+    assert_eq!((mode(&path), mode(&path.join("instances")), mode(&path.join("logs"))), (0o750, 0o700, 0o2750));
     assert_eq!(std::fs::metadata(&path).unwrap().gid(), group);
     StateDirectory::create(&path, None).unwrap();
     assert_eq!((mode(&path), mode(&path.join("logs"))), (0o700, 0o700));
@@ -90,7 +90,7 @@ fn foreign_writers_are_refused() {
 fn role_lock_has_one_holder() {
     let (_parent, directory) = directory();
     for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
-        assert!(matches!(directory.role_holder(role_lock).unwrap(), Holder::Nobody { .. }));
+        assert!(matches!(directory.role_holder(role_lock).unwrap(), Holder::Free { .. }));
         let lock = directory.take_role_lock(role_lock).unwrap().unwrap();
         assert!(directory.take_role_lock(role_lock).unwrap().is_none());
         let Holder::Recorded { record, .. } = directory.role_holder(role_lock).unwrap() else { panic!("it is held") };
@@ -105,7 +105,7 @@ fn role_lock_needs_no_disk_space() {
     let directory = StateDirectory::create(&disk.path.join("state"), None).unwrap();
     let _full = std::fs::write(disk.path.join("filler"), vec![1; 100_000]);
     let lock = directory.take_role_lock(RoleLock::Supervisor).unwrap().unwrap();
-    let Holder::Others(found) = directory.role_holder(RoleLock::Supervisor).unwrap() else { panic!("it is held") };
+    let Holder::Descendants(found) = directory.role_holder(RoleLock::Supervisor).unwrap() else { panic!("it is held") };
     // A child forked by another test holds it too, until it calls exec.
     assert!(found.iter().any(|process| process.process_id == std::process::id()));
     drop(lock);
@@ -115,46 +115,75 @@ fn role_lock_needs_no_disk_space() {
 fn live_instances_are_not_removed() {
     let (_parent, directory) = directory();
     for name in ["b.1", "a.10", "a.2"] {
-        directory.copy(&name.parse().unwrap()).prepare().unwrap();
+        directory.instance(&name.parse().unwrap()).prepare().unwrap();
     }
-    for other in ["copies/c", "copies/.x.1", "copies/a.01"] {
+    for other in ["instances/c", "instances/.x.1", "instances/a.01"] {
         std::fs::create_dir(directory.path().join(other)).unwrap();
     }
-    std::fs::write(directory.path().join("copies/d.1"), "").unwrap();
-    let listed = directory.copies().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
+    std::fs::write(directory.path().join("instances/d.1"), "").unwrap();
+    let listed = directory.instances().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(listed, ["a.2", "a.10", "b.1"]);
 
-    let copy = directory.copy(&"b.1".parse().unwrap());
-    copy.write_launch(&plan(7)).unwrap();
+    let instance = directory.instance(&"b.1".parse().unwrap());
+    instance.write_launch(&plan(7)).unwrap();
     let failure = LaunchFailure { incarnation: 7, already_runs: false, is_shortage: true, reason: "no".to_owned() };
-    copy.write_launch_failure(&failure).unwrap();
-    assert_eq!(copy.read_launch().unwrap().unwrap(), plan(7));
-    assert_eq!(copy.read_launch_failure(7).unwrap(), Some(failure));
-    assert_eq!(copy.read_launch_failure(8).unwrap(), None);
-    std::fs::write(copy.path().join("launch.123.new"), "half").unwrap();
-    let lock = copy.lock().unwrap().unwrap();
-    assert!(copy.lock().unwrap().is_none());
-    assert!(!copy.remove().unwrap());
+    instance.write_launch_failure(&failure).unwrap();
+    assert_eq!(instance.read_launch().unwrap().unwrap(), plan(7));
+    assert_eq!(instance.read_launch_failure(7).unwrap(), Some(failure));
+    assert_eq!(instance.read_launch_failure(8).unwrap(), None);
+    std::fs::write(instance.path().join("launch.123.new"), "half").unwrap();
+    let lock = instance.lock().unwrap().unwrap();
+    assert!(instance.lock().unwrap().is_none());
+    assert!(!instance.remove().unwrap());
     // Also refused if the instance has closed its lock and is alive.
     lock.record(&LockRecord::of_this(7).unwrap()).unwrap();
     drop(lock);
-    assert!(copy.lock().unwrap().is_none());
-    assert!(!copy.remove().unwrap());
-    std::fs::write(copy.path().join("lock"), "").unwrap();
-    assert!(copy.remove().unwrap());
-    assert!(!copy.path().exists());
-    assert!(copy.remove().unwrap(), "it was not there");
+    assert!(instance.lock().unwrap().is_none());
+    assert!(!instance.remove().unwrap());
+    std::fs::write(instance.path().join("lock"), "").unwrap();
+    assert!(instance.remove().unwrap());
+    assert!(!instance.path().exists());
+    assert!(instance.remove().unwrap(), "it was not there");
+}
+
+/// An earlier version called instances copies.
+#[test]
+fn former_directory_is_renamed() {
+    let (_parent, directory) = directory();
+    let at = |name: &str| directory.path().join(name);
+    std::fs::remove_file(at("copies")).unwrap();
+    std::fs::rename(at("instances"), at("copies")).unwrap();
+    StateDirectory::create(directory.path(), None).unwrap();
+    assert!(!at("instances").exists(), "only a supervisor renames it");
+    let former = directory.instance(&"a.1".parse().unwrap());
+    assert_eq!(former.path(), at("copies/a.1"));
+    former.prepare().unwrap();
+    former.write_launch(&plan(7)).unwrap();
+    let _lock = lock_alone(&former);
+
+    let warning = directory.rename_former().unwrap().unwrap();
+    let place = directory.path().display().to_string();
+    assert!([&place, "`copies`", "`instances`"].iter().all(|words| warning.contains(*words)), "{warning}");
+    assert_eq!(directory.rename_former().unwrap(), None, "once");
+    let instance = directory.instance(former.name());
+    assert_eq!(instance.path(), at("instances/a.1"));
+    assert_eq!(directory.instances().unwrap(), [former.name().clone()]);
+    assert_eq!(instance.read_launch().unwrap(), Some(plan(7)));
+    assert!(instance.lock().unwrap().is_none(), "its lock is still held");
+    // A program of the earlier version meets the same lock, and cannot create its directory.
+    assert!(former.lock().unwrap().is_none());
+    assert!(super::files::make_directory(&at("copies"), Mode::RWXU, None).is_err());
 }
 
 /// A user other than the current one.
 const OTHER: u32 = 65_534;
 
-fn of_another_user(directory: &StateDirectory) -> CopyDirectory {
-    let copy = directory.copy(&"a.1".parse().unwrap());
-    copy.prepare().unwrap();
-    let identity = Some(Identity { user: OTHER, group: OTHER, groups: Vec::new() });
-    copy.write_launch(&LaunchPlan { identity, ..plan(1) }).unwrap();
-    copy
+fn of_another_user(directory: &StateDirectory) -> InstanceDirectory {
+    let instance = directory.instance(&"a.1".parse().unwrap());
+    instance.prepare().unwrap();
+    let identity = Some(UserIdentity { user: OTHER, group: OTHER, groups: Vec::new() });
+    instance.write_launch(&LaunchPlan { identity, ..plan(1) }).unwrap();
+    instance
 }
 
 /// Starts a process that inherits this file and its lock, optionally as another user.
@@ -166,8 +195,8 @@ fn sleeper(input: impl Into<Stdio>, user: Option<u32>) -> Process {
 }
 
 /// Takes the lock of an instance without inheritance, so that programs of other tests do not get it.
-fn lock_alone(copy: &CopyDirectory) -> HeldLock {
-    HeldLock::take(&copy.path().join("lock"), Inherited::No).unwrap().unwrap()
+fn lock_alone(instance: &InstanceDirectory) -> HeldLock {
+    HeldLock::take(&instance.path().join("lock"), Inheritance::No).unwrap().unwrap()
 }
 
 fn record_of(process: u32) -> LockRecord {
@@ -188,30 +217,30 @@ fn number(process: &Process) -> u32 {
 #[test]
 fn foreign_process_is_spared() {
     let (_parent, directory) = directory();
-    let copy = of_another_user(&directory);
+    let instance = of_another_user(&directory);
     let victim = sleeper(Stdio::null(), None);
-    let lock = copy.lock().unwrap().unwrap();
+    let lock = instance.lock().unwrap().unwrap();
     lock.record(&record_of(number(&victim))).unwrap();
     let is_foreign = |holder| matches!(holder, Holder::Foreign { process_id } if process_id == number(&victim));
-    assert!(is_foreign(copy.holder().unwrap()), "{:?}", copy.holder());
+    assert!(is_foreign(instance.holder().unwrap()), "{:?}", instance.holder());
     drop(lock);
-    assert!(is_foreign(copy.holder().unwrap()), "{:?}", copy.holder());
-    assert!(copy.lock().unwrap().is_none(), "no start while the foreign process is alive");
+    assert!(is_foreign(instance.holder().unwrap()), "{:?}", instance.holder());
+    assert!(instance.lock().unwrap().is_none(), "no start while the foreign process is alive");
 }
 
 /// A descriptor can be sent to any process that accepts it.
 #[test]
 fn passed_lock_makes_no_heir() {
     let (_parent, directory) = directory();
-    let copy = of_another_user(&directory);
-    let lock = lock_alone(&copy);
+    let instance = of_another_user(&directory);
+    let lock = lock_alone(&instance);
     lock.record(&record_of_the_dead()).unwrap();
     let victim = sleeper(rustix::io::dup(&lock).unwrap(), None);
     drop(lock);
     // A child forked by another test holds it too, until it calls exec.
-    until("the victim alone holds it", || match copy.holder().unwrap() {
+    until("the victim alone holds it", || match instance.holder().unwrap() {
         Holder::Foreign { process_id } => process_id == number(&victim),
-        Holder::Others(found) if found.iter().all(|orphan| orphan.process_id != number(&victim)) => false,
+        Holder::Descendants(found) if found.iter().all(|orphan| orphan.process_id != number(&victim)) => false,
         other => panic!("{other:?}"),
     });
 }
@@ -222,11 +251,11 @@ fn foreign_instances_are_found() {
         return println!("SKIPPED: only root starts processes as somebody else");
     }
     let (_parent, directory) = directory();
-    let copy = of_another_user(&directory);
-    let lock = lock_alone(&copy);
+    let instance = of_another_user(&directory);
+    let lock = lock_alone(&instance);
     let first = sleeper(Stdio::null(), Some(OTHER));
     lock.record(&record_of(number(&first))).unwrap();
-    let found = copy.holder().unwrap();
+    let found = instance.holder().unwrap();
     assert!(
         matches!(&found, Holder::Recorded { record, .. } if record.process.process_id == number(&first)),
         "{found:?}"
@@ -237,7 +266,7 @@ fn foreign_instances_are_found() {
     drop(lock);
     // A child forked by another test for the same user holds it too, until it calls exec.
     until("the heir is the only one", || {
-        let Holder::Others(found) = copy.holder().unwrap() else { panic!("{:?}", copy.holder()) };
+        let Holder::Descendants(found) = instance.holder().unwrap() else { panic!("{:?}", instance.holder()) };
         found.iter().map(|orphan| orphan.process_id).eq([number(&heir)])
     });
 }
@@ -246,10 +275,10 @@ fn foreign_instances_are_found() {
 #[test]
 fn older_processes_are_no_heirs() {
     let (_parent, directory) = directory();
-    let copy = directory.copy(&"a.1".parse().unwrap());
-    copy.prepare().unwrap();
-    copy.write_launch(&plan(1)).unwrap();
-    let lock = lock_alone(&copy);
+    let instance = directory.instance(&"a.1".parse().unwrap());
+    instance.prepare().unwrap();
+    instance.write_launch(&plan(1)).unwrap();
+    let lock = lock_alone(&instance);
     let older = sleeper(rustix::io::dup(&lock).unwrap(), None);
     let begun = record_of(number(&older)).process.started_ticks;
     let record = until_some("a process started more than a tick later", || {
@@ -258,7 +287,7 @@ fn older_processes_are_no_heirs() {
     lock.record(&record).unwrap();
     drop(lock);
     let is_older = |found| matches!(found, Holder::Foreign { process_id } if process_id == number(&older));
-    until("the older one alone holds it", || is_older(copy.holder().unwrap()));
+    until("the older one alone holds it", || is_older(instance.holder().unwrap()));
 }
 
 #[test]
@@ -304,10 +333,10 @@ fn configuration_round_trips() {
 #[test]
 fn state_for_the_successor_is_kept() {
     let (_parent, directory) = directory();
-    assert_eq!(directory.read_memory::<u32>().unwrap(), None);
-    directory.write_memory(&7).unwrap();
-    assert_eq!(directory.read_memory::<u32>().unwrap(), Some(7));
-    assert!(directory.read_memory::<String>().unwrap_err().to_string().contains("memory"));
+    assert_eq!(directory.read_state::<u32>().unwrap(), None);
+    directory.write_state(&7).unwrap();
+    assert_eq!(directory.read_state::<u32>().unwrap(), Some(7));
+    assert!(directory.read_state::<String>().unwrap_err().to_string().contains("memory"));
 }
 
 /// Damages a file as a bad disk or an editor would.
@@ -323,8 +352,8 @@ proptest! {
     #[test]
     fn damaged_files_cause_no_panic(cut in 0_usize..10_000, at in 0_usize..10_000, byte: u8, noise in ".{0,60}") {
         let (_parent, directory) = directory();
-        let copy = directory.copy(&"a.1".parse().unwrap());
-        copy.prepare().unwrap();
+        let instance = directory.instance(&"a.1".parse().unwrap());
+        instance.prepare().unwrap();
         let record = LockRecord::of_this(1).unwrap();
         for (name, original) in [
             ("launch", serde_json::to_string(&plan(1)).unwrap()),
@@ -332,12 +361,12 @@ proptest! {
             ("lock", serde_json::to_string(&record).unwrap()),
         ] {
             for bytes in [spoiled(&original, cut, at, byte), noise.clone().into_bytes()] {
-                std::fs::write(copy.path().join(name), bytes).unwrap();
-                let (launch, failure) = (copy.read_launch(), copy.read_launch_failure(1));
+                std::fs::write(instance.path().join(name), bytes).unwrap();
+                let (launch, failure) = (instance.read_launch(), instance.read_launch_failure(1));
                 for error in [launch.err(), failure.err()].into_iter().flatten() {
                     prop_assert!(error.to_string().contains("a.1"), "{error}");
                 }
-                copy.holder().unwrap();
+                instance.holder().unwrap();
             }
         }
     }

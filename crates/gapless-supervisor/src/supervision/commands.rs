@@ -1,79 +1,89 @@
 //! Commands of an operator, and replacement of the configuration.
 
 use super::Supervision;
-use super::event::{Action, Command, CommandError};
-use super::process::{ProcessMemory, ProcessState};
+use super::event::{OperatorCommand, OperatorCommandError, ProcessAction};
+use super::process::{PersistentProcess, SupervisedProcess};
 use crate::config::SupervisorConfig;
 use crate::config::process::ProcessConfig;
-use crate::copy_name::CopyName;
+use crate::instance_name::InstanceName;
 
 impl Supervision {
     /// Applies a command and adds the resulting actions to `actions`.
     ///
     /// # Errors
     /// Unknown names, and instance counts outside the configured range; nothing has changed then.
-    pub fn command(&mut self, now_ns: u64, command: &Command, actions: &mut Vec<Action>) -> Result<(), CommandError> {
+    pub fn command(
+        &mut self,
+        now_ns: u64,
+        command: &OperatorCommand,
+        actions: &mut Vec<ProcessAction>,
+    ) -> Result<(), OperatorCommandError> {
         match command {
-            Command::Start(names) => self.each(names, |process, number| {
+            OperatorCommand::Start(names) => self.each(names, |process, number| {
                 process.want(number);
-                for copy in process.meant(number) {
-                    copy.start_again(now_ns);
+                for instance in process.selected(number) {
+                    instance.start_again(now_ns);
                 }
             })?,
-            Command::Stop(names) => self.each(names, stop)?,
-            Command::Restart(names) => self.each(names, |process, number| {
+            OperatorCommand::Stop(names) => self.each(names, stop)?,
+            OperatorCommand::Restart(names) => self.each(names, |process, number| {
                 process.want(number);
                 if number.is_none() {
-                    process.memory.was_up = false;
-                    process.memory.generation += 1;
+                    process.persistent.was_up = false;
+                    process.persistent.generation += 1;
                 }
-                for copy in process.meant(number) {
-                    copy.memory.restart_requested |= copy.start_again(now_ns);
+                for instance in process.selected(number) {
+                    instance.persistent.restart_requested |= instance.start_again(now_ns);
                 }
             })?,
-            Command::Reload(names) => self.each(names, reload)?,
-            Command::Scale(scales) => {
-                for (name, copies) in scales {
+            OperatorCommand::Reload(names) => self.each(names, reload)?,
+            OperatorCommand::Scale(scales) => {
+                for (name, instances) in scales {
                     let process = self.known(name)?;
-                    let (min, max) = (process.config.copies_min, process.config.copies_max);
-                    if !(min..=max).contains(copies) {
-                        return Err(CommandError::Copies { name: name.clone(), copies: *copies, min, max });
+                    let (min, max) = (process.config.instances_min, process.config.instances_max);
+                    if !(min..=max).contains(instances) {
+                        return Err(OperatorCommandError::Instances {
+                            name: name.clone(),
+                            instances: *instances,
+                            min,
+                            max,
+                        });
                     }
                 }
-                for (name, copies) in scales {
-                    self.known(name)?.memory.scale = Some(*copies);
+                for (name, instances) in scales {
+                    self.known(name)?.persistent.scale = Some(*instances);
                 }
             }
         }
-        self.actions.push(Action::Remember);
-        self.settle(now_ns, actions);
+        self.actions.push(ProcessAction::Persist);
+        self.reconcile(now_ns, actions);
         Ok(())
     }
 
     /// Applies a new configuration. Processes that it no longer names are stopped. Changes to a process take effect at
     /// its next start.
     ///
-    /// A process with `reload.on_file` is reloaded now, instance by instance, if `starts_otherwise(old, new)` says that
+    /// A process with `reload.on_file` is reloaded now, instance by instance, if `launch_differs(old, new)` says that
     /// the change matters.
     pub fn replace(
         &mut self,
         now_ns: u64,
         config: &SupervisorConfig,
-        starts_otherwise: impl Fn(&ProcessConfig, &ProcessConfig) -> bool,
-        actions: &mut Vec<Action>,
+        launch_differs: impl Fn(&ProcessConfig, &ProcessConfig) -> bool,
+        actions: &mut Vec<ProcessAction>,
     ) {
         for process in &mut self.processes {
             match config.process(&process.config.name) {
                 Some(new) => {
-                    let is_another_start = starts_otherwise(&process.config, new);
+                    let is_another_start = launch_differs(&process.config, new);
                     process.config = new.clone();
                     process.is_removed = false;
                     if is_another_start && new.reload.on_file {
-                        process.memory.generation += 1;
+                        process.persistent.generation += 1;
                     }
                 }
                 None => {
-                    process.memory.is_wanted = false;
+                    process.persistent.is_wanted = false;
                     process.is_removed = true;
                 }
             }
@@ -82,16 +92,21 @@ impl Supervision {
         for new in &config.processes {
             let index = old.iter().position(|process| process.config.name == new.name);
             let process = index.map(|index| old.remove(index));
-            self.processes.push(process.unwrap_or_else(|| ProcessState::new(new.clone(), ProcessMemory::default())));
+            self.processes
+                .push(process.unwrap_or_else(|| SupervisedProcess::new(new.clone(), PersistentProcess::default())));
         }
         self.processes.append(&mut old);
-        self.actions.push(Action::Remember);
-        self.settle(now_ns, actions);
+        self.actions.push(ProcessAction::Persist);
+        self.reconcile(now_ns, actions);
     }
 
     /// Applies `change` to the named processes or instances; to all processes if `names` is empty.
-    fn each(&mut self, names: &[String], change: impl Fn(&mut ProcessState, Option<u32>)) -> Result<(), CommandError> {
-        let named = names.iter().map(|name| self.meant(name)).collect::<Result<Vec<_>, _>>()?;
+    fn each(
+        &mut self,
+        names: &[String],
+        change: impl Fn(&mut SupervisedProcess, Option<u32>),
+    ) -> Result<(), OperatorCommandError> {
+        let named = names.iter().map(|name| self.selected(name)).collect::<Result<Vec<_>, _>>()?;
         for (index, number) in named {
             change(&mut self.processes[index], number);
         }
@@ -102,54 +117,54 @@ impl Supervision {
     }
 
     /// Resolves a name to the index of its process, and to an instance number if it names one instance.
-    fn meant(&self, name: &str) -> Result<(usize, Option<u32>), CommandError> {
+    fn selected(&self, name: &str) -> Result<(usize, Option<u32>), OperatorCommandError> {
         // Names of processes contain no dot.
-        let Ok(copy) = name.parse::<CopyName>() else { return Ok((self.index(name, name)?, None)) };
-        let index = self.index(copy.process(), name)?;
-        let copies = self.processes[index].scale();
-        if copy.number() > copies {
-            let process = copy.process().to_owned();
-            return Err(CommandError::NoCopy { name: name.to_owned(), process, copies });
+        let Ok(instance) = name.parse::<InstanceName>() else { return Ok((self.index(name, name)?, None)) };
+        let index = self.index(instance.process(), name)?;
+        let instances = self.processes[index].scale();
+        if instance.number() > instances {
+            let process = instance.process().to_owned();
+            return Err(OperatorCommandError::NoInstance { name: name.to_owned(), process, instances });
         }
-        Ok((index, Some(copy.number())))
+        Ok((index, Some(instance.number())))
     }
 
-    fn known(&mut self, name: &str) -> Result<&mut ProcessState, CommandError> {
+    fn known(&mut self, name: &str) -> Result<&mut SupervisedProcess, OperatorCommandError> {
         let index = self.index(name, name)?;
         Ok(&mut self.processes[index])
     }
 
     /// Index of a process. `asked` is the name for the error.
-    fn index(&self, process: &str, asked: &str) -> Result<usize, CommandError> {
+    fn index(&self, process: &str, asked: &str) -> Result<usize, OperatorCommandError> {
         let found = self.processes.iter().position(|found| found.config.name == process && !found.is_removed);
         found.ok_or_else(|| {
             let known = self.processes.iter().filter(|process| !process.is_removed);
             let known = known.map(|process| process.config.name.as_str()).collect::<Vec<_>>().join(", ");
-            CommandError::Unknown { name: asked.to_owned(), known }
+            OperatorCommandError::Unknown { name: asked.to_owned(), known }
         })
     }
 }
 
 /// Stops the process or one of its instances. A stopped instance still counts towards the scale: no other replaces it.
-fn stop(process: &mut ProcessState, number: Option<u32>) {
+fn stop(process: &mut SupervisedProcess, number: Option<u32>) {
     match number {
-        Some(number) => process.copies.entry(number).or_default().memory.is_stopped = true,
+        Some(number) => process.instances.entry(number).or_default().persistent.is_stopped = true,
         None => {
-            process.memory.is_wanted = false;
-            process.memory.was_up = false;
+            process.persistent.is_wanted = false;
+            process.persistent.was_up = false;
         }
     }
 }
 
 /// Marks the process or one of its instances as older than the current definition.
-fn reload(process: &mut ProcessState, number: Option<u32>) {
-    let before = process.memory.generation;
-    process.memory.generation += 1;
-    let generation = process.memory.generation;
-    for (other, copy) in &mut process.copies {
+fn reload(process: &mut SupervisedProcess, number: Option<u32>) {
+    let before = process.persistent.generation;
+    process.persistent.generation += 1;
+    let generation = process.persistent.generation;
+    for (other, instance) in &mut process.instances {
         // Other instances that are up to date stay up to date.
-        if number.is_some_and(|number| number != *other) && copy.memory.generation == before {
-            copy.memory.generation = generation;
+        if number.is_some_and(|number| number != *other) && instance.persistent.generation == before {
+            instance.persistent.generation = generation;
         }
     }
 }

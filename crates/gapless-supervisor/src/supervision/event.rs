@@ -1,71 +1,72 @@
-//! Inputs and outputs of a [`Supervision`](super::Supervision): [`Event`]s and [`Command`]s in, [`Action`]s out.
+//! Inputs and outputs of a [`Supervision`](super::Supervision): [`ProcessEvent`]s and [`OperatorCommand`]s in,
+//! [`ProcessAction`]s out.
 
-use super::copy::End;
+use super::instance::InstanceEnd;
 use crate::config::process::StopSignal;
-use crate::copy_name::CopyName;
+use crate::instance_name::InstanceName;
 use serde::{Deserialize, Serialize};
 
 /// Event of an instance. Events of an earlier incarnation are ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ProcessEvent {
     /// The launcher runs.
     Started {
-        copy: CopyName,
+        instance: InstanceName,
         incarnation: u64,
         process_id: u32,
     },
     /// Waits for the active instance of its singleton to end.
     Standby {
-        copy: CopyName,
+        instance: InstanceName,
         incarnation: u64,
     },
     /// Became the active instance of its singleton.
     Active {
-        copy: CopyName,
+        instance: InstanceName,
         incarnation: u64,
     },
-    /// Reached [`Stage::Initialised`](crate::config::process::Stage::Initialised): dependents that need no more may
-    /// start.
+    /// Reached [`DependencyStage::Initialised`](crate::config::process::DependencyStage::Initialised): dependents that
+    /// need no more may start.
     Initialised {
-        copy: CopyName,
+        instance: InstanceName,
         incarnation: u64,
     },
     Ready {
-        copy: CopyName,
+        instance: InstanceName,
         incarnation: u64,
     },
     /// Readiness cannot be checked, because the supervisor lacks resources for a probe.
-    Unknown {
-        copy: CopyName,
+    ReadinessUnknown {
+        instance: InstanceName,
         incarnation: u64,
     },
     /// Alive but hung.
     Stuck {
-        copy: CopyName,
+        instance: InstanceName,
         incarnation: u64,
         /// Evidence.
         reason: String,
     },
     /// Ended together with all of its descendants, or was never started.
     Ended {
-        copy: CopyName,
+        instance: InstanceName,
         incarnation: u64,
-        end: End,
+        end: InstanceEnd,
     },
 }
 
-impl Event {
+impl ProcessEvent {
     #[must_use]
-    pub const fn copy(&self) -> &CopyName {
+    pub const fn instance(&self) -> &InstanceName {
         match self {
-            Self::Started { copy, .. }
-            | Self::Standby { copy, .. }
-            | Self::Active { copy, .. }
-            | Self::Initialised { copy, .. }
-            | Self::Ready { copy, .. }
-            | Self::Unknown { copy, .. }
-            | Self::Stuck { copy, .. }
-            | Self::Ended { copy, .. } => copy,
+            Self::Started { instance, .. }
+            | Self::Standby { instance, .. }
+            | Self::Active { instance, .. }
+            | Self::Initialised { instance, .. }
+            | Self::Ready { instance, .. }
+            | Self::ReadinessUnknown { instance, .. }
+            | Self::Stuck { instance, .. }
+            | Self::Ended { instance, .. } => instance,
         }
     }
 
@@ -77,7 +78,7 @@ impl Event {
             | Self::Active { incarnation, .. }
             | Self::Initialised { incarnation, .. }
             | Self::Ready { incarnation, .. }
-            | Self::Unknown { incarnation, .. }
+            | Self::ReadinessUnknown { incarnation, .. }
             | Self::Stuck { incarnation, .. }
             | Self::Ended { incarnation, .. } => *incarnation,
         }
@@ -86,37 +87,39 @@ impl Event {
 
 /// Instructions of the rules, to be carried out in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Start the instance. [`Event::Started`] or [`Event::Ended`] follows.
-    Start { copy: CopyName, incarnation: u64 },
+pub enum ProcessAction {
+    /// Start the instance. [`ProcessEvent::Started`] or [`ProcessEvent::Ended`] follows.
+    Start { instance: InstanceName, incarnation: u64 },
     /// Watch for readiness, liveness and the end.
-    Watch { copy: CopyName, incarnation: u64, process_id: u32 },
+    Watch { instance: InstanceName, incarnation: u64, process_id: u32 },
     /// Ask the instance to end, once per incarnation.
     Stop {
-        copy: CopyName,
+        instance: InstanceName,
         signal: StopSignal,
         /// Time at which survivors are killed, monotonic, ns.
         kill_at_ns: u64,
     },
     /// Kill the instance and all of its descendants.
-    Kill { copy: CopyName },
-    /// Persist [`Supervision::memory`](super::Supervision::memory).
-    Remember,
+    Kill { instance: InstanceName },
+    /// Persist [`Supervision::persistent_state`](super::Supervision::persistent_state).
+    Persist,
     /// Report to the observers.
-    Tell(Happening),
+    Report(InstanceEvent),
 }
 
 /// Reportable event of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Happening {
-    pub copy: CopyName,
-    pub what: What,
+pub struct InstanceEvent {
+    /// `copy` in events of earlier versions.
+    #[serde(alias = "copy")]
+    pub instance: InstanceName,
+    pub what: InstanceEventKind,
 }
 
-/// Kind of a [`Happening`]; most are the same as in [`Event`].
+/// Kind of a [`InstanceEvent`]; most are the same as in [`ProcessEvent`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum InstanceEventKind {
     /// Requested from the guardian.
     Starting,
     Started {
@@ -138,7 +141,7 @@ pub enum What {
         reason: String,
     },
     Ended {
-        end: End,
+        end: InstanceEnd,
     },
     /// Failed too often; only an operator starts it again.
     Held,
@@ -148,7 +151,7 @@ pub enum What {
 /// empty list means all processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Command {
+pub enum OperatorCommand {
     Start(Vec<String>),
     Stop(Vec<String>),
     /// End and start again, all instances at once.
@@ -161,11 +164,11 @@ pub enum Command {
 
 /// Reason for refusing a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CommandError {
+pub enum OperatorCommandError {
     #[error("{name:?} is no process of the file; {known} are")]
     Unknown { name: String, known: String },
-    #[error("{name} is no copy that is asked for; {process} has {copies} now, numbered from 1")]
-    NoCopy { name: String, process: String, copies: u32 },
-    #[error("{copies} copies of {name} are not allowed; the file allows {min} to {max}")]
-    Copies { name: String, copies: u32, min: u32, max: u32 },
+    #[error("{name} is no instance that is asked for; {process} has {instances} now, numbered from 1")]
+    NoInstance { name: String, process: String, instances: u32 },
+    #[error("{instances} instances of {name} are not allowed; the file allows {min} to {max}")]
+    Instances { name: String, instances: u32, min: u32, max: u32 },
 }

@@ -3,170 +3,172 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `settling` | the rules: from wanted and actual state to actions |
+//! | `reconciliation` | the rules: from wanted and actual state to actions |
 //! | `commands` | commands of an operator, and a new configuration |
 //! | [`event`] | inputs and outputs |
 //! | [`process`] | one configured process with its instances |
-//! | [`copy`] | one instance |
+//! | [`instance`] | one instance |
 
 mod commands;
-pub mod copy;
 pub mod event;
+pub mod instance;
 pub mod process;
-mod settling;
+mod reconciliation;
 
 #[cfg(test)]
 mod tests;
 
 use crate::config::SupervisorConfig;
 use crate::config::process::Readiness;
-use crate::copy_name::CopyName;
-use copy::{CopyState, End, Progress, nanoseconds};
-use event::{Action, Event, Happening, What};
-use process::{ProcessMemory, ProcessState};
+use crate::instance_name::InstanceName;
+use event::{InstanceEvent, InstanceEventKind, ProcessAction, ProcessEvent};
+use instance::{InstanceEnd, InstanceProgress, InstanceState, nanoseconds};
+use process::{PersistentProcess, SupervisedProcess};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Time in which a killed instance ends, unless the kernel or another namespace keeps it.
-pub const KILLED_ENDS_WITHIN: Duration = Duration::from_secs(30);
+pub const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// State machine of all processes: wanted state, actual state and pending actions.
 #[derive(Debug)]
 pub struct Supervision {
     /// In the order of the configuration, followed by removed processes that still run.
-    processes: Vec<ProcessState>,
+    processes: Vec<SupervisedProcess>,
     /// Number of the last start of any instance.
     last_incarnation: u64,
     /// Actions that have not been handed out yet.
-    actions: Vec<Action>,
+    actions: Vec<ProcessAction>,
 }
 
 /// Persistent state of a [`Supervision`], for the next supervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Memory {
+pub struct PersistentSupervision {
     pub last_incarnation: u64,
     /// By process name.
-    pub processes: BTreeMap<String, ProcessMemory>,
+    pub processes: BTreeMap<String, PersistentProcess>,
 }
 
 impl Supervision {
     /// Creates it from a configuration and the state of the previous supervisor. Call [`Supervision::adopt`] for each
-    /// running instance, then [`Supervision::settle`].
+    /// running instance, then [`Supervision::reconcile`].
     #[must_use]
-    pub fn new(config: &SupervisorConfig, mut memory: Memory) -> Self {
+    pub fn new(config: &SupervisorConfig, mut persistent: PersistentSupervision) -> Self {
         let of = |process: &_| {
             let process: &crate::config::process::ProcessConfig = process;
-            ProcessState::new(process.clone(), memory.processes.remove(&process.name).unwrap_or_default())
+            SupervisedProcess::new(process.clone(), persistent.processes.remove(&process.name).unwrap_or_default())
         };
-        let mut processes: Vec<ProcessState> = config.processes.iter().map(of).collect();
+        let mut processes: Vec<SupervisedProcess> = config.processes.iter().map(of).collect();
         // Processes that were removed from the configuration and still run.
-        let removed = memory.processes.into_iter().map(|(name, memory)| ProcessState::removed(&name, memory));
-        processes.extend(removed.filter(ProcessState::is_running));
-        Self { processes, last_incarnation: memory.last_incarnation, actions: Vec::new() }
+        let removed =
+            persistent.processes.into_iter().map(|(name, persistent)| SupervisedProcess::removed(&name, persistent));
+        processes.extend(removed.filter(SupervisedProcess::is_running));
+        Self { processes, last_incarnation: persistent.last_incarnation, actions: Vec::new() }
     }
 
     /// Takes over a running instance. It is stopped if the configuration no longer names it.
-    pub fn adopt(&mut self, now_ns: u64, name: &CopyName, incarnation: u64, process_id: u32) {
+    pub fn adopt(&mut self, now_ns: u64, name: &InstanceName, incarnation: u64, process_id: u32) {
         self.last_incarnation = self.last_incarnation.max(incarnation);
         let process = self.process_or_removed(name.process());
         let (ready_within, signal) = (process.config.ready_within, process.config.stop.signal);
-        let copy = process.copies.entry(name.number()).or_default();
-        copy.adopt(now_ns, incarnation, process_id, ready_within);
-        let progress = copy.progress();
-        self.actions.push(Action::Watch { copy: name.clone(), incarnation, process_id });
-        if let Progress::Stopping { kill_at_ns, is_killed: false } = progress {
+        let instance = process.instances.entry(name.number()).or_default();
+        instance.adopt(now_ns, incarnation, process_id, ready_within);
+        let progress = instance.progress();
+        self.actions.push(ProcessAction::Watch { instance: name.clone(), incarnation, process_id });
+        if let InstanceProgress::Stopping { kill_at_ns, is_killed: false } = progress {
             // The signal may still be outstanding, after a drain.
-            self.actions.push(Action::Stop { copy: name.clone(), signal, kill_at_ns });
+            self.actions.push(ProcessAction::Stop { instance: name.clone(), signal, kill_at_ns });
         }
     }
 
     /// Ends all instances that ran under the previous supervisor and were not adopted. `seen` returns how one ended,
-    /// [`End::Unseen`] included. `None` means that it was never started: starts are recorded before they are requested.
-    pub fn lose_others(
+    /// [`InstanceEnd::Unseen`] included. `None` means that it was never started: starts are recorded before they are
+    /// requested.
+    pub fn end_unadopted(
         &mut self,
         now_ns: u64,
-        mut seen: impl FnMut(&CopyName, u64) -> Option<End>,
-        actions: &mut Vec<Action>,
+        mut seen: impl FnMut(&InstanceName, u64) -> Option<InstanceEnd>,
+        actions: &mut Vec<ProcessAction>,
     ) {
         for process in &mut self.processes {
             let mut lost = Vec::new();
-            for (number, copy) in &mut process.copies {
-                let Ok(name) = CopyName::new(&process.config.name, *number) else { continue };
-                if copy.is_running() && copy.process_id.is_none() {
-                    let incarnation = copy.memory.incarnation;
+            for (number, instance) in &mut process.instances {
+                let Ok(name) = InstanceName::new(&process.config.name, *number) else { continue };
+                if instance.is_running() && instance.process_id.is_none() {
+                    let incarnation = instance.persistent.incarnation;
                     match seen(&name, incarnation) {
-                        Some(end) => lost.push(Event::Ended { end, copy: name, incarnation }),
+                        Some(end) => lost.push(ProcessEvent::Ended { end, instance: name, incarnation }),
                         // Does not count as a failure, and starts again.
-                        None => copy.change(now_ns, Progress::Stopped),
+                        None => instance.change(now_ns, InstanceProgress::Stopped),
                     }
                 }
             }
             for event in lost {
-                let name = event.copy().clone();
-                self.actions.extend(happen(now_ns, process, &name, event));
+                let name = event.instance().clone();
+                self.actions.extend(apply_event(now_ns, process, &name, event));
             }
         }
-        self.settle(now_ns, actions);
+        self.reconcile(now_ns, actions);
     }
 
     /// Applies an event and adds the resulting actions to `actions`.
-    pub fn handle(&mut self, now_ns: u64, event: Event, actions: &mut Vec<Action>) {
-        let name = event.copy().clone();
+    pub fn handle(&mut self, now_ns: u64, event: ProcessEvent, actions: &mut Vec<ProcessAction>) {
+        let name = event.instance().clone();
         if let Some(process) = self.processes.iter_mut().find(|process| process.config.name == name.process()) {
-            let said = happen(now_ns, process, &name, event);
-            self.actions.extend(said);
+            let actions = apply_event(now_ns, process, &name, event);
+            self.actions.extend(actions);
         }
-        self.settle(now_ns, actions);
+        self.reconcile(now_ns, actions);
     }
 
     /// Reacts to a replaced program or input file of a process.
-    pub fn file_changed(&mut self, now_ns: u64, process: &str, actions: &mut Vec<Action>) {
+    pub fn file_changed(&mut self, now_ns: u64, process: &str, actions: &mut Vec<ProcessAction>) {
         for process in self.processes.iter_mut().filter(|found| found.config.name == process) {
             if process.config.reload.on_program || process.config.reload.on_input {
-                process.memory.generation += 1;
-                self.actions.push(Action::Remember);
+                process.persistent.generation += 1;
+                self.actions.push(ProcessAction::Persist);
             }
         }
-        self.settle(now_ns, actions);
+        self.reconcile(now_ns, actions);
     }
 
     #[must_use]
-    pub fn memory(&self) -> Memory {
-        let processes = self.processes.iter().map(|process| (process.config.name.clone(), process.remember()));
-        Memory { last_incarnation: self.last_incarnation, processes: processes.collect() }
+    pub fn persistent_state(&self) -> PersistentSupervision {
+        let processes = self.processes.iter().map(|process| (process.config.name.clone(), process.persist()));
+        PersistentSupervision { last_incarnation: self.last_incarnation, processes: processes.collect() }
     }
 
     #[must_use]
-    pub fn processes(&self) -> &[ProcessState] {
+    pub fn processes(&self) -> &[SupervisedProcess] {
         &self.processes
     }
 
     /// Whether no process runs and none is wanted.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        let is_over = |process: &ProcessState| !process.memory.is_wanted && !process.is_running();
+        let is_over = |process: &SupervisedProcess| !process.persistent.is_wanted && !process.is_running();
         self.processes.iter().all(is_over)
     }
 
-    /// An instance that has not ended within [`KILLED_ENDS_WITHIN`] after its kill.
+    /// An instance that has not ended within [`KILL_TIMEOUT`] after its kill.
     #[must_use]
-    pub fn find_unkillable(&self, now_ns: u64) -> Option<CopyName> {
-        let is_unkillable = |copy: &CopyState| {
-            matches!(copy.memory.progress, Progress::Stopping { kill_at_ns, is_killed: true }
-                if kill_at_ns.saturating_add(nanoseconds(KILLED_ENDS_WITHIN)) <= now_ns)
+    pub fn find_unkillable(&self, now_ns: u64) -> Option<InstanceName> {
+        let is_unkillable = |instance: &InstanceState| {
+            matches!(instance.persistent.progress, InstanceProgress::Stopping { kill_at_ns, is_killed: true }
+                if kill_at_ns.saturating_add(nanoseconds(KILL_TIMEOUT)) <= now_ns)
         };
         self.processes.iter().find_map(|process| {
-            let (number, _) = process.copies.iter().find(|(_, copy)| is_unkillable(copy))?;
-            CopyName::new(&process.config.name, *number).ok()
+            let (number, _) = process.instances.iter().find(|(_, instance)| is_unkillable(instance))?;
+            InstanceName::new(&process.config.name, *number).ok()
         })
     }
 
     /// The process; if the configuration does not name it, a placeholder that is only stopped.
-    fn process_or_removed(&mut self, name: &str) -> &mut ProcessState {
+    fn process_or_removed(&mut self, name: &str) -> &mut SupervisedProcess {
         let index = self.processes.iter().position(|process| process.config.name == name).unwrap_or_else(|| {
-            self.processes.push(ProcessState::removed(name, ProcessMemory::default()));
+            self.processes.push(SupervisedProcess::removed(name, PersistentProcess::default()));
             self.processes.len() - 1
         });
         &mut self.processes[index]
@@ -174,73 +176,100 @@ impl Supervision {
 }
 
 /// Applies an event to its instance.
-fn happen(now_ns: u64, process: &mut ProcessState, name: &CopyName, event: Event) -> Vec<Action> {
+fn apply_event(
+    now_ns: u64,
+    process: &mut SupervisedProcess,
+    name: &InstanceName,
+    event: ProcessEvent,
+) -> Vec<ProcessAction> {
     let says_initialised = process.config.ready == Readiness::Notify;
     let (restart, is_once) = (process.config.restart.clone(), process.config.is_once);
-    let Some(copy) = process.copies.get_mut(&name.number()) else { return Vec::new() };
-    if event.incarnation() != copy.memory.incarnation {
+    let Some(instance) = process.instances.get_mut(&name.number()) else { return Vec::new() };
+    if event.incarnation() != instance.persistent.incarnation {
         // Late event of an earlier start.
         return Vec::new();
     }
-    let incarnation = copy.memory.incarnation;
-    let happening = |what: What| Action::Tell(Happening { copy: name.clone(), what });
+    let incarnation = instance.persistent.incarnation;
+    let happening = |what: InstanceEventKind| ProcessAction::Report(InstanceEvent { instance: name.clone(), what });
     match event {
-        Event::Started { process_id, .. } => {
-            copy.process_id = Some(process_id);
-            if let Progress::Starting { is_initialised, .. } = &mut copy.memory.progress {
+        ProcessEvent::Started { process_id, .. } => {
+            instance.process_id = Some(process_id);
+            if let InstanceProgress::Starting { is_initialised, .. } = &mut instance.persistent.progress {
                 // Only instances that report readiness can report initialisation before it.
                 *is_initialised = !says_initialised;
             }
-            vec![happening(What::Started { process_id }), Action::Watch { copy: name.clone(), incarnation, process_id }]
+            vec![
+                happening(InstanceEventKind::Started { process_id }),
+                ProcessAction::Watch { instance: name.clone(), incarnation, process_id },
+            ]
         }
-        Event::Standby { .. } => {
-            let Progress::Starting { is_standby, .. } = &mut copy.memory.progress else { return Vec::new() };
+        ProcessEvent::Standby { .. } => {
+            let InstanceProgress::Starting { is_standby, .. } = &mut instance.persistent.progress else {
+                return Vec::new();
+            };
             *is_standby = true;
-            vec![happening(What::Standby), Action::Remember]
+            vec![happening(InstanceEventKind::Standby), ProcessAction::Persist]
         }
-        Event::Active { .. } => {
-            let Progress::Starting { is_standby, until_ns, .. } = &mut copy.memory.progress else { return Vec::new() };
+        ProcessEvent::Active { .. } => {
+            let InstanceProgress::Starting { is_standby, until_ns, .. } = &mut instance.persistent.progress else {
+                return Vec::new();
+            };
             *is_standby = false;
             *until_ns = now_ns.saturating_add(nanoseconds(process.config.ready_within));
-            vec![happening(What::Active), Action::Remember]
+            vec![happening(InstanceEventKind::Active), ProcessAction::Persist]
         }
-        Event::Initialised { .. } => {
-            let Progress::Starting { is_initialised, .. } = &mut copy.memory.progress else { return Vec::new() };
+        ProcessEvent::Initialised { .. } => {
+            let InstanceProgress::Starting { is_initialised, .. } = &mut instance.persistent.progress else {
+                return Vec::new();
+            };
             *is_initialised = true;
-            vec![happening(What::Initialised), Action::Remember]
+            vec![happening(InstanceEventKind::Initialised), ProcessAction::Persist]
         }
-        Event::Ready { .. } => {
-            let Progress::Starting { .. } = copy.memory.progress else { return Vec::new() };
-            copy.change(now_ns, Progress::Ready { since_ns: now_ns });
-            vec![happening(What::Ready), Action::Remember]
+        ProcessEvent::Ready { .. } => {
+            let InstanceProgress::Starting { .. } = instance.persistent.progress else { return Vec::new() };
+            instance.change(now_ns, InstanceProgress::Ready { since_ns: now_ns });
+            vec![happening(InstanceEventKind::Ready), ProcessAction::Persist]
         }
-        Event::Unknown { .. } => {
-            let Progress::Starting { until_ns, .. } = &mut copy.memory.progress else { return Vec::new() };
+        ProcessEvent::ReadinessUnknown { .. } => {
+            let InstanceProgress::Starting { until_ns, .. } = &mut instance.persistent.progress else {
+                return Vec::new();
+            };
             // The full time begins again once readiness can be checked, except after a kill.
             if *until_ns != u64::MAX {
                 *until_ns = now_ns.saturating_add(nanoseconds(process.config.ready_within));
             }
             Vec::new()
         }
-        Event::Stuck { reason, .. } => {
-            let (Progress::Starting { .. } | Progress::Ready { .. }) = copy.memory.progress else { return Vec::new() };
-            copy.memory.reason = Some(reason.clone());
-            vec![happening(What::Killed { reason }), Action::Remember, Action::Kill { copy: name.clone() }]
+        ProcessEvent::Stuck { reason, .. } => {
+            let (InstanceProgress::Starting { .. } | InstanceProgress::Ready { .. }) = instance.persistent.progress
+            else {
+                return Vec::new();
+            };
+            instance.persistent.reason = Some(reason.clone());
+            vec![
+                happening(InstanceEventKind::Killed { reason }),
+                ProcessAction::Persist,
+                ProcessAction::Kill { instance: name.clone() },
+            ]
         }
-        Event::Ended { end, .. } => {
-            if !copy.is_running() {
+        ProcessEvent::Ended { end, .. } => {
+            if !instance.is_running() {
                 return Vec::new();
             }
-            let progress = match copy.memory.progress {
-                Progress::Stopping { .. } => Progress::Stopped,
-                _ => copy.after_end(now_ns, &end, &restart, is_once),
+            let progress = match instance.persistent.progress {
+                InstanceProgress::Stopping { .. } => InstanceProgress::Stopped,
+                _ => instance.after_end(now_ns, &end, &restart, is_once),
             };
-            copy.process_id = None;
-            copy.memory.last_end = Some(end.clone());
-            copy.memory.last_reason = copy.memory.reason.take();
-            copy.change(now_ns, progress);
-            let held = (progress == Progress::Held).then(|| happening(What::Held));
-            [happening(What::Ended { end })].into_iter().chain(held).chain([Action::Remember]).collect()
+            instance.process_id = None;
+            instance.persistent.last_end = Some(end.clone());
+            instance.persistent.last_reason = instance.persistent.reason.take();
+            instance.change(now_ns, progress);
+            let held = (progress == InstanceProgress::Held).then(|| happening(InstanceEventKind::Held));
+            [happening(InstanceEventKind::Ended { end })]
+                .into_iter()
+                .chain(held)
+                .chain([ProcessAction::Persist])
+                .collect()
         }
     }
 }

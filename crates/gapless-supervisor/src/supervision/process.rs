@@ -1,14 +1,14 @@
-//! [`ProcessState`]: one configured process with its instances.
+//! [`SupervisedProcess`]: one configured process with its instances.
 
-use super::copy::{CopyMemory, CopyState};
-use crate::config::process::{ProcessConfig, RestartConfig, RestartPolicy, Stage};
+use super::instance::{InstanceState, PersistentInstance};
+use crate::config::process::{DependencyStage, ProcessConfig, RestartConfig, RestartPolicy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Persistent state of a process, for the next supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ProcessMemory {
+pub struct PersistentProcess {
     pub is_wanted: bool,
     /// Number of instances set by an operator; `None` for the configured number.
     pub scale: Option<u32>,
@@ -16,106 +16,109 @@ pub struct ProcessMemory {
     pub generation: u64,
     /// All instances have been ready at the same time since it was last started.
     pub was_up: bool,
-    /// By number.
-    pub copies: BTreeMap<u32, CopyMemory>,
+    /// By number; `copies` in files of earlier versions.
+    #[serde(alias = "copies")]
+    pub instances: BTreeMap<u32, PersistentInstance>,
 }
 
-impl Default for ProcessMemory {
+impl Default for PersistentProcess {
     fn default() -> Self {
-        Self { is_wanted: true, scale: None, generation: 0, was_up: false, copies: BTreeMap::new() }
+        Self { is_wanted: true, scale: None, generation: 0, was_up: false, instances: BTreeMap::new() }
     }
 }
 
 /// One configured process with its instances.
 #[derive(Clone, Debug)]
-pub struct ProcessState {
+pub struct SupervisedProcess {
     pub config: ProcessConfig,
-    /// Persistent state, without the instances, which are in `copies`.
-    pub(super) memory: ProcessMemory,
+    /// Persistent state, without the instances, which are in `instances`.
+    pub(super) persistent: PersistentProcess,
     /// By number. Numbers beyond the scale are leaving instances and the extra one of a reload.
-    pub(super) copies: BTreeMap<u32, CopyState>,
+    pub(super) instances: BTreeMap<u32, InstanceState>,
     /// No longer in the configuration.
     pub(super) is_removed: bool,
 }
 
-impl ProcessState {
-    pub(super) fn new(config: ProcessConfig, mut memory: ProcessMemory) -> Self {
-        let copies = std::mem::take(&mut memory.copies);
-        let copies = copies.into_iter().map(|(number, memory)| (number, CopyState::new(memory))).collect();
-        Self { config, memory, copies, is_removed: false }
+impl SupervisedProcess {
+    pub(super) fn new(config: ProcessConfig, mut persistent: PersistentProcess) -> Self {
+        let instances = std::mem::take(&mut persistent.instances);
+        let instances =
+            instances.into_iter().map(|(number, persistent)| (number, InstanceState::new(persistent))).collect();
+        Self { config, persistent, instances, is_removed: false }
     }
 
     /// Placeholder for a process outside the configuration; it is only stopped.
-    pub(super) fn removed(name: &str, memory: ProcessMemory) -> Self {
+    pub(super) fn removed(name: &str, persistent: PersistentProcess) -> Self {
         let restart = RestartConfig { policy: RestartPolicy::Never, ..RestartConfig::default() };
         let config = ProcessConfig { name: name.to_owned(), restart, ..ProcessConfig::default() };
-        let memory = ProcessMemory { is_wanted: false, ..memory };
-        Self { is_removed: true, ..Self::new(config, memory) }
+        let persistent = PersistentProcess { is_wanted: false, ..persistent };
+        Self { is_removed: true, ..Self::new(config, persistent) }
     }
 
-    pub(super) fn remember(&self) -> ProcessMemory {
-        let copies = self.copies.iter().map(|(number, copy)| (*number, copy.memory.clone())).collect();
-        ProcessMemory { copies, ..self.memory.clone() }
+    pub(super) fn persist(&self) -> PersistentProcess {
+        let instances =
+            self.instances.iter().map(|(number, instance)| (*number, instance.persistent.clone())).collect();
+        PersistentProcess { instances, ..self.persistent.clone() }
     }
 
-    pub fn copies(&self) -> impl Iterator<Item = (u32, &CopyState)> {
-        self.copies.iter().map(|(number, copy)| (*number, copy))
+    pub fn instances(&self) -> impl Iterator<Item = (u32, &InstanceState)> {
+        self.instances.iter().map(|(number, instance)| (*number, instance))
     }
 
     #[must_use]
     pub const fn is_wanted(&self) -> bool {
-        self.memory.is_wanted
+        self.persistent.is_wanted
     }
 
     /// Number of instances, if the process is wanted.
     #[must_use]
     pub fn scale(&self) -> u32 {
-        let allowed = self.config.copies_min..=self.config.copies_max;
-        self.memory.scale.filter(|scale| allowed.contains(scale)).unwrap_or(self.config.copies_min)
+        let allowed = self.config.instances_min..=self.config.instances_max;
+        self.persistent.scale.filter(|scale| allowed.contains(scale)).unwrap_or(self.config.instances_min)
     }
 
     /// Numbers of the instances that should run, if the process is wanted; without those that an operator stopped on
     /// their own.
-    pub fn asked_for(&self) -> impl Iterator<Item = u32> {
+    pub fn desired_numbers(&self) -> impl Iterator<Item = u32> {
         (1..=self.scale()).filter(|number| !self.is_stopped_alone(*number))
     }
 
     /// Whether an operator has stopped this instance on its own.
     #[must_use]
     pub fn is_stopped_alone(&self, number: u32) -> bool {
-        self.copies.get(&number).is_some_and(|copy| copy.memory.is_stopped)
+        self.instances.get(&number).is_some_and(|instance| instance.persistent.is_stopped)
     }
 
     /// Wants the process, in all instances or in one. The others of a stopped process stay stopped.
     pub(super) fn want(&mut self, number: Option<u32>) {
         for other in 1..=self.scale() {
-            let copy = self.copies.entry(other).or_default();
+            let instance = self.instances.entry(other).or_default();
             if number.is_none_or(|number| number == other) {
-                copy.memory.is_stopped = false;
-            } else if !self.memory.is_wanted {
-                copy.memory.is_stopped = true;
+                instance.persistent.is_stopped = false;
+            } else if !self.persistent.is_wanted {
+                instance.persistent.is_stopped = true;
             }
         }
-        self.memory.is_wanted = true;
+        self.persistent.is_wanted = true;
     }
 
-    pub(super) fn meant(&mut self, number: Option<u32>) -> impl Iterator<Item = &mut CopyState> {
-        let all = self.copies.iter_mut();
-        all.filter(move |(other, _)| number.is_none_or(|number| number == **other)).map(|(_, copy)| copy)
+    pub(super) fn selected(&mut self, number: Option<u32>) -> impl Iterator<Item = &mut InstanceState> {
+        let all = self.instances.iter_mut();
+        all.filter(move |(other, _)| number.is_none_or(|number| number == **other)).map(|(_, instance)| instance)
     }
 
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.copies.values().any(CopyState::is_running)
+        self.instances.values().any(InstanceState::is_running)
     }
 
     /// Whether dependents may start. The first time all instances must have reached the stage; later, and for
     /// singletons, one is enough.
     #[must_use]
-    pub fn has_reached(&self, stage: Stage) -> bool {
-        let reached = |number: u32| self.copies.get(&number).is_some_and(|copy| copy.has_reached(stage));
-        let mut numbers = self.asked_for().peekable();
-        if self.memory.was_up || self.config.is_singleton {
+    pub fn has_reached(&self, stage: DependencyStage) -> bool {
+        let reached = |number: u32| self.instances.get(&number).is_some_and(|instance| instance.has_reached(stage));
+        let mut numbers = self.desired_numbers().peekable();
+        if self.persistent.was_up || self.config.is_singleton {
             numbers.any(reached)
         } else {
             numbers.peek().is_some() && numbers.all(reached)

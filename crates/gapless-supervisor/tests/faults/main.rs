@@ -3,42 +3,42 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
-#[path = "../processes/copy_program.rs"]
-mod copy_program;
 #[path = "../processes/floor.rs"]
 #[allow(dead_code, reason = "the other program of tests uses the rest")]
 mod floor;
-#[path = "../processes/place.rs"]
-#[allow(dead_code, reason = "the other program of tests uses the rest")]
-mod place;
+#[path = "../processes/instance_program.rs"]
+mod instance_program;
+#[path = "../processes/minimal_supervisor.rs"]
+mod minimal_supervisor;
 #[path = "../processes/serving_program.rs"]
 #[allow(dead_code, reason = "the other program of tests uses the rest")]
 mod serving_program;
-#[path = "../processes/stand_in.rs"]
-mod stand_in;
+#[path = "../processes/test_place.rs"]
+#[allow(dead_code, reason = "the other program of tests uses the rest")]
+mod test_place;
 
-mod a_silent_role_is_replaced;
-#[path = "../processes/a_singleton_is_active_once.rs"]
-mod a_singleton_is_active_once;
+#[path = "../processes/kills_start_nothing_twice.rs"]
+mod kills_start_nothing_twice;
+#[path = "../processes/logs_stay_below_limit.rs"]
+mod logs_stay_below_limit;
 #[cfg(debug_assertions)]
-mod each_role_dies_at_every_named_point;
-#[path = "../processes/logs_stay_below_their_limit.rs"]
-mod logs_stay_below_their_limit;
-#[path = "../processes/whoever_is_killed_nothing_starts_twice.rs"]
-mod whoever_is_killed_nothing_starts_twice;
+mod roles_die_at_crash_points;
+#[path = "../processes/singleton_is_active_once.rs"]
+mod singleton_is_active_once;
+mod stopped_roles_are_replaced;
 
 use gapless_testkit::random::rounds;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    copy_program::run_if_asked();
-    stand_in::run_role_if_asked();
+    instance_program::run_if_asked();
+    minimal_supervisor::run_role_if_asked();
     gapless_testkit::scenarios::run(vec![
         #[cfg(debug_assertions)]
-        each_role_dies_at_every_named_point::module(),
-        a_silent_role_is_replaced::module(),
-        a_singleton_is_active_once::module(rounds(2_000, 500)),
-        logs_stay_below_their_limit::module(1024),
-        whoever_is_killed_nothing_starts_twice::module(rounds(2_000, 500)),
+        roles_die_at_crash_points::module(),
+        stopped_roles_are_replaced::module(),
+        singleton_is_active_once::module(rounds(2_000, 500)),
+        logs_stay_below_limit::module(1024),
+        kills_start_nothing_twice::module(rounds(2_000, 500)),
     ])
 }

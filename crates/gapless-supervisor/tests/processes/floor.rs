@@ -1,11 +1,11 @@
 //! Configurations for the real supervisor, and helpers of tests.
 
-use super::copy_program::{OWN, ROLE};
-use super::place::{Place, kill_if_there, name, roles};
-use super::stand_in::REAL;
+use super::instance_program::{OWN, ROLE};
+use super::minimal_supervisor::REAL;
+use super::test_place::{TestPlace, kill_if_there, name, roles};
 use gapless_supervisor::SupervisorConfig;
-use gapless_supervisor::control::protocol::{Answer, CopyCondition, CopyStatus, Request};
-use gapless_supervisor::control::{ControlClient, Status, take_charge};
+use gapless_supervisor::control::protocol::{InstanceCondition, InstanceStatus, SupervisorAnswer, SupervisorRequest};
+use gapless_supervisor::control::{ControlClient, SupervisionStatus, take_charge};
 use gapless_supervisor::state_directory::RoleLock;
 use gapless_testkit::wait::{PATIENCE, until, until_some};
 use rustix::process::Signal;
@@ -13,19 +13,19 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Section of a process.
-pub fn process(place: &Place, name: &str, wish: &str, more: &str) -> String {
+pub fn process(place: &TestPlace, name: &str, wish: &str, more: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let words = [program.to_str().unwrap(), ROLE, place.folder().to_str().unwrap(), OWN, OWN, wish];
     format!("[process.{name}]\ncommand = {words:?}\n{more}\n")
 }
 
-pub fn place() -> Place {
-    let place = Place::new();
+pub fn place() -> TestPlace {
+    let place = TestPlace::new();
     std::fs::write(place.folder().join(REAL), "").unwrap();
     place
 }
 
-pub fn write(place: &Place, processes: &[String]) -> PathBuf {
+pub fn write(place: &TestPlace, processes: &[String]) -> PathBuf {
     let path = place.folder().join("floor.toml");
     let text = format!("[supervisor]\ndirectory = \"state\"\n{}", processes.concat());
     std::fs::write(&path, text).unwrap();
@@ -33,27 +33,27 @@ pub fn write(place: &Place, processes: &[String]) -> PathBuf {
 }
 
 /// Same as `gapless up`.
-pub fn up(place: &Place, processes: &[String]) -> ControlClient {
+pub fn up(place: &TestPlace, processes: &[String]) -> ControlClient {
     let path = write(place, processes);
     let config = SupervisorConfig::load(&path).unwrap();
     take_charge(&path, &config, &roles(), PATIENCE).unwrap()
 }
 
 /// Status from the current supervisor, if one answers.
-pub fn status(place: &Place) -> Option<Status> {
+pub fn status(place: &TestPlace) -> Option<SupervisionStatus> {
     ControlClient::connect(place.directory.path()).ok()??.status().ok()
 }
 
 /// Waits for a status: a supervisor that reads a long file may answer late.
 #[track_caller]
-pub fn answered_status(place: &Place) -> Status {
+pub fn answered_status(place: &TestPlace) -> SupervisionStatus {
     wait_for(place, "the supervisor answers", |_| true)
 }
 
 const TOLD_AFTER: Duration = Duration::from_secs(20);
 
 #[track_caller]
-pub fn wait_for(place: &Place, what: &str, is_so: impl Fn(&Status) -> bool) -> Status {
+pub fn wait_for(place: &TestPlace, what: &str, is_so: impl Fn(&SupervisionStatus) -> bool) -> SupervisionStatus {
     let (begun, mut is_told) = (Instant::now(), false);
     until_some(what, || {
         let found = status(place);
@@ -64,16 +64,20 @@ pub fn wait_for(place: &Place, what: &str, is_so: impl Fn(&Status) -> bool) -> S
     })
 }
 
-pub fn find<'a>(status: &'a Status, copy: &str) -> &'a CopyStatus {
-    status.copies.iter().find(|found| found.copy == name(copy)).unwrap_or_else(|| panic!("{copy} in {status:?}"))
+pub fn find<'a>(status: &'a SupervisionStatus, instance: &str) -> &'a InstanceStatus {
+    status
+        .instances
+        .iter()
+        .find(|found| found.instance == name(instance))
+        .unwrap_or_else(|| panic!("{instance} in {status:?}"))
 }
 
-pub fn are_ready(status: &Status, count: usize) -> bool {
-    status.copies.iter().filter(|copy| copy.state == CopyCondition::Ready).count() == count
+pub fn are_ready(status: &SupervisionStatus, count: usize) -> bool {
+    status.instances.iter().filter(|instance| instance.state == InstanceCondition::Ready).count() == count
 }
 
-pub fn pids(status: &Status) -> Vec<Option<u32>> {
-    status.copies.iter().map(|copy| copy.process_id).collect()
+pub fn pids(status: &SupervisionStatus) -> Vec<Option<u32>> {
+    status.instances.iter().map(|instance| instance.process_id).collect()
 }
 
 /// Whether a process is alive; zombies without a guardian count as dead.
@@ -84,11 +88,11 @@ pub fn is_alive(pid: u32) -> bool {
 
 /// Shuts everything down, and checks that no process is left.
 #[track_caller]
-pub fn down(place: &Place) {
+pub fn down(place: &TestPlace) {
     let mut client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
-    client.ask(&Request::Down).unwrap();
+    client.ask(&SupervisorRequest::Down).unwrap();
     let answer = until_some("it has ended", || client.next(PATIENCE).unwrap());
-    assert_eq!(answer, Answer::Done);
+    assert_eq!(answer, SupervisorAnswer::Done);
     until("no role runs", || {
         [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none())
     });
@@ -99,7 +103,7 @@ pub fn down(place: &Place) {
 }
 
 /// Kills guardian and supervisor in a way that prevents either from restarting the other.
-pub fn kill_both(place: &Place) {
+pub fn kill_both(place: &TestPlace) {
     until("both are dead", || {
         let both = [RoleLock::Guardian, RoleLock::Supervisor].map(|role_lock| place.running_as(role_lock));
         both.into_iter().flatten().for_each(|pid| kill_if_there(pid, Signal::STOP));

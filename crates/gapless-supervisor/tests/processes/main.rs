@@ -3,29 +3,30 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
-mod copy_program;
 mod floor;
-mod place;
+mod instance_program;
+mod minimal_supervisor;
 mod serving_program;
-mod stand_in;
+mod test_place;
 
-mod a_floor_stays_up;
-mod a_guardian_outlives_its_supervisors;
-mod a_guardian_takes_what_comes;
-mod a_launcher_becomes_its_copy;
-mod a_second_start_is_impossible;
-mod a_singleton_is_active_once;
-mod a_stop_loses_no_call;
-mod a_successor_goes_on_where_one_died;
-mod files_change_while_they_are_in_force;
-mod logs_of_another_user_are_not_trusted;
-mod logs_stay_below_their_limit;
-mod routes_are_looked_after;
-mod what_a_copy_says_is_not_lost;
-mod what_copies_and_the_machine_do_wrong;
-mod what_escapes_is_found_by_its_group;
-mod whoever_is_killed_nothing_starts_twice;
-mod whoever_is_silent_or_lost_is_replaced;
+mod changed_files_are_applied;
+mod escaped_processes_are_killed;
+mod foreign_logs_are_untrusted;
+mod former_state_is_taken_over;
+mod guardian_outlives_supervisors;
+mod guardian_survives_garbage;
+mod kills_start_nothing_twice;
+mod launcher_becomes_instance;
+mod logs_stay_below_limit;
+mod machine_faults_are_survived;
+mod notifications_are_kept;
+mod processes_stay_up;
+mod routes_are_probed;
+mod second_start_is_refused;
+mod silent_roles_are_bypassed;
+mod singleton_is_active_once;
+mod stop_loses_no_call;
+mod successor_takes_over;
 
 use gapless_testkit::random::rounds;
 use std::process::ExitCode;
@@ -34,27 +35,28 @@ use std::process::ExitCode;
 const AT_A_TIME: usize = 24;
 
 fn main() -> ExitCode {
-    copy_program::run_if_asked();
-    stand_in::run_role_if_asked();
+    instance_program::run_if_asked();
+    minimal_supervisor::run_role_if_asked();
     // Longest first.
     let modules = [
-        whoever_is_silent_or_lost_is_replaced::module(),
-        a_floor_stays_up::module(),
-        a_guardian_outlives_its_supervisors::module(),
-        a_guardian_takes_what_comes::module(),
-        a_launcher_becomes_its_copy::module(),
-        a_second_start_is_impossible::module(rounds(1_000, 100)),
-        a_singleton_is_active_once::module(rounds(300, 100)),
-        a_stop_loses_no_call::module(),
-        a_successor_goes_on_where_one_died::module(),
-        files_change_while_they_are_in_force::module(),
-        logs_of_another_user_are_not_trusted::module(),
-        logs_stay_below_their_limit::module(rounds(64, 16)),
-        routes_are_looked_after::module(),
-        what_a_copy_says_is_not_lost::module(),
-        what_copies_and_the_machine_do_wrong::module(),
-        what_escapes_is_found_by_its_group::module(),
-        whoever_is_killed_nothing_starts_twice::module(rounds(150, 50)),
+        silent_roles_are_bypassed::module(),
+        processes_stay_up::module(),
+        guardian_outlives_supervisors::module(),
+        guardian_survives_garbage::module(),
+        launcher_becomes_instance::module(),
+        second_start_is_refused::module(rounds(1_000, 100)),
+        singleton_is_active_once::module(rounds(300, 100)),
+        stop_loses_no_call::module(),
+        successor_takes_over::module(),
+        changed_files_are_applied::module(),
+        foreign_logs_are_untrusted::module(),
+        former_state_is_taken_over::module(),
+        logs_stay_below_limit::module(rounds(64, 16)),
+        routes_are_probed::module(),
+        notifications_are_kept::module(),
+        machine_faults_are_survived::module(),
+        escaped_processes_are_killed::module(),
+        kills_start_nothing_twice::module(rounds(150, 50)),
     ];
     gapless_testkit::scenarios::run(modules.into_iter().map(|module| module.side_by_side(AT_A_TIME)).collect())
 }

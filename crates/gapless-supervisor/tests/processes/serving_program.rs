@@ -1,11 +1,11 @@
 //! Routes of the supervised program of the tests.
 
-use super::copy_program::is_over;
+use super::instance_program::is_over;
 use gapless_rpc::{Domain, DomainOptions, ServedRoute};
 use std::path::Path;
 use std::time::Duration;
 
-/// Behaviour of `copy_program`: serves [`ROUTE`] at once.
+/// Behaviour of `instance_program`: serves [`ROUTE`] at once.
 pub const SERVE: &str = "serve";
 /// Serves it once the file `serve` exists.
 pub const SERVE_LATE: &str = "serve-late";

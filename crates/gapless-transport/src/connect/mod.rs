@@ -5,7 +5,7 @@ pub mod tcp;
 
 use crate::TransportError;
 use crate::link::{RingSizes, ring_size_reason};
-use crate::seen::Seen;
+use crate::seen_frame::SeenFrame;
 use gapless_log::StreamIdentity;
 use gapless_wire::mtu::Mtu;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct ConnectOptions {
     /// Whether the publisher wants to read the stream.
     pub reads: bool,
     /// The part of the stream seen so far.
-    pub seen: Seen,
+    pub seen: SeenFrame,
     /// MTU of the publisher; without one it takes the stream's.
     pub mtu: Option<Mtu>,
     pub timeout: Duration,

@@ -2,8 +2,8 @@
 
 use super::{ConnectOptions, other_mtu};
 use crate::TransportError;
-use crate::descriptors::none_left;
-use crate::handshake::{Hello, REASON_BYTES_MAX, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
+use crate::descriptors::descriptor_limit_reason;
+use crate::handshake::{HandshakeStatus, Hello, REASON_BYTES_MAX, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
 use crate::link::ring_size_reason;
 use crate::peer_process::PeerProcess;
 use crate::publisher_link::PublisherLink;
@@ -33,21 +33,21 @@ pub fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, T
     let (mut dialing, mut peer) = (None, path.display().to_string());
     loop {
         let attempt = match dialing.take() {
-            None => Dialing::begin(path, options),
+            None => PendingDial::begin(path, options),
             Some(dialing) => Ok(dialing),
         };
-        match attempt.and_then(Dialing::finish) {
-            Ok(Dialed::Connected(link)) => return Ok(*link),
-            Ok(Dialed::Pending(pending)) => {
-                peer = pending.whom();
+        match attempt.and_then(PendingDial::finish) {
+            Ok(DialResult::Connected(link)) => return Ok(*link),
+            Ok(DialResult::Pending(pending)) => {
+                peer = pending.describe_peer();
                 dialing = Some(pending);
             }
-            Err(error) if is_line_full(&error) => {}
+            Err(error) if is_queue_full(&error) => {}
             Err(error) => return Err(error),
         }
         let passed = begun.elapsed();
-        if let Some(waited) = waits.take_due(saturating_ns(passed)) {
-            tracing::warn!(waited_s = waited.as_secs(), "no answer to a hello from {peer}; it is waited for");
+        if let Some(elapsed) = waits.take_due(saturating_ns(passed)) {
+            tracing::warn!(waited_s = elapsed.as_secs(), "no answer to a hello from {peer}; it is waited for");
         }
         let left = options.timeout.saturating_sub(passed);
         if left.is_zero() {
@@ -63,7 +63,7 @@ pub fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, T
 
 /// Whether a retry may succeed: no process listens yet, or the one listening admits no publishers now.
 #[must_use]
-pub fn may_come_yet(error: &TransportError) -> bool {
+pub fn is_retryable(error: &TransportError) -> bool {
     match error {
         TransportError::System { source, .. } => {
             let is_absence = matches!(
@@ -71,21 +71,21 @@ pub fn may_come_yet(error: &TransportError) -> bool {
                 // No process listens, or it died in the middle of the handshake.
                 ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
             );
-            is_absence || is_line_full(error)
+            is_absence || is_queue_full(error)
         }
         // The connection was closed during the handshake: the service is stopping or was killed.
-        TransportError::Handshake { status: None | Some(Status::Unavailable), .. } => true,
+        TransportError::Handshake { status: None | Some(HandshakeStatus::Unavailable), .. } => true,
         _ => false,
     }
 }
 
 /// Whether the accept queue is full: the listening process is stalled.
-fn is_line_full(error: &TransportError) -> bool {
+fn is_queue_full(error: &TransportError) -> bool {
     matches!(error, TransportError::System { source, .. } if source.kind() == ErrorKind::WouldBlock)
 }
 
-/// A connection with a hello in progress. No method blocks, except [`Dialing::wait`].
-pub struct Dialing {
+/// A connection with a hello in progress. No method blocks, except [`PendingDial::wait`].
+pub struct PendingDial {
     socket: OwnedFd,
     peer: String,
     options: ConnectOptions,
@@ -93,16 +93,16 @@ pub struct Dialing {
     begun: Instant,
 }
 
-pub enum Dialed {
+pub enum DialResult {
     Connected(Box<PublisherLink>),
-    Pending(Dialing),
+    Pending(PendingDial),
 }
 
-impl Dialing {
+impl PendingDial {
     /// Sends a hello to the service that listens on the socket `path`.
     ///
     /// # Errors
-    /// No process listens there, or the accept queue is full: see [`may_come_yet`].
+    /// No process listens there, or the accept queue is full: see [`is_retryable`].
     pub fn begin(path: &Path, options: &ConnectOptions) -> Result<Self, TransportError> {
         let peer = path.display().to_string();
         options.check(&peer)?;
@@ -118,12 +118,12 @@ impl Dialing {
     }
 
     #[must_use]
-    pub fn waited(&self) -> Duration {
+    pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
     /// Description of the peer: the socket, its process, and whether that is stopped.
-    fn whom(&self) -> String {
+    fn describe_peer(&self) -> String {
         let process = self.process.map(|process| format!(" ({process})")).unwrap_or_default();
         format!("{}{process}", self.peer)
     }
@@ -136,7 +136,7 @@ impl Dialing {
 
     #[must_use]
     pub fn timed_out(&self) -> TransportError {
-        self.options.timed_out(&self.whom())
+        self.options.timed_out(&self.describe_peer())
     }
 
     /// Sleeps until the answer has arrived, or for `timeout`.
@@ -154,9 +154,9 @@ impl Dialing {
     ///
     /// # Errors
     /// A refusal, or the service has closed the connection.
-    pub fn finish(self) -> Result<Dialed, TransportError> {
+    pub fn finish(self) -> Result<DialResult, TransportError> {
         let Self { socket, peer, options, .. } = &self;
-        let refused = |reason: String| TransportError::Handshake { peer: self.whom(), status: None, reason };
+        let refused = |reason: String| TransportError::Handshake { peer: self.describe_peer(), status: None, reason };
         let mut bytes = [0; WELCOME_LENGTH + REASON_BYTES_MAX];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS_MAX))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -164,7 +164,7 @@ impl Dialing {
         let received =
             retry_on_intr(|| rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags));
         let received = match received {
-            Err(Errno::AGAIN) => return Ok(Dialed::Pending(self)),
+            Err(Errno::AGAIN) => return Ok(DialResult::Pending(self)),
             other => other.map_err(TransportError::system(format!("connecting to {peer}")))?,
         };
         let descriptors: Vec<OwnedFd> = control
@@ -181,37 +181,41 @@ impl Dialing {
         let (welcome, stated) = Welcome::with_reason(&bytes[..received.bytes])
             .ok_or_else(|| refused(format!("an answer of {} bytes that is no welcome", received.bytes)))?;
         match welcome.status {
-            Status::Welcome => {}
-            Status::OtherStream => {
+            HandshakeStatus::Welcome => {}
+            HandshakeStatus::OtherStream => {
                 let (found, wanted) = (welcome.identity.stream_id, options.identity.stream_id);
                 return Err(refused(format!("it serves stream {found:032x}, not {wanted:032x}")));
             }
-            Status::OtherIncarnation => {
+            HandshakeStatus::OtherIncarnation => {
                 let (found, wanted) = (welcome.identity.incarnation, options.identity.incarnation);
                 return Err(refused(format!("the stream is in incarnation {found:016x}, not {wanted:016x}")));
             }
-            Status::OtherHistory => {
+            HandshakeStatus::OtherHistory => {
                 let (seen, released_sequence) = (options.seen, welcome.released_sequence);
                 return Err(TransportError::OtherHistory { peer: peer.clone(), seen, released_sequence });
             }
-            Status::OtherMtu => {
-                let (status, reason) = (Some(Status::OtherMtu), other_mtu(welcome.mtu, options.mtu));
-                return Err(TransportError::Handshake { peer: self.whom(), status, reason });
+            HandshakeStatus::OtherMtu => {
+                let (status, reason) = (Some(HandshakeStatus::OtherMtu), other_mtu(welcome.mtu, options.mtu));
+                return Err(TransportError::Handshake { peer: self.describe_peer(), status, reason });
             }
-            Status::RingSize => return Err(refused(ring_size_reason(options.link))),
-            Status::NotReadable => {
+            HandshakeStatus::RingSize => return Err(refused(ring_size_reason(options.link))),
+            HandshakeStatus::NotReadable => {
                 return Err(refused("its stream belongs to a service and cannot be read".to_owned()));
             }
-            Status::Unavailable => {
+            HandshakeStatus::Unavailable => {
                 let reason = stated.map_or_else(
                     || "it takes no more publishers; its log says why".to_owned(),
                     |reason| format!("it has failed: {reason}"),
                 );
-                return Err(TransportError::Handshake { peer: self.whom(), status: Some(welcome.status), reason });
+                return Err(TransportError::Handshake {
+                    peer: self.describe_peer(),
+                    status: Some(welcome.status),
+                    reason,
+                });
             }
         }
         if received.flags.contains(ReturnFlags::CTRUNC) && descriptors.len() < WELCOME_DESCRIPTORS_MAX {
-            return Err(refused(none_left()));
+            return Err(refused(descriptor_limit_reason()));
         }
         let mut descriptors = descriptors.into_iter();
         let (Some(commands), Some(replies), Some(wake_service), Some(wake_publisher)) =
@@ -223,7 +227,7 @@ impl Dialing {
         if options.reads && window.is_none() {
             return Err(refused("a welcome without the window that was asked for".to_owned()));
         }
-        Ok(Dialed::Connected(Box::new(PublisherLink {
+        Ok(DialResult::Connected(Box::new(PublisherLink {
             welcome,
             writer: RingWriter::open(commands)?,
             reader: RingReader::open(replies)?,
@@ -241,7 +245,7 @@ impl Dialing {
 mod tests {
     use super::*;
     use crate::link::RingSizes;
-    use crate::seen::Seen;
+    use crate::seen_frame::SeenFrame;
     use crate::socket_path::socket_address;
     use gapless_log::StreamIdentity;
     use rustix::net::{AddressFamily, SocketType};
@@ -256,7 +260,7 @@ mod tests {
             link: RingSizes { command_ring_bytes: 4096, reply_ring_bytes: 4096 },
             identity: StreamIdentity::default(),
             reads: false,
-            seen: Seen::default(),
+            seen: SeenFrame::default(),
             mtu: None,
             timeout: Duration::from_millis(20),
         };
@@ -266,8 +270,8 @@ mod tests {
         };
         let itself = format!("process {}", std::process::id());
         assert!(give_up().ends_with(&format!("({itself})")), "the first one is in the queue");
-        let error = (0..16).find_map(|_| Dialing::begin(&path, &options).err()).unwrap();
-        assert!(is_line_full(&error), "{error}");
+        let error = (0..16).find_map(|_| PendingDial::begin(&path, &options).err()).unwrap();
+        assert!(is_queue_full(&error), "{error}");
         assert_eq!(give_up(), path.display().to_string(), "a full queue hides the peer's process");
         std::fs::remove_file(&path).unwrap();
     }

@@ -3,7 +3,7 @@
 use super::ConnectOptions;
 use crate::TransportError;
 use crate::credentials::Credentials;
-use crate::handshake::{Status, Welcome};
+use crate::handshake::{HandshakeStatus, Welcome};
 use crate::network::TcpConnection;
 use crate::network::tcp::Received;
 use crate::publisher_link::PublisherLink;
@@ -12,7 +12,7 @@ use crate::token::random_token;
 use gapless_agent::thread::spawn_helper;
 use gapless_log::{MemoryKind, StreamIdentity, ring};
 use gapless_wire::upstream::{
-    self, Body, Hello, PACKET_LENGTH_MAX, POSITION_NONE, RefusalReason, UpstreamError, UpstreamPacket,
+    self, NodeHello, PACKET_LENGTH_MAX, POSITION_NONE, RefusalReason, UpstreamBody, UpstreamError, UpstreamPacket,
 };
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// Size of the send and the receive buffer, bytes.
 const BUFFER_BYTES: usize = 2 * PACKET_LENGTH_MAX;
 
-enum Failure {
+enum ConnectFailure {
     System(io::Error),
     Silent,
     Refused(String),
@@ -43,15 +43,15 @@ pub fn connect(
     let deadline = Instant::now() + options.timeout;
     let failed = |source| TransportError::System { action: format!("connecting to {peer}"), source };
     let mut outcome = failed(io::Error::other("the name has no address"));
-    for address in look_up(address, options.timeout).map_err(failed)? {
-        outcome = match say_hello(address, options, credentials, deadline) {
-            Ok((connection, key, welcome)) => return over(connection, key, &welcome, options),
-            Err(Failure::Refused(reason)) => return Err(refused(reason)),
-            Err(Failure::OtherHistory) => {
+    for address in resolve(address, options.timeout).map_err(failed)? {
+        outcome = match send_hello(address, options, credentials, deadline) {
+            Ok((connection, key, welcome)) => return with_connection(connection, key, &welcome, options),
+            Err(ConnectFailure::Refused(reason)) => return Err(refused(reason)),
+            Err(ConnectFailure::OtherHistory) => {
                 return Err(TransportError::OtherHistory { peer, seen: options.seen, released_sequence: 0 });
             }
-            Err(Failure::System(source)) => failed(source),
-            Err(Failure::Silent) => options.timed_out(&peer),
+            Err(ConnectFailure::System(source)) => failed(source),
+            Err(ConnectFailure::Silent) => options.timed_out(&peer),
         };
     }
     Err(outcome)
@@ -59,7 +59,7 @@ pub fn connect(
 
 /// Addresses of a host and a port. A name lookup may take as long as the system's resolver likes: it runs on a thread
 /// of its own, which is waited for at most `timeout`.
-fn look_up(address: &str, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
+fn resolve(address: &str, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = address.parse() {
         return Ok(vec![address]);
     }
@@ -75,15 +75,15 @@ fn look_up(address: &str, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
     })
 }
 
-fn say_hello(
+fn send_hello(
     address: SocketAddr,
     options: &ConnectOptions,
     credentials: &Credentials,
     deadline: Instant,
-) -> Result<(TcpConnection, u64, upstream::Welcome), Failure> {
-    let mut connection = TcpConnection::connect(address, BUFFER_BYTES, BUFFER_BYTES).map_err(Failure::System)?;
+) -> Result<(TcpConnection, u64, upstream::NodeWelcome), ConnectFailure> {
+    let mut connection = TcpConnection::connect(address, BUFFER_BYTES, BUFFER_BYTES).map_err(ConnectFailure::System)?;
     let nonce = random_token() as u64 | 1;
-    let hello = Hello {
+    let hello = NodeHello {
         nonce,
         stream_id: options.identity.stream_id,
         incarnation: options.identity.incarnation,
@@ -96,42 +96,42 @@ fn say_hello(
         seen_incarnation: options.seen.identity.incarnation,
         mtu: options.mtu,
     };
-    let written = UpstreamPacket { key: 0, body: Body::Hello(hello) }.write_to(connection.room());
+    let written = UpstreamPacket { key: 0, body: UpstreamBody::Hello(hello) }.write_to(connection.room());
     connection.commit(written.expect("an empty buffer has room for a hello"));
-    let malformed = |error: UpstreamError| Failure::Refused(format!("what answers is no service: {error}"));
+    let malformed = |error: UpstreamError| ConnectFailure::Refused(format!("what answers is no service: {error}"));
     loop {
-        let is_sent = connection.send().map_err(Failure::System)?;
-        let is_ended = connection.receive().map_err(Failure::System)? == Received::End;
+        let is_sent = connection.send().map_err(ConnectFailure::System)?;
+        let is_ended = connection.receive().map_err(ConnectFailure::System)? == Received::End;
         let length = upstream::peek(connection.incoming()).map_err(malformed)?;
         if let Some(length) = length
             && let Some(packet) = connection.incoming().get(..length)
         {
             let UpstreamPacket { key, body } = UpstreamPacket::parse(packet).map_err(malformed)?;
             return match body {
-                Body::Welcome(welcome) if welcome.nonce == nonce => {
+                UpstreamBody::Welcome(welcome) if welcome.nonce == nonce => {
                     connection.consume(length);
                     Ok((connection, key, welcome))
                 }
-                Body::Refusal { reason: RefusalReason::OtherHistory, .. } => Err(Failure::OtherHistory),
-                Body::Refusal { text, .. } => Err(Failure::Refused(text.to_owned())),
-                _ => Err(Failure::Refused("what answers is no service".to_owned())),
+                UpstreamBody::Refusal { reason: RefusalReason::OtherHistory, .. } => Err(ConnectFailure::OtherHistory),
+                UpstreamBody::Refusal { text, .. } => Err(ConnectFailure::Refused(text.to_owned())),
+                _ => Err(ConnectFailure::Refused("what answers is no service".to_owned())),
             };
         }
         if is_ended {
-            return Err(Failure::System(io::ErrorKind::ConnectionReset.into()));
+            return Err(ConnectFailure::System(io::ErrorKind::ConnectionReset.into()));
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Failure::Silent);
+            return Err(ConnectFailure::Silent);
         }
-        wait(&connection, !is_sent, left).map_err(Failure::System)?;
+        wait(&connection, !is_sent, left).map_err(ConnectFailure::System)?;
     }
 }
 
-fn over(
+fn with_connection(
     connection: TcpConnection,
     key: u64,
-    welcome: &upstream::Welcome,
+    welcome: &upstream::NodeWelcome,
     options: &ConnectOptions,
 ) -> Result<PublisherLink, TransportError> {
     let identity = StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation };
@@ -140,7 +140,7 @@ fn over(
     let heartbeat_interval = Duration::from_nanos(welcome.heartbeat_interval_ns);
     let pump = Pump::new((connection, key), (commands, replies), heartbeat_interval);
     let welcome = Welcome {
-        status: Status::Welcome,
+        status: HandshakeStatus::Welcome,
         // The service's own number and process are irrelevant here.
         connection: 0,
         process_id: 0,

@@ -35,7 +35,7 @@ pub trait Datagrams: Send {
     ///
     /// # Errors
     /// The first packet is refused: it is longer than [`PACKET_LENGTH_MAX`], or by the operating system, with its
-    /// reason. The error holds a [`SendRefused`].
+    /// reason. The error holds a [`SendRefusal`].
     ///
     /// # Panics
     /// If `packet_length` is 0.
@@ -82,7 +82,7 @@ pub trait Datagrams: Send {
 
 /// Reason why a packet was not taken, found inside the [`io::Error`] of [`Datagrams::send`].
 #[derive(Debug, thiserror::Error)]
-pub enum SendRefused {
+pub enum SendRefusal {
     /// No carrier takes a packet of this length.
     #[error("a packet of {packet_bytes} bytes to {peer} is longer than {PACKET_LENGTH_MAX}, the most that UDP carries")]
     TooLong { packet_bytes: usize, peer: Peer },
@@ -98,7 +98,7 @@ pub enum SendRefused {
     },
 }
 
-impl SendRefused {
+impl SendRefusal {
     /// Whether `error` means that the route takes no packet of this length, so that a retry never helps.
     #[must_use]
     pub fn is_too_narrow(error: &io::Error) -> bool {
@@ -107,24 +107,24 @@ impl SendRefused {
     }
 }
 
-impl From<SendRefused> for io::Error {
-    fn from(refused: SendRefused) -> Self {
+impl From<SendRefusal> for io::Error {
+    fn from(refused: SendRefusal) -> Self {
         let kind = match &refused {
-            SendRefused::TooLong { .. } | SendRefused::TooNarrow { .. } => io::ErrorKind::InvalidInput,
-            SendRefused::System { source, .. } => source.kind(),
+            SendRefusal::TooLong { .. } | SendRefusal::TooNarrow { .. } => io::ErrorKind::InvalidInput,
+            SendRefusal::System { source, .. } => source.kind(),
         };
         Self::new(kind, refused)
     }
 }
 
 /// Checks common to all carriers before sending packets of equal length.
-pub(super) fn check_even(to: Peer, bytes: &[u8], packet_length: usize) -> Result<(), SendRefused> {
+pub(super) fn check_even(to: Peer, bytes: &[u8], packet_length: usize) -> Result<(), SendRefusal> {
     assert!(packet_length > 0, "packets of no length were to be sent to {to}");
     check_length(to, packet_length.min(bytes.len()))
 }
 
 /// Checks common to all carriers before sending packets of different lengths.
-pub(super) fn check_uneven(to: Peer, bytes: &[u8], lengths: &[usize]) -> Result<(), SendRefused> {
+pub(super) fn check_uneven(to: Peer, bytes: &[u8], lengths: &[usize]) -> Result<(), SendRefusal> {
     let (mut total, mut longest) = (0, 0);
     for &length in lengths {
         assert!(length > 0, "a packet of no length was to be sent to {to}");
@@ -135,6 +135,6 @@ pub(super) fn check_uneven(to: Peer, bytes: &[u8], lengths: &[usize]) -> Result<
     check_length(to, longest)
 }
 
-fn check_length(peer: Peer, packet_bytes: usize) -> Result<(), SendRefused> {
-    if packet_bytes > PACKET_LENGTH_MAX { Err(SendRefused::TooLong { packet_bytes, peer }) } else { Ok(()) }
+fn check_length(peer: Peer, packet_bytes: usize) -> Result<(), SendRefusal> {
+    if packet_bytes > PACKET_LENGTH_MAX { Err(SendRefusal::TooLong { packet_bytes, peer }) } else { Ok(()) }
 }

@@ -108,7 +108,7 @@ impl MemoryNetwork {
             let reason = format!("a socket at {address} exists already");
             return Err(io::Error::new(io::ErrorKind::AddrInUse, reason));
         }
-        state.ends.insert(address, End::default());
+        state.ends.insert(address, MemoryEndpoint::default());
         Ok(MemorySocket { network: self.clone(), address, arrived: Vec::with_capacity(PACKETS_PER_RECEIVE) })
     }
 
@@ -202,7 +202,7 @@ pub struct MemorySocket {
     network: MemoryNetwork,
     address: Peer,
     /// Kept for its memory; empty between calls.
-    arrived: Vec<Packet>,
+    arrived: Vec<QueuedPacket>,
 }
 
 impl MemorySocket {
@@ -270,29 +270,29 @@ struct NetworkState {
     packets_ever: u64,
     queue_bytes_max: usize,
     // Ordered maps: iteration must not depend on a hash's seed.
-    ends: BTreeMap<Peer, End>,
+    ends: BTreeMap<Peer, MemoryEndpoint>,
     groups: BTreeMap<Peer, BTreeSet<Peer>>,
-    links: BTreeMap<(Peer, Peer), Link>,
+    links: BTreeMap<(Peer, Peer), LinkState>,
     cuts: BTreeSet<(Peer, Peer)>,
     counters: MemoryCounters,
 }
 
 #[derive(Default)]
-struct End {
-    queue: BTreeMap<Arrival, Packet>,
+struct MemoryEndpoint {
+    queue: BTreeMap<ArrivalOrder, QueuedPacket>,
     queue_bytes: usize,
     send_room: Option<usize>,
 }
 
 /// Order of receiving packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Arrival {
+struct ArrivalOrder {
     arrival_ns: u64,
     /// Number of the packet in the network.
     number: u64,
 }
 
-struct Packet {
+struct QueuedPacket {
     from: Peer,
     /// One allocation for all members of a group.
     bytes: Arc<[u8]>,
@@ -303,7 +303,7 @@ struct Packet {
 
 /// State of the packets from one socket to another.
 #[derive(Default)]
-struct Link {
+struct LinkState {
     sent: u64,
     /// Earliest arrival of the next packet that is not held back, so that packets keep their order.
     last_arrival_ns: u64,
@@ -340,26 +340,26 @@ impl NetworkState {
             self.counters.cut += 1;
             return;
         }
-        if self.random.happens(self.faults.loss) {
+        if self.random.chance(self.faults.loss) {
             self.counters.lost += 1;
             return;
         }
-        let copies = self.random.happens(self.faults.duplication);
-        self.queue(to, Packet { from, bytes: Arc::clone(bytes), link_number, is_copy: false });
+        let copies = self.random.chance(self.faults.duplication);
+        self.queue(to, QueuedPacket { from, bytes: Arc::clone(bytes), link_number, is_copy: false });
         if copies {
             self.counters.duplicated += 1;
-            self.queue(to, Packet { from, bytes: Arc::clone(bytes), link_number, is_copy: true });
+            self.queue(to, QueuedPacket { from, bytes: Arc::clone(bytes), link_number, is_copy: true });
         }
     }
 
-    fn queue(&mut self, to: Peer, mut packet: Packet) {
-        if self.random.happens(self.faults.corruption) {
+    fn queue(&mut self, to: Peer, mut packet: QueuedPacket) {
+        if self.random.chance(self.faults.corruption) {
             packet.bytes = self.damaged(&packet.bytes);
             self.counters.corrupted += 1;
         }
         let arrival_ns = self.arrival_ns(packet.from, to);
         self.packets_ever += 1;
-        let arrival = Arrival { arrival_ns, number: self.packets_ever };
+        let arrival = ArrivalOrder { arrival_ns, number: self.packets_ever };
         let Some(end) = self.ends.get_mut(&to) else {
             self.counters.unreachable += 1;
             return;
@@ -376,7 +376,7 @@ impl NetworkState {
     fn arrival_ns(&mut self, from: Peer, to: Peer) -> u64 {
         let (shortest_ns, longest_ns) = (*self.faults.delay_ns.start(), *self.faults.delay_ns.end());
         let arrival_ns = self.now_ns + self.random.between(shortest_ns, longest_ns);
-        let is_held_back = self.random.happens(self.faults.reordering);
+        let is_held_back = self.random.chance(self.faults.reordering);
         let link = self.links.entry((from, to)).or_default();
         if is_held_back {
             let further_ns = self.random.between(1, longest_ns.saturating_mul(3).max(1));
@@ -395,7 +395,7 @@ impl NetworkState {
         damaged
     }
 
-    fn deliver(&mut self, to: Peer, arrived: &mut Vec<Packet>) {
+    fn deliver(&mut self, to: Peer, arrived: &mut Vec<QueuedPacket>) {
         let Some(end) = self.ends.get_mut(&to) else { return };
         while arrived.len() < PACKETS_PER_RECEIVE {
             let Some(first) = end.queue.first_entry() else { return };

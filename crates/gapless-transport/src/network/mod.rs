@@ -28,7 +28,7 @@ pub mod udp_options;
 mod udp_peer;
 mod udp_receive;
 
-pub use datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefused};
+pub use datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefusal};
 pub use memory::{Faults, MemoryCounters, MemoryNetwork, MemorySocket};
 pub use route::{Route, RouteTooNarrow};
 pub use shared::SharedDatagrams;

@@ -15,7 +15,7 @@ impl Random {
 
     /// Whether an event of this probability (0 to 1) happens. Draws one number, even at 0 and 1, so that changing one
     /// rate does not change the other faults.
-    pub(super) fn happens(&mut self, probability: f64) -> bool {
+    pub(super) fn chance(&mut self, probability: f64) -> bool {
         // The upper 53 bits are a fraction that an f64 holds exactly.
         let fraction = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
         fraction < probability

@@ -14,14 +14,14 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener};
 
-pub struct Slot<T> {
+pub struct ConnectionSlot<T> {
     pub connection: TcpConnection,
     pub state: T,
     may_read: bool,
     may_write: bool,
 }
 
-impl<T> Slot<T> {
+impl<T> ConnectionSlot<T> {
     /// Like [`TcpConnection::receive`], if there may be bytes.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl<T> Slot<T> {
 
 /// Result of a look at the port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Came {
+pub struct PollResult {
     /// Events of connections, and new connections.
     pub events: usize,
     /// Connections closed at once because of the limit.
@@ -62,11 +62,11 @@ pub struct TcpServer<T> {
     listener: TcpListener,
     local_address: SocketAddr,
     epoll: OwnedFd,
-    slots: Vec<Option<Slot<T>>>,
+    slots: Vec<Option<ConnectionSlot<T>>>,
     connections: usize,
     connections_max: usize,
     next_look_ns: u64,
-    heard_ns: u64,
+    last_packet_ns: u64,
     /// Whether connections may be waiting at the port.
     may_accept: bool,
     next_accept_ns: u64,
@@ -109,7 +109,7 @@ impl<T> TcpServer<T> {
             connections: 0,
             connections_max,
             next_look_ns: 0,
-            heard_ns: 0,
+            last_packet_ns: 0,
             may_accept: false,
             next_accept_ns: 0,
             warnings: Warnings::default(),
@@ -134,8 +134,8 @@ impl<T> TcpServer<T> {
         &mut self,
         now_ns: u64,
         make: impl FnMut(OwnedFd, SocketAddr) -> io::Result<(TcpConnection, T)>,
-    ) -> Result<Came, TransportError> {
-        let mut came = Came::default();
+    ) -> Result<PollResult, TransportError> {
+        let mut came = PollResult::default();
         if now_ns < self.next_look_ns {
             return Ok(came);
         }
@@ -162,9 +162,9 @@ impl<T> TcpServer<T> {
             came.refused = self.accept(now_ns, make);
         }
         if came.events > 0 {
-            self.heard_ns = now_ns;
+            self.last_packet_ns = now_ns;
         } else {
-            let quiet_ns = now_ns.saturating_sub(self.heard_ns);
+            let quiet_ns = now_ns.saturating_sub(self.last_packet_ns);
             self.next_look_ns = now_ns + (quiet_ns / LOOK_DIVISOR).min(LOOK_INTERVAL_NS_MAX);
         }
         Ok(came)
@@ -209,7 +209,7 @@ impl<T> TcpServer<T> {
                 refused += 1;
                 continue;
             }
-            let slot = Some(Slot { connection, state, may_read: true, may_write: true });
+            let slot = Some(ConnectionSlot { connection, state, may_read: true, may_write: true });
             if index == self.slots.len() {
                 self.slots.push(slot);
             } else {
@@ -222,7 +222,7 @@ impl<T> TcpServer<T> {
 
     /// Visits every connection; closes those for which `visit` returns `false`.
     #[inline]
-    pub fn retain(&mut self, mut visit: impl FnMut(&mut Slot<T>) -> bool) {
+    pub fn retain(&mut self, mut visit: impl FnMut(&mut ConnectionSlot<T>) -> bool) {
         for place in &mut self.slots {
             if place.as_mut().is_some_and(|slot| !visit(slot)) {
                 // Closing it also removes it from the epoll.
@@ -232,7 +232,7 @@ impl<T> TcpServer<T> {
         }
     }
 
-    pub fn slots(&self) -> impl Iterator<Item = &Slot<T>> {
+    pub fn slots(&self) -> impl Iterator<Item = &ConnectionSlot<T>> {
         self.slots.iter().flatten()
     }
 }

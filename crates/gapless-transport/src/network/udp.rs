@@ -5,7 +5,7 @@
 //! one call takes them all. The segment length is set on the socket, and only when it changes: unlike a control message
 //! with each call, it costs nothing while the length stays the same.
 
-use super::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefused, check_even, check_uneven};
+use super::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefusal, check_even, check_uneven};
 use super::route::Route;
 use super::udp_options::{Segmentation, UdpOptions, failed, open};
 use super::udp_peer::{connect_to, disconnect, is_lost_packet};
@@ -37,7 +37,7 @@ pub struct UdpSocket {
     socket: OwnedFd,
     local: Peer,
     /// Requested local address.
-    asked: Peer,
+    requested_local: Peer,
     /// Single peer, if it has one.
     peer: Option<Peer>,
     /// Whether the socket is connected to the peer.
@@ -68,7 +68,7 @@ impl UdpSocket {
         let mut opened = Self {
             local: local_of(&socket)?,
             socket,
-            asked: options.local,
+            requested_local: options.local,
             peer,
             is_connected: false,
             joins,
@@ -138,8 +138,8 @@ impl UdpSocket {
 
     /// Sends `bytes` as packets of `packet_length` in one message. Returns the number of bytes taken.
     fn send_run(&mut self, to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize> {
-        self.cut_at(packet_length);
-        let errno = match self.uninterrupted(|this| this.pass(to, bytes)) {
+        self.set_segment_bytes(packet_length);
+        let errno = match self.retry_interrupted(|this| this.send_single(to, bytes)) {
             Err(errno @ (Errno::INVAL | Errno::IO | Errno::MSGSIZE)) => errno,
             sent => return taken(sent, to, packet_length),
         };
@@ -169,7 +169,7 @@ impl UdpSocket {
             rest = after;
             [IoSlice::new(packet)]
         });
-        let sent = self.plainly(longest, |this| {
+        let sent = self.without_segmentation(longest, |this| {
             let address = to.as_any();
             let mut controls: [_; MESSAGES_PER_CALL] = std::array::from_fn(|_| SendAncillaryBuffer::default());
             let mut messages = controls.iter_mut().zip(&slices);
@@ -183,12 +183,12 @@ impl UdpSocket {
     }
 
     fn send_one(&mut self, to: Peer, packet: &[u8]) -> io::Result<usize> {
-        let sent = self.plainly(packet.len(), |this| this.pass(to, packet));
+        let sent = self.without_segmentation(packet.len(), |this| this.send_single(to, packet));
         taken(sent, to, packet.len())
     }
 
     /// The only system call for sending a single message.
-    fn pass(&self, to: Peer, bytes: &[u8]) -> Result<usize, Errno> {
+    fn send_single(&self, to: Peer, bytes: &[u8]) -> Result<usize, Errno> {
         if self.is_connected && self.peer == Some(to) {
             return send(&self.socket, bytes, SendFlags::empty());
         }
@@ -196,15 +196,19 @@ impl UdpSocket {
     }
 
     /// Makes a call whose packets, at most `longest` bytes long, the kernel must not split.
-    fn plainly<T>(&mut self, longest: usize, call: impl Fn(&Self) -> Result<T, Errno>) -> Result<T, Errno> {
+    fn without_segmentation<T>(
+        &mut self,
+        longest: usize,
+        call: impl Fn(&Self) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
         if longest > self.segment_bytes {
-            self.cut_at(0);
+            self.set_segment_bytes(0);
         }
-        match self.uninterrupted(&call) {
+        match self.retry_interrupted(&call) {
             // An interface without segmentation refuses whole packets too while it is switched on.
             Err(Errno::INVAL | Errno::IO | Errno::MSGSIZE) if self.segment_bytes != 0 => {
-                self.cut_at(0);
-                self.uninterrupted(&call)
+                self.set_segment_bytes(0);
+                self.retry_interrupted(&call)
             }
             result => result,
         }
@@ -212,7 +216,7 @@ impl UdpSocket {
 
     /// Repeats a call that was interrupted by a signal. Also repeats one whose error may belong to an earlier packet:
     /// the kernel reports it once, so the second result belongs to this packet.
-    fn uninterrupted<T>(&self, call: impl Fn(&Self) -> Result<T, Errno>) -> Result<T, Errno> {
+    fn retry_interrupted<T>(&self, call: impl Fn(&Self) -> Result<T, Errno>) -> Result<T, Errno> {
         let mut may_be_of_earlier = self.peer.is_some();
         loop {
             match call(self) {
@@ -223,7 +227,7 @@ impl UdpSocket {
         }
     }
 
-    fn cut_at(&mut self, segment_bytes: usize) {
+    fn set_segment_bytes(&mut self, segment_bytes: usize) {
         if segment_bytes != self.segment_bytes {
             let set = setsockopt(&self.socket, UdpGsoSegment, &(segment_bytes as i32));
             // The option was accepted when the socket was opened, as is each value below 65,536.
@@ -299,7 +303,7 @@ impl Datagrams for UdpSocket {
         let Some(peer) = self.peer else { return Ok(()) };
         self.is_connected = false;
         self.inbox.set_connected(false);
-        disconnect(&self.socket, self.local, self.asked)
+        disconnect(&self.socket, self.local, self.requested_local)
             .map_err(failed(format!("disconnecting a UDP socket from {peer}")))?;
         self.connect()
     }
@@ -333,9 +337,9 @@ fn local_of(socket: &OwnedFd) -> io::Result<Peer> {
 
 /// Interface that refuses a packet for its length, if it is found.
 #[cold]
-fn too_narrow(peer: Peer, packet_bytes: usize) -> Option<SendRefused> {
+fn too_narrow(peer: Peer, packet_bytes: usize) -> Option<SendRefusal> {
     let narrow = Route::to(peer)?.check(packet_bytes, peer.ip()).err()?;
-    Some(SendRefused::TooNarrow { peer, narrow })
+    Some(SendRefusal::TooNarrow { peer, narrow })
 }
 
 /// Number of bytes taken: 0 if there is no room.
@@ -344,6 +348,6 @@ fn taken(sent: Result<usize, Errno>, peer: Peer, packet_bytes: usize) -> io::Res
         Ok(sent) => Ok(sent),
         Err(Errno::AGAIN | Errno::NOBUFS) => Ok(0),
         Err(Errno::MSGSIZE) if let Some(refused) = too_narrow(peer, packet_bytes) => Err(refused.into()),
-        Err(errno) => Err(SendRefused::System { packet_bytes, peer, source: errno.into() }.into()),
+        Err(errno) => Err(SendRefusal::System { packet_bytes, peer, source: errno.into() }.into()),
     }
 }

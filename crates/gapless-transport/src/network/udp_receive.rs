@@ -24,7 +24,7 @@ const QUEUED_MESSAGES: usize = 4;
 /// Room for two control messages, the length of joined packets and the count of overflows, 24 bytes each.
 const CONTROL_BYTES: usize = 48;
 
-type Take<'a> = &'a mut dyn FnMut(Peer, &[u8]);
+type PacketHandler<'a> = &'a mut dyn FnMut(Peer, &[u8]);
 
 /// Counts of packets that a socket did not deliver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,8 +40,8 @@ pub struct UdpCounters {
 pub(super) struct Inbox {
     /// Allocated by the operating system page by page, when first written to.
     buffers: Box<[u8]>,
-    control: Control,
-    senders: Senders,
+    control: ControlBuffer,
+    senders: SenderFilter,
     fruitful_looks: u32,
     /// Whether the kernel may join packets, once they queue up.
     may_join: bool,
@@ -50,14 +50,14 @@ pub(super) struct Inbox {
 }
 
 #[derive(Clone, Copy)]
-struct Senders {
+struct SenderFilter {
     /// Only the peer, if there is one.
     peer: Option<Peer>,
     /// Whether the kernel filters the senders.
     is_connected: bool,
 }
 
-impl Senders {
+impl SenderFilter {
     /// Sender of a packet; `None` if it is not accepted. The peer keeps the name that it was given.
     fn name(self, from: impl FnOnce() -> Option<Peer>) -> Option<Peer> {
         match self.peer {
@@ -70,7 +70,7 @@ impl Senders {
 
 /// Aligned as the headers of control messages require.
 #[repr(align(8))]
-struct Control([u8; CONTROL_BYTES]);
+struct ControlBuffer([u8; CONTROL_BYTES]);
 
 impl Inbox {
     pub(super) fn new(socket: &OwnedFd, peer: Option<Peer>, may_join: bool) -> Self {
@@ -78,8 +78,8 @@ impl Inbox {
         let _ = setsockopt(socket, RxqOvfl, &1);
         Self {
             buffers: vec![0; MESSAGE_BYTES_MAX * MESSAGES_PER_CALL].into_boxed_slice(),
-            control: Control([0; CONTROL_BYTES]),
-            senders: Senders { peer, is_connected: false },
+            control: ControlBuffer([0; CONTROL_BYTES]),
+            senders: SenderFilter { peer, is_connected: false },
             fruitful_looks: 0,
             may_join,
             joins: false,
@@ -101,7 +101,7 @@ impl Inbox {
     }
 
     /// Receives with one call; returns the number of packets.
-    pub(super) fn look(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
+    pub(super) fn look(&mut self, socket: &OwnedFd, take: PacketHandler<'_>) -> Result<usize, Errno> {
         loop {
             let found = if self.fruitful_looks >= FRUITFUL_LOOKS {
                 self.take_many(socket, take)
@@ -132,14 +132,14 @@ impl Inbox {
     /// Starts receiving joined packets. From then on every packet needs the more expensive call, 0.2 µs more than the
     /// simple one, 0.1 µs more if none is there. So it starts only when it pays. It never ends: waiting packets that
     /// are joined already would be received without their segment length.
-    fn begin_to_join(&mut self, socket: &OwnedFd) {
+    fn enable_joining(&mut self, socket: &OwnedFd) {
         if self.may_join && !self.joins {
             self.joins = setsockopt(socket, UdpGroSegment, &true).is_ok();
             self.may_join = self.joins;
         }
     }
 
-    fn take_one(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
+    fn take_one(&mut self, socket: &OwnedFd, take: PacketHandler<'_>) -> Result<usize, Errno> {
         let buffer = &mut self.buffers[..MESSAGE_BYTES_MAX];
         // With this flag the length is that of the packet, even if the buffer is shorter.
         let (length, from) = if self.senders.is_connected {
@@ -158,14 +158,14 @@ impl Inbox {
         Ok(1)
     }
 
-    fn take_joined(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
+    fn take_joined(&mut self, socket: &OwnedFd, take: PacketHandler<'_>) -> Result<usize, Errno> {
         let mut slices = [IoSliceMut::new(&mut self.buffers[..MESSAGE_BYTES_MAX])];
         let control = Some(&mut self.control.0[..]);
         let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, control, MsgFlags::empty());
-        Ok(cut(&message.map_err(errno)?, self.senders, &mut self.counters, take))
+        Ok(split_joined(&message.map_err(errno)?, self.senders, &mut self.counters, take))
     }
 
-    fn take_many(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
+    fn take_many(&mut self, socket: &OwnedFd, take: PacketHandler<'_>) -> Result<usize, Errno> {
         // Created for each call, which is cheap compared to its packets: nix does not restore the lengths of the
         // control buffers. A second use of the headers would receive joined packets without their segment length
         // (nix-rust/nix#2813).
@@ -177,11 +177,11 @@ impl Inbox {
         let messages = recvmmsg(socket.as_raw_fd(), &mut headers, &mut slices, MsgFlags::empty(), None);
         let (mut packets, mut taken) = (0, 0);
         for message in messages.map_err(errno)? {
-            packets += cut(&message, self.senders, &mut self.counters, take);
+            packets += split_joined(&message, self.senders, &mut self.counters, take);
             taken += 1;
         }
         if taken >= QUEUED_MESSAGES {
-            self.begin_to_join(socket);
+            self.enable_joining(socket);
         }
         if taken < MESSAGES_PER_CALL {
             // The queue is empty.
@@ -192,11 +192,11 @@ impl Inbox {
 }
 
 /// Passes on the packets of a message, which may be several joined ones.
-fn cut(
+fn split_joined(
     message: &RecvMsg<'_, '_, SockaddrStorage>,
-    senders: Senders,
+    senders: SenderFilter,
     counters: &mut UdpCounters,
-    take: Take<'_>,
+    take: PacketHandler<'_>,
 ) -> usize {
     let bytes = message.iovs().next().unwrap_or_default();
     let mut packet_length = bytes.len();

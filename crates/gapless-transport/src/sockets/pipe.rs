@@ -77,7 +77,7 @@ pub trait PipeListener: AsFd + Debug + Send {
 ///
 /// # Errors
 /// The pipe is broken.
-pub fn looked(received: io::Result<usize>) -> io::Result<SocketRead> {
+pub fn to_socket_read(received: io::Result<usize>) -> io::Result<SocketRead> {
     match received {
         Ok(0) => Ok(SocketRead::End),
         Ok(length) => Ok(SocketRead::Bytes(length)),
@@ -90,7 +90,7 @@ pub fn looked(received: io::Result<usize>) -> io::Result<SocketRead> {
 ///
 /// # Errors
 /// The pipe is broken.
-pub fn taken(sent: io::Result<usize>) -> io::Result<usize> {
+pub fn to_sent_bytes(sent: io::Result<usize>) -> io::Result<usize> {
     match sent {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
         other => other,

@@ -17,7 +17,7 @@
 //! lengths are checked, and bytes are only parsed in a copy.
 
 use super::bytes::{SocketRead, check_connecting};
-use crate::descriptors::none_left;
+use crate::descriptors::descriptor_limit_reason;
 use crate::peer_process::PeerCredentials;
 use crate::socket_path::socket_address;
 use gapless_agent::{checked_file, socket_file};
@@ -74,7 +74,7 @@ impl SharedSocket {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let identity = StreamIdentity { stream_id: 0, incarnation: 0 };
-        let make = || ring::create(&MemoryKind::Shared, ring_bytes, identity).map_err(of_ring);
+        let make = || ring::create(&MemoryKind::Shared, ring_bytes, identity).map_err(from_log_error);
         let ((writer, its_reader), (its_writer, reader)) = (make()?, make()?);
         send_rings(&socket, [its_reader.fd(), its_writer.fd()])?;
         // The other process has these ends now; dropping them here must not announce a close.
@@ -185,19 +185,19 @@ impl SharedSocket {
             return Ok(SocketRead::End);
         }
         if came.flags.contains(ReturnFlags::CTRUNC) && descriptors.len() < RINGS {
-            return Err(io::Error::other(none_left()));
+            return Err(io::Error::other(descriptor_limit_reason()));
         }
         let is_whole = !came.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC);
         if !is_whole || bytes[..came.bytes] != RINGS_MAGIC {
-            return Err(foreign("the first packet brings no rings"));
+            return Err(invalid_data("the first packet brings no rings"));
         }
         let Ok([to_here, from_here]) = <[OwnedFd; RINGS]>::try_from(descriptors) else {
-            return Err(foreign("the first packet brings other than two rings"));
+            return Err(invalid_data("the first packet brings other than two rings"));
         };
         check_length(&to_here)?;
         check_length(&from_here)?;
-        let reader = RingReader::open(to_here).map_err(of_ring)?;
-        let writer = RingWriter::open(from_here).map_err(of_ring)?;
+        let reader = RingReader::open(to_here).map_err(from_log_error)?;
+        let writer = RingWriter::open(from_here).map_err(from_log_error)?;
         self.rings = Some(Rings::over(writer, reader));
         Ok(SocketRead::Nothing)
     }
@@ -237,12 +237,12 @@ impl Rings {
     /// Starts the next record; returns whether there is one.
     #[inline]
     fn begin_record(&mut self) -> io::Result<bool> {
-        let Some(length) = self.reader.next_length().map_err(of_ring)? else { return Ok(false) };
+        let Some(length) = self.reader.next_length().map_err(from_log_error)? else { return Ok(false) };
         let mut prefix = [0; PREFIX_LENGTH];
         self.reader.copy(&mut prefix);
         let bytes = u64::from_le_bytes(prefix) >> 32;
         if bytes == 0 || !bytes.is_multiple_of(8) || bytes > (length - PREFIX_LENGTH) as u64 {
-            return Err(foreign(&format!("a record of {length} bytes says that {bytes} are of the connection")));
+            return Err(invalid_data(&format!("a record of {length} bytes says that {bytes} are of the connection")));
         }
         (self.record_length, self.record_taken, self.record_left) = (length, 0, bytes as usize);
         Ok(true)
@@ -262,7 +262,7 @@ impl Rings {
             let record = match self.writer.claim(record_length) {
                 Ok(record) => record,
                 Err(LogError::Full { .. }) => break,
-                Err(error) => return Err(of_ring(error)),
+                Err(error) => return Err(from_log_error(error)),
             };
             record[..4].copy_from_slice(&(record_length as u32).to_le_bytes());
             record[4..PREFIX_LENGTH].copy_from_slice(&(bytes as u32).to_le_bytes());
@@ -383,14 +383,14 @@ fn check_length(descriptor: &OwnedFd) -> io::Result<()> {
     if u64::try_from(length).is_ok_and(|length| length <= length_max) {
         return Ok(());
     }
-    Err(foreign(&format!("a ring of {length} bytes, where {length_max} are the most")))
+    Err(invalid_data(&format!("a ring of {length} bytes, where {length_max} are the most")))
 }
 
-fn foreign(reason: &str) -> io::Error {
+fn invalid_data(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason.to_owned())
 }
 
-fn of_ring(error: LogError) -> io::Error {
+fn from_log_error(error: LogError) -> io::Error {
     match error {
         LogError::System { source, .. } => source,
         error => io::Error::new(io::ErrorKind::InvalidData, error),

@@ -36,7 +36,7 @@ impl Socket {
             Self::Tcp(socket) => socket.receive(room),
             Self::Tls(socket) => socket.receive(room),
             Self::SharedMemory(socket) => socket.receive(room),
-            Self::Other(pipe) => pipe::looked(pipe.receive(room)),
+            Self::Other(pipe) => pipe::to_socket_read(pipe.receive(room)),
         }
     }
 
@@ -52,7 +52,7 @@ impl Socket {
             Self::SharedMemory(socket) => socket.send_slices(slices),
             Self::Other(pipe) => {
                 let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
-                pipe::taken(pipe.send(&bytes))
+                pipe::to_sent_bytes(pipe.send(&bytes))
             }
         }
     }
@@ -67,7 +67,7 @@ impl Socket {
             Self::Tcp(socket) => socket.send(bytes),
             Self::Tls(socket) => socket.send_slices(&[IoSlice::new(bytes)]),
             Self::SharedMemory(socket) => socket.send_slices(&[IoSlice::new(bytes)]),
-            Self::Other(pipe) => pipe::taken(pipe.send(bytes)),
+            Self::Other(pipe) => pipe::to_sent_bytes(pipe.send(bytes)),
         }
     }
 

@@ -12,8 +12,8 @@ fn feed() -> FeedSession {
 }
 
 fn messages(bytes: &[u8]) -> Vec<&[u8]> {
-    match Packet::parse(bytes).unwrap().content {
-        Content::Messages(messages) => messages.collect(),
+    match MoldPacket::parse(bytes).unwrap().content {
+        PacketContent::Messages(messages) => messages.collect(),
         content => panic!("messages are expected, {content:?} found"),
     }
 }
@@ -25,10 +25,10 @@ fn packet(count: u16, blocks: &[u8]) -> Vec<u8> {
 
 #[test]
 fn messages_are_parsed() {
-    let packet = Packet::parse(TWO_MESSAGES).unwrap();
+    let packet = MoldPacket::parse(TWO_MESSAGES).unwrap();
     assert_eq!((packet.feed_session, packet.sequence), (feed(), 0x0102_0304_0506_0708));
     assert_eq!(packet.next_sequence(), 0x0102_0304_0506_070a);
-    let Content::Messages(mut messages) = packet.content else { panic!("there are two") };
+    let PacketContent::Messages(mut messages) = packet.content else { panic!("there are two") };
     assert_eq!(format!("{messages:?}"), "Messages { count: 2, length: 7 }");
     assert_eq!((messages.len(), messages.next()), (2, Some(&b"abc"[..])));
     assert_eq!((messages.len(), messages.next()), (1, Some(&b""[..])));
@@ -37,10 +37,10 @@ fn messages_are_parsed() {
 
 #[test]
 fn heartbeat_and_end_are_parsed() {
-    let packet = Packet { feed_session: feed(), sequence: 5, content: Content::Heartbeat };
-    assert_eq!((packet.next_sequence(), Packet::parse(HEARTBEAT)), (5, Ok(packet)));
-    let packet = Packet { feed_session: feed(), sequence: 5, content: Content::EndOfSession };
-    assert_eq!((packet.next_sequence(), Packet::parse(END_OF_SESSION)), (5, Ok(packet)));
+    let packet = MoldPacket { feed_session: feed(), sequence: 5, content: PacketContent::Heartbeat };
+    assert_eq!((packet.next_sequence(), MoldPacket::parse(HEARTBEAT)), (5, Ok(packet)));
+    let packet = MoldPacket { feed_session: feed(), sequence: 5, content: PacketContent::EndOfSession };
+    assert_eq!((packet.next_sequence(), MoldPacket::parse(END_OF_SESSION)), (5, Ok(packet)));
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn truncated_packet_names_offset() {
             22..25 => MoldError::Block { index: 0, offset: 20, needed_bytes: 5, found_bytes: length - 20 },
             _ => MoldError::Block { index: 1, offset: 25, needed_bytes: 2, found_bytes: length - 25 },
         };
-        assert_eq!(Packet::parse(&TWO_MESSAGES[..length]), Err(expected), "cut to {length} bytes");
+        assert_eq!(MoldPacket::parse(&TWO_MESSAGES[..length]), Err(expected), "cut to {length} bytes");
     }
-    let text = Packet::parse(&TWO_MESSAGES[..26]).unwrap_err().to_string();
+    let text = MoldPacket::parse(&TWO_MESSAGES[..26]).unwrap_err().to_string();
     assert_eq!(text, "message block 1 at byte 25 needs 2 bytes, the packet has 1 left");
 }
 
@@ -86,21 +86,21 @@ fn truncated_packet_names_offset() {
 fn hostile_lengths_are_refused() {
     let block =
         |index, offset, needed_bytes, found_bytes| Err(MoldError::Block { index, offset, needed_bytes, found_bytes });
-    assert_eq!(Packet::parse(&packet(1, b"\xff\xffabc")), block(0, 20, 65_537, 5));
-    assert_eq!(Packet::parse(&packet(2, b"\x00\x01a\x00\x02b")), block(1, 23, 4, 3));
-    assert_eq!(Packet::parse(&packet(1, b"")), block(0, 20, 2, 0));
-    assert_eq!(Packet::parse(&packet(0xfffe, &[0; 2 * 0xfffd])), block(0xfffd, 20 + 2 * 0xfffd, 2, 0));
+    assert_eq!(MoldPacket::parse(&packet(1, b"\xff\xffabc")), block(0, 20, 65_537, 5));
+    assert_eq!(MoldPacket::parse(&packet(2, b"\x00\x01a\x00\x02b")), block(1, 23, 4, 3));
+    assert_eq!(MoldPacket::parse(&packet(1, b"")), block(0, 20, 2, 0));
+    assert_eq!(MoldPacket::parse(&packet(0xfffe, &[0; 2 * 0xfffd])), block(0xfffd, 20 + 2 * 0xfffd, 2, 0));
     assert_eq!(messages(&packet(0xfffe, &[0; 2 * 0xfffe])), [b""; 0xfffe]);
 }
 
 #[test]
 fn trailing_bytes_are_refused() {
     let trailing = |count, offset, found_bytes| Err(MoldError::Trailing { count, offset, found_bytes });
-    assert_eq!(Packet::parse(&packet(1, b"\x00\x01ab")), trailing(1, 23, 1));
-    assert_eq!(Packet::parse(&packet(1, b"\x00\x00\x00\x00")), trailing(1, 22, 2));
-    assert_eq!(Packet::parse(&packet(0, b"\x00\x01a")), trailing(0, 20, 3));
-    assert_eq!(Packet::parse(&packet(0xffff, b"\x00")), trailing(0, 20, 1));
-    let text = Packet::parse(&packet(1, b"\x00\x01ab")).unwrap_err().to_string();
+    assert_eq!(MoldPacket::parse(&packet(1, b"\x00\x01ab")), trailing(1, 23, 1));
+    assert_eq!(MoldPacket::parse(&packet(1, b"\x00\x00\x00\x00")), trailing(1, 22, 2));
+    assert_eq!(MoldPacket::parse(&packet(0, b"\x00\x01a")), trailing(0, 20, 3));
+    assert_eq!(MoldPacket::parse(&packet(0xffff, b"\x00")), trailing(0, 20, 1));
+    let text = MoldPacket::parse(&packet(1, b"\x00\x01ab")).unwrap_err().to_string();
     assert_eq!(text, "MoldUDP64 packet of 1 messages ends at byte 23, 1 bytes follow");
 }
 
@@ -108,13 +108,13 @@ fn trailing_bytes_are_refused() {
 fn bad_feed_session_is_refused() {
     for found in [*b"      FEED", *b"FE ED     ", *b"FEED\0\0\0\0\0\0", *b"FEED\n     "] {
         let bytes = [&found[..], &HEARTBEAT[10..]].concat();
-        assert_eq!(Packet::parse(&bytes), Err(MoldError::FeedSession { found }));
-        assert_eq!(Request::from_bytes(&bytes), Err(MoldError::FeedSession { found }));
+        assert_eq!(MoldPacket::parse(&bytes), Err(MoldError::FeedSession { found }));
+        assert_eq!(MoldRequest::from_bytes(&bytes), Err(MoldError::FeedSession { found }));
     }
     let text = MoldError::FeedSession { found: *b"FEED\n     " }.to_string();
     assert_eq!(text, r#"feed session "FEED\n     " is not printable ASCII filled up with spaces on the right"#);
     let blank = [&[b' '; 10], &HEARTBEAT[10..]].concat();
-    assert_eq!(Packet::parse(&blank).unwrap().feed_session, FeedSession::BLANK);
+    assert_eq!(MoldPacket::parse(&blank).unwrap().feed_session, FeedSession::BLANK);
 }
 
 #[test]
@@ -123,11 +123,11 @@ fn sequence_overflow_is_refused() {
         [&HEARTBEAT[..10], &sequence.to_be_bytes(), &count.to_be_bytes(), blocks].concat()
     };
     let error = MoldError::Sequence { sequence: u64::MAX, count: 1 };
-    assert_eq!(Packet::parse(&with_sequence(u64::MAX, 1, &[0, 0])), Err(error));
-    assert_eq!(Request::from_bytes(&with_sequence(u64::MAX, 1, &[])), Err(error));
-    assert_eq!(Packet::parse(&with_sequence(u64::MAX - 1, 1, &[0, 0])).unwrap().next_sequence(), u64::MAX);
+    assert_eq!(MoldPacket::parse(&with_sequence(u64::MAX, 1, &[0, 0])), Err(error));
+    assert_eq!(MoldRequest::from_bytes(&with_sequence(u64::MAX, 1, &[])), Err(error));
+    assert_eq!(MoldPacket::parse(&with_sequence(u64::MAX - 1, 1, &[0, 0])).unwrap().next_sequence(), u64::MAX);
     for count in [MESSAGE_COUNT_HEARTBEAT, MESSAGE_COUNT_END_OF_SESSION] {
-        assert_eq!(Packet::parse(&with_sequence(u64::MAX, count, &[])).unwrap().next_sequence(), u64::MAX);
+        assert_eq!(MoldPacket::parse(&with_sequence(u64::MAX, count, &[])).unwrap().next_sequence(), u64::MAX);
     }
 }
 
@@ -188,11 +188,11 @@ fn buffer_without_header_room_panics() {
 #[test]
 fn request_is_exactly_twenty_bytes() {
     let bytes = b"FEED      \x01\x02\x03\x04\x05\x06\x07\x08\xab\xcd";
-    let request = Request { feed_session: feed(), sequence: 0x0102_0304_0506_0708, count: 0xabcd };
-    assert_eq!(Request::from_bytes(bytes), Ok(request));
+    let request = MoldRequest { feed_session: feed(), sequence: 0x0102_0304_0506_0708, count: 0xabcd };
+    assert_eq!(MoldRequest::from_bytes(bytes), Ok(request));
     assert_eq!(request.to_bytes(), *bytes);
     for length in 0..bytes.len() {
-        assert_eq!(Request::from_bytes(&bytes[..length]), Err(MoldError::Request { found_bytes: length }));
+        assert_eq!(MoldRequest::from_bytes(&bytes[..length]), Err(MoldError::Request { found_bytes: length }));
     }
-    assert_eq!(Request::from_bytes(&[0; 21]), Err(MoldError::Request { found_bytes: 21 }));
+    assert_eq!(MoldRequest::from_bytes(&[0; 21]), Err(MoldError::Request { found_bytes: 21 }));
 }

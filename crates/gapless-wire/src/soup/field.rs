@@ -7,7 +7,7 @@ use std::fmt;
 
 /// Reason for which a text does not fit a [`Field`]. It does not repeat the text, which may be a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FieldError {
+pub enum SoupFieldError {
     /// Longer than the field.
     #[error("at most {limit_characters} characters are allowed, {found_characters} were found")]
     Length {
@@ -32,7 +32,7 @@ pub enum FieldError {
 /// let password = Field::<10>::new("swordfish")?;
 /// assert!(password.matches(&Field::new("SwordFish ")?));
 /// assert_eq!(format!("{password:?}"), "Field(hidden)");
-/// # Ok::<(), gapless_wire::soup::FieldError>(())
+/// # Ok::<(), gapless_wire::soup::SoupFieldError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Field<const N: usize>(
@@ -47,15 +47,15 @@ impl<const N: usize> Field<N> {
     /// Creates the field with `text`.
     ///
     /// # Errors
-    /// [`FieldError`] if the text is longer than `N` characters or not printable ASCII.
-    pub fn new(text: &str) -> Result<Self, FieldError> {
+    /// [`SoupFieldError`] if the text is longer than `N` characters or not printable ASCII.
+    pub fn new(text: &str) -> Result<Self, SoupFieldError> {
         if let Some((offset, _)) = text.char_indices().find(|(_, found)| !matches!(found, ' '..='~')) {
-            return Err(FieldError::Character { offset });
+            return Err(SoupFieldError::Character { offset });
         }
         let text = trim_spaces(text.as_bytes());
         let mut bytes = [b' '; N];
         let Some(place) = bytes.get_mut(..text.len()) else {
-            return Err(FieldError::Length { limit_characters: N, found_characters: text.len() });
+            return Err(SoupFieldError::Length { limit_characters: N, found_characters: text.len() });
         };
         place.copy_from_slice(text);
         Ok(Self(bytes))

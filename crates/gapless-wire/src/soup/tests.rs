@@ -257,7 +257,7 @@ fn oversized_credentials_are_refused() {
     assert_eq!(too_long.to_string(), "at most 6 characters are allowed, 7 were found");
     assert!(Field::<6>::new("  abcdef  ").is_ok());
     for (text, offset) in [("a\tb", 1), ("\x7f", 0), ("größe", 2), ("a\n", 1)] {
-        assert_eq!(Field::<6>::new(text), Err(FieldError::Character { offset }), "{text:?}");
+        assert_eq!(Field::<6>::new(text), Err(SoupFieldError::Character { offset }), "{text:?}");
     }
     let text = Field::<6>::new("a\n").unwrap_err().to_string();
     assert_eq!(text, "only printable ASCII characters are allowed, the one at byte 1 is none");

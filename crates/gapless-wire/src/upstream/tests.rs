@@ -3,7 +3,7 @@
 use super::*;
 
 fn samples() -> Vec<UpstreamPacket<'static>> {
-    let hello = Hello {
+    let hello = NodeHello {
         nonce: 9,
         stream_id: 3 << 100,
         incarnation: 4,
@@ -16,7 +16,7 @@ fn samples() -> Vec<UpstreamPacket<'static>> {
         seen_incarnation: 13,
         mtu: Some(Mtu::new(9_000).unwrap()),
     };
-    let welcome = Welcome {
+    let welcome = NodeWelcome {
         nonce: 9,
         stream_id: 1,
         incarnation: 2,
@@ -30,19 +30,25 @@ fn samples() -> Vec<UpstreamPacket<'static>> {
         feed_last_sequence: Some(6),
         heartbeat_interval_ns: 7,
     };
-    let report =
-        Report { position: 1, frames_requested: 2, packets_refused: 3, frames_resent: 4, is_live: true, in_flight: 5 };
+    let report = NodeReport {
+        position: 1,
+        frames_requested: 2,
+        packets_refused: 3,
+        frames_resent: 4,
+        is_live: true,
+        in_flight: 5,
+    };
     let with = |key, body| UpstreamPacket { key, body };
     vec![
-        with(0, Body::Hello(hello)),
-        with(77, Body::Welcome(welcome)),
-        with(77, Body::Welcome(Welcome { feed_last_sequence: None, ..welcome })),
-        with(0, Body::Refusal { nonce: 9, reason: RefusalReason::NotHeld, text: "begins at 1000" }),
-        with(1, Body::Frames(&[1; 128])),
-        with(1, Body::Answers(&[2; 64])),
-        with(1, Body::Report(report)),
-        with(1, Body::Unknown),
-        with(1, Body::Farewell),
+        with(0, UpstreamBody::Hello(hello)),
+        with(77, UpstreamBody::Welcome(welcome)),
+        with(77, UpstreamBody::Welcome(NodeWelcome { feed_last_sequence: None, ..welcome })),
+        with(0, UpstreamBody::Refusal { nonce: 9, reason: RefusalReason::NotHeld, text: "begins at 1000" }),
+        with(1, UpstreamBody::Frames(&[1; 128])),
+        with(1, UpstreamBody::Answers(&[2; 64])),
+        with(1, UpstreamBody::Report(report)),
+        with(1, UpstreamBody::Unknown),
+        with(1, UpstreamBody::Farewell),
     ]
 }
 
@@ -62,7 +68,11 @@ fn damage_outside_frames_is_detected() {
     for packet in samples() {
         let mut buffer = [0; 512];
         let length = packet.write_to(&mut buffer).unwrap();
-        let checked = if matches!(packet.body, Body::Frames(_) | Body::Answers(_)) { HEADER_LENGTH } else { length };
+        let checked = if matches!(packet.body, UpstreamBody::Frames(_) | UpstreamBody::Answers(_)) {
+            HEADER_LENGTH
+        } else {
+            length
+        };
         for position in 0..checked {
             let mut damaged = buffer;
             damaged[position] ^= 0x20;
@@ -91,12 +101,14 @@ fn invalid_packets_are_refused() {
 #[test]
 fn long_text_is_cut_at_a_character() {
     let text = "é".repeat(300);
-    let packet =
-        UpstreamPacket { key: 0, body: Body::Refusal { nonce: 1, reason: RefusalReason::OtherStream, text: &text } };
+    let packet = UpstreamPacket {
+        key: 0,
+        body: UpstreamBody::Refusal { nonce: 1, reason: RefusalReason::OtherStream, text: &text },
+    };
     let mut buffer = [0; 512];
     let length = packet.write_to(&mut buffer).unwrap();
     match UpstreamPacket::parse(&buffer[..length]).unwrap().body {
-        Body::Refusal { text, .. } => {
+        UpstreamBody::Refusal { text, .. } => {
             assert_eq!(text, "é".repeat(50));
             assert!(length <= HELLO_LENGTH, "an answer of {length} bytes is longer than its question");
         }

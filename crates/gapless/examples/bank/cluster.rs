@@ -3,7 +3,7 @@
 
 use crate::audit::audit;
 use crate::tellers::{Transfers, open_accounts};
-use gapless::cluster::control::{Answer, Request, StatusReport, ask};
+use gapless::cluster::control::{AdminAnswer, AdminRequest, StatusReport, ask};
 use gapless::cqrs::{
     BusOptions, CommandHostOptions, CommandMember, CommandModel, EventDirectory, Position, RetryPolicy,
 };
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Runs a member's process until its input ends, which happens when its parent ends.
-pub fn be_a_member(file: &Path, model: CommandModel) -> Result<(), Box<dyn Error>> {
+pub fn run_member(file: &Path, model: CommandModel) -> Result<(), Box<dyn Error>> {
     let member = CommandMember::start(model, CommandHostOptions::default(), &ClusterConfig::load(file)?)?;
     let (input, ended) = channel::<()>();
     std::thread::spawn(move || {
@@ -125,8 +125,8 @@ impl<'a> Cluster<'a> {
     }
 
     fn status(&self, member: usize) -> Option<StatusReport> {
-        match ask(&self.directory(member), &Request::Status) {
-            Ok(Answer::Status(status)) => Some(*status),
+        match ask(&self.directory(member), &AdminRequest::Status) {
+            Ok(AdminAnswer::Status(status)) => Some(*status),
             _ => None,
         }
     }

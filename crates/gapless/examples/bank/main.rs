@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let Arguments { directory, statement: account, accounts, transfers, tell, cluster, member } = Arguments::parse();
     let transfers = Transfers { accounts, count: transfers, tell, ..Transfers::default() };
     if let Some(file) = member {
-        return cluster::be_a_member(&file, model());
+        return cluster::run_member(&file, model());
     }
     if cluster {
         return cluster::run(&transfers);

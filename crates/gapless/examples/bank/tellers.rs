@@ -2,7 +2,7 @@
 
 use crate::account::{Account, AccountCommand};
 use crate::transfer::{Transfer, TransferHandler};
-use gapless::cqrs::{Aggregate as _, CommandBus, CommandError, CommandHandler as _, Pending, Random};
+use gapless::cqrs::{Aggregate as _, CommandBus, CommandError, CommandHandler as _, PendingOutcome, Random};
 use std::error::Error;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,7 +62,7 @@ impl Transfers {
             left -= batch;
             let sent: Vec<_> =
                 (0..batch).map(|_| bus.send(TransferHandler::command(&self.draw(&mut random)))).collect();
-            for outcome in sent.into_iter().map(Pending::wait) {
+            for outcome in sent.into_iter().map(PendingOutcome::wait) {
                 match outcome {
                     Ok(accepted) => {
                         self.accepted.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! [`TransferHandler`]: moves money from one account to another in one transaction: both get their events, or neither.
 
 use crate::account::{Account, AccountCommand, AccountRefusal};
-use gapless::cqrs::{CommandHandler, Message, Stop, Work};
+use gapless::cqrs::{CommandHandler, HandlerContext, HandlerError, Message};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Serialize, Deserialize, Message)]
@@ -31,10 +31,14 @@ impl CommandHandler for TransferHandler {
     type Reply = Transferred;
     type Refusal = TransferRefusal;
 
-    fn handle(&self, transfer: Transfer, work: &mut Work<'_>) -> Result<Transferred, Stop<TransferRefusal>> {
+    fn handle(
+        &self,
+        transfer: Transfer,
+        work: &mut HandlerContext<'_>,
+    ) -> Result<Transferred, HandlerError<TransferRefusal>> {
         let Transfer { from, to, amount } = transfer;
         if from == to {
-            return Err(Stop::Refused(TransferRefusal::SameAccount));
+            return Err(HandlerError::Refused(TransferRefusal::SameAccount));
         }
         let refusal = |account| {
             move |refusal| match refusal {
@@ -55,10 +59,10 @@ impl CommandHandler for TransferHandler {
 mod tests {
     use super::*;
     use crate::account::AccountEvent;
-    use gapless::cqrs::{CommandModel, Happened, ModelFixture, ModelInvariants, Random};
+    use gapless::cqrs::{CommandModel, ModelFixture, ModelInvariants, Random, TestEvent};
 
-    fn to(account: u64, event: AccountEvent) -> Happened {
-        Happened::to::<Account>(&account, event)
+    fn to(account: u64, event: AccountEvent) -> TestEvent {
+        TestEvent::to::<Account>(&account, event)
     }
 
     /// Three accounts, each with 100.

@@ -2,7 +2,7 @@
 //! everything adds up. It takes no part in the stream.
 
 use crate::child::{Heard, Process, ending};
-use crate::options::{COPIES, ENTRIES, Options, Role};
+use crate::options::{ENTRIES, INSTANCES, Options, Role};
 use crate::report::{Check, Facts, Results};
 use crate::{Failure, stream_file};
 use std::io::Write;
@@ -120,7 +120,7 @@ impl<'a> Floor<'a> {
             self.hear_one()?;
         }
         let others = [Role::Reader].into_iter();
-        let mut others = others.chain((1..=COPIES).map(Role::Matching)).chain((1..=ENTRIES).map(Role::Entry));
+        let mut others = others.chain((1..=INSTANCES).map(Role::Matching)).chain((1..=ENTRIES).map(Role::Entry));
         others.try_for_each(|role| self.start(role))?;
         self.begun = Instant::now();
         Ok(())
@@ -130,8 +130,8 @@ impl<'a> Floor<'a> {
     fn trade(&mut self) -> Result<(), Ended> {
         while !self.results.are_complete() || matches!(self.killing, Killing::Dead { .. }) {
             self.hear_one()?;
-            if self.options.kill_a_copy {
-                self.kill_a_copy()?;
+            if self.options.kill_an_instance {
+                self.kill_an_instance()?;
             }
         }
         Ok(())
@@ -141,7 +141,7 @@ impl<'a> Floor<'a> {
         let sequencer = 0;
         self.processes[sequencer].let_go();
         // The sequencer reports its result and ends.
-        while self.results.0.len() as u64 == ENTRIES + COPIES + 1 {
+        while self.results.0.len() as u64 == ENTRIES + INSTANCES + 1 {
             self.hear_one()?;
         }
         for process in self.processes.iter_mut().filter(|process| !process.was_killed) {
@@ -151,12 +151,12 @@ impl<'a> Floor<'a> {
             }
         }
         let mut checks = self.results.checks();
-        if self.options.kill_a_copy {
+        if self.options.kill_an_instance {
             let (found, is_right) = match self.killing {
                 Killing::Over { outcomes_meanwhile } => (outcomes_meanwhile.to_string(), outcomes_meanwhile > 0),
                 _ => ("none: the market was over before; give it more orders".to_owned(), false),
             };
-            checks.push(Check { what: "outcomes while a copy was dead".to_owned(), found, is_right });
+            checks.push(Check { what: "outcomes while an instance was dead".to_owned(), found, is_right });
         }
         Ok(checks)
     }
@@ -200,8 +200,8 @@ impl<'a> Floor<'a> {
         Ok(())
     }
 
-    fn kill_a_copy(&mut self) -> Result<(), Failure> {
-        let victim = Role::Matching(self.options.seed % COPIES + 1);
+    fn kill_an_instance(&mut self) -> Result<(), Failure> {
+        let victim = Role::Matching(self.options.seed % INSTANCES + 1);
         let all = i128::from(self.options.orders) * i128::from(ENTRIES);
         // Progress of the market in hundredths.
         let percent = match self.options.seconds {

@@ -1,4 +1,4 @@
-//! A small market: three order-entry nodes, one matching service in two copies, a market-data reader and the
+//! A small market: three order-entry nodes, one matching service in two instances, a market-data reader and the
 //! sequencer, each a process of its own, started by one command and seen in one terminal.
 //!
 //! | module | what lives there |
@@ -15,7 +15,7 @@
 //! | `entry` | an order-entry node |
 //! | `book` | the order book: price, then time |
 //! | `matching` | the matching service |
-//! | `copy` | an instance of it as a process |
+//! | `instance` | an instance of it as a process |
 //! | `depth` | a book rebuilt from the market's messages, independent of `book` |
 //! | `reader` | the market-data reader |
 //! | `fingerprint` | fingerprints of books |
@@ -28,11 +28,11 @@
 
 mod book;
 mod child;
-mod copy;
 mod depth;
 mod entry;
 mod fingerprint;
 mod floor;
+mod instance;
 mod lifeline;
 mod matching;
 mod messages;
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
             let done = match *role {
                 Role::Sequencer => stream_file::sequence(place, &lifeline),
                 Role::Entry(number) => entry::run(&options, place, number, &lifeline),
-                Role::Matching(number) => copy::run(place, number, &lifeline),
+                Role::Matching(number) => instance::run(place, number, &lifeline),
                 Role::Reader => reader::run(place, &lifeline),
             };
             done.map(|()| ExitCode::SUCCESS)

@@ -7,12 +7,12 @@ use std::str::FromStr;
 
 pub const ENTRIES: u64 = 3;
 /// Number of instances of the matching service.
-pub const COPIES: u64 = 2;
+pub const INSTANCES: u64 = 2;
 
-/// A small market: three order-entry nodes, a matching service in two copies, a market-data reader and the
+/// A small market: three order-entry nodes, a matching service in two instances, a market-data reader and the
 /// sequencer, each a process of its own.
 ///
-/// At the end it looks whether everything adds up: each order had its outcome once, both copies have the same book,
+/// At the end it looks whether everything adds up: each order had its outcome once, both instances have the same book,
 /// the reader made the same book of what it has read, no share and no cent came into being or went.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "market", after_help = EXAMPLES)]
@@ -33,9 +33,9 @@ pub struct Options {
     #[arg(long, value_name = "RATE", default_value_t = 2_000)]
     pub orders_per_second: u64,
 
-    /// Kill a copy of the matching service in the middle, look whether the market goes on, start it again.
+    /// Kill an instance of the matching service in the middle, look whether the market goes on, start it again.
     #[arg(long)]
-    pub kill_a_copy: bool,
+    pub kill_an_instance: bool,
 
     /// Orders follow from it; how the nodes' orders come to lie between each other does not.
     #[arg(long, default_value_t = 1)]
@@ -53,7 +53,7 @@ pub struct Options {
 const EXAMPLES: &str = "\
 Examples:
   cargo run --release --example market
-  cargo run --release --example market -- --transport multicast --kill-a-copy
+  cargo run --release --example market -- --transport multicast --kill-an-instance
   cargo run --release --example market -- --orders 1000000 --orders-per-second 0
   cargo run --release --example market -- --seconds 60 --transport tcp --seed 7
 
@@ -101,7 +101,7 @@ impl FromStr for Role {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let all = [Self::Sequencer, Self::Reader];
-        let all = all.into_iter().chain((1..=ENTRIES).map(Self::Entry)).chain((1..=COPIES).map(Self::Matching));
+        let all = all.into_iter().chain((1..=ENTRIES).map(Self::Entry)).chain((1..=INSTANCES).map(Self::Matching));
         all.into_iter().find(|role| role.to_string() == text).ok_or_else(|| format!("{text:?} is no process of it"))
     }
 }

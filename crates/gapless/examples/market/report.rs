@@ -1,7 +1,7 @@
 //! Messages of a process to its parent, apart from its lines for the terminal, and the final check.
 
 use super::messages::money;
-use super::options::{COPIES, ENTRIES, Role};
+use super::options::{ENTRIES, INSTANCES, Role};
 use std::collections::{BTreeMap, HashMap};
 
 /// Marks a line for the parent.
@@ -53,7 +53,7 @@ pub struct Results(pub BTreeMap<String, Facts>);
 impl Results {
     /// Whether all processes but the sequencer have reported.
     pub fn are_complete(&self) -> bool {
-        self.0.len() as u64 == ENTRIES + COPIES + 1
+        self.0.len() as u64 == ENTRIES + INSTANCES + 1
     }
 
     /// A fact of a process. A missing one equals no other number.
@@ -70,34 +70,35 @@ impl Results {
         let mut check = |what: &str, found: String, is_right: bool| {
             checks.push(Check { what: what.to_owned(), found, is_right });
         };
-        let copies: Vec<_> = (1..=COPIES).map(Role::Matching).collect();
-        let all_copies = |name: &str, expected: i128| copies.iter().all(|copy| self.of(*copy, name) == expected);
+        let instances: Vec<_> = (1..=INSTANCES).map(Role::Matching).collect();
+        let all_instances =
+            |name: &str, expected: i128| instances.iter().all(|instance| self.of(*instance, name) == expected);
         let entries = || (1..=ENTRIES).map(Role::Entry);
         let reader = |name: &str| self.of(Role::Reader, name);
 
         let (requests, once) = (self.sum("requests"), self.sum("outcome_once"));
         check("each request had one outcome at its entry node", format!("{once} of {requests}"), once == requests);
         let met = reader("outcomes");
-        let is_right = met == requests && reader("closed_requests") == requests && all_copies("requests", requests);
-        check("copies and reader had each request once", format!("{met} of {requests}"), is_right);
+        let is_right = met == requests && reader("closed_requests") == requests && all_instances("requests", requests);
+        check("instances and reader had each request once", format!("{met} of {requests}"), is_right);
         let contradictions = reader("contradictions");
         check("what the reader met twice or never", contradictions.to_string(), contradictions == 0);
         let trades = reader("trades");
-        let is_right = trades > 0 && reader("closed_trades") == trades && all_copies("trades", trades);
+        let is_right = trades > 0 && reader("closed_trades") == trades && all_instances("trades", trades);
         check("trades, numbered without a gap", trades.to_string(), is_right);
-        let refused: i128 = copies.iter().map(|copy| self.of(*copy, "refused")).sum();
-        check("messages that a copy could do nothing with", refused.to_string(), refused == 0);
+        let refused: i128 = instances.iter().map(|instance| self.of(*instance, "refused")).sum();
+        check("messages that an instance could do nothing with", refused.to_string(), refused == 0);
 
-        let state = self.of(copies[0], "state");
-        check("the copies' whole state", format!("{state:016x}"), all_copies("state", state));
+        let state = self.of(instances[0], "state");
+        check("the instances' whole state", format!("{state:016x}"), all_instances("state", state));
         let book = reader("book");
-        let is_right = all_copies("book", book) && reader("closed_book") == book;
-        check("the books of copies and reader", format!("{book:016x}"), is_right);
+        let is_right = all_instances("book", book) && reader("closed_book") == book;
+        check("the books of instances and reader", format!("{book:016x}"), is_right);
 
         let resting = reader("resting");
         let (accepted, filled, cancelled) = (self.sum("accepted"), self.sum("filled"), self.sum("cancelled"));
         let is_right = accepted == filled + cancelled + resting
-            && all_copies("resting", resting)
+            && all_instances("resting", resting)
             && reader("closed_resting") == resting;
         let found = format!("{accepted} = {filled} traded + {cancelled} cancelled + {resting} resting");
         check("quantity that was ordered", found, is_right);
@@ -108,7 +109,8 @@ impl Results {
 
         for (name, is_money) in [("shares", false), ("cash", true)] {
             let own: Vec<_> = entries().map(|entry| self.of(entry, name)).collect();
-            let are_equal = (1..=ENTRIES).zip(&own).all(|(number, own)| all_copies(&format!("{name}_{number}"), *own));
+            let are_equal =
+                (1..=ENTRIES).zip(&own).all(|(number, own)| all_instances(&format!("{name}_{number}"), *own));
             let shown: Vec<_> =
                 own.iter().map(|of| if is_money { money(*of as i64) } else { of.to_string() }).collect();
             let is_right = own.iter().sum::<i128>() == 0 && are_equal;

@@ -42,14 +42,14 @@ fn main() -> Result<(), Failure> {
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
     let is_over = || stop.load(Ordering::Relaxed);
     match std::env::args().nth(1).as_deref() {
-        Some("entry") => entry::run(copy_number(), is_over),
-        Some("matching") => matching::run(copy_number(), is_over),
+        Some("entry") => entry::run(instance_number(), is_over),
+        Some("matching") => matching::run(instance_number(), is_over),
         _ => Err("`trading_floor entry` or `trading_floor matching` is expected".into()),
     }
 }
 
 /// Instance number of this process, from 1: the supervisor sets `entry.2`.
-fn copy_number() -> u64 {
-    let copy = std::env::var("GAPLESS_COPY").unwrap_or_default();
-    copy.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or(1)
+fn instance_number() -> u64 {
+    let instance = std::env::var("GAPLESS_INSTANCE").unwrap_or_default();
+    instance.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or(1)
 }

@@ -6,33 +6,33 @@ mod bank_witness;
 mod fault_witness;
 
 #[cfg(debug_assertions)]
-mod a_killed_bank_loses_no_command;
+mod acknowledged_commands_survive_kill;
 #[cfg(debug_assertions)]
-mod a_killed_deletion_loses_nothing;
-mod a_killed_member_loses_no_command;
+mod killed_bank_keeps_commands;
 #[cfg(debug_assertions)]
-mod a_killed_owner_of_a_bus_loses_no_command;
-mod a_killed_service_goes_on_from_any_moment;
+mod killed_deletion_keeps_events;
+mod killed_member_keeps_commands;
 #[cfg(debug_assertions)]
-mod a_killed_service_loses_nothing_acknowledged;
+mod killed_owner_keeps_commands;
+mod service_killed_anywhere;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    bank_witness::process::be_the_bank_if_asked();
+    bank_witness::process::run_bank_if_asked();
     #[cfg(debug_assertions)]
-    a_killed_deletion_loses_nothing::be_the_deleter_if_asked();
+    killed_deletion_keeps_events::run_deleter_if_asked();
     fault_witness::process::be_the_service_if_asked();
     gapless_testkit::scenarios::run(vec![
-        a_killed_service_goes_on_from_any_moment::module(),
+        service_killed_anywhere::module(),
         #[cfg(debug_assertions)]
-        a_killed_bank_loses_no_command::module(),
+        killed_bank_keeps_commands::module(),
         #[cfg(debug_assertions)]
-        a_killed_deletion_loses_nothing::module(),
-        a_killed_member_loses_no_command::module(),
+        killed_deletion_keeps_events::module(),
+        killed_member_keeps_commands::module(),
         #[cfg(debug_assertions)]
-        a_killed_owner_of_a_bus_loses_no_command::module(),
+        killed_owner_keeps_commands::module(),
         #[cfg(debug_assertions)]
-        a_killed_service_loses_nothing_acknowledged::module(),
+        acknowledged_commands_survive_kill::module(),
     ])
 }

@@ -2,8 +2,8 @@
 
 use crate::Result;
 use clap::{Args, ValueEnum as _};
-use gapless_load::rpc::subject::{System, Waiting};
-use gapless_measure::Extent;
+use gapless_load::rpc::subject::{RpcSystem, WaitMode};
+use gapless_measure::RunExtent;
 use gapless_measure::reporting::OutputArguments;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,22 +49,22 @@ pub struct CurveArguments {
 
     /// Only these systems
     #[arg(long, value_name = "SYSTEM,...", value_delimiter = ',')]
-    pub systems: Vec<System>,
+    pub systems: Vec<RpcSystem>,
 
     /// Only this way of waiting
     #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<WaitMode>,
 }
 
 /// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct CurvePlan {
     /// Ascending, bytes.
     pub(super) sizes: Vec<usize>,
     pub(super) samples: u64,
     pub(super) turns: u32,
-    pub(super) systems: Vec<System>,
-    pub(super) waiting: Vec<Waiting>,
+    pub(super) systems: Vec<RpcSystem>,
+    pub(super) waiting: Vec<WaitMode>,
     /// Connected callers of which one calls, next to the one that is alone on the curve.
     pub(super) connected: Vec<usize>,
     /// For each floor at each size.
@@ -76,26 +76,26 @@ impl CurveArguments {
     ///
     /// # Errors
     /// A place for the picture that is no file.
-    pub(super) fn plan(&self) -> Result<Plan> {
+    pub(super) fn plan(&self) -> Result<CurvePlan> {
         self.output.check()?;
-        let extent = Extent::of(self.output.quick, self.full);
+        let extent = RunExtent::of(self.output.quick, self.full);
         let mut sizes: Vec<usize> = self.sizes.iter().map(|&size| size as usize).collect();
         if sizes.is_empty() {
             let in_steps_of = |step| (step..=SIZE_LAST).step_by(step);
             sizes = match extent {
-                Extent::Quick => SIZES_SHOWN.into(),
-                Extent::Usual => [1, 64].into_iter().chain(in_steps_of(STEP)).collect(),
-                Extent::Full => std::iter::once(1).chain(in_steps_of(STEP_FULL)).collect(),
+                RunExtent::Quick => SIZES_SHOWN.into(),
+                RunExtent::Usual => [1, 64].into_iter().chain(in_steps_of(STEP)).collect(),
+                RunExtent::Full => std::iter::once(1).chain(in_steps_of(STEP_FULL)).collect(),
             };
         }
         sizes.sort_unstable();
         sizes.dedup();
-        Ok(Plan {
+        Ok(CurvePlan {
             sizes,
             samples: self.samples.unwrap_or(extent.pick(SAMPLES_QUICK, SAMPLES, SAMPLES)),
             turns: self.turns,
-            systems: chosen(&self.systems, System::value_variants()),
-            waiting: chosen(&self.waiting, Waiting::value_variants()),
+            systems: chosen(&self.systems, RpcSystem::value_variants()),
+            waiting: chosen(&self.waiting, WaitMode::value_variants()),
             connected: CONNECTED.into(),
             floor_time: Duration::from_millis(extent.pick(30, 100, 100)),
         })
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_each_option_have_their_effect() {
+    fn sizes_and_options_have_effects() {
         let full = CurveArguments { full: true, ..CurveArguments::default() }.plan().unwrap();
         assert_eq!((full.sizes.len(), full.sizes[0], full.sizes[1], full.sizes[128]), (129, 1, 32, 4096));
         let plan = CurveArguments::default().plan().unwrap();
@@ -142,13 +142,13 @@ mod tests {
             output,
             sizes: vec![64, 1, 64],
             samples: Some(7),
-            systems: vec![System::Nats],
-            waiting: vec![Waiting::Spinning, Waiting::Blocking],
+            systems: vec![RpcSystem::Nats],
+            waiting: vec![WaitMode::Spinning, WaitMode::Blocking],
             ..CurveArguments::default()
         };
         let plan = arguments.plan().unwrap();
-        assert_eq!((plan.sizes, plan.samples, plan.systems), (vec![1, 64], 7, vec![System::Nats]));
-        assert_eq!(plan.waiting, [Waiting::Blocking, Waiting::Spinning], "in the order of the table");
+        assert_eq!((plan.sizes, plan.samples, plan.systems), (vec![1, 64], 7, vec![RpcSystem::Nats]));
+        assert_eq!(plan.waiting, [WaitMode::Blocking, WaitMode::Spinning], "in the order of the table");
         let output = OutputArguments { plot: Some("..".into()), ..OutputArguments::default() };
         let error = CurveArguments { output, ..CurveArguments::default() }.plan().unwrap_err();
         assert!(error.is_about_options() && error.to_string().contains("--plot"));

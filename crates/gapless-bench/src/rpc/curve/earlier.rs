@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_figures_meet_and_others_are_left_alone() {
+    fn only_equal_figures_are_compared() {
         let rows = |all: &[(&str, u64, f64)]| all.iter().map(|&(name, size, rate)| row(name, size, rate)).collect();
         let earlier = Report { rows: rows(&[("a", 1, 10.0), ("a", 32, 20.0), ("b", 1, 5.0)]), ..Report::default() };
         let now = rows(&[("a", 1, 20.0), ("a", 32, 20.0), ("a", 64, 1.0), ("c", 1, 1.0)]);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn results_of_another_benchmark_are_refused() {
+    fn other_benchmarks_file_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), Report::new("time").to_json().unwrap()).unwrap();
         let error = read(file.path()).unwrap_err();

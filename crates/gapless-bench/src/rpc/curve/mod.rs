@@ -20,16 +20,16 @@ mod table;
 
 pub use arguments::CurveArguments;
 
-use super::stand::{Stand, has_two_cores};
+use super::rpc_under_test::{RpcUnderTest, has_two_cores};
 use crate::Result;
 use crate::floor::{FloorKind, FloorPlan, HEADER_BYTES};
-use arguments::Plan;
-use gapless_load::rpc::subject::{Broker, System, Waiting};
-use gapless_measure::reporting::{Run, Shown, word};
+use arguments::CurvePlan;
+use gapless_load::rpc::subject::{RpcSystem, SystemBroker, WaitMode};
+use gapless_measure::reporting::{BenchRun, ReportLayout, word};
 use gapless_measure::table::in_words;
 use gapless_measure::turns;
 use gapless_measure::{FloorRow, Report, Row};
-use rows::Figure;
+use rows::CallShape;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -50,45 +50,45 @@ const CONNECTED_BYTES: usize = 256;
 pub fn run(arguments: &CurveArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
     let earlier = arguments.compare.as_deref().map(earlier::read).transpose()?;
-    let shown = Shown {
+    let shown = ReportLayout {
         benchmark: "rpc curve",
         steps: steps(&plan),
         notes: notes(&plan),
         text: table::text,
         draw: plot::write,
     };
-    let measure = |run: &mut Run<'_>| {
+    let measure = |run: &mut BenchRun<'_>| {
         let measured = measure(&plan, run);
         if let Some(earlier) = &earlier {
             earlier::compare(&mut run.report, earlier);
         }
         measured
     };
-    Ok(Run::of(shown, &arguments.output, interrupted, measure)?.1)
+    Ok(BenchRun::of(shown, &arguments.output, interrupted, measure)?.1)
 }
 
 /// Measures the points of the curve for another benchmark, without those of many callers.
 ///
 /// # Errors
 /// As of [`run`].
-pub(crate) fn points(arguments: &CurveArguments, run: &mut Run<'_>) -> Result<()> {
-    measure(&Plan { connected: Vec::new(), ..arguments.plan()? }, run)
+pub(crate) fn points(arguments: &CurveArguments, run: &mut BenchRun<'_>) -> Result<()> {
+    measure(&CurvePlan { connected: Vec::new(), ..arguments.plan()? }, run)
 }
 
 /// Steps of the measurement, where all systems are installed.
-fn steps(plan: &Plan) -> usize {
-    let ways = |system: &System| if *system == System::Rabbitmq { 2 } else { 1 };
+fn steps(plan: &CurvePlan) -> usize {
+    let ways = |system: &RpcSystem| if *system == RpcSystem::Rabbitmq { 2 } else { 1 };
     let stands = plan.systems.iter().map(ways).sum::<usize>() * plan.waiting.len();
     plan.systems.len() + (plan.sizes.len() + plan.connected.len()) * stands * plan.turns as usize
 }
 
 /// Starts all systems, measures them by turns, and stops them.
-fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+fn measure(plan: &CurvePlan, run: &mut BenchRun<'_>) -> Result<()> {
     let interrupted = run.interrupted;
     let mut brokers = Vec::new();
     for &system in &plan.systems {
         run.next(&format!("start {system:?}"))?;
-        match Broker::start(system, interrupted)? {
+        match SystemBroker::start(system, interrupted)? {
             Ok(broker) => brokers.push(broker),
             Err(reason) => run.add(rows::missing(system, &reason), &table::COLUMNS),
         }
@@ -97,14 +97,15 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     for broker in &brokers {
         for endpoint in broker.endpoints() {
             for &waiting in &plan.waiting {
-                stands.push(Stand::start(endpoint.clone(), waiting, broker, interrupted)?);
+                stands.push(RpcUnderTest::start(endpoint.clone(), waiting, broker, interrupted)?);
             }
         }
     }
-    let label = |stand: &Stand<'_>, what: &str| format!("{what}, {}, {}", stand.endpoint.system(), word(stand.waiting));
+    let label =
+        |stand: &RpcUnderTest<'_>, what: &str| format!("{what}, {}, {}", stand.endpoint.system(), word(stand.waiting));
     for &size in &plan.sizes {
         turns::measure(plan.turns as usize, run, |run, turn| {
-            let floors = Floors::measure(&mut run.report, plan, size);
+            let floors = SizeFloors::measure(&mut run.report, plan, size);
             turn.floors.extend_from_slice(&floors.0);
             for stand in &mut stands {
                 run.next(&label(stand, &format!("{size} B")))?;
@@ -123,7 +124,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
                 let _idle = stand.hold_callers(connected - 1)?;
                 let row = stand.serve(|stand| {
                     let (calls, cpu) = stand.calls(CONNECTED_BYTES, plan.samples, 1)?;
-                    let figure = Figure { size: CONNECTED_BYTES, in_flight: Some(1), connected };
+                    let figure = CallShape { size: CONNECTED_BYTES, in_flight: Some(1), connected };
                     Ok(figure.of_calls(stand, &calls, cpu))
                 })?;
                 run.line(&in_words(&table::COLUMNS, &row));
@@ -136,12 +137,12 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
 }
 
 /// The rows of one system at one size.
-fn one_size(stand: &mut Stand<'_>, plan: &Plan, size: usize, floors: &Floors) -> Result<Vec<Row>> {
+fn one_size(stand: &mut RpcUnderTest<'_>, plan: &CurvePlan, size: usize, floors: &SizeFloors) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for in_flight in [1, IN_FLIGHT] {
         let count = if in_flight == 1 { plan.samples } else { plan.samples * CALLS_PER_SAMPLE };
         let (calls, cpu) = stand.calls(size, count, in_flight)?;
-        let mut row = Figure { size, in_flight: Some(in_flight), connected: 1 }.of_calls(stand, &calls, cpu);
+        let mut row = CallShape { size, in_flight: Some(in_flight), connected: 1 }.of_calls(stand, &calls, cpu);
         if in_flight == 1
             && let Some(floor) = floors.of_calls(stand.waiting)
         {
@@ -150,7 +151,7 @@ fn one_size(stand: &mut Stand<'_>, plan: &Plan, size: usize, floors: &Floors) ->
         rows.push(row);
     }
     let one_way = stand.one_way(size, plan.samples * MESSAGES_PER_SAMPLE)?;
-    let mut row = Figure { size, in_flight: None, connected: 1 }.of_stream(stand, &one_way);
+    let mut row = CallShape { size, in_flight: None, connected: 1 }.of_stream(stand, &one_way);
     if let Some(floor) = floors.of(FloorKind::ShmStream) {
         row.compare_with(floor);
     }
@@ -159,14 +160,14 @@ fn one_size(stand: &mut Stand<'_>, plan: &Plan, size: usize, floors: &Floors) ->
 }
 
 /// The floors of one size, measured once.
-struct Floors(Vec<FloorRow>);
+struct SizeFloors(Vec<FloorRow>);
 
-impl Floors {
+impl SizeFloors {
     /// Measures them; what could not be measured is a note of the report.
-    fn measure(report: &mut Report, plan: &Plan, size: usize) -> Self {
+    fn measure(report: &mut Report, plan: &CurvePlan, size: usize) -> Self {
         let bytes = size as u64 + HEADER_BYTES;
         let mut items = vec![(FloorKind::ShmPingPong, bytes), (FloorKind::ShmStream, bytes)];
-        if plan.waiting.contains(&Waiting::Blocking) {
+        if plan.waiting.contains(&WaitMode::Blocking) {
             items.push((FloorKind::FutexRoundTrip, 0));
         }
         let floors = FloorPlan { time_limit: plan.floor_time, ..FloorPlan::new(Path::new("."), items) };
@@ -180,15 +181,15 @@ impl Floors {
     }
 
     /// The floor of a call: two threads that spin, or two that wake each other.
-    fn of_calls(&self, waiting: Waiting) -> Option<&FloorRow> {
+    fn of_calls(&self, waiting: WaitMode) -> Option<&FloorRow> {
         self.of(match waiting {
-            Waiting::Spinning => FloorKind::ShmPingPong,
-            Waiting::Blocking => FloorKind::FutexRoundTrip,
+            WaitMode::Spinning => FloorKind::ShmPingPong,
+            WaitMode::Blocking => FloorKind::FutexRoundTrip,
         })
     }
 }
 
-fn notes(plan: &Plan) -> Vec<String> {
+fn notes(plan: &CurvePlan) -> Vec<String> {
     let mut notes = vec![
         format!(
             "{} calls of each size one after the other, {} with {IN_FLIGHT} in flight, {} messages one way, each after a tenth \
@@ -222,7 +223,7 @@ fn notes(plan: &Plan) -> Vec<String> {
             plan.turns
         ));
     }
-    if plan.waiting.contains(&Waiting::Spinning) && !has_two_cores() {
+    if plan.waiting.contains(&WaitMode::Spinning) && !has_two_cores() {
         notes.push("spinning on one core: client and server take turns".to_owned());
     }
     notes

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_picture_stands_beside_the_first() {
+    fn second_picture_is_next_to_the_first() {
         assert_eq!(one_way(Path::new("a/curve.svg")), Path::new("a/curve-one-way.svg"));
         assert_eq!(one_way(Path::new("curve")), Path::new("curve-one-way.svg"));
     }
@@ -55,7 +55,7 @@ mod tests {
     /// The pictures in README.md are drawn again from the committed run and compared. With `GAPLESS_DRAW=1` in the
     /// environment they are written instead.
     #[test]
-    fn the_committed_pictures_are_drawn_from_their_figures() {
+    fn committed_pictures_match_their_data() {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/gapless-bench");
         let committed = workspace.join("benchmarks/2026-11-26/rpc-curve.svg");
         let run = std::fs::read_to_string(committed.with_extension("json")).expect("the run");

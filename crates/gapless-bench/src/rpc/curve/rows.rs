@@ -1,15 +1,15 @@
 //! The rows of the report, and the keys that tell them apart.
 
-use crate::rpc::stand::{Cpu, OneWay, Stand};
-use gapless_load::rpc::exchange::Calls;
-use gapless_load::rpc::subject::System;
+use crate::rpc::rpc_under_test::{CpuTimes, OneWayStream, RpcUnderTest};
+use gapless_load::rpc::exchange::CallTotals;
+use gapless_load::rpc::subject::RpcSystem;
 use gapless_measure::reporting::{config_number, keys, not_measured, word};
 use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde_json::{Map, Value, json};
 
 /// Shape of a row's calls.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Figure {
+pub(super) struct CallShape {
     pub(super) size: usize,
     /// Calls in flight; none for one-way messages.
     pub(super) in_flight: Option<usize>,
@@ -17,9 +17,9 @@ pub(super) struct Figure {
     pub(super) connected: usize,
 }
 
-impl Figure {
+impl CallShape {
     /// The row of these calls.
-    pub(super) fn of_calls(self, stand: &Stand<'_>, calls: &Calls, cpu: Cpu) -> Row {
+    pub(super) fn of_calls(self, stand: &RpcUnderTest<'_>, calls: &CallTotals, cpu: CpuTimes) -> Row {
         let count = calls.histogram.count();
         let mut row = self.row(stand, count, cpu);
         row.latency_ns = calls.histogram.latency_ns();
@@ -32,7 +32,7 @@ impl Figure {
     }
 
     /// The row of this stream.
-    pub(super) fn of_stream(self, stand: &Stand<'_>, one_way: &OneWay) -> Row {
+    pub(super) fn of_stream(self, stand: &RpcUnderTest<'_>, one_way: &OneWayStream) -> Row {
         let mut row = self.row(stand, one_way.sent, one_way.cpu);
         let received = one_way.received;
         let lost = one_way.sent - received.received;
@@ -46,7 +46,7 @@ impl Figure {
         row
     }
 
-    fn row(self, stand: &Stand<'_>, count: u64, cpu: Cpu) -> Row {
+    fn row(self, stand: &RpcUnderTest<'_>, count: u64, cpu: CpuTimes) -> Row {
         let mode = if self.in_flight.is_some() { "call" } else { "one_way" };
         let extra = [
             ("system", json!(stand.endpoint.system())),
@@ -78,7 +78,7 @@ impl Figure {
 }
 
 /// The row of a system that is not there, with the way to install it.
-pub(super) fn missing(system: System, reason: &str) -> Row {
+pub(super) fn missing(system: RpcSystem, reason: &str) -> Row {
     not_measured(RowConfig { extra: keys(json!({ "system": word(system) })), ..RowConfig::default() }, reason)
 }
 

@@ -4,7 +4,7 @@ use super::arguments::SIZES_SHOWN;
 use super::earlier::RATIO;
 use super::rows::{of_config, what};
 use gapless_measure::reporting::{NOT_MEASURED, config_number, number};
-use gapless_measure::table::{self, Column, Table, TableStyle, absent, column, throughput, whole};
+use gapless_measure::table::{self, RowColumn, TableStyle, TextTable, absent, column, throughput, whole};
 use gapless_measure::{Report, Row};
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 const SIZES_FEW: usize = 8;
 
 /// The figures of a row.
-pub(super) const COLUMNS: [Column; 14] = [
+pub(super) const COLUMNS: [RowColumn; 14] = [
     ("system", |row| of_config(row, "system").map_or_else(absent, str::to_owned)),
     ("acknowledged", |row| of_config(row, "acknowledgement").map_or_else(absent, str::to_owned)),
     ("waiting", |row| of_config(row, "waiting").map_or_else(absent, str::to_owned)),
@@ -52,7 +52,7 @@ pub(super) fn text(report: &Report) -> String {
 }
 
 /// The points of a curve below each other; they were measured size by size.
-fn by_curve(rows: &[&Row], style: TableStyle, columns: &[Column]) -> Table {
+fn by_curve(rows: &[&Row], style: TableStyle, columns: &[RowColumn]) -> TextTable {
     let mut rows = rows.to_vec();
     let key = |row: &Row| {
         let words = ["system", "acknowledgement", "waiting"].map(|key| of_config(row, key).map(str::to_owned));
@@ -61,7 +61,7 @@ fn by_curve(rows: &[&Row], style: TableStyle, columns: &[Column]) -> Table {
     };
     // Stable, so that sizes stay in their order.
     rows.sort_by_key(|row| key(row));
-    Table::of_rows(style, &rows, 4, columns)
+    TextTable::of_rows(style, &rows, 4, columns)
 }
 
 /// CPU time of a process for each call or message, µs.
@@ -74,12 +74,12 @@ fn cpu(row: &Row, process: &str) -> String {
 mod tests {
     use super::super::rows::missing;
     use super::*;
-    use gapless_load::rpc::subject::System;
+    use gapless_load::rpc::subject::RpcSystem;
 
     #[test]
-    fn a_system_that_is_not_there_says_how_to_get_it_and_few_sizes_are_shown() {
+    fn missing_system_shows_install_hint() {
         let mut report = Report::default();
-        report.rows.push(missing(System::Nats, "nats-server is not on the PATH: apt-get install nats-server"));
+        report.rows.push(missing(RpcSystem::Nats, "nats-server is not on the PATH: apt-get install nats-server"));
         for size in 1..=100 {
             let mut row = Row { throughput_per_s: Some(1.0), ..Row::default() };
             row.config.payload_bytes = Some(size);

@@ -1,17 +1,17 @@
 //! The options of `gapless bench rpc faults`.
 
-use super::Until;
+use super::KillLimit;
 use super::killing::new_seed;
 use clap::Args;
 use gapless_measure::reporting::OutputArguments;
-use gapless_measure::{Extent, Result};
+use gapless_measure::{Result, RunExtent};
 use std::time::Duration;
 
-/// Kills of each row with copies or servers, and what is killed under a supervisor at random.
-const USUAL: (usize, Until) = (50, Until::Time(Duration::from_secs(30)));
-const FULL: (usize, Until) = (100, Until::Time(Duration::from_secs(600)));
+/// Kills of each row with instances or servers, and what is killed under a supervisor at random.
+const USUAL: (usize, KillLimit) = (50, KillLimit::Time(Duration::from_secs(30)));
+const FULL: (usize, KillLimit) = (100, KillLimit::Time(Duration::from_secs(600)));
 /// Kills under a supervisor: one for each kind.
-const QUICK: (usize, Until) = (3, Until::Kills(5));
+const QUICK: (usize, KillLimit) = (3, KillLimit::Kills(5));
 /// A broker takes seconds to start: it is killed once for so many kills of the other rows.
 const KILLS_PER_BROKER: usize = 20;
 
@@ -40,13 +40,13 @@ pub struct FaultsArguments {
 
 /// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct FaultsPlan {
     pub(super) seed: u64,
-    /// Of copies and servers in each row.
+    /// Of instances and servers in each row.
     pub(super) kills: usize,
     pub(super) broker_kills: usize,
     /// Of any process under a supervisor.
-    pub(super) supervised: Until,
+    pub(super) supervised: KillLimit,
     pub(super) floor_time: Duration,
 }
 
@@ -55,15 +55,15 @@ impl FaultsArguments {
     ///
     /// # Errors
     /// A place for the picture that is no file.
-    pub(super) fn plan(&self) -> Result<Plan> {
+    pub(super) fn plan(&self) -> Result<FaultsPlan> {
         self.output.check()?;
-        let extent = Extent::of(self.output.quick, self.full);
+        let extent = RunExtent::of(self.output.quick, self.full);
         let (kills, supervised) = extent.pick(QUICK, USUAL, FULL);
         let kills = self.kills.map_or(kills, |kills| kills as usize);
         let broker_kills = (kills / KILLS_PER_BROKER).max(1);
-        let supervised = self.minutes.map_or(supervised, |minutes| Until::Time(Duration::from_secs(60 * minutes)));
+        let supervised = self.minutes.map_or(supervised, |minutes| KillLimit::Time(Duration::from_secs(60 * minutes)));
         let floor_time = Duration::from_millis(extent.pick(50, 450, 450));
-        Ok(Plan { seed: self.seed.map_or_else(new_seed, Ok)?, kills, broker_kills, supervised, floor_time })
+        Ok(FaultsPlan { seed: self.seed.map_or_else(new_seed, Ok)?, kills, broker_kills, supervised, floor_time })
     }
 }
 
@@ -76,14 +76,14 @@ mod tests {
         let plan = FaultsArguments::default().plan().unwrap();
         assert_eq!((plan.kills, plan.broker_kills), (50, 2));
         assert_ne!(plan.seed, FaultsArguments::default().plan().unwrap().seed, "another each time");
-        assert_eq!(plan.supervised, Until::Time(Duration::from_secs(30)));
+        assert_eq!(plan.supervised, KillLimit::Time(Duration::from_secs(30)));
         let full = FaultsArguments { full: true, ..FaultsArguments::default() }.plan().unwrap();
         assert_eq!((full.kills, full.broker_kills, full.supervised), (100, 5, FULL.1));
         let of = |output, kills| FaultsArguments { output, kills, minutes: None, full: false, seed: Some(7) };
         let quick = of(OutputArguments { quick: true, ..Default::default() }, None).plan().unwrap();
-        assert_eq!((quick.seed, quick.kills, quick.broker_kills, quick.supervised), (7, 3, 1, Until::Kills(5)));
+        assert_eq!((quick.seed, quick.kills, quick.broker_kills, quick.supervised), (7, 3, 1, KillLimit::Kills(5)));
         let long = FaultsArguments { minutes: Some(10), ..FaultsArguments::default() }.plan().unwrap();
-        assert_eq!(long.supervised, Until::Time(Duration::from_secs(600)));
+        assert_eq!(long.supervised, KillLimit::Time(Duration::from_secs(600)));
         let plan = of(OutputArguments::default(), Some(70)).plan().unwrap();
         assert_eq!((plan.kills, plan.broker_kills), (70, 3));
         let error = of(OutputArguments { plot: Some("..".into()), ..Default::default() }, None).plan().unwrap_err();

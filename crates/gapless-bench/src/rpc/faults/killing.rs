@@ -1,7 +1,7 @@
 //! A process dies at a random moment; when the kernel says so.
 
 use crate::rpc::failed;
-use gapless_load::rpc::faults::traffic::Line;
+use gapless_load::rpc::faults::traffic::FaultCaller;
 use gapless_measure::Row;
 use gapless_measure::{BenchError, Result};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -18,13 +18,13 @@ const PAUSE_MAX: Duration = Duration::from_millis(80);
 /// Processes that serve a route, and die.
 pub(super) trait Victims {
     /// The calling end of one thread.
-    type Line: Line;
+    type Caller: FaultCaller;
 
     /// A caller that is connected.
-    fn line(&mut self) -> Result<Self::Line>;
+    fn line(&mut self) -> Result<Self::Caller>;
 
     /// Kills one of the processes, or more at once, and waits until everything is as before.
-    fn kill(&mut self, dice: &mut Dice) -> Result<Vec<Death>>;
+    fn kill(&mut self, dice: &mut KillDice) -> Result<Vec<Death>>;
 
     /// No caller waits any more for one that comes back.
     fn release(&self) {}
@@ -91,9 +91,9 @@ pub(super) fn kill(process_ids: &[u32]) -> Result<Vec<Death>> {
 
 /// Equal seeds, equal throws: SplitMix64.
 #[derive(Clone, Debug)]
-pub(super) struct Dice(u64);
+pub(super) struct KillDice(u64);
 
-impl Dice {
+impl KillDice {
     pub(super) const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -128,9 +128,9 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn equal_seeds_kill_the_same_at_the_same_moments() {
+    fn equal_seeds_give_equal_kills() {
         let throws = |seed| {
-            let mut dice = Dice::new(seed);
+            let mut dice = KillDice::new(seed);
             (0..50).map(|_| (dice.pause(), dice.below(4))).collect::<Vec<_>>()
         };
         assert_eq!(throws(7), throws(7));

@@ -1,5 +1,5 @@
 //! `gapless bench rpc faults`: what callers notice while the processes that serve them are killed (SIGKILL) at random moments and
-//! started again: of Gapless one, two and four copies, with each policy of repetitions; copies under a supervisor, it, its guardian;
+//! started again: of Gapless one, two and four instances, with each policy of repetitions; instances under a supervisor, it, its guardian;
 //! of RabbitMQ one of two servers, and the broker.
 //!
 //! | module | what lives there |
@@ -8,12 +8,12 @@
 //! | `table` | text and picture |
 //! | `rows` | from what callers saw and when processes died to a row of the report |
 //! | `killing` | a process dies at a random moment; when the kernel says so |
-//! | `copies` | the copies of a route and their callers |
+//! | `instances` | the instances of a route and their callers |
 //! | `supervised` | the same under a supervisor, which may be killed too |
 //! | `rabbitmq` | the broker, its server and their callers |
 
 mod arguments;
-mod copies;
+mod instances;
 mod killing;
 mod rabbitmq;
 mod rows;
@@ -24,27 +24,27 @@ pub use arguments::FaultsArguments;
 
 use crate::rpc::check_interrupted;
 use crate::rpc::failed;
-use arguments::Plan;
-use copies::Copies;
+use arguments::FaultsPlan;
 use gapless_load::rpc::faults::content::read_numbers;
-use gapless_load::rpc::faults::traffic::{Seen, Shared, call_until};
+use gapless_load::rpc::faults::traffic::{CallOutcomes, SilenceClock, call_until};
 use gapless_measure::Result;
 use gapless_measure::floor::FloorKind;
 use gapless_measure::own_directory::OwnDirectory;
-use gapless_measure::reporting::{Run, Shown, measure_floors};
+use gapless_measure::reporting::{BenchRun, ReportLayout, measure_floors};
 use gapless_rpc::Retry;
-use killing::{Dice, Kill, Victims};
-use rabbitmq::{Broker, BrokerVictim};
-use rows::{Subject, Traffic};
+use instances::FaultInstances;
+use killing::{Kill, KillDice, Victims};
+use rabbitmq::{BrokerUnderTest, BrokerVictim};
+use rows::{FaultSubject, TrafficSummary};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use supervised::{Supervised, Victim};
+use supervised::{SupervisedProcesses, Victim};
 
-/// Copies of the route, and what becomes of calls whose copy has died.
-const COPIES: [usize; 3] = [1, 2, 4];
+/// Instances of the route, and what becomes of calls whose instance has died.
+const INSTANCES: [usize; 3] = [1, 2, 4];
 const RETRIES: [Retry; 2] = [Retry::NotBegun, Retry::Always];
-/// Copies under a supervisor.
+/// Instances under a supervisor.
 const SUPERVISED: usize = 2;
 /// Threads that call.
 pub(crate) const CALLERS: usize = 16;
@@ -57,14 +57,14 @@ const QUIET: Duration = Duration::from_millis(100);
 /// A process that cannot be started, a report or a picture that cannot be written.
 pub fn run(arguments: &FaultsArguments, interrupted: &AtomicBool) -> Result<(String, Result<()>)> {
     let plan = arguments.plan()?;
-    let shown = Shown {
+    let shown = ReportLayout {
         benchmark: "rpc faults",
-        steps: COPIES.len() * RETRIES.len() + Victim::ALL.len() + 1 + BrokerVictim::ALL.len(),
+        steps: INSTANCES.len() * RETRIES.len() + Victim::ALL.len() + 1 + BrokerVictim::ALL.len(),
         notes: table::notes(&plan),
         text: table::text,
         draw: table::draw,
     };
-    let (report, text) = Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?;
+    let (report, text) = BenchRun::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?;
     let wrong = report.rows.iter().filter(|row| row.verified == Some(false)).count();
     let outcome = match wrong {
         0 => Ok(()),
@@ -77,66 +77,74 @@ pub fn run(arguments: &FaultsArguments, interrupted: &AtomicBool) -> Result<(Str
 ///
 /// # Errors
 /// As of [`run`].
-pub(crate) fn supervisor_killed(arguments: &FaultsArguments, run: &mut Run<'_>) -> Result<()> {
+pub(crate) fn supervisor_killed(arguments: &FaultsArguments, run: &mut BenchRun<'_>) -> Result<()> {
     let (plan, directory) = (arguments.plan()?, own_directory()?);
-    let of = (Some(Victim::Supervisor), Retry::NotBegun, Until::Kills(plan.kills));
-    supervised(&plan, of, directory.path(), &mut Dice::new(plan.seed), run)
+    let of = (Some(Victim::Supervisor), Retry::NotBegun, KillLimit::Kills(plan.kills));
+    supervised(&plan, of, directory.path(), &mut KillDice::new(plan.seed), run)
 }
 
 /// Kills the broker of RabbitMQ under calls, for another benchmark; where it is not installed, the row says so.
 ///
 /// # Errors
 /// As of [`run`].
-pub(crate) fn broker_killed(arguments: &FaultsArguments, run: &mut Run<'_>) -> Result<()> {
+pub(crate) fn broker_killed(arguments: &FaultsArguments, run: &mut BenchRun<'_>) -> Result<()> {
     let (plan, directory) = (arguments.plan()?, own_directory()?);
-    rabbitmq(&plan, &[BrokerVictim::Broker], directory.path(), &mut Dice::new(plan.seed), run)
+    rabbitmq(&plan, &[BrokerVictim::Broker], directory.path(), &mut KillDice::new(plan.seed), run)
 }
 
-fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+fn measure(plan: &FaultsPlan, run: &mut BenchRun<'_>) -> Result<()> {
     let items = vec![(FloorKind::FutexRoundTrip, 0)];
     measure_floors(&mut run.report, Path::new("."), items, plan.floor_time);
     let directory = own_directory()?;
-    let mut dice = Dice::new(plan.seed);
+    let mut dice = KillDice::new(plan.seed);
     for retry in RETRIES {
-        for copies in COPIES {
-            run.next(&format!("{copies} copies, {}", rows::words(retry)))?;
-            let subject = Subject::Gapless { copies, retry };
-            let path = directory.path().join(format!("{copies}-{}", rows::words(retry)));
-            let victims = Copies::start((&path, copies, retry), run.interrupted)?;
-            under_kills(subject, (plan, Until::Kills(plan.kills)), victims, &mut dice, run)?;
+        for instances in INSTANCES {
+            run.next(&format!("{instances} copies, {}", rows::words(retry)))?;
+            let subject = FaultSubject::Gapless { instances, retry };
+            let path = directory.path().join(format!("{instances}-{}", rows::words(retry)));
+            let victims = FaultInstances::start((&path, instances, retry), run.interrupted)?;
+            under_kills(subject, (plan, KillLimit::Kills(plan.kills)), victims, &mut dice, run)?;
         }
     }
     // The supervisor may die without a failed call; so what has begun is not begun again in these rows.
-    let each = Victim::ALL.map(|victim| (Some(victim), Retry::NotBegun, Until::Kills(plan.kills)));
+    let each = Victim::ALL.map(|victim| (Some(victim), Retry::NotBegun, KillLimit::Kills(plan.kills)));
     for (victim, retry, until) in each.into_iter().chain([(None, Retry::Always, plan.supervised)]) {
         supervised(plan, (victim, retry, until), directory.path(), &mut dice, run)?;
     }
     rabbitmq(plan, &BrokerVictim::ALL, directory.path(), &mut dice, run)
 }
 
-/// The row of a supervisor and its copies, one of which is killed, or any.
+/// The row of a supervisor and its instances, one of which is killed, or any.
 fn supervised(
-    plan: &Plan,
-    (victim, retry, until): (Option<Victim>, Retry, Until),
+    plan: &FaultsPlan,
+    (victim, retry, until): (Option<Victim>, Retry, KillLimit),
     directory: &Path,
-    dice: &mut Dice,
-    run: &mut Run<'_>,
+    dice: &mut KillDice,
+    run: &mut BenchRun<'_>,
 ) -> Result<()> {
-    let subject = Subject::Supervised { copies: SUPERVISED, retry, victim };
+    let subject = FaultSubject::Supervised { instances: SUPERVISED, retry, victim };
     let killed = victim.map_or("any", Victim::words);
     run.next(&format!("supervised, {killed}"))?;
     let path = directory.join(format!("supervised-{killed}"));
-    let victims = Supervised::start((&path, SUPERVISED, retry), victim, run.interrupted)?;
+    let victims = SupervisedProcesses::start((&path, SUPERVISED, retry), victim, run.interrupted)?;
     under_kills(subject, (plan, until), victims, dice, run)
 }
 
 /// The rows of RabbitMQ, or the one that says how it is installed.
-fn rabbitmq(plan: &Plan, victims: &[BrokerVictim], directory: &Path, dice: &mut Dice, run: &mut Run<'_>) -> Result<()> {
+fn rabbitmq(
+    plan: &FaultsPlan,
+    victims: &[BrokerVictim],
+    directory: &Path,
+    dice: &mut KillDice,
+    run: &mut BenchRun<'_>,
+) -> Result<()> {
     for &victim in victims {
         run.next(victim.words())?;
         let kills = if victim == BrokerVictim::Server { plan.kills } else { plan.broker_kills };
-        match Broker::start(directory, victim, run.interrupted)? {
-            Ok(broker) => under_kills(Subject::Rabbitmq(victim), (plan, Until::Kills(kills)), broker, dice, run)?,
+        match BrokerUnderTest::start(directory, victim, run.interrupted)? {
+            Ok(broker) => {
+                under_kills(FaultSubject::Rabbitmq(victim), (plan, KillLimit::Kills(kills)), broker, dice, run)?
+            }
             Err(reason) => {
                 run.add(rows::missing(&reason), &table::COLUMNS);
                 break;
@@ -148,31 +156,31 @@ fn rabbitmq(plan: &Plan, victims: &[BrokerVictim], directory: &Path, dice: &mut 
 
 /// When it is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Until {
+enum KillLimit {
     Kills(usize),
     Time(Duration),
 }
 
 /// Adds the row of one subject: its callers call, and what serves them is killed again and again.
 fn under_kills<V: Victims>(
-    subject: Subject,
-    (plan, until): (&Plan, Until),
+    subject: FaultSubject,
+    (plan, until): (&FaultsPlan, KillLimit),
     mut victims: V,
-    dice: &mut Dice,
-    run: &mut Run<'_>,
+    dice: &mut KillDice,
+    run: &mut BenchRun<'_>,
 ) -> Result<()> {
     let lines = (0..CALLERS).map(|_| victims.line()).collect::<Result<Vec<_>>>()?;
-    let (stop, shared) = (AtomicBool::new(false), Shared::default());
+    let (stop, shared) = (AtomicBool::new(false), SilenceClock::default());
     let began = Instant::now();
     let (kills, seen) = std::thread::scope(|scope| {
-        let call = |(number, mut line): (usize, V::Line)| {
+        let call = |(number, mut line): (usize, V::Caller)| {
             let (stop, shared) = (&stop, &shared);
             scope.spawn(move || call_until(stop, number, plan.seed, &mut line, shared))
         };
         let callers: Vec<_> = lines.into_iter().enumerate().map(call).collect();
         let is_enough = |number| match until {
-            Until::Kills(kills) => number >= kills,
-            Until::Time(time) => began.elapsed() >= time,
+            KillLimit::Kills(kills) => number >= kills,
+            KillLimit::Time(time) => began.elapsed() >= time,
         };
         let killed = (0..).take_while(|number| !is_enough(*number)).map(|number| {
             check_interrupted(run.interrupted)?;
@@ -185,12 +193,12 @@ fn under_kills<V: Victims>(
         stop.store(true, Ordering::Relaxed);
         victims.release();
         let seen = callers.into_iter().map(|caller| caller.join().map_err(|_| failed("a caller panicked")));
-        (kills, seen.collect::<Result<Vec<Seen>>>())
+        (kills, seen.collect::<Result<Vec<CallOutcomes>>>())
     });
-    let (kills, seen, elapsed) = (kills?, Seen::of_all(seen?), began.elapsed());
+    let (kills, seen, elapsed) = (kills?, CallOutcomes::of_all(seen?), began.elapsed());
     let begun = read_numbers(&victims.begun())?;
     let floor = run.report.floor_row(FloorKind::FutexRoundTrip.name(), 0);
-    let traffic = Traffic { seen: &seen, shared: &shared, elapsed, retried: victims.retried() };
+    let traffic = TrafficSummary { seen: &seen, shared: &shared, elapsed, retried: victims.retried() };
     let mut row = rows::row(subject, traffic, &kills, &begun, floor);
     victims.finish(&mut row)?;
     run.add(row, &table::COLUMNS);

@@ -1,14 +1,14 @@
 //! RabbitMQ: one of its two servers is killed, and the broker gives its calls to the other; or the broker is killed and started
 //! again, as its server is, and its callers connect again.
 
-use super::killing::{Death, Dice, Victims, kill};
+use super::killing::{Death, KillDice, Victims, kill};
 use crate::rpc::{NAME, failed};
 use gapless_load::peers::PeerError;
 use gapless_load::peers::rabbitmq::{RabbitMqBroker, RabbitMqCaller};
-use gapless_load::peers::subject::{Caller as _, Waiting};
-use gapless_load::rpc::faults::serving::{Assignment, Place, ROUTE};
-use gapless_load::rpc::faults::traffic::Line;
-use gapless_measure::child_process::{Child, Role};
+use gapless_load::peers::subject::{PeerCaller as _, WaitMode};
+use gapless_load::rpc::faults::serving::{FaultAssignment, ROUTE, ServerPlace};
+use gapless_load::rpc::faults::traffic::FaultCaller;
+use gapless_measure::child_process::{Child, ChildRole};
 use gapless_measure::reporting::is_set;
 use gapless_measure::{BenchError, Result};
 use std::net::SocketAddr;
@@ -45,11 +45,11 @@ impl BrokerVictim {
 }
 
 /// The broker and its servers.
-pub(super) struct Broker<'a> {
+pub(super) struct BrokerUnderTest<'a> {
     victim: BrokerVictim,
     /// Absent while they are started again.
     running: Option<(RabbitMqBroker, Vec<Child<'a>>)>,
-    address: Arc<Address>,
+    address: Arc<BrokerAddress>,
     directory: PathBuf,
     starts: usize,
     interrupted: &'a AtomicBool,
@@ -57,13 +57,13 @@ pub(super) struct Broker<'a> {
 
 /// Address of the broker that was started last.
 #[derive(Default)]
-struct Address {
+struct BrokerAddress {
     /// With its number, from 1; the number 0 ends all waiting.
     known: Mutex<(usize, Option<SocketAddr>)>,
     changed: Condvar,
 }
 
-impl Address {
+impl BrokerAddress {
     fn set(&self, number: usize, address: Option<SocketAddr>) {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = (number, address);
         self.changed.notify_all();
@@ -78,7 +78,7 @@ impl Address {
     }
 }
 
-impl<'a> Broker<'a> {
+impl<'a> BrokerUnderTest<'a> {
     /// Starts them below `directory`, or says how RabbitMQ is installed.
     pub(super) fn start(
         directory: &Path,
@@ -109,22 +109,22 @@ impl<'a> Broker<'a> {
 
     /// Starts a server, and waits until it serves.
     fn start_server(&self, address: SocketAddr) -> Result<Child<'a>> {
-        let assignment = Assignment { place: Place::Broker(address), begun: self.begun() };
-        let mut server = Child::start(NAME, "the server", (Role::RpcFaults, &assignment), self.interrupted)?;
+        let assignment = FaultAssignment { place: ServerPlace::Broker(address), begun: self.begun() };
+        let mut server = Child::start(NAME, "the server", (ChildRole::RpcFaults, &assignment), self.interrupted)?;
         server.receive::<bool>()?;
         Ok(server)
     }
 }
 
-impl Victims for Broker<'_> {
-    type Line = BrokerLine;
+impl Victims for BrokerUnderTest<'_> {
+    type Caller = BrokerCaller;
 
-    fn line(&mut self) -> Result<BrokerLine> {
-        let mut line = BrokerLine { address: Arc::clone(&self.address), connected: None, number: 0, ticket: 0 };
+    fn line(&mut self) -> Result<BrokerCaller> {
+        let mut line = BrokerCaller { address: Arc::clone(&self.address), connected: None, number: 0, ticket: 0 };
         if line.ready() { Ok(line) } else { Err(failed("the broker has gone")) }
     }
 
-    fn kill(&mut self, dice: &mut Dice) -> Result<Vec<Death>> {
+    fn kill(&mut self, dice: &mut KillDice) -> Result<Vec<Death>> {
         let gone = || failed("the broker has gone");
         let (broker, mut servers) = self.running.take().ok_or_else(gone)?;
         if self.victim == BrokerVictim::Broker {
@@ -149,8 +149,8 @@ impl Victims for Broker<'_> {
 }
 
 /// The calling end of one thread.
-pub(super) struct BrokerLine {
-    address: Arc<Address>,
+pub(super) struct BrokerCaller {
+    address: Arc<BrokerAddress>,
     connected: Option<RabbitMqCaller>,
     /// Of the broker that it was connected with.
     number: usize,
@@ -158,13 +158,13 @@ pub(super) struct BrokerLine {
     ticket: u64,
 }
 
-impl Line for BrokerLine {
+impl FaultCaller for BrokerCaller {
     fn ready(&mut self) -> bool {
         while self.connected.is_none() {
             let Some((number, address)) = self.address.after(self.number) else { return false };
             self.number = number;
             // One that has been killed meanwhile is followed by another.
-            self.connected = RabbitMqCaller::connect(address, ROUTE, Waiting::Blocking).ok();
+            self.connected = RabbitMqCaller::connect(address, ROUTE, WaitMode::Blocking).ok();
         }
         true
     }

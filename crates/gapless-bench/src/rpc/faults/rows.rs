@@ -6,7 +6,7 @@ use super::rabbitmq::BrokerVictim;
 use super::supervised::Victim;
 use gapless_load::rpc::faults::content::LENGTH;
 use gapless_load::rpc::faults::serving::{WORK, WORKERS};
-use gapless_load::rpc::faults::traffic::{Seen, Shared, Touched};
+use gapless_load::rpc::faults::traffic::{AffectedCall, CallOutcomes, SilenceClock};
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_measure::reporting::{keys, not_measured, put};
 use gapless_measure::{FloorRow, Row, RowConfig};
@@ -20,14 +20,14 @@ pub(super) const TARGET_P99_NS: u64 = 5_000_000;
 
 /// Subject of the kills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum FaultSubject {
     Gapless {
-        copies: usize,
+        instances: usize,
         retry: Retry,
     },
     /// Without a victim any of them, at random.
     Supervised {
-        copies: usize,
+        instances: usize,
         retry: Retry,
         victim: Option<Victim>,
     },
@@ -45,9 +45,9 @@ pub(super) const fn words(retry: Retry) -> &'static str {
 
 /// Observations of the callers.
 #[derive(Clone, Copy)]
-pub(super) struct Traffic<'a> {
-    pub(super) seen: &'a Seen,
-    pub(super) shared: &'a Shared,
+pub(super) struct TrafficSummary<'a> {
+    pub(super) seen: &'a CallOutcomes,
+    pub(super) shared: &'a SilenceClock,
     pub(super) elapsed: Duration,
     /// Attempts beyond the first.
     pub(super) retried: u64,
@@ -55,8 +55,8 @@ pub(super) struct Traffic<'a> {
 
 /// The row of a subject. `begun` is how often each number was begun.
 pub(super) fn row(
-    subject: Subject,
-    Traffic { seen, shared, elapsed, retried }: Traffic<'_>,
+    subject: FaultSubject,
+    TrafficSummary { seen, shared, elapsed, retried }: TrafficSummary<'_>,
     kills: &[Kill],
     begun: &HashMap<u64, u32>,
     floor: Option<&FloorRow>,
@@ -66,10 +66,10 @@ pub(super) fn row(
         "handler_ns": WORK.as_nanos() as u64,
     });
     match subject {
-        Subject::Gapless { copies, retry } | Subject::Supervised { copies, retry, .. } => {
-            (config["copies"], config["retry"]) = (copies.into(), words(retry).into());
+        FaultSubject::Gapless { instances, retry } | FaultSubject::Supervised { instances, retry, .. } => {
+            (config["copies"], config["retry"]) = (instances.into(), words(retry).into());
         }
-        Subject::Rabbitmq(victim) => {
+        FaultSubject::Rabbitmq(victim) => {
             config["system"] = "rabbitmq".into();
             (config["acknowledgement"], config["workers"]) = ("explicit".into(), 1.into());
             if victim == BrokerVictim::Server {
@@ -78,7 +78,7 @@ pub(super) fn row(
             }
         }
     }
-    if let Subject::Supervised { victim, .. } = subject {
+    if let FaultSubject::Supervised { victim, .. } = subject {
         config["supervised"] = victim.map_or("any", Victim::words).into();
     }
     let all_deaths: Vec<Death> = kills.iter().flat_map(|kill| &kill.deaths).copied().collect();
@@ -88,12 +88,12 @@ pub(super) fn row(
     let never_begun = seen.answered.iter().filter(|number| !begun.contains_key(number)).count();
     // Only a caller that asked for it may have one begun again; a broker promises nothing.
     let may_begin_again = match subject {
-        Subject::Gapless { retry, .. } | Subject::Supervised { retry, .. } => retry == Retry::Always,
-        Subject::Rabbitmq(_) => true,
+        FaultSubject::Gapless { retry, .. } | FaultSubject::Supervised { retry, .. } => retry == Retry::Always,
+        FaultSubject::Rabbitmq(_) => true,
     };
-    // A process that only looks after copies may die unnoticed.
+    // A process that only looks after instances may die unnoticed.
     let is_noticed = match subject {
-        Subject::Supervised { victim: Some(victim), .. } => failed == 0 || victim.is_serving(),
+        FaultSubject::Supervised { victim: Some(victim), .. } => failed == 0 || victim.is_serving(),
         _ => true,
     };
     let is_once = begun_twice == 0 || may_begin_again;
@@ -141,7 +141,7 @@ pub(super) fn row(
     if let Some(latency) = restored.latency_ns() {
         put(&mut row, "restored_after_sign_ns", json!(latency));
     }
-    if !matches!(subject, Subject::Rabbitmq(_)) && known.count() > 0 {
+    if !matches!(subject, FaultSubject::Rabbitmq(_)) && known.count() > 0 {
         put(&mut row, "target_p99_ns", TARGET_P99_NS);
         put(&mut row, "target_met", known.percentile_ns(99.0) <= TARGET_P99_NS);
     }
@@ -153,7 +153,7 @@ pub(super) fn row(
 }
 
 /// Time from `from` of its death to the outcome of each call; 0 for outcomes that were known before.
-fn after(touched: &[Touched], deaths: &[Death], from: impl Fn(&Death) -> Instant) -> LatencyHistogram {
+fn after(touched: &[AffectedCall], deaths: &[Death], from: impl Fn(&Death) -> Instant) -> LatencyHistogram {
     let mut histogram = LatencyHistogram::new();
     for call in touched {
         if let Some(death) = death_of(call, deaths) {
@@ -163,8 +163,8 @@ fn after(touched: &[Touched], deaths: &[Death], from: impl Fn(&Death) -> Instant
     histogram
 }
 
-/// The first death in a call's time; or, of one that began when its copy was dead already, the last before its end.
-fn death_of<'a>(call: &Touched, deaths: &'a [Death]) -> Option<&'a Death> {
+/// The first death in a call's time; or, of one that began when its instance was dead already, the last before its end.
+fn death_of<'a>(call: &AffectedCall, deaths: &'a [Death]) -> Option<&'a Death> {
     let mut before = deaths.iter().filter(|death| death.killed_at <= call.known_at);
     before.clone().find(|death| death.sign_at >= call.began_at).or_else(|| before.next_back())
 }
@@ -183,18 +183,18 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_call_belongs_to_the_first_death_in_its_time() {
+    fn lost_call_belongs_to_first_death() {
         let zero = Instant::now();
         let death = |killed_ms, sign_ms| Death { killed_at: at(zero, killed_ms), sign_at: at(zero, sign_ms) };
         let deaths = [death(10, 12), death(50, 51), death(90, 92)];
-        let touched = |began_ms, known_ms| Touched { began_at: at(zero, began_ms), known_at: at(zero, known_ms) };
+        let touched = |began_ms, known_ms| AffectedCall { began_at: at(zero, began_ms), known_at: at(zero, known_ms) };
         for (call, expected) in [
             (touched(9, 14), Some(0)),
             // Known from the end of the connection, before the sign.
             (touched(9, 11), Some(0)),
             (touched(9, 60), Some(0)),
             (touched(13, 60), Some(1)),
-            // Begun when its copy was dead.
+            // Begun when its instance was dead.
             (touched(13, 14), Some(0)),
             (touched(60, 70), Some(1)),
             (touched(1, 5), None),
@@ -206,50 +206,51 @@ mod tests {
         assert!((1_990_000..2_010_000).contains(&known.percentile_ns(100.0)));
     }
 
-    fn of(subject: Subject, begun: &[(u64, u32)], seen: &Seen) -> Row {
-        let shared = Shared::default();
-        let traffic = Traffic { seen, shared: &shared, elapsed: Duration::from_secs(1), retried: 0 };
+    fn of(subject: FaultSubject, begun: &[(u64, u32)], seen: &CallOutcomes) -> Row {
+        let shared = SilenceClock::default();
+        let traffic = TrafficSummary { seen, shared: &shared, elapsed: Duration::from_secs(1), retried: 0 };
         row(subject, traffic, &[], &begun.iter().copied().collect(), None)
     }
 
     #[test]
-    fn nobody_notices_that_a_supervisor_dies_or_the_row_is_wrong() {
-        let none = Seen::default();
-        let lost = Seen { calls: 1, failed: [("unknown", 1)].into(), ..Seen::default() };
+    fn supervisor_death_must_fail_no_call() {
+        let none = CallOutcomes::default();
+        let lost = CallOutcomes { calls: 1, failed: [("unknown", 1)].into(), ..CallOutcomes::default() };
         let under = |victim, seen| {
-            let subject = Subject::Supervised { copies: 2, retry: Retry::NotBegun, victim };
+            let subject = FaultSubject::Supervised { instances: 2, retry: Retry::NotBegun, victim };
             let row = of(subject, &[(0, 1)], seen);
             (row.config.extra["supervised"].clone(), row.verified)
         };
         assert_eq!(under(Some(Victim::Guardian), &lost), ("guardian".into(), Some(false)));
         assert_eq!(under(Some(Victim::Guardian), &none), ("guardian".into(), Some(true)));
-        assert_eq!(under(Some(Victim::AllCopies), &lost), ("all_copies".into(), Some(true)));
+        assert_eq!(under(Some(Victim::AllInstances), &lost), ("all_copies".into(), Some(true)));
         assert_eq!(under(None, &lost), ("any".into(), Some(true)));
     }
 
     #[test]
     fn calls_of_a_killed_server_are_retried() {
         let now = Instant::now();
-        let answered_again = vec![Touched { began_at: now, known_at: now }; 3];
-        let seen = Seen { calls: 2, answered: vec![1, 2], answered_again, ..Seen::default() };
-        let row = of(Subject::Rabbitmq(BrokerVictim::Server), &[(1, 2), (2, 1)], &seen);
+        let answered_again = vec![AffectedCall { began_at: now, known_at: now }; 3];
+        let seen = CallOutcomes { calls: 2, answered: vec![1, 2], answered_again, ..CallOutcomes::default() };
+        let row = of(FaultSubject::Rabbitmq(BrokerVictim::Server), &[(1, 2), (2, 1)], &seen);
         let config = ["system", "copies", "retry"].map(|key| row.config.extra[key].clone());
         assert_eq!(config, [json!("rabbitmq"), json!(2), json!("always")]);
         assert_eq!((row.verified, row.lost, &row.extra["retried"]), (Some(true), Some(0), &json!(3)));
-        let broker = of(Subject::Rabbitmq(BrokerVictim::Broker), &[(1, 1), (2, 1)], &Seen::default());
+        let broker = of(FaultSubject::Rabbitmq(BrokerVictim::Broker), &[(1, 1), (2, 1)], &CallOutcomes::default());
         assert!(!broker.config.extra.contains_key("copies") && !broker.config.extra.contains_key("retry"));
     }
 
     #[test]
-    fn what_is_begun_twice_or_never_makes_a_row_wrong() {
-        let seen = Seen { calls: 3, answered: vec![1, 2], ..Seen::default() };
-        let verified =
-            |retry, begun: &[(u64, u32)], seen: &Seen| of(Subject::Gapless { copies: 2, retry }, begun, seen).verified;
+    fn double_or_missing_begin_is_wrong() {
+        let seen = CallOutcomes { calls: 3, answered: vec![1, 2], ..CallOutcomes::default() };
+        let verified = |retry, begun: &[(u64, u32)], seen: &CallOutcomes| {
+            of(FaultSubject::Gapless { instances: 2, retry }, begun, seen).verified
+        };
         assert_eq!(verified(Retry::NotBegun, &[(1, 1), (2, 1), (3, 1)], &seen), Some(true));
         assert_eq!(verified(Retry::NotBegun, &[(1, 2), (2, 1)], &seen), Some(false), "twice");
         assert_eq!(verified(Retry::Always, &[(1, 2), (2, 1)], &seen), Some(true), "as it was asked for");
         assert_eq!(verified(Retry::Always, &[(1, 1)], &seen), Some(false), "an answer out of nothing");
-        for spoiled in [Seen { wrong: 1, ..seen.clone() }, Seen { doubled: 1, ..seen.clone() }] {
+        for spoiled in [CallOutcomes { wrong: 1, ..seen.clone() }, CallOutcomes { doubled: 1, ..seen.clone() }] {
             assert_eq!(verified(Retry::Always, &[(1, 1), (2, 1)], &spoiled), Some(false));
         }
     }

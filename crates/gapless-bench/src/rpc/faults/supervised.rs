@@ -1,20 +1,22 @@
-//! The copies of a route under a supervisor. What is killed is one of them, all, or those that look after them.
+//! The instances of a route under a supervisor. What is killed is one of them, all, or those that look after them.
 
-use super::killing::{Death, Dice, Victims, kill};
+use super::killing::{Death, KillDice, Victims, kill};
 use crate::rpc::check_interrupted;
 use crate::rpc::{NAME, failed};
 use clap::ValueEnum as _;
 use gapless_load::rpc::faults::calling::caller_of;
-use gapless_load::rpc::faults::content::{Numbers, read_numbers};
-use gapless_load::rpc::faults::serving::{Assignment, Place, SERVES, open};
+use gapless_load::rpc::faults::content::{NumberFile, read_numbers};
+use gapless_load::rpc::faults::serving::{FaultAssignment, SERVES, ServerPlace, open};
 use gapless_measure::Row;
-use gapless_measure::child_process::Role;
+use gapless_measure::child_process::ChildRole;
 use gapless_measure::reporting::put;
 use gapless_measure::{BenchError, Result};
 use gapless_rpc::{Caller, Domain, Retry};
 use gapless_supervisor::SupervisorConfig;
-use gapless_supervisor::control::protocol::CopyCondition;
-use gapless_supervisor::control::{ControlClient, Status, end_all, is_any_role_running, status_of_files, take_charge};
+use gapless_supervisor::control::protocol::InstanceCondition;
+use gapless_supervisor::control::{
+    ControlClient, SupervisionStatus, end_all, is_any_role_running, status_of_files, take_charge,
+};
 use gapless_supervisor::role::RoleCommand;
 use gapless_supervisor::state_directory::StateDirectory;
 use std::path::{Path, PathBuf};
@@ -24,7 +26,7 @@ use std::time::{Duration, Instant};
 /// Everything is as before within this time, or the measurement has failed.
 const RESTORED_WITHIN: Duration = Duration::from_secs(30);
 /// Between two looks whether it is.
-const LOOK_INTERVAL: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Process that is killed under a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +35,13 @@ pub(super) enum Victim {
     Guardian,
     /// Supervisor and guardian at once; a person starts them again.
     Both,
-    Copy,
-    AllCopies,
+    Instance,
+    AllInstances,
 }
 
 impl Victim {
-    pub(super) const ALL: [Self; 5] = [Self::Supervisor, Self::Guardian, Self::Both, Self::Copy, Self::AllCopies];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Supervisor, Self::Guardian, Self::Both, Self::Instance, Self::AllInstances];
 
     /// Name in reports.
     pub(super) const fn words(self) -> &'static str {
@@ -46,70 +49,70 @@ impl Victim {
             Self::Supervisor => "supervisor",
             Self::Guardian => "guardian",
             Self::Both => "supervisor_and_guardian",
-            Self::Copy => "copy",
-            Self::AllCopies => "all_copies",
+            Self::Instance => "copy",
+            Self::AllInstances => "all_copies",
         }
     }
 
     /// Whether a call may notice.
     pub(super) const fn is_serving(self) -> bool {
-        matches!(self, Self::Copy | Self::AllCopies)
+        matches!(self, Self::Instance | Self::AllInstances)
     }
 }
 
-/// A supervisor, its copies, and their callers.
-pub(super) struct Supervised<'a> {
+/// A supervisor, its instances, and their callers.
+pub(super) struct SupervisedProcesses<'a> {
     /// Process that dies; without it one of them all at random.
     victim: Option<Victim>,
-    copies: usize,
+    instances: usize,
     file: PathBuf,
     config: SupervisorConfig,
     begun: PathBuf,
     started: PathBuf,
     caller: Caller<Vec<u8>, Vec<u8>>,
     _domain: Domain,
-    at_first: Resources,
-    copies_killed: u64,
+    at_first: SupervisorResources,
+    instances_killed: u64,
     started_twice: u64,
     is_ended: bool,
     interrupted: &'a AtomicBool,
 }
 
-impl<'a> Supervised<'a> {
-    /// Starts so many copies below `directory`, and waits until all serve.
+impl<'a> SupervisedProcesses<'a> {
+    /// Starts so many instances below `directory`, and waits until all serve.
     pub(super) fn start(
-        (directory, copies, retry): (&Path, usize, Retry),
+        (directory, instances, retry): (&Path, usize, Retry),
         victim: Option<Victim>,
         interrupted: &'a AtomicBool,
     ) -> Result<Self> {
         std::fs::create_dir(directory).map_err(|source| BenchError::io("create", directory, source))?;
         let [file, domain, begun, started] =
             ["supervisor.toml", "domain", "begun", "started"].map(|name| directory.join(name));
-        Numbers::open(&started)?;
-        let place = Place::Supervised { domain: domain.clone(), started: started.clone() };
-        let text = config_text(copies, &Assignment { place, begun: begun.clone() })?;
+        NumberFile::open(&started)?;
+        let place = ServerPlace::Supervised { domain: domain.clone(), started: started.clone() };
+        let text = config_text(instances, &FaultAssignment { place, begun: begun.clone() })?;
         std::fs::write(&file, text).map_err(|source| BenchError::io("write", &file, source))?;
         let config = SupervisorConfig::load(&file).map_err(failed)?;
         let domain = open(&domain)?;
         let caller = caller_of(&domain, retry)?;
         let mut supervised = Self {
             victim,
-            copies,
+            instances,
             file,
             config,
             begun,
             started,
             caller,
             _domain: domain,
-            at_first: Resources::default(),
-            copies_killed: 0,
+            at_first: SupervisorResources::default(),
+            instances_killed: 0,
             started_twice: 0,
             is_ended: false,
             interrupted,
         };
         supervised.take_charge()?;
         let status = supervised.restored(&[])?;
-        supervised.at_first = Resources::of(&status);
+        supervised.at_first = SupervisorResources::of(&status);
         Ok(supervised)
     }
 
@@ -119,21 +122,21 @@ impl<'a> Supervised<'a> {
         Ok(())
     }
 
-    fn status(&self) -> Option<Status> {
+    fn status(&self) -> Option<SupervisionStatus> {
         // One that was killed just now does not answer; the next one does.
         ControlClient::connect(&self.config.directory).ok()??.status().ok()
     }
 
-    /// Waits until supervisor, guardian and all copies are there, none of them a process that has `died`.
-    fn restored(&self, died: &[u32]) -> Result<Status> {
+    /// Waits until supervisor, guardian and all instances are there, none of them a process that has `died`.
+    fn restored(&self, died: &[u32]) -> Result<SupervisionStatus> {
         let deadline = Instant::now() + RESTORED_WITHIN;
         loop {
             check_interrupted(self.interrupted)?;
             let status = self.status();
             if let Some(status) = &status
                 && processes(status).iter().all(|id| id.is_some_and(|id| !died.contains(&id)))
-                && status.copies.len() == self.copies
-                && status.copies.iter().all(|copy| copy.state == CopyCondition::Ready)
+                && status.instances.len() == self.instances
+                && status.instances.iter().all(|instance| instance.state == InstanceCondition::Ready)
             {
                 return Ok(status.clone());
             }
@@ -141,12 +144,12 @@ impl<'a> Supervised<'a> {
                 let within = RESTORED_WITHIN.as_secs();
                 return Err(failed(format!("after {within} s it is not as before a kill: {status:?}")));
             }
-            std::thread::sleep(LOOK_INTERVAL);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
     /// Kills supervisor and guardian until neither is there, and has somebody take over.
-    fn kill_both(&self, status: &Status) -> Result<Vec<Death>> {
+    fn kill_both(&self, status: &SupervisionStatus) -> Result<Vec<Death>> {
         let directory = StateDirectory::open(&self.config.directory).map_err(failed)?;
         let mut deaths = kill(&processes(status)[..2].iter().flatten().copied().collect::<Vec<_>>())?;
         // The one may have started the other again before its own end.
@@ -168,10 +171,10 @@ impl<'a> Supervised<'a> {
     }
 }
 
-/// Supervisor, guardian, and all copies.
-fn processes(status: &Status) -> Vec<Option<u32>> {
+/// Supervisor, guardian, and all instances.
+fn processes(status: &SupervisionStatus) -> Vec<Option<u32>> {
     let mut all = vec![status.supervisor.supervisor_process_id, status.supervisor.guardian_process_id];
-    all.extend(status.copies.iter().map(|copy| copy.process_id));
+    all.extend(status.instances.iter().map(|instance| instance.process_id));
     all
 }
 
@@ -185,15 +188,15 @@ fn is_process(id: u64, named: &str) -> bool {
 }
 
 /// The supervisor's file.
-fn config_text(copies: usize, assignment: &Assignment) -> Result<String> {
+fn config_text(instances: usize, assignment: &FaultAssignment) -> Result<String> {
     let program = std::env::current_exe().map_err(|source| BenchError::system("find this program", source))?;
-    let role = Role::RpcFaults.to_possible_value().expect("every role has a name");
+    let role = ChildRole::RpcFaults.to_possible_value().expect("every role has a name");
     let assignment = serde_json::to_string(assignment)?;
     // Strings of JSON are strings of TOML.
     let command =
         serde_json::to_string(&[&program.to_string_lossy(), "bench", "child", role.get_name(), &*assignment])?;
     Ok(format!(
-        "[process.{NAME}]\ncommand = {command}\ncopies = {copies}\nready = {{ line = \"{SERVES}\" }}\n\
+        "[process.{NAME}]\ncommand = {command}\ninstances = {instances}\nready = {{ line = \"{SERVES}\" }}\n\
          # All are killed again and again, and by somebody else.\n\
          restart = {{ backoff_first = \"1 ms\", backoff_max = \"1 ms\", restarts_max = 1000000 }}\n\
          # A copy serves until it is killed.\n\
@@ -201,14 +204,14 @@ fn config_text(copies: usize, assignment: &Assignment) -> Result<String> {
     ))
 }
 
-impl Victims for Supervised<'_> {
-    type Line = Caller<Vec<u8>, Vec<u8>>;
+impl Victims for SupervisedProcesses<'_> {
+    type Caller = Caller<Vec<u8>, Vec<u8>>;
 
-    fn line(&mut self) -> Result<Self::Line> {
+    fn line(&mut self) -> Result<Self::Caller> {
         Ok(self.caller.clone())
     }
 
-    fn kill(&mut self, dice: &mut Dice) -> Result<Vec<Death>> {
+    fn kill(&mut self, dice: &mut KillDice) -> Result<Vec<Death>> {
         let status = self.restored(&[])?;
         let victim = self.victim.unwrap_or_else(|| Victim::ALL[dice.below(Victim::ALL.len())]);
         let all = processes(&status);
@@ -216,19 +219,19 @@ impl Victims for Supervised<'_> {
             Victim::Supervisor => &all[..1],
             Victim::Guardian => &all[1..2],
             Victim::Both => &all[..2],
-            Victim::Copy => {
-                let copy = 2 + dice.below(self.copies);
+            Victim::Instance => {
+                let copy = 2 + dice.below(self.instances);
                 &all[copy..=copy]
             }
-            Victim::AllCopies => &all[2..],
+            Victim::AllInstances => &all[2..],
         };
         let died: Vec<u32> = chosen.iter().flatten().copied().collect();
         let deaths = if victim == Victim::Both { self.kill_both(&status)? } else { kill(&died)? };
         if victim.is_serving() {
-            self.copies_killed += died.len() as u64;
+            self.instances_killed += died.len() as u64;
         }
         self.restored(&died)?;
-        self.started_twice += self.living()?.saturating_sub(self.copies as u64);
+        self.started_twice += self.living()?.saturating_sub(self.instances as u64);
         Ok(deaths)
     }
 
@@ -242,12 +245,12 @@ impl Victims for Supervised<'_> {
 
     fn finish(mut self, row: &mut Row) -> Result<()> {
         let status = self.restored(&[])?;
-        let at_last = Resources::of(&status);
-        let restarts: u64 = status.copies.iter().map(|copy| copy.restarts).sum();
+        let at_last = SupervisorResources::of(&status);
+        let restarts: u64 = status.instances.iter().map(|instance| instance.restarts).sum();
         end_all(&self.config.directory, &RoleCommand::default(), RESTORED_WITHIN).map_err(failed)?;
         self.is_ended = true;
         let orphans = self.living()?;
-        put(row, "copies_killed", self.copies_killed);
+        put(row, "copies_killed", self.instances_killed);
         put(row, "restarts", restarts);
         put(row, "started_twice", self.started_twice);
         put(row, "orphans", orphans);
@@ -259,13 +262,13 @@ impl Victims for Supervised<'_> {
             put(row, &format!("{key}_at_last"), after);
         }
         let is_kept = at_last.descriptors <= self.at_first.descriptors;
-        let is_right = self.started_twice == 0 && orphans == 0 && restarts == self.copies_killed && is_kept;
+        let is_right = self.started_twice == 0 && orphans == 0 && restarts == self.instances_killed && is_kept;
         row.verified = row.verified.map(|verified| verified && is_right);
         Ok(())
     }
 }
 
-impl Drop for Supervised<'_> {
+impl Drop for SupervisedProcesses<'_> {
     fn drop(&mut self) {
         if !self.is_ended {
             // The error that the measurement ends with says more than this one.
@@ -276,14 +279,14 @@ impl Drop for Supervised<'_> {
 
 /// Resources of supervisor and guardian together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Resources {
+struct SupervisorResources {
     descriptors: u64,
     /// Resident.
     memory_bytes: u64,
 }
 
-impl Resources {
-    fn of(status: &Status) -> Self {
+impl SupervisorResources {
+    fn of(status: &SupervisionStatus) -> Self {
         let both = processes(status).into_iter().take(2).flatten();
         both.fold(Self::default(), |sum, id| Self {
             descriptors: sum.descriptors + descriptors(id),
@@ -314,13 +317,13 @@ mod tests {
     fn the_file_is_one_of_a_supervisor() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("a \"b\".toml");
-        let place = Place::Supervised { domain: "/d \"e\"".into(), started: "/s".into() };
-        let assignment = Assignment { place, begun: "/b\\c".into() };
+        let place = ServerPlace::Supervised { domain: "/d \"e\"".into(), started: "/s".into() };
+        let assignment = FaultAssignment { place, begun: "/b\\c".into() };
         let text = config_text(4, &assignment).unwrap();
         let config = SupervisorConfig::parse(&text, "file", &file).unwrap();
         let process = config.process(NAME).unwrap();
-        assert_eq!((process.copies_min, process.arguments[..3].join(" ")), (4, "bench child rpc-faults".to_owned()));
-        assert_eq!(serde_json::from_str::<Assignment>(&process.arguments[3]).unwrap(), assignment);
+        assert_eq!((process.instances_min, process.arguments[..3].join(" ")), (4, "bench child rpc-faults".to_owned()));
+        assert_eq!(serde_json::from_str::<FaultAssignment>(&process.arguments[3]).unwrap(), assignment);
     }
 
     #[test]

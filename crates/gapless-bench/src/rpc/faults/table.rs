@@ -1,17 +1,17 @@
 //! The printed table and the picture.
 
-use super::Plan;
+use super::FaultsPlan;
 use super::rows::TARGET_P99_NS;
 use gapless_load::rpc::faults::serving::{WORK, WORKERS};
 use gapless_measure::Result;
 use gapless_measure::reporting::{self, NOT_MEASURED, PERCENTILE_LABEL, number, of_config, percentiles};
-use gapless_measure::table::{Column, Table, TableStyle, absent, column, grouped, throughput, whole};
+use gapless_measure::table::{RowColumn, TableStyle, TextTable, absent, column, grouped, throughput, whole};
 use gapless_measure::{LatencyNs, Report, Row};
 use serde_json::Value;
 use std::path::Path;
 
 /// The figures of a row.
-pub(super) const COLUMNS: [Column; 17] = [
+pub(super) const COLUMNS: [RowColumn; 17] = [
     ("killed", killed),
     ("repeated", |row| or_absent(&of_config(row, "retry").replace('_', " "))),
     ("kills", |row| count(row.config.extra.get("kills"))),
@@ -41,7 +41,7 @@ pub(super) const COLUMNS: [Column; 17] = [
 pub(super) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let rows: Vec<&Row> = report.rows.iter().collect();
-    whole(report, &Table::of_rows(style, &rows, 2, &COLUMNS).to_string(), &report.floor)
+    whole(report, &TextTable::of_rows(style, &rows, 2, &COLUMNS).to_string(), &report.floor)
 }
 
 fn killed(row: &Row) -> String {
@@ -101,7 +101,7 @@ pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
     reporting::draw(report, labels, report.rows.iter().filter_map(curve).collect(), path)
 }
 
-pub(super) fn notes(plan: &Plan) -> Vec<String> {
+pub(super) fn notes(plan: &FaultsPlan) -> Vec<String> {
     vec![
         format!(
             "seed {}: --seed {} kills the same copies after the same pauses. Between a process that serves again and the next kill \
@@ -143,7 +143,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn outcomes_have_their_kinds_and_times_are_milliseconds() {
+    fn outcome_kinds_and_milliseconds() {
         let latency = LatencyNs { p50: 120_000, p99: 1_500_000, max: 4_200_000, ..LatencyNs::default() };
         let mut row = Row { sent: Some(7_000), latency_ns: Some(latency), verified: Some(true), ..Row::default() };
         row.duplicated = Some(0);

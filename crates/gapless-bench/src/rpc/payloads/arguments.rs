@@ -26,7 +26,7 @@ pub struct PayloadsArguments {
 
 /// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Plan {
+pub(super) struct PayloadsPlan {
     /// Calls of a cycle.
     pub(super) calls: u64,
     /// Cycles in all, and those that warm up.
@@ -44,11 +44,11 @@ impl PayloadsArguments {
     ///
     /// # Errors
     /// A place for the picture that is no file.
-    pub(super) fn plan(&self) -> Result<Plan> {
+    pub(super) fn plan(&self) -> Result<PayloadsPlan> {
         self.output.check()?;
         let quick = self.output.quick;
         let curve = CURVE.step_by(if quick { 10 } else { 1 });
-        Ok(Plan {
+        Ok(PayloadsPlan {
             calls: self.calls.unwrap_or(if quick { CALLS_QUICK } else { CALLS }),
             cycles: (10, 2),
             sizes: PAYLOADS.to_vec(),
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_cycles_of_which_two_warm_up_and_each_option_its_effect() {
+    fn cycles_and_options_have_effects() {
         let of = |output| PayloadsArguments { output, calls: None };
         let plan = PayloadsArguments::default().plan().unwrap();
         assert_eq!((plan.calls, plan.cycles), (CALLS, (10, 2)));

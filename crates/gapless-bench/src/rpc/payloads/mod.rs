@@ -12,15 +12,15 @@ mod table;
 pub use arguments::PayloadsArguments;
 
 use crate::rpc::NAME;
-use arguments::Plan;
-use gapless_load::rpc::payloads::cycles::{self, Cycles};
+use arguments::PayloadsPlan;
+use gapless_load::rpc::payloads::cycles::{self, CycleTotals};
 use gapless_load::rpc::payloads::served::{self, WORKERS};
 use gapless_measure::Result;
-use gapless_measure::child_process::{Child, Role};
+use gapless_measure::child_process::{Child, ChildRole};
 use gapless_measure::floor::{FloorKind, FloorPlan};
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::published::mercury::{PAYLOADS, PublishedPayload};
-use gapless_measure::reporting::{Run, Shown, keys, put, put_rates};
+use gapless_measure::reporting::{BenchRun, ReportLayout, keys, put, put_rates};
 use gapless_measure::{CpuPerMessage, FloorRow, Row, RowConfig};
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{Domain, Reach};
@@ -39,46 +39,53 @@ const SHARE_OF_COPYING: f64 = 0.5;
 pub fn run(arguments: &PayloadsArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
     let steps = (plan.sizes.len() + plan.curve.len()) * 4;
-    let shown =
-        Shown { benchmark: "rpc payloads", steps, notes: table::notes(&plan), text: table::text, draw: table::draw };
-    Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
+    let shown = ReportLayout {
+        benchmark: "rpc payloads",
+        steps,
+        notes: table::notes(&plan),
+        text: table::text,
+        draw: table::draw,
+    };
+    Ok(BenchRun::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
 }
 
 /// Measures the longest payloads that others have published for another benchmark: one way and two ways, in one process and between two.
 ///
 /// # Errors
 /// As of [`run`].
-pub(crate) fn longest(arguments: &PayloadsArguments, run: &mut Run<'_>) -> Result<()> {
+pub(crate) fn longest(arguments: &PayloadsArguments, run: &mut BenchRun<'_>) -> Result<()> {
     let sizes = PAYLOADS[PAYLOADS.len() - 1..].to_vec();
-    measure(&Plan { sizes, curve: Vec::new(), ..arguments.plan()? }, run)
+    measure(&PayloadsPlan { sizes, curve: Vec::new(), ..arguments.plan()? }, run)
 }
 
 /// Place of the two ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ends {
+enum CallerPlace {
     OneProcess,
     TwoProcesses,
 }
 
 /// The callers of one place.
-struct Callers<'a> {
-    ends: Ends,
-    callers: cycles::Callers,
+struct PlacedCallers<'a> {
+    ends: CallerPlace,
+    callers: cycles::CycleCallers,
     server: Option<Child<'a>>,
 }
 
-fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+fn measure(plan: &PayloadsPlan, run: &mut BenchRun<'_>) -> Result<()> {
     let here = Domain::in_process("payloads");
     let _routes = served::serve(&here, ServeReach::ThisProcess)?;
     let name = format!("gapless-bench-payloads-{}", std::process::id());
     let directory = OwnDirectory::create(&std::env::temp_dir(), &name)?;
     // A domain makes its directory itself, for its user alone.
     let path = directory.path().join("domain");
-    let mut server = Child::start(NAME, "the server", (Role::RpcPayloads, &path), run.interrupted)?;
+    let mut server = Child::start(NAME, "the server", (ChildRole::RpcPayloads, &path), run.interrupted)?;
     server.receive::<u64>()?;
     let machine = served::open(&path)?;
-    let mut places =
-        [Callers::new(&here, Ends::OneProcess, None)?, Callers::new(&machine, Ends::TwoProcesses, Some(server))?];
+    let mut places = [
+        PlacedCallers::new(&here, CallerPlace::OneProcess, None)?,
+        PlacedCallers::new(&machine, CallerPlace::TwoProcesses, Some(server))?,
+    ];
     for published in &plan.sizes {
         for callers in &mut places {
             callers.one_size(plan, run, (published.one_way, published.two_way), Some(published))?;
@@ -92,23 +99,23 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-impl<'a> Callers<'a> {
-    fn new(domain: &Domain, ends: Ends, server: Option<Child<'a>>) -> Result<Self> {
-        let reach = if ends == Ends::OneProcess { Reach::ThisProcess } else { Reach::OtherProcesses };
-        Ok(Self { ends, callers: cycles::Callers::new(domain, reach)?, server })
+impl<'a> PlacedCallers<'a> {
+    fn new(domain: &Domain, ends: CallerPlace, server: Option<Child<'a>>) -> Result<Self> {
+        let reach = if ends == CallerPlace::OneProcess { Reach::ThisProcess } else { Reach::OtherProcesses };
+        Ok(Self { ends, callers: cycles::CycleCallers::new(domain, reach)?, server })
     }
 
     /// The rows of one size, one way and two ways.
     fn one_size(
         &mut self,
-        plan: &Plan,
-        run: &mut Run<'_>,
+        plan: &PayloadsPlan,
+        run: &mut BenchRun<'_>,
         (one_way, two_way): (usize, usize),
         published: Option<&PublishedPayload>,
     ) -> Result<()> {
         for (way, size) in [one_way, two_way].into_iter().enumerate() {
             run.next(&format!("{size} B, {}", self.ends.words()))?;
-            let floor = if self.ends == Ends::TwoProcesses { copying(run, plan, size) } else { None };
+            let floor = if self.ends == CallerPlace::TwoProcesses { copying(run, plan, size) } else { None };
             let server_before_ns = self.server_cpu_ns()?;
             let counts = (plan.calls, plan.cycles);
             let cycles = if way == 0 {
@@ -130,8 +137,8 @@ impl<'a> Callers<'a> {
             }
             if let Some(published) = published {
                 let (through, (least, greatest)) = match self.ends {
-                    Ends::OneProcess => ("memory", published.memory[way]),
-                    Ends::TwoProcesses => ("kafka", published.kafka[way]),
+                    CallerPlace::OneProcess => ("memory", published.memory[way]),
+                    CallerPlace::TwoProcesses => ("kafka", published.kafka[way]),
                 };
                 put(&mut row, "published", json!({ "through": through, "min_per_s": least, "max_per_s": greatest }));
             }
@@ -144,7 +151,7 @@ impl<'a> Callers<'a> {
         self.server.as_mut().map(|server| server.ask(&true)).transpose()
     }
 
-    fn row(&self, size: usize, ways: usize, cycles: &Cycles, server_ns: Option<f64>) -> Row {
+    fn row(&self, size: usize, ways: usize, cycles: &CycleTotals, server_ns: Option<f64>) -> Row {
         let extra =
             json!({ "ends": self.ends.words(), "ways": ways, "workers": WORKERS, "cycles": cycles.rates.len() });
         let config = RowConfig {
@@ -171,7 +178,7 @@ impl<'a> Callers<'a> {
     }
 }
 
-impl Ends {
+impl CallerPlace {
     fn words(self) -> &'static str {
         match self {
             Self::OneProcess => "one process",
@@ -181,7 +188,7 @@ impl Ends {
 }
 
 /// The floor of one size. It is added to the report unless that of about the same size is there.
-fn copying(run: &mut Run<'_>, plan: &Plan, size: usize) -> Option<FloorRow> {
+fn copying(run: &mut BenchRun<'_>, plan: &PayloadsPlan, size: usize) -> Option<FloorRow> {
     let is_same = |row: &&FloorRow| row.payload_bytes.abs_diff(size as u64) < 8;
     if let Some(row) = run.report.floor.iter().find(is_same) {
         return Some(row.clone());

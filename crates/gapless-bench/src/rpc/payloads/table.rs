@@ -1,18 +1,18 @@
 //! The printed table and the picture.
 
-use super::Plan;
+use super::PayloadsPlan;
 use gapless_load::rpc::payloads::served::{SLOTS, WORKERS};
 use gapless_measure::Result;
 use gapless_measure::plot::{Curve, add_point};
 use gapless_measure::reporting::{self, number, of_config};
 use gapless_measure::table::{
-    Column, Table, TableStyle, absent, column, grouped, microseconds, rate, throughput, whole,
+    RowColumn, TableStyle, TextTable, absent, column, grouped, microseconds, rate, throughput, whole,
 };
 use gapless_measure::{Report, Row};
 use std::path::Path;
 
 /// The figures of a row.
-pub(super) const COLUMNS: [Column; 11] = [
+pub(super) const COLUMNS: [RowColumn; 11] = [
     ("ends", |row| of_config(row, "ends").to_owned()),
     ("way", |row| row.config.mode.as_deref().unwrap_or_default().replace('_', " ")),
     column::BYTES,
@@ -44,7 +44,7 @@ pub(super) fn text(report: &Report) -> String {
     rows.sort_by_key(|row| (of_config(row, "ends").to_owned(), row.config.mode.clone()));
     let floors = report.floor.iter().filter(|row| !row.payload_bytes.is_power_of_two());
     let floors: Vec<_> = floors.cloned().collect();
-    whole(report, &Table::of_rows(style, &rows, 2, &COLUMNS).to_string(), &floors)
+    whole(report, &TextTable::of_rows(style, &rows, 2, &COLUMNS).to_string(), &floors)
 }
 
 /// Bytes a second against size, of the sizes of the picture.
@@ -61,7 +61,7 @@ pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
     reporting::draw(report, labels, curves, path)
 }
 
-pub(super) fn notes(plan: &Plan) -> Vec<String> {
+pub(super) fn notes(plan: &PayloadsPlan) -> Vec<String> {
     vec![
         format!(
             "{} cycles of {} calls, of which {} warm up; calls/s is the cycle in the middle. Each cycle forks up to {SLOTS} \
@@ -89,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_sizes_that_others_have_published_are_in_the_table() {
+    fn table_has_published_sizes_only() {
         let row = |size: u64, mode: &str| {
             let mut row = Row { throughput_per_s: Some(1000.0), verified: Some(true), ..Row::default() };
             (row.config.payload_bytes, row.config.mode) = (Some(size), Some(mode.to_owned()));

@@ -31,7 +31,7 @@ pub struct ScenariosArguments {
 
 /// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct ScenariosPlan {
     pub(super) turns: usize,
     pub(super) turn: Duration,
     pub(super) probes: u64,
@@ -45,13 +45,13 @@ impl ScenariosArguments {
     ///
     /// # Errors
     /// A place for the picture that is no file; a missing directory.
-    pub(super) fn plan(&self) -> Result<Plan> {
+    pub(super) fn plan(&self) -> Result<ScenariosPlan> {
         self.output.check()?;
         let quick = self.output.quick;
         if let Some(path) = self.directory.as_ref().filter(|path| !path.is_dir()) {
             return Err(BenchError::Option(format!("--directory: {} is no directory", path.display())));
         }
-        Ok(Plan {
+        Ok(ScenariosPlan {
             turns: TURNS,
             turn: if quick { TURN_QUICK } else { TURN },
             probes: self.probes.unwrap_or(if quick { PROBES_QUICK } else { PROBES }),

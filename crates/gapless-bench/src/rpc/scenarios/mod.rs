@@ -12,15 +12,15 @@ mod table;
 pub use arguments::ScenariosArguments;
 
 use crate::rpc::check_interrupted;
-use arguments::Plan;
-use gapless_load::rpc::scenarios::load::{Ended, Kind, Load, Shape};
+use arguments::ScenariosPlan;
+use gapless_load::rpc::scenarios::load::{LoadKind, LoadShape, LoadTotals, ScenarioLoad};
 use gapless_load::rpc::scenarios::probe;
 use gapless_measure::Result;
 use gapless_measure::affinity::pair_of_cores;
 use gapless_measure::floor::FloorKind;
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_measure::published::mercury::{FIFTY_TO_FIFTY_PER_S, ONE_TO_FIFTY_PER_S, OVERLOADED_PER_S, PROBE_NS};
-use gapless_measure::reporting::{Run, Shown, compare, keys, measure_floors, put, put_rates};
+use gapless_measure::reporting::{BenchRun, ReportLayout, compare, keys, measure_floors, put, put_rates};
 use gapless_measure::resources::process_cpu_ns;
 use gapless_measure::statistics::median;
 use gapless_measure::{CpuPerMessage, Report, Row, RowConfig};
@@ -39,36 +39,36 @@ const OVERLOADED_MEMORY_BYTES: usize = 64 << 10;
 const SPILLED_SHARE_MIN: f64 = 0.5;
 
 /// A load, what others have published of it, and what it is to reach, both calls a second.
-struct Scenario {
+struct LoadScenario {
     name: &'static str,
-    shape: Shape,
+    shape: LoadShape,
     published_per_s: Option<u64>,
     target_per_s: Option<f64>,
 }
 
 const fn scenario(
     name: &'static str,
-    (kind, callers, in_flight, workers): (Kind, usize, usize, usize),
+    (kind, callers, in_flight, workers): (LoadKind, usize, usize, usize),
     (published_per_s, target_per_s): (Option<u64>, Option<f64>),
-) -> Scenario {
-    let shape = Shape { kind, callers, in_flight, workers, queue_max: None };
-    Scenario { name, shape, published_per_s, target_per_s }
+) -> LoadScenario {
+    let shape = LoadShape { kind, callers, in_flight, workers, queue_max: None };
+    LoadScenario { name, shape, published_per_s, target_per_s }
 }
 
 const OVERLOADED: &str = "overloaded 100→50";
 
-const SCENARIOS: [Scenario; 7] = [
-    scenario("parallel 1→50", (Kind::Tasks, 1, 64, 50), (Some(ONE_TO_FIFTY_PER_S), Some(1e6))),
-    scenario("parallel 50→50", (Kind::Tasks, 50, 1, 50), (Some(FIFTY_TO_FIFTY_PER_S), Some(1e6))),
-    scenario("one by one 1→50", (Kind::Tasks, 1, 1, 50), (Some(ONE_TO_FIFTY_PER_S), None)),
-    scenario("parallel 1→50", (Kind::Threads, 1, 64, 50), (Some(ONE_TO_FIFTY_PER_S), None)),
-    scenario("parallel 50→50", (Kind::Threads, 50, 1, 50), (Some(FIFTY_TO_FIFTY_PER_S), None)),
-    scenario(OVERLOADED, (Kind::Tasks, 100, 100, 50), (Some(OVERLOADED_PER_S), Some(3e5))),
-    scenario("2,000 callbacks in flight", (Kind::Callbacks, 1, 2_000, 50), (None, None)),
+const SCENARIOS: [LoadScenario; 7] = [
+    scenario("parallel 1→50", (LoadKind::Tasks, 1, 64, 50), (Some(ONE_TO_FIFTY_PER_S), Some(1e6))),
+    scenario("parallel 50→50", (LoadKind::Tasks, 50, 1, 50), (Some(FIFTY_TO_FIFTY_PER_S), Some(1e6))),
+    scenario("one by one 1→50", (LoadKind::Tasks, 1, 1, 50), (Some(ONE_TO_FIFTY_PER_S), None)),
+    scenario("parallel 1→50", (LoadKind::Threads, 1, 64, 50), (Some(ONE_TO_FIFTY_PER_S), None)),
+    scenario("parallel 50→50", (LoadKind::Threads, 50, 1, 50), (Some(FIFTY_TO_FIFTY_PER_S), None)),
+    scenario(OVERLOADED, (LoadKind::Tasks, 100, 100, 50), (Some(OVERLOADED_PER_S), Some(3e5))),
+    scenario("2,000 callbacks in flight", (LoadKind::Callbacks, 1, 2_000, 50), (None, None)),
 ];
 
 /// Flood of another route while the probe calls.
-const FLOOD: Shape = SCENARIOS[1].shape;
+const FLOOD: LoadShape = SCENARIOS[1].shape;
 
 /// Measures; returns the text to print.
 ///
@@ -76,14 +76,14 @@ const FLOOD: Shape = SCENARIOS[1].shape;
 /// A call of the probe that fails, a directory without room for the overflow, a report or a picture that cannot be written.
 pub fn run(arguments: &ScenariosArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
-    let shown = Shown {
+    let shown = ReportLayout {
         benchmark: "rpc scenarios",
         steps: SCENARIOS.len() + 6 * plan.turns,
         notes: table::notes(&plan),
         text: table::text,
         draw: table::draw,
     };
-    Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
+    Ok(BenchRun::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
 }
 
 /// Measures the loads of tasks that others have published for another benchmark, so many turns of each.
@@ -93,18 +93,18 @@ pub fn run(arguments: &ScenariosArguments, interrupted: &AtomicBool) -> Result<S
 pub(crate) fn published_loads(
     arguments: &ScenariosArguments,
     (turns, turn): (usize, Duration),
-    run: &mut Run<'_>,
+    run: &mut BenchRun<'_>,
 ) -> Result<()> {
-    let plan = Plan { turns, turn, ..arguments.plan()? };
+    let plan = ScenariosPlan { turns, turn, ..arguments.plan()? };
     measure_floors(&mut run.report, &plan.directory, vec![(FloorKind::ShmStream, PAYLOAD_BYTES)], plan.floor_time);
     // Published for one caller are calls one at a time.
-    let is_published = |scenario: &&Scenario| {
-        scenario.shape.kind == Kind::Tasks && ["one by one 1→50", "parallel 50→50"].contains(&scenario.name)
+    let is_published = |scenario: &&LoadScenario| {
+        scenario.shape.kind == LoadKind::Tasks && ["one by one 1→50", "parallel 50→50"].contains(&scenario.name)
     };
     SCENARIOS.iter().filter(is_published).try_for_each(|scenario| one_load(&plan, run, scenario))
 }
 
-fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+fn measure(plan: &ScenariosPlan, run: &mut BenchRun<'_>) -> Result<()> {
     let items =
         vec![(FloorKind::ShmStream, PAYLOAD_BYTES), (FloorKind::FutexRoundTrip, 0), (FloorKind::SequentialWrite, 0)];
     measure_floors(&mut run.report, &plan.directory, items, plan.floor_time);
@@ -119,7 +119,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-fn one_load(plan: &Plan, run: &mut Run<'_>, scenario: &Scenario) -> Result<()> {
+fn one_load(plan: &ScenariosPlan, run: &mut BenchRun<'_>, scenario: &LoadScenario) -> Result<()> {
     run.next(scenario.name)?;
     let row = under_load(plan, run, scenario)?;
     run.add(row, &table::LOADS);
@@ -127,7 +127,7 @@ fn one_load(plan: &Plan, run: &mut Run<'_>, scenario: &Scenario) -> Result<()> {
 }
 
 /// The row of one load.
-fn under_load(plan: &Plan, run: &Run<'_>, scenario: &Scenario) -> Result<Row> {
+fn under_load(plan: &ScenariosPlan, run: &BenchRun<'_>, scenario: &LoadScenario) -> Result<Row> {
     let domain = Domain::in_process("scenarios");
     let mut shape = scenario.shape;
     let overflow = (scenario.name == OVERLOADED).then(|| {
@@ -136,7 +136,7 @@ fn under_load(plan: &Plan, run: &Run<'_>, scenario: &Scenario) -> Result<Row> {
         overflow.memory_bytes_max = OVERLOADED_MEMORY_BYTES;
         overflow
     });
-    let load = Load::begin(&domain, shape, None, overflow)?;
+    let load = ScenarioLoad::begin(&domain, shape, None, overflow)?;
     let (cpu_before_ns, calls_before) = (process_cpu_ns(), load.calls());
     let rates = load.rates(plan.turns, plan.turn, &|| check_interrupted(run.interrupted))?;
     let (cpu_ns, calls) = (process_cpu_ns() - cpu_before_ns, load.calls() - calls_before);
@@ -171,26 +171,26 @@ fn under_load(plan: &Plan, run: &Run<'_>, scenario: &Scenario) -> Result<Row> {
 /// Adds the rows of the probe on `cpu` without the flood, with the flood on `flood_cpus` at the same time, and of bare wake-ups with it: in
 /// slices that alternate, because tails are the machine's first.
 fn probed(
-    plan: &Plan,
-    run: &mut Run<'_>,
+    plan: &ScenariosPlan,
+    run: &mut BenchRun<'_>,
     cpu: Option<usize>,
     flood_cpus: Option<&[usize]>,
     names: [&'static str; 3],
 ) -> Result<()> {
     let domain = Domain::in_process("scenarios");
     let mut histograms = [(); 3].map(|()| LatencyHistogram::new());
-    let (mut wrong, mut floods) = ([0; 3], [(); 3].map(|()| Ended::default()));
+    let (mut wrong, mut floods) = ([0; 3], [(); 3].map(|()| LoadTotals::default()));
     for slice in 0..3 * plan.turns {
         let which = slice % 3;
         run.next(names[which])?;
-        let load = (which != ALONE).then(|| Load::begin(&domain, FLOOD, flood_cpus, None)).transpose()?;
+        let load = (which != ALONE).then(|| ScenarioLoad::begin(&domain, FLOOD, flood_cpus, None)).transpose()?;
         let count = share(plan.probes, slice / 3, plan.turns);
         let probing = if which == BARE {
             probe::bare(count, cpu, run.interrupted)
         } else {
             probe::run(&domain, count, cpu, run.interrupted)
         };
-        if let Some(ended) = load.map(Load::end) {
+        if let Some(ended) = load.map(ScenarioLoad::end) {
             floods[which].calls += ended.calls;
             floods[which].failed += ended.failed;
             wrong[which] += ended.wrong;
@@ -199,7 +199,7 @@ fn probed(
         histograms[which].merge(&histogram);
         wrong[which] += wrong_here;
     }
-    let shape = Shape { kind: Kind::Threads, callers: 1, in_flight: 1, workers: 1, queue_max: None };
+    let shape = LoadShape { kind: LoadKind::Threads, callers: 1, in_flight: 1, workers: 1, queue_max: None };
     for which in [ALONE, WITH_FLOOD, BARE] {
         let mut row = row_of(names[which], shape, histograms[which].count());
         row.config.rate_per_s = Some(probe::PER_S);
@@ -249,11 +249,11 @@ fn targets_of_probes(report: &mut Report) {
     }
 }
 
-fn row_of(name: &str, shape: Shape, calls: u64) -> Row {
+fn row_of(name: &str, shape: LoadShape, calls: u64) -> Row {
     let are = match shape.kind {
-        Kind::Tasks => "tasks",
-        Kind::Threads => "threads",
-        Kind::Callbacks => "callbacks, tasks",
+        LoadKind::Tasks => "tasks",
+        LoadKind::Threads => "threads",
+        LoadKind::Callbacks => "callbacks, tasks",
     };
     let extra = json!({
         "callers": shape.callers, "in_flight": shape.callers * shape.in_flight, "workers": shape.workers, "are": are,
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_slices_of_a_probe_are_as_many_as_were_asked_for() {
+    fn probe_has_requested_slices() {
         for (whole, parts) in [(13, 5), (3, 5), (20_000, 5), (7, 1)] {
             assert_eq!((0..parts).map(|part| share(whole, part, parts)).sum::<u64>(), whole);
         }

@@ -1,17 +1,17 @@
 //! The printed table and the picture.
 
-use super::Plan;
+use super::ScenariosPlan;
 use gapless_measure::Result;
 use gapless_measure::reporting::{self, PERCENTILE_LABEL, config_number, number, of_config, percentiles};
 use gapless_measure::table::{
-    Column, Table, TableStyle, absent, column, driver_cpu, grouped, microseconds, rate, text as text_of, throughput,
-    whole,
+    RowColumn, TableStyle, TextTable, absent, column, driver_cpu, grouped, microseconds, rate, text as text_of,
+    throughput, whole,
 };
 use gapless_measure::{Report, Row};
 use std::path::Path;
 
 /// The figures of a load.
-pub(super) const LOADS: [Column; 11] = [
+pub(super) const LOADS: [RowColumn; 11] = [
     column::NAME,
     ("callers and workers are", |row| of_config(row, "are").to_owned()),
     ("in flight", |row| config_number(row, "in_flight").map_or_else(absent, grouped)),
@@ -28,7 +28,7 @@ pub(super) const LOADS: [Column; 11] = [
 ];
 
 /// The figures of a probe.
-pub(super) const PROBES: [Column; 9] = [
+pub(super) const PROBES: [RowColumn; 9] = [
     column::NAME,
     column::P50,
     column::P99,
@@ -44,9 +44,9 @@ pub(super) const PROBES: [Column; 9] = [
 pub(super) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let (under_load, probed): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.latency_ns.is_none());
-    let mut figures = Table::of_rows(style, &under_load, 2, &LOADS).to_string();
+    let mut figures = TextTable::of_rows(style, &under_load, 2, &LOADS).to_string();
     if !probed.is_empty() {
-        figures += &format!("\n\n{}", Table::of_rows(style, &probed, 1, &PROBES));
+        figures += &format!("\n\n{}", TextTable::of_rows(style, &probed, 1, &PROBES));
     }
     whole(report, &figures, &report.floor)
 }
@@ -58,7 +58,7 @@ pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
     reporting::draw(report, labels, report.rows.iter().filter_map(curve).collect(), path)
 }
 
-pub(super) fn notes(plan: &Plan) -> Vec<String> {
+pub(super) fn notes(plan: &ScenariosPlan) -> Vec<String> {
     vec![
         format!(
             "one process, 72 bytes there and back, default options; each load runs for {} turns of {:?} after half a turn that \

@@ -1,16 +1,18 @@
 //! Round trips from a node to the sequencer and back, one message in flight.
 
-use super::{Finished, RoleFigures, config, node_assignment, note_mtu, note_stream, per_second, round};
+use super::{FinishedRow, RoleFigures, config, node_assignment, note_mtu, note_stream, per_second, round};
 use crate::Result;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::{LatencyHistogram, RecordedRun};
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::verify_accounts;
-use crate::sequencer::arguments::Transport;
-use crate::sequencer::plan::{LatencyPlan, Plan};
+use crate::sequencer::arguments::StreamTransport;
+use crate::sequencer::plan::{LatencyPlan, SequencerRunPlan};
 use crate::sequencer::slices::slices;
 use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, floor, journaled_bytes, own_directory};
-use gapless_load::sequencer::protocol::{Cost, NodeAssignment, Participant, Ready, Role, RoundTrips};
+use gapless_load::sequencer::protocol::{
+    NodeAssignment, NodeReady, NodeRole, Participant, ProcessCost, RoundTripResult,
+};
 use gapless_measure::affinity::pair_of_cores;
 use gapless_measure::reporting::{is_set, word};
 use gapless_measure::{CpuPerMessage, FloorRow, Row};
@@ -23,11 +25,11 @@ use std::time::SystemTime;
 /// processes get in memory, and the other work of the machine, differ from one time to the next by more than the
 /// measured differences.
 pub(in crate::sequencer) fn measure(
-    plan: &Plan,
+    plan: &SequencerRunPlan,
     of: &LatencyPlan,
     number: usize,
     interrupted: &AtomicBool,
-) -> Result<Finished> {
+) -> Result<FinishedRow> {
     let mut row =
         Row { config: config(plan, "latency", of.transport, of.payload_bytes, of.messages), ..Row::default() };
     note_mtu(&mut row, of.mtu);
@@ -57,7 +59,7 @@ pub(in crate::sequencer) fn measure(
     // The warm-up is among what the sequencer handled.
     let handled = sum(|each| each.handled);
     let mut sequencer = RoleFigures { role: "sequencer".to_owned(), handled, ..RoleFigures::default() };
-    let costs: Option<Vec<Cost>> = all.iter().map(|each| each.cost).collect();
+    let costs: Option<Vec<ProcessCost>> = all.iter().map(|each| each.cost).collect();
     if let Some(costs) = &costs {
         sequencer = sequencer.with_cpu(costs.iter().map(|cost| cost.cpu_ns).sum(), handled);
         sequencer.peak_memory_bytes = costs.iter().map(|cost| cost.peak_memory_bytes).max();
@@ -92,24 +94,24 @@ pub(in crate::sequencer) fn measure(
     }
     let tag = format!("latency {} {}", word(of.transport), of.payload_bytes);
     let began = all[0].began;
-    Ok(Finished { row, floors, latencies: vec![(tag, RecordedRun::of_one_interval(latencies, elapsed_ns), began)] })
+    Ok(FinishedRow { row, floors, latencies: vec![(tag, RecordedRun::of_one_interval(latencies, elapsed_ns), began)] })
 }
 
 /// The results of one repetition.
 struct Repetition {
     floors: Vec<FloorRow>,
-    trips: RoundTrips,
+    trips: RoundTripResult,
     /// Messages that the sequencer handled.
     handled: u64,
     /// The sequencer's, where it is not another's.
-    cost: Option<Cost>,
+    cost: Option<ProcessCost>,
     stolen_ns: Option<u64>,
     began: SystemTime,
 }
 
 /// Measures once, and checks the result.
 fn once(
-    plan: &Plan,
+    plan: &SequencerRunPlan,
     of: &LatencyPlan,
     messages: u64,
     (number, row): (usize, &mut Row),
@@ -131,7 +133,7 @@ fn once(
         journaled_bytes: journaled_bytes(of.warm_up + messages, of.payload_bytes),
     };
     let mut stream_under_test = StreamUnderTest::open(plan, directory, sequencer, interrupted)?;
-    let role = Role::RoundTrips { warm_up: of.warm_up, messages, time_limit_ms: of.time_limit_ms };
+    let role = NodeRole::RoundTrips { warm_up: of.warm_up, messages, time_limit_ms: of.time_limit_ms };
     let assignment = NodeAssignment {
         cpu: node_cpu,
         mtu: of.mtu.map(Mtu::bytes),
@@ -140,11 +142,11 @@ fn once(
     let spins = assignment.spins;
     let mut node = stream_under_test.node("node 1", assignment)?;
     let participant = Participant {
-        session: node.receive_while::<Ready>(&mut || stream_under_test.look())?.session,
+        session: node.receive_while::<NodeReady>(&mut || stream_under_test.check_running())?.session,
         payload_bytes: of.payload_bytes,
     };
     let (cost_before, stolen_before, began) = (stream_under_test.cost()?, stolen_ns(), SystemTime::now());
-    let trips: RoundTrips = node.receive_while(&mut || stream_under_test.look())?;
+    let trips: RoundTripResult = node.receive_while(&mut || stream_under_test.check_running())?;
     let (cost, stolen) = (stream_under_test.cost()?, stolen_ns());
     stream_under_test.finish(node)?;
     let journal = stream_under_test.stop(&[participant])?;
@@ -166,7 +168,8 @@ fn once(
     row.duplicated = row.duplicated.map(|duplicated| duplicated + so_far.1);
     row.verified = row.verified.map(|verified| verified && so_far.2);
     note_stream(row, &mut stream_under_test);
-    let cost = cost_before.zip(cost).map(|(before, after)| Cost { cpu_ns: after.cpu_ns - before.cpu_ns, ..after });
+    let cost =
+        cost_before.zip(cost).map(|(before, after)| ProcessCost { cpu_ns: after.cpu_ns - before.cpu_ns, ..after });
     let stolen_ns = stolen_before.zip(stolen).map(|(before, after)| after - before);
     Ok(Repetition { floors, trips, handled, cost, stolen_ns, began })
 }
@@ -191,13 +194,13 @@ fn compare(row: &mut Row, all: &mut [Repetition]) -> Result<Vec<FloorRow>> {
 }
 
 /// The floors next to it, the one that it is compared with first.
-fn floors(plan: &Plan, of: &LatencyPlan, notes: &mut Vec<String>) -> Vec<FloorRow> {
+fn floors(plan: &SequencerRunPlan, of: &LatencyPlan, notes: &mut Vec<String>) -> Vec<FloorRow> {
     let frame = of.payload_bytes as u64 + HEADER_BYTES;
     let packet = frame + (mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH) as u64;
     let items: &[_] = match of.transport {
-        Transport::SharedMemory => &[(FloorKind::ShmPingPong, frame)],
-        Transport::Tcp => &[(FloorKind::TcpRoundTrip, frame)],
-        Transport::Udp | Transport::Multicast => {
+        StreamTransport::SharedMemory => &[(FloorKind::ShmPingPong, frame)],
+        StreamTransport::Tcp => &[(FloorKind::TcpRoundTrip, frame)],
+        StreamTransport::Udp | StreamTransport::Multicast => {
             &[(FloorKind::UdpRoundTrip, packet), (FloorKind::UdpRoundTripUnconnected, packet)]
         }
     };

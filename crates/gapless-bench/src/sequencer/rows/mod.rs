@@ -10,11 +10,11 @@ pub(super) mod latency;
 pub(super) mod rewind;
 pub(super) mod throughput;
 
-use super::arguments::Transport;
-use super::plan::Plan;
+use super::arguments::StreamTransport;
+use super::plan::SequencerRunPlan;
 use super::stream_under_test::StreamUnderTest;
 use crate::histogram::RecordedRun;
-use gapless_load::sequencer::protocol::{Account, NodeAssignment, Role};
+use gapless_load::sequencer::protocol::{MessageAccount, NodeAssignment, NodeRole};
 use gapless_measure::reporting::word;
 use gapless_measure::{FloorRow, Row, RowConfig};
 use gapless_wire::mtu::Mtu;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 
 /// A finished row.
-pub(super) struct Finished {
+pub(super) struct FinishedRow {
     pub row: Row,
     /// The floors that were measured right before it.
     pub floors: Vec<FloorRow>,
@@ -77,7 +77,7 @@ impl RoleFigures {
         self
     }
 
-    fn with_account(mut self, account: &Account) -> Self {
+    fn with_account(mut self, account: &MessageAccount) -> Self {
         self.peak_memory_bytes = Some(account.peak_memory_bytes);
         (self.resent, self.requested, self.rewound) = (account.resent, account.requested, account.rewound);
         self
@@ -85,7 +85,7 @@ impl RoleFigures {
 }
 
 /// The assignment of a node that reaches the stream.
-fn node_assignment(stream_under_test: &StreamUnderTest<'_>, payload_bytes: usize, role: Role) -> NodeAssignment {
+fn node_assignment(stream_under_test: &StreamUnderTest<'_>, payload_bytes: usize, role: NodeRole) -> NodeAssignment {
     NodeAssignment {
         way: stream_under_test.way().clone(),
         batch: true,
@@ -99,7 +99,13 @@ fn node_assignment(stream_under_test: &StreamUnderTest<'_>, payload_bytes: usize
 }
 
 /// The parameters that vary between the rows.
-pub(super) fn config(plan: &Plan, mode: &str, transport: Transport, payload_bytes: usize, count: u64) -> RowConfig {
+pub(super) fn config(
+    plan: &SequencerRunPlan,
+    mode: &str,
+    transport: StreamTransport,
+    payload_bytes: usize,
+    count: u64,
+) -> RowConfig {
     let is_own = plan.running.is_none();
     let mut config = RowConfig {
         mode: Some(mode.to_owned()),

@@ -1,14 +1,14 @@
 //! A late joiner reads everything from the first frame, while a live node goes on at a modest rate.
 
-use super::{Finished, RoleFigures, config, node_assignment, note_mtu, note_stream};
+use super::{FinishedRow, RoleFigures, config, node_assignment, note_mtu, note_stream};
 use crate::Result;
 use crate::histogram::RecordedRun;
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::verify_accounts;
-use crate::sequencer::plan::{Plan, RewindPlan};
+use crate::sequencer::plan::{RewindPlan, SequencerRunPlan};
 use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, journaled_bytes, own_directory};
 use gapless_load::sequencer::protocol::{
-    Account, NodeAssignment, NodeRequest, Paced, Participant, Pushed, Ready, Rewound, Role,
+    MessageAccount, NodeAssignment, NodeReady, NodeRequest, NodeRole, PaceResult, Participant, PushResult, RewindResult,
 };
 use gapless_measure::Row;
 use gapless_measure::affinity::{available_cpus, pair_of_cores};
@@ -21,11 +21,11 @@ const FILL_WINDOW_MESSAGES: u32 = 4_096;
 
 /// Measures the row. Live and late node come the same way; the node that fills the stream before them does, too.
 pub(in crate::sequencer) fn measure(
-    plan: &Plan,
+    plan: &SequencerRunPlan,
     of: &RewindPlan,
     number: usize,
     interrupted: &AtomicBool,
-) -> Result<Finished> {
+) -> Result<FinishedRow> {
     let directory = own_directory(plan, number)?;
     // On two cores the sequencer has one, live and late node share the other.
     let (nodes_cpu, sequencer_cpu) = pair_of_cores().unzip();
@@ -47,11 +47,11 @@ pub(in crate::sequencer) fn measure(
     let live = NodeAssignment {
         cpu: nodes_cpu,
         window_messages: FILL_WINDOW_MESSAGES,
-        ..node_assignment(&stream_under_test, of.payload_bytes, Role::Push)
+        ..node_assignment(&stream_under_test, of.payload_bytes, NodeRole::Push)
     };
     let mut live = stream_under_test.node("the live node", live)?;
     let live_one = Participant {
-        session: live.receive_while::<Ready>(&mut || stream_under_test.look())?.session,
+        session: live.receive_while::<NodeReady>(&mut || stream_under_test.check_running())?.session,
         payload_bytes: of.payload_bytes,
     };
     live.ask::<bool>(&NodeRequest::Participants(vec![live_one]))?;
@@ -63,21 +63,21 @@ pub(in crate::sequencer) fn measure(
         std::thread::sleep(Duration::from_millis(20));
     }
     live.send(&NodeRequest::Enough)?;
-    let before: Paced = live.receive_while(&mut || stream_under_test.look())?;
+    let before: PaceResult = live.receive_while(&mut || stream_under_test.check_running())?;
 
-    let role = Role::Rewind;
+    let role = NodeRole::Rewind;
     let late = NodeAssignment { cpu: nodes_cpu, ..node_assignment(&stream_under_test, of.payload_bytes, role) };
     let mut late = stream_under_test.node("the late node", late)?;
-    late.receive::<Ready>()?;
+    late.receive::<NodeReady>()?;
     let (cost_before, stolen_before, joined) = (stream_under_test.cost()?, stolen_ns(), SystemTime::now());
     live.send(&NodeRequest::Pace(of.rate_per_s))?;
     late.send(&NodeRequest::Participants(vec![filler, live_one]))?;
-    let rewound: Rewound = late.receive_while(&mut || stream_under_test.look())?;
+    let rewound: RewindResult = late.receive_while(&mut || stream_under_test.check_running())?;
     live.send(&NodeRequest::Enough)?;
-    let during: Paced = live.receive_while(&mut || stream_under_test.look())?;
+    let during: PaceResult = live.receive_while(&mut || stream_under_test.check_running())?;
     let (cost, stolen) = (stream_under_test.cost()?, stolen_ns());
     live.send(&NodeRequest::End)?;
-    let live_account: Account = live.receive_while(&mut || stream_under_test.look())?;
+    let live_account: MessageAccount = live.receive_while(&mut || stream_under_test.check_running())?;
     stream_under_test.finish(live)?;
     stream_under_test.finish(late)?;
     let journal = stream_under_test.stop(&[filler, live_one])?;
@@ -127,40 +127,46 @@ pub(in crate::sequencer) fn measure(
     }
     verify(&mut row, [of.frames, live_sent], &rewound.account, &live_account, journal.as_ref());
     note_stream(&mut row, &mut stream_under_test);
-    let tagged = |when, paced: Paced, began| {
+    let tagged = |when, paced: PaceResult, began| {
         let recorded = RecordedRun::of_one_interval(paced.latencies, paced.elapsed_ns);
         (format!("rewind {} {when}", word(of.transport)), recorded, began)
     };
     let latencies = vec![tagged("before", before, began), tagged("during", during, joined)];
-    Ok(Finished { row, floors: Vec::new(), latencies })
+    Ok(FinishedRow { row, floors: Vec::new(), latencies })
 }
 
 /// Publishes the messages that the late joiner will read; returns the node that has published them.
 fn fill(stream_under_test: &mut StreamUnderTest<'_>, of: &RewindPlan) -> Result<Participant> {
     let assignment = NodeAssignment {
         window_messages: FILL_WINDOW_MESSAGES,
-        ..node_assignment(stream_under_test, of.payload_bytes, Role::Push)
+        ..node_assignment(stream_under_test, of.payload_bytes, NodeRole::Push)
     };
     let mut node = stream_under_test.node("the node that fills the stream", assignment)?;
     let participant = Participant {
-        session: node.receive_while::<Ready>(&mut || stream_under_test.look())?.session,
+        session: node.receive_while::<NodeReady>(&mut || stream_under_test.check_running())?.session,
         payload_bytes: of.payload_bytes,
     };
     node.ask::<bool>(&NodeRequest::Participants(vec![participant]))?;
     node.send(&NodeRequest::Push(of.frames))?;
-    node.receive_while::<Pushed>(&mut || stream_under_test.look())?;
-    node.ask::<Account>(&NodeRequest::End)?;
+    node.receive_while::<PushResult>(&mut || stream_under_test.check_running())?;
+    node.ask::<MessageAccount>(&NodeRequest::End)?;
     stream_under_test.finish(node)?;
     Ok(participant)
 }
 
 /// The late node has seen the filler's messages and the live one's up to some point, the live node its own, and the
 /// journal all.
-fn verify(row: &mut Row, expected: [u64; 2], late: &Account, live: &Account, journal: Option<&Account>) {
+fn verify(
+    row: &mut Row,
+    expected: [u64; 2],
+    late: &MessageAccount,
+    live: &MessageAccount,
+    journal: Option<&MessageAccount>,
+) {
     let [filled, live_sent] = expected;
     let seen_live = late.seen.get(1).copied().unwrap_or(0).min(live_sent);
     let (mut verified, mut lost, mut duplicated) = (true, 0, 0);
-    let judgements: [(&[u64], &str, Option<&Account>); 3] = [
+    let judgements: [(&[u64], &str, Option<&MessageAccount>); 3] = [
         (&[filled, seen_live], "the late node", Some(late)),
         (&[live_sent], "the live node", Some(live)),
         (&expected, "the journal", journal),

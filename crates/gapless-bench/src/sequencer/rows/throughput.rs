@@ -1,42 +1,44 @@
 //! Nodes that publish as fast as they can, each of which reads everything.
 
-use super::{Finished, RoleFigures, config, node_assignment, note_mtu, note_stream, per_second, round};
+use super::{FinishedRow, RoleFigures, config, node_assignment, note_mtu, note_stream, per_second, round};
 use crate::Result;
 use crate::child_process::{Child, receive_all};
 use crate::floor::{FloorKind, HEADER_BYTES};
-use crate::own_directory::settle;
+use crate::own_directory::sync_file_system;
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::verify_accounts;
-use crate::sequencer::arguments::Transport;
-use crate::sequencer::plan::{Plan, ThroughputPlan};
+use crate::sequencer::arguments::StreamTransport;
+use crate::sequencer::plan::{SequencerRunPlan, ThroughputPlan};
 use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, floor, journaled_bytes, own_directory};
-use gapless_load::sequencer::protocol::{Account, Cost, NodeAssignment, NodeRequest, Participant, Pushed, Ready, Role};
+use gapless_load::sequencer::protocol::{
+    MessageAccount, NodeAssignment, NodeReady, NodeRequest, NodeRole, Participant, ProcessCost, PushResult,
+};
 use gapless_measure::{CpuPerMessage, Row};
 use gapless_wire::mtu::Mtu;
 use std::sync::atomic::AtomicBool;
 
 /// Measures one row.
 pub(in crate::sequencer) fn measure(
-    plan: &Plan,
+    plan: &SequencerRunPlan,
     of: &ThroughputPlan,
     number: usize,
     interrupted: &AtomicBool,
-) -> Result<Finished> {
+) -> Result<FinishedRow> {
     let directory = own_directory(plan, number)?;
     let total = of.messages * of.nodes as u64;
     let mut row = Row { config: config(plan, "throughput", of.transport, of.payload_bytes, total), ..Row::default() };
     note_mtu(&mut row, of.mtu);
     let mut floors = Vec::new();
-    if of.transport == Transport::SharedMemory {
+    if of.transport == StreamTransport::SharedMemory {
         floors.extend(floor(plan, FloorKind::ShmStream, of.payload_bytes as u64 + HEADER_BYTES, &mut row.notes));
     }
-    if of.transport == Transport::Tcp {
+    if of.transport == StreamTransport::Tcp {
         floors.extend(floor(plan, FloorKind::TcpStream, of.payload_bytes as u64 + HEADER_BYTES, &mut row.notes));
     }
     // The cost of the journal without us: every frame goes into the page cache, by each transport.
     if plan.has_targets {
         floors.extend(floor(plan, FloorKind::SequentialWrite, 0, &mut row.notes));
-        directory.as_ref().map_or(Ok(()), |directory| settle(directory.path()))?;
+        directory.as_ref().map_or(Ok(()), |directory| sync_file_system(directory.path()))?;
     }
     let sequencer = SequencerPlan {
         transport: of.transport,
@@ -55,23 +57,23 @@ pub(in crate::sequencer) fn measure(
             batch: of.batch,
             mtu: of.mtu.map(Mtu::bytes),
             window_messages: of.window_messages,
-            ..node_assignment(&stream_under_test, of.payload_bytes, Role::Push)
+            ..node_assignment(&stream_under_test, of.payload_bytes, NodeRole::Push)
         };
         nodes.push(stream_under_test.node(&format!("node {number}"), assignment)?);
     }
-    let ready: Vec<Ready> = receive_all(&mut nodes, &mut || stream_under_test.look())?;
-    let participant = |ready: &Ready| Participant { session: ready.session, payload_bytes: of.payload_bytes };
+    let ready: Vec<NodeReady> = receive_all(&mut nodes, &mut || stream_under_test.check_running())?;
+    let participant = |ready: &NodeReady| Participant { session: ready.session, payload_bytes: of.payload_bytes };
     let participants: Vec<_> = ready.iter().map(participant).collect();
     send_all(&mut nodes, &NodeRequest::Participants(participants.clone()))?;
-    receive_all::<bool>(&mut nodes, &mut || stream_under_test.look())?;
+    receive_all::<bool>(&mut nodes, &mut || stream_under_test.check_running())?;
     send_all(&mut nodes, &NodeRequest::Push(of.warm_up))?;
-    receive_all::<Pushed>(&mut nodes, &mut || stream_under_test.look())?;
+    receive_all::<PushResult>(&mut nodes, &mut || stream_under_test.check_running())?;
     let (cost_before, stolen_before) = (stream_under_test.cost()?, stolen_ns());
     send_all(&mut nodes, &NodeRequest::Push(of.messages))?;
-    let pushed: Vec<Pushed> = receive_all(&mut nodes, &mut || stream_under_test.look())?;
+    let pushed: Vec<PushResult> = receive_all(&mut nodes, &mut || stream_under_test.check_running())?;
     let (cost, stolen) = (stream_under_test.cost()?, stolen_ns());
     send_all(&mut nodes, &NodeRequest::End)?;
-    let accounts: Vec<Account> = receive_all(&mut nodes, &mut || stream_under_test.look())?;
+    let accounts: Vec<MessageAccount> = receive_all(&mut nodes, &mut || stream_under_test.check_running())?;
     for node in nodes {
         stream_under_test.finish(node)?;
     }
@@ -114,7 +116,7 @@ pub(in crate::sequencer) fn measure(
     let named: Vec<_> = names.iter().map(String::as_str).zip(&accounts).collect();
     verify_accounts(&mut row, &vec![of.warm_up + of.messages; of.nodes], &named, journal.as_ref());
     note_stream(&mut row, &mut stream_under_test);
-    Ok(Finished { row, floors, latencies: Vec::new() })
+    Ok(FinishedRow { row, floors, latencies: Vec::new() })
 }
 
 fn send_all(nodes: &mut [Child<'_>], request: &NodeRequest) -> Result<()> {
@@ -122,7 +124,12 @@ fn send_all(nodes: &mut [Child<'_>], request: &NodeRequest) -> Result<()> {
 }
 
 /// The sequencer first, then the nodes.
-fn roles(of: &ThroughputPlan, pushed: &[Pushed], accounts: &[Account], cost: Option<(Cost, Cost)>) -> Vec<RoleFigures> {
+fn roles(
+    of: &ThroughputPlan,
+    pushed: &[PushResult],
+    accounts: &[MessageAccount],
+    cost: Option<(ProcessCost, ProcessCost)>,
+) -> Vec<RoleFigures> {
     let total = of.messages * of.nodes as u64;
     // By the sequencer's own stamps; a node that received its request late has not seen the first among its own.
     let first_ns = pushed.iter().map(|pushed| pushed.first_stamp_ns).min().unwrap_or(0);
@@ -133,8 +140,8 @@ fn roles(of: &ThroughputPlan, pushed: &[Pushed], accounts: &[Account], cost: Opt
         sequencer = sequencer.with_cpu(after.cpu_ns - before.cpu_ns, total);
         sequencer.peak_memory_bytes = Some(after.peak_memory_bytes);
     }
-    let node = |(index, (pushed, account)): (usize, (&Pushed, &Account))| {
-        let Pushed { sent, seen, own_ns, cpu_ns, .. } = *pushed;
+    let node = |(index, (pushed, account)): (usize, (&PushResult, &MessageAccount))| {
+        let PushResult { sent, seen, own_ns, cpu_ns, .. } = *pushed;
         let role = format!("node {}", index + 1);
         let figures = RoleFigures { role, sent, handled: seen, ..RoleFigures::default() };
         figures.with_rate(sent, own_ns).with_cpu(cpu_ns, seen).with_account(account)

@@ -5,7 +5,7 @@ mod status;
 #[cfg(feature = "kafka")]
 mod text;
 
-use super::Outcome;
+use super::CommandResult;
 use super::domain::{DomainArguments, seconds};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ impl Arguments {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     match &arguments.command {
         BridgeCommand::Kafka(kafka) => over_kafka(kafka),
         #[cfg(feature = "kafka")]
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 #[cfg(not(feature = "kafka"))]
-fn over_kafka(arguments: &KafkaArguments) -> Outcome {
+fn over_kafka(arguments: &KafkaArguments) -> CommandResult {
     let KafkaArguments { file, check: _, json: _ } = arguments;
     Err(without_kafka(&file.display().to_string()))
 }
@@ -92,18 +92,18 @@ fn over_kafka(arguments: &KafkaArguments) -> Outcome {
 #[cfg(not(feature = "kafka"))]
 pub(crate) fn without_kafka(what: &str) -> Box<dyn std::error::Error> {
     let build = "`cargo build --release --features kafka` builds one with it";
-    Box::new(super::Usage(format!("{what}: this program is built without Kafka; {build}")))
+    Box::new(super::UsageError(format!("{what}: this program is built without Kafka; {build}")))
 }
 
 #[cfg(feature = "kafka")]
-fn over_kafka(arguments: &KafkaArguments) -> Outcome {
-    use super::{Usage, announce, interrupts};
+fn over_kafka(arguments: &KafkaArguments) -> CommandResult {
+    use super::{UsageError, announce, interrupts};
     use gapless_kafka::bridge::{Bridge, BridgeEvent};
     use gapless_kafka::config::BridgeConfig;
     use std::sync::atomic::Ordering;
     use std::time::Instant;
 
-    let config = BridgeConfig::load(&arguments.file).map_err(|error| Usage(error.to_string()))?;
+    let config = BridgeConfig::load(&arguments.file).map_err(|error| UsageError(error.to_string()))?;
     if arguments.check {
         return check(&arguments.file, &config);
     }
@@ -127,20 +127,21 @@ fn over_kafka(arguments: &KafkaArguments) -> Outcome {
 
 /// Checks the configuration and the files that it names, and prints each fault.
 #[cfg(feature = "kafka")]
-fn check(file: &std::path::Path, config: &gapless_kafka::config::BridgeConfig) -> Outcome {
-    use super::{Usage, announce, to_stderr};
+fn check(file: &std::path::Path, config: &gapless_kafka::config::BridgeConfig) -> CommandResult {
+    use super::{UsageError, announce, to_stderr};
     use crate::printable::escaped;
-    use gapless_kafka::client::Connection;
+    use gapless_kafka::client::BrokerConnection;
     use gapless_kafka::config::FileCheck;
 
     let FileCheck { mut faults, warnings } = config.check_files();
     warnings.iter().for_each(|warning| to_stderr!("warning: {}", escaped(warning)));
     if faults.is_empty() {
-        let checked = Connection::of_bridge(config).and_then(|connection| connection.check().map_err(|e| e.reason));
+        let checked =
+            BrokerConnection::from_config(config).and_then(|connection| connection.check().map_err(|e| e.reason));
         faults.extend(checked.err());
     }
     if !faults.is_empty() {
-        return Err(Usage(format!("{}: {}", file.display(), faults.join("; "))).into());
+        return Err(UsageError(format!("{}: {}", file.display(), faults.join("; "))).into());
     }
     announce(&format!("{}: nothing is wrong with it", file.display()));
     Ok(())

@@ -3,9 +3,9 @@
 use super::StatusArguments;
 use super::text::in_text;
 use crate::commands::call_end::{as_json, in_one_line, shown};
-use crate::commands::domain::about_options;
+use crate::commands::domain::options_error;
 use crate::commands::watch::{clear, sleep_until};
-use crate::commands::{Ended, NOT_RUNNING, Outcome, UNHEALTHY, interrupt, is_printed, to_stderr};
+use crate::commands::{CommandResult, ExitError, NOT_RUNNING, UNHEALTHY, interrupt, is_printed, to_stderr};
 use gapless_kafka::status::{BridgePhase, BridgeStatus, STATUS_ROUTE};
 use gapless_rpc::domain::KnownRoutes;
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, Json, Reach};
@@ -15,24 +15,24 @@ use std::error::Error;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-struct Answer {
+struct BridgeAnswer {
     process_id: u32,
     /// The status with its JSON, or the failure to get it.
     status: Result<(BridgeStatus, Value), CallError>,
 }
 
 #[derive(Default)]
-struct Reading {
-    answers: Vec<Answer>,
+struct BridgeStatuses {
+    answers: Vec<BridgeAnswer>,
     /// Serving processes of unknown routes.
     silent: Vec<u32>,
 }
 
-pub(super) fn run(arguments: &StatusArguments) -> Outcome {
+pub(super) fn run(arguments: &StatusArguments) -> CommandResult {
     let domain = arguments.domain.open()?;
     let call = CallOptions { timeout: Some(arguments.timeout), ..CallOptions::default() };
     let options = CallerOptions { call, reach: Reach::OtherProcesses, ..CallerOptions::default() };
-    let caller: Caller<Json, Json> = domain.caller_with(STATUS_ROUTE, options).map_err(about_options)?;
+    let caller: Caller<Json, Json> = domain.caller_with(STATUS_ROUTE, options).map_err(options_error)?;
     let interrupted = arguments.watch.map(|_| interrupt()).transpose()?;
     let mut is_again = false;
     loop {
@@ -55,12 +55,16 @@ pub(super) fn run(arguments: &StatusArguments) -> Outcome {
     }
 }
 
-fn read(arguments: &StatusArguments, domain: &Domain, caller: &Caller<Json, Json>) -> Result<Reading, Box<dyn Error>> {
+fn read(
+    arguments: &StatusArguments,
+    domain: &Domain,
+    caller: &Caller<Json, Json>,
+) -> Result<BridgeStatuses, Box<dyn Error>> {
     let KnownRoutes { routes, silent_processes: silent } = domain.routes(arguments.timeout)?;
     let bridges = routes.iter().filter(|route| route.route == STATUS_ROUTE).map(|route| route.process_id);
     let bridges: Vec<u32> = bridges.collect();
     if bridges.is_empty() {
-        return Ok(Reading { answers: Vec::new(), silent });
+        return Ok(BridgeStatuses { answers: Vec::new(), silent });
     }
     let outcomes: Vec<(u32, Result<Json, CallError>)> = match caller.broadcast(&Json::new("null")?) {
         Ok(outcomes) => {
@@ -72,14 +76,14 @@ fn read(arguments: &StatusArguments, domain: &Domain, caller: &Caller<Json, Json
     };
     let answers = outcomes
         .into_iter()
-        .map(|(process_id, outcome)| Answer { process_id, status: outcome.and_then(|reply| decoded(&reply)) });
-    let is_meant = |answer: &Answer| match (&answer.status, &arguments.name) {
+        .map(|(process_id, outcome)| BridgeAnswer { process_id, status: outcome.and_then(|reply| decoded(&reply)) });
+    let is_meant = |answer: &BridgeAnswer| match (&answer.status, &arguments.name) {
         (Ok((status, _)), Some(name)) => status.name == *name,
         _ => true,
     };
     let answers: Vec<_> = answers.filter(is_meant).collect();
     let silent = silent.into_iter().filter(|silent| answers.iter().all(|answer| answer.process_id != *silent));
-    Ok(Reading { silent: silent.collect(), answers })
+    Ok(BridgeStatuses { silent: silent.collect(), answers })
 }
 
 fn decoded(reply: &Json) -> Result<(BridgeStatus, Value), CallError> {
@@ -91,7 +95,7 @@ fn decoded(reply: &Json) -> Result<(BridgeStatus, Value), CallError> {
     Ok((serde_json::from_value(value.clone()).map_err(bad)?, value))
 }
 
-impl Reading {
+impl BridgeStatuses {
     fn statuses(&self) -> impl Iterator<Item = &BridgeStatus> {
         self.answers.iter().filter_map(|answer| answer.status.as_ref().ok().map(|(status, _)| status))
     }
@@ -106,21 +110,21 @@ impl Reading {
         of_answers.chain(silent).collect()
     }
 
-    fn end(&self, arguments: &StatusArguments, domain: &str) -> Outcome {
+    fn end(&self, arguments: &StatusArguments, domain: &str) -> CommandResult {
         let faults = self.faults();
         if self.answers.is_empty() {
             let which =
                 arguments.name.as_ref().map_or_else(|| "no bridge".to_owned(), |name| format!("no bridge {name}"));
             if faults.is_empty() {
                 let reason = shown(&format!("{which} runs in the domain {domain}"));
-                return Err(Ended { code: NOT_RUNNING, reason }.into());
+                return Err(ExitError { code: NOT_RUNNING, reason }.into());
             }
             let reason = shown(&format!("{which} answers in the domain {domain}: {}", faults.join("; ")));
-            return Err(Ended { code: UNHEALTHY, reason }.into());
+            return Err(ExitError { code: UNHEALTHY, reason }.into());
         }
         match faults.is_empty() {
             true => Ok(()),
-            false => Err(Ended { code: UNHEALTHY, reason: faults.join("; ") }.into()),
+            false => Err(ExitError { code: UNHEALTHY, reason: faults.join("; ") }.into()),
         }
     }
 }
@@ -135,7 +139,7 @@ fn fault(status: &BridgeStatus) -> Option<String> {
     Some(shown(&format!("bridge {} {words}", status.name)))
 }
 
-fn in_json(reading: &Reading) -> String {
+fn in_json(reading: &BridgeStatuses) -> String {
     let answers = reading.answers.iter().map(|answer| match &answer.status {
         Ok((_, value)) => value.clone(),
         Err(error) => {
@@ -174,7 +178,8 @@ mod tests {
             begun: false,
             not_taken_by: Vec::new(),
         };
-        let reading = Reading { answers: vec![Answer { process_id: 7, status: Err(timed_out) }], silent: vec![9] };
+        let reading =
+            BridgeStatuses { answers: vec![BridgeAnswer { process_id: 7, status: Err(timed_out) }], silent: vec![9] };
         let objects: Value = serde_json::from_str(&in_json(&reading)).unwrap();
         assert_eq!((&objects[0]["process_id"], &objects[0]["kind"]), (&json!(7), &json!("timed_out")));
         assert_eq!((&objects[1]["process_id"], &objects[1]["kind"]), (&json!(9), &json!("silent")));

@@ -4,7 +4,7 @@ use crate::commands::routes::text::{cell, table};
 use crate::commands::supervisor::text::duration;
 use crate::printable::escaped;
 use gapless_kafka::counters::Counters;
-use gapless_kafka::peers::Load;
+use gapless_kafka::peers::CallLoad;
 use gapless_kafka::status::{BridgeStatus, BrokerStatus};
 
 pub(super) fn in_text<'a>(statuses: impl Iterator<Item = &'a BridgeStatus>) -> String {
@@ -89,7 +89,7 @@ fn taken(status: &BridgeStatus) -> String {
     table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 
-fn load(load: Load) -> String {
+fn load(load: CallLoad) -> String {
     match load.bytes {
         bytes @ 0..1024 => format!("{} ({bytes} B)", load.calls),
         bytes @ 1024..1_048_576 => format!("{} ({} KiB)", load.calls, bytes >> 10),
@@ -109,7 +109,7 @@ fn counters(counters: &Counters) -> String {
 pub(super) mod tests {
     use super::*;
     use gapless_kafka::peers::PeerState;
-    use gapless_kafka::status::{BridgePhase, OfferedStatus, PeerStatus, RefusedPeer, TakenStatus};
+    use gapless_kafka::status::{BridgePhase, OfferedRouteStatus, PeerStatus, RefusedPeer, TakenRouteStatus};
 
     pub(in crate::commands::bridge) fn status() -> BridgeStatus {
         BridgeStatus {
@@ -136,13 +136,13 @@ pub(super) mod tests {
                 state: PeerState::Alive,
                 heard_ms: 400,
                 routes: 4,
-                calls_to: Load { calls: 3, bytes: 2 << 20 },
-                calls_from: Load::default(),
+                calls_to: CallLoad { calls: 3, bytes: 2 << 20 },
+                calls_from: CallLoad::default(),
             }],
             refused_peers: vec![RefusedPeer { name: "paris".to_owned(), reason: "it speaks version 2".to_owned() }],
-            offered: vec![OfferedStatus { route: "shop/price".to_owned(), instances: 2, calls: 1 }],
+            offered: vec![OfferedRouteStatus { route: "shop/price".to_owned(), instances: 2, calls: 1 }],
             routes_left_out: 0,
-            taken: vec![TakenStatus {
+            taken: vec![TakenRouteStatus {
                 route: "bank/pay".to_owned(),
                 instances: 3,
                 bridges: vec!["tokyo".to_owned()],

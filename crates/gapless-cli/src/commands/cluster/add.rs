@@ -1,14 +1,14 @@
 //! `gapless cluster add`.
 
-use super::file::{Own, listed, rewritten};
+use super::file::{OwnEntry, listed, rewritten};
 use super::leading::{change, leading};
-use super::member::Member;
-use crate::commands::{Outcome, Usage, interrupt, print};
+use super::member::MemberFile;
+use crate::commands::{CommandResult, UsageError, interrupt, print};
 use clap::{Args, ValueEnum};
 use gapless_agent::checked_file;
 use gapless_agent::regular_file::read_text;
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::member::control::{MemberReport, Request, StatusReport};
+use gapless_cluster::member::control::{AdminRequest, MemberReport, StatusReport};
 use std::io::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -28,8 +28,8 @@ pub(super) struct Arguments {
     #[arg(long = "address", value_name = "ADDRESS", required = true)]
     addresses: Vec<String>,
     /// What it does
-    #[arg(long, value_enum, default_value_t = Kind::Full)]
-    kind: Kind,
+    #[arg(long, value_enum, default_value_t = JoinKind::Full)]
+    kind: JoinKind,
     /// The member that goes in the same change, when the new one has nearly everything
     #[arg(long, value_name = "MEMBER")]
     replace: Option<u64>,
@@ -42,7 +42,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Kind {
+enum JoinKind {
     /// Votes, leads, runs the service
     Full,
     /// Stores and votes
@@ -51,7 +51,7 @@ enum Kind {
     Learner,
 }
 
-impl Kind {
+impl JoinKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -64,11 +64,11 @@ impl Kind {
 /// Pause between two reads of the new member's progress.
 const PAUSE: Duration = Duration::from_millis(50);
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let Some(first) = arguments.members.iter().find(|place| !place.is_dir()) else {
         let text = "a member's file is expected among those named, such as orders/member-1.toml: the new member's is made \
                     from it";
-        return Err(Usage(text.to_owned()).into());
+        return Err(UsageError(text.to_owned()).into());
     };
     let config = ClusterConfig::load(first)?;
     let template = read_text(first).map_err(|error| format!("reading {}: {error}", first.display()))?;
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     if output.exists() {
         return Err(format!("{} is there already; --output names another file", output.display()).into());
     }
-    let members: Vec<_> = arguments.members.iter().map(|place| Member::at(place)).collect();
+    let members: Vec<_> = arguments.members.iter().map(|place| MemberFile::at(place)).collect();
     let (leader, report) = leading(&members)?;
     check_addresses(&report, &config, arguments)?;
     // Rendered before anything is changed.
@@ -116,8 +116,8 @@ fn resolved(address: &str) -> Vec<SocketAddr> {
     address.to_socket_addrs().map(Iterator::collect).unwrap_or_default()
 }
 
-fn request(arguments: &Arguments) -> Request {
-    Request::Add {
+fn request(arguments: &Arguments) -> AdminRequest {
+    AdminRequest::Add {
         member: arguments.member,
         addresses: arguments.addresses.clone(),
         kind: arguments.kind.name().to_owned(),
@@ -135,7 +135,7 @@ fn file(
     let mut all: Vec<_> = report.members.iter().map(|each| listed(each, config)).collect();
     all.retain(|(member, ..)| *member != arguments.member);
     all.push((arguments.member, arguments.addresses.clone(), arguments.kind.name()));
-    let own = Own { member: arguments.member, joins: true, incarnation: config.incarnation, directory };
+    let own = OwnEntry { member: arguments.member, joins: true, incarnation: config.incarnation, directory };
     rewritten(template, &all, &own).map_err(|error| format!("making the new member's file: {error}"))
 }
 
@@ -146,7 +146,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 }
 
 /// Prints the progress of the member until it votes.
-fn wait(members: &[Member], arguments: &Arguments) -> Outcome {
+fn wait(members: &[MemberFile], arguments: &Arguments) -> CommandResult {
     let interrupted = interrupt()?;
     let (member, mut reported) = (arguments.member, String::new());
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
@@ -170,7 +170,7 @@ fn wait(members: &[Member], arguments: &Arguments) -> Outcome {
 }
 
 /// Progress of the member, and whether it is done.
-fn progress(found: &MemberReport, kind: Kind) -> Option<(String, bool)> {
+fn progress(found: &MemberReport, kind: JoinKind) -> Option<(String, bool)> {
     if found.kind == "voter" || found.kind == "witness" {
         return Some(("votes".to_owned(), true));
     }
@@ -178,7 +178,7 @@ fn progress(found: &MemberReport, kind: Kind) -> Option<(String, bool)> {
         return Some(("is waited for".to_owned(), false));
     }
     let lag = found.lag_frames?;
-    if matches!(kind, Kind::Learner) && lag == 0 {
+    if matches!(kind, JoinKind::Learner) && lag == 0 {
         return Some(("follows as a learner".to_owned(), true));
     }
     // Rounded, so that not every frame makes a line.

@@ -4,7 +4,7 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::MemberReport;
 use std::fmt::Write;
 
-pub(super) struct Own<'a> {
+pub(super) struct OwnEntry<'a> {
     pub member: u64,
     pub joins: bool,
     pub incarnation: u64,
@@ -12,9 +12,9 @@ pub(super) struct Own<'a> {
 }
 
 /// Member of the list in a file: number, addresses, kind.
-pub(super) type Listed = (u64, Vec<String>, &'static str);
+pub(super) type MemberEntry = (u64, Vec<String>, &'static str);
 
-pub(super) fn listed(report: &MemberReport, config: &ClusterConfig) -> Listed {
+pub(super) fn listed(report: &MemberReport, config: &ClusterConfig) -> MemberEntry {
     let in_file = config.members.iter().find(|each| each.id == report.member);
     let addresses = match (&report.addresses[..], in_file) {
         ([], Some(each)) => each.addresses.clone(),
@@ -32,7 +32,7 @@ pub(super) fn listed(report: &MemberReport, config: &ClusterConfig) -> Listed {
 ///
 /// # Errors
 /// The rewritten text is not a member's file.
-pub(super) fn rewritten(template: &str, members: &[Listed], own: &Own<'_>) -> Result<String, String> {
+pub(super) fn rewritten(template: &str, members: &[MemberEntry], own: &OwnEntry<'_>) -> Result<String, String> {
     let mut text = String::new();
     let (mut section, mut is_listed) = ("", false);
     for line in template.lines() {
@@ -81,7 +81,7 @@ pub(super) fn rewritten(template: &str, members: &[Listed], own: &Own<'_>) -> Re
     }
 }
 
-fn list(members: &[Listed], text: &mut String) {
+fn list(members: &[MemberEntry], text: &mut String) {
     for (member, addresses, kind) in members {
         let _ = writeln!(text, "[[member]]\nid = {member}\naddresses = {addresses:?}");
         if *kind != "full" {
@@ -101,7 +101,7 @@ mod tests {
                         addresses = [\n  \"a:1\",\n]\n\n[election]\ntimeout = \"1 s\"\n\n[stream]\nwindow = \"64 MiB\"\n\
                         directory = \"member-1\"\n";
         let members = [(1, vec!["a:1".to_owned()], "full"), (2, vec!["b:2".to_owned(), "c:3".to_owned()], "witness")];
-        let own = Own { member: 2, joins: true, incarnation: 4, directory: "member-2" };
+        let own = OwnEntry { member: 2, joins: true, incarnation: 4, directory: "member-2" };
         let text = rewritten(template, &members, &own).unwrap_or_default();
         assert!(text.starts_with("# A remark.\n") && text.contains("timeout = \"1 s\""), "{text}");
         assert!(text.contains("tier = \"quorum-sync\"") && text.contains("window = \"64 MiB\""), "{text}");
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn unfit_template_is_an_error() {
-        let own = Own { member: 2, joins: true, incarnation: 1, directory: "d" };
+        let own = OwnEntry { member: 2, joins: true, incarnation: 1, directory: "d" };
         assert!(rewritten("[cluster]\nname = \"orders\"\n", &[], &own).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Finds the leader among several members, which takes all changes.
 
-use super::member::Member;
-use gapless_cluster::member::control::{Answer, Request, StatusReport};
+use super::member::MemberFile;
+use gapless_cluster::member::control::{AdminAnswer, AdminRequest, StatusReport};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Finds the leader among `members`, with its status. Waits for an election to end.
-pub(super) fn leading(members: &[Member]) -> Result<(&Member, StatusReport), Box<dyn Error>> {
+pub(super) fn leading(members: &[MemberFile]) -> Result<(&MemberFile, StatusReport), Box<dyn Error>> {
     let deadline = Instant::now() + TIMEOUT;
     loop {
         let mut why: Option<Box<dyn Error>> = None;
@@ -49,10 +49,10 @@ pub(super) fn leading(members: &[Member]) -> Result<(&Member, StatusReport), Box
     }
 }
 
-pub(super) fn change(member: &Member, request: &Request) -> Result<(), Box<dyn Error>> {
+pub(super) fn change(member: &MemberFile, request: &AdminRequest) -> Result<(), Box<dyn Error>> {
     match member.ask(request)? {
-        Answer::Begun => Ok(()),
-        Answer::Refused(reason) => Err(reason.into()),
-        Answer::Status(_) | Answer::Snapshot { .. } => Err("the member answers something else".into()),
+        AdminAnswer::Begun => Ok(()),
+        AdminAnswer::Refused(reason) => Err(reason.into()),
+        AdminAnswer::Status(_) | AdminAnswer::Snapshot { .. } => Err("the member answers something else".into()),
     }
 }

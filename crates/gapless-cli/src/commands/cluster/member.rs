@@ -2,14 +2,14 @@
 
 use clap::Args;
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::member::control::{Answer, Request, StatusReport, ask, ask_within};
+use gapless_cluster::member::control::{AdminAnswer, AdminRequest, StatusReport, ask, ask_within};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A member's file.
 #[derive(Args)]
-pub(super) struct Member {
+pub(super) struct MemberFile {
     /// The member's file, or the directory that it names
     #[arg(value_name = "FILE")]
     path: PathBuf,
@@ -17,31 +17,31 @@ pub(super) struct Member {
 
 /// No member has ever run in this directory.
 #[derive(Debug)]
-pub(super) struct NeverThere(PathBuf);
+pub(super) struct NoMemberError(PathBuf);
 
-impl std::fmt::Display for NeverThere {
+impl std::fmt::Display for NoMemberError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: no member was ever there", self.0.display())
     }
 }
 
-impl Error for NeverThere {}
+impl Error for NoMemberError {}
 
 /// Files of members.
 #[derive(Args)]
-pub(super) struct Members {
+pub(super) struct MemberFileList {
     /// Files or directories of members; the one that leads has to be among them
     #[arg(value_name = "FILE", required = true)]
     members: Vec<PathBuf>,
 }
 
-impl Members {
-    pub fn all(&self) -> Vec<Member> {
-        self.members.iter().map(|path| Member::at(path)).collect()
+impl MemberFileList {
+    pub fn all(&self) -> Vec<MemberFile> {
+        self.members.iter().map(|path| MemberFile::at(path)).collect()
     }
 }
 
-impl Member {
+impl MemberFile {
     pub fn at(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
@@ -64,27 +64,27 @@ impl Member {
         Ok(config.stream().directory().map(Path::to_path_buf).unwrap_or_default())
     }
 
-    pub fn ask(&self, request: &Request) -> Result<Answer, Box<dyn Error>> {
+    pub fn ask(&self, request: &AdminRequest) -> Result<AdminAnswer, Box<dyn Error>> {
         Ok(ask(&self.place_of_member()?, request)?)
     }
 
-    pub fn ask_within(&self, request: &Request, timeout: Duration) -> Result<Answer, Box<dyn Error>> {
+    pub fn ask_within(&self, request: &AdminRequest, timeout: Duration) -> Result<AdminAnswer, Box<dyn Error>> {
         Ok(ask_within(&self.place_of_member()?, request, timeout)?)
     }
 
     fn place_of_member(&self) -> Result<PathBuf, Box<dyn Error>> {
         let directory = self.directory()?;
         if !directory.is_dir() {
-            return Err(NeverThere(directory).into());
+            return Err(NoMemberError(directory).into());
         }
         Ok(directory)
     }
 
     pub fn status(&self) -> Result<StatusReport, Box<dyn Error>> {
-        match self.ask(&Request::Status)? {
-            Answer::Status(report) => Ok(*report),
-            Answer::Refused(reason) => Err(reason.into()),
-            Answer::Begun | Answer::Snapshot { .. } => Err("the member answers something else".into()),
+        match self.ask(&AdminRequest::Status)? {
+            AdminAnswer::Status(report) => Ok(*report),
+            AdminAnswer::Refused(reason) => Err(reason.into()),
+            AdminAnswer::Begun | AdminAnswer::Snapshot { .. } => Err("the member answers something else".into()),
         }
     }
 }

@@ -21,18 +21,18 @@ mod status;
 mod transfer;
 mod upgrade;
 
-use super::{Outcome, of_host};
+use super::{CommandResult, of_host};
 use crate::deferred::Deferred;
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    action: Action,
+    action: ClusterAction,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum ClusterAction {
     /// Write the files of a cluster whose members run on this machine
     #[command(
         after_help = "Example, three members and a message:\n  gapless cluster new orders\n  for member in 1 2 3; do gapless cluster start orders/member-$member.toml & done\n  echo hello | gapless stream publish --directory orders/member-1 --directory orders/member-2 --directory orders/member-3\n\nFor members on machines of their own change their addresses, and copy each file to its machine. docs/guides/cluster.toml describes every key."
@@ -83,17 +83,17 @@ enum Action {
     Skip(Deferred<skip::Arguments>),
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     match &arguments.action {
-        Action::Recover(arguments) => recover::run(arguments),
-        Action::Add(arguments) => add::run(arguments),
-        Action::Remove(arguments) => remove::run(arguments),
-        Action::New(arguments) => new::run(arguments),
-        Action::Start(arguments) => of_host(start::run(arguments)),
-        Action::Status(arguments) => status::run(arguments),
-        Action::Skip(arguments) => skip::run(arguments),
-        Action::Snapshot(arguments) => snapshot::run(arguments),
-        Action::Upgrade(arguments) => upgrade::run(arguments),
-        Action::Transfer(arguments) => transfer::run(arguments),
+        ClusterAction::Recover(arguments) => recover::run(arguments),
+        ClusterAction::Add(arguments) => add::run(arguments),
+        ClusterAction::Remove(arguments) => remove::run(arguments),
+        ClusterAction::New(arguments) => new::run(arguments),
+        ClusterAction::Start(arguments) => of_host(start::run(arguments)),
+        ClusterAction::Status(arguments) => status::run(arguments),
+        ClusterAction::Skip(arguments) => skip::run(arguments),
+        ClusterAction::Snapshot(arguments) => snapshot::run(arguments),
+        ClusterAction::Upgrade(arguments) => upgrade::run(arguments),
+        ClusterAction::Transfer(arguments) => transfer::run(arguments),
     }
 }

@@ -1,9 +1,9 @@
 //! `gapless cluster new`.
 
-use crate::commands::{Outcome, Usage, print};
+use crate::commands::{CommandResult, UsageError, print};
 use clap::Args;
 use gapless_agent::checked_file;
-use gapless_cluster::config::{ClusterConfig, MEMBERS_MAX, NAME_LENGTH_MAX};
+use gapless_cluster::config::{CLUSTER_MEMBERS_MAX, CLUSTER_NAME_LENGTH_MAX, ClusterConfig};
 use std::fmt::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -26,18 +26,23 @@ pub(super) struct Arguments {
     port: Option<u16>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let count = arguments.members;
-    if !(1..=MEMBERS_MAX).contains(&count) {
-        return Err(Usage(format!("--members: 1 to {MEMBERS_MAX} are allowed, not {count}")).into());
+    if !(1..=CLUSTER_MEMBERS_MAX).contains(&count) {
+        return Err(UsageError(format!("--members: 1 to {CLUSTER_MEMBERS_MAX} are allowed, not {count}")).into());
     }
     if arguments.witness && count < 3 {
-        return Err(Usage("--witness: two members and a witness at least are expected".to_owned()).into());
+        return Err(UsageError("--witness: two members and a witness at least are expected".to_owned()).into());
     }
     let own_name = arguments.directory.file_name().and_then(|name| name.to_str());
     let name = arguments.name.as_deref().or(own_name).unwrap_or("cluster");
-    if name.is_empty() || name.len() > NAME_LENGTH_MAX || name.chars().any(|each| each.is_control() || each == '"') {
-        return Err(Usage(format!("--name: 1 to {NAME_LENGTH_MAX} bytes are allowed, without quotes")).into());
+    if name.is_empty()
+        || name.len() > CLUSTER_NAME_LENGTH_MAX
+        || name.chars().any(|each| each.is_control() || each == '"')
+    {
+        return Err(
+            UsageError(format!("--name: 1 to {CLUSTER_NAME_LENGTH_MAX} bytes are allowed, without quotes")).into()
+        );
     }
     let ports = ports(arguments, count)?;
     std::fs::create_dir_all(&arguments.directory)
@@ -89,7 +94,7 @@ fn ports(arguments: &Arguments, count: usize) -> Result<Vec<u16>, Box<dyn std::e
         let last = u32::from(first) + count as u32 - 1;
         return match u16::try_from(last) {
             Ok(last) if first > 0 => Ok((first..=last).collect()),
-            _ => Err(Usage(format!("--port: {first} to {last} are not ports")).into()),
+            _ => Err(UsageError(format!("--port: {first} to {last} are not ports")).into()),
         };
     }
     // Below the ephemeral ports of the system, so that a member that is down finds its port free again. Parallel runs

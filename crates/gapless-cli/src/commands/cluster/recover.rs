@@ -1,8 +1,8 @@
 //! `gapless cluster recover`.
 
-use super::file::{Own, rewritten};
-use super::member::Member;
-use crate::commands::{Outcome, Usage, print};
+use super::file::{OwnEntry, rewritten};
+use super::member::MemberFile;
+use crate::commands::{CommandResult, UsageError, print};
 use clap::Args;
 use gapless_agent::checked_file;
 use gapless_agent::regular_file::read_text;
@@ -28,10 +28,10 @@ pub(super) struct Arguments {
     yes: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     debug_assert!(arguments.force_single, "clap asks for it");
     let path = &arguments.file;
-    let config = Member::at(path).config()?;
+    let config = MemberFile::at(path).config()?;
     if config.own().kind != MemberKind::Full {
         return Err(format!("member {} is no full member, and could serve nobody alone", config.member).into());
     }
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     // The file's own text, relative to the file.
     let written = ClusterConfig::parse(&template, &path.display().to_string())?;
     let directory = written.stream().directory().and_then(Path::to_str).unwrap_or_default();
-    let own = Own { member: config.member, joins: false, incarnation, directory };
+    let own = OwnEntry { member: config.member, joins: false, incarnation, directory };
     let alone = [(config.member, config.own().addresses.clone(), "full")];
     let text = rewritten(&template, &alone, &own)?;
     let recovery = ForcedRecovery::open(&config, |layout| Ok(snapshot::points(&layout.snapshots())?))?;
@@ -81,9 +81,9 @@ fn new_incarnation(old: u64) -> u64 {
     now.max(old + 1)
 }
 
-fn confirm(name: &str) -> Outcome {
+fn confirm(name: &str) -> CommandResult {
     if !std::io::stdin().is_terminal() {
-        return Err(Usage("--yes is expected where nobody can be asked".to_owned()).into());
+        return Err(UsageError("--yes is expected where nobody can be asked".to_owned()).into());
     }
     print(&format!("type the cluster's name, {name}, to go on: "))?;
     let mut line = String::new();

@@ -1,16 +1,16 @@
 //! `gapless cluster remove`.
 
 use super::leading::{change, leading};
-use super::member::{Member, Members};
-use crate::commands::{Outcome, print};
+use super::member::{MemberFile, MemberFileList};
+use crate::commands::{CommandResult, print};
 use clap::Args;
-use gapless_cluster::member::control::{Request, StatusReport};
+use gapless_cluster::member::control::{AdminRequest, StatusReport};
 use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    members: Members,
+    members: MemberFileList,
     /// The member that goes
     #[arg(long, value_name = "MEMBER")]
     member: u64,
@@ -19,17 +19,17 @@ pub(super) struct Arguments {
 const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let members = arguments.members.all();
     let (mut leader, report) = leading(&members)?;
     if report.member == arguments.member
         && let Some(next) = successor(&report)
     {
         print(&format!("member {} leads, and hands over to member {next} first\n", report.member))?;
-        change(leader, &Request::Transfer { to: next })?;
+        change(leader, &AdminRequest::Transfer { to: next })?;
         leader = other_leading(&members, arguments.member)?;
     }
-    change(leader, &Request::Remove { member: arguments.member })?;
+    change(leader, &AdminRequest::Remove { member: arguments.member })?;
     let deadline = Instant::now() + TIMEOUT;
     loop {
         let (_, report) = leading(&members)?;
@@ -53,7 +53,7 @@ fn successor(report: &StatusReport) -> Option<u64> {
     voters.min_by_key(|each| each.lag_frames.unwrap_or(u64::MAX)).map(|each| each.member)
 }
 
-fn other_leading(members: &[Member], old: u64) -> Result<&Member, Box<dyn std::error::Error>> {
+fn other_leading(members: &[MemberFile], old: u64) -> Result<&MemberFile, Box<dyn std::error::Error>> {
     let deadline = Instant::now() + TIMEOUT;
     loop {
         let (leader, report) = leading(members)?;

@@ -1,6 +1,6 @@
 //! `gapless cluster skip`.
 
-use crate::commands::{Outcome, print};
+use crate::commands::{CommandResult, print};
 use clap::Args;
 use gapless_agent::regular_file::read_text;
 use gapless_client::stream_layout::StreamLayout;
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     files: Vec<PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let sequence = arguments.sequence;
     let mut changed: Vec<(&Path, ClusterConfig, String)> = Vec::new();
     // Checks all files before it writes one.
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             return Err(format!("{} is of the cluster {first}, {name} of {second}", other.display()).into());
         }
         // A loaded configuration resolves the directory from the file's place.
-        check_stands(&ClusterConfig::load(file)?, sequence)?;
+        check_holds_command(&ClusterConfig::load(file)?, sequence)?;
         changed.push((file, config, new));
     }
     let mut said = String::new();
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
 
 /// Checks that the sequence holds a command, if the member's journal is on this machine: a wrong number would be
 /// skipped when it comes.
-fn check_stands(config: &ClusterConfig, sequence: u64) -> Result<(), Box<dyn std::error::Error>> {
+fn check_holds_command(config: &ClusterConfig, sequence: u64) -> Result<(), Box<dyn std::error::Error>> {
     let Some(root) = config.stream().directory() else { return Ok(()) };
     let journal = StreamLayout::new(root).journal();
     if !journal.is_dir() {

@@ -1,15 +1,15 @@
 //! `gapless cluster snapshot`.
 
-use super::member::Member;
-use crate::commands::{Outcome, print};
+use super::member::MemberFile;
+use crate::commands::{CommandResult, print};
 use clap::Args;
-use gapless_cluster::member::control::{Answer, Request};
+use gapless_cluster::member::control::{AdminAnswer, AdminRequest};
 use std::time::Duration;
 
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    member: Member,
+    member: MemberFile,
     /// Print one JSON object, with `member` and `sequence`
     #[arg(long)]
     json: bool,
@@ -18,16 +18,16 @@ pub(super) struct Arguments {
     timeout: u64,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let timeout = Duration::from_secs(arguments.timeout);
-    match arguments.member.ask_within(&Request::Snapshot, timeout)? {
-        Answer::Snapshot { member, sequence } if arguments.json => {
+    match arguments.member.ask_within(&AdminRequest::Snapshot, timeout)? {
+        AdminAnswer::Snapshot { member, sequence } if arguments.json => {
             print(&format!("{}\n", serde_json::json!({ "member": member, "sequence": sequence })))
         }
-        Answer::Snapshot { member, sequence } => {
+        AdminAnswer::Snapshot { member, sequence } => {
             print(&format!("member {member} has taken a snapshot, which stands at sequence {sequence}\n"))
         }
-        Answer::Refused(reason) => Err(reason.into()),
-        Answer::Begun | Answer::Status(_) => Err("the member answers something else".into()),
+        AdminAnswer::Refused(reason) => Err(reason.into()),
+        AdminAnswer::Begun | AdminAnswer::Status(_) => Err("the member answers something else".into()),
     }
 }

@@ -1,11 +1,11 @@
 //! `gapless cluster start`.
 
-use super::member::Member;
-use crate::commands::{Outcome, announce, interrupt};
+use super::member::MemberFile;
+use crate::commands::{CommandResult, announce, interrupt};
 use clap::Args;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::consensus::{MemberId, Role};
+use gapless_cluster::consensus::{MemberId, MemberRole};
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,8 +20,8 @@ pub(super) struct Arguments {
 
 const PAUSE: Duration = Duration::from_millis(250);
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let config = Member::at(&arguments.file).config()?;
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    let config = MemberFile::at(&arguments.file).config()?;
     let interrupted = interrupt()?;
     if let Some(warning) = config.warning() {
         crate::commands::to_stderr!("gapless: {warning}");
@@ -56,7 +56,7 @@ fn run_until_interrupted(
         member.stream().tier(),
         member.stream().plan().to_string().trim_end().replace('\n', "; ")
     ));
-    let mut reported = (Role::Follower, None::<MemberId>);
+    let mut reported = (MemberRole::Follower, None::<MemberId>);
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
         if let Some(failure) = member.stream().failure() {
@@ -64,11 +64,11 @@ fn run_until_interrupted(
         }
         if let Some(status) = member.status() {
             let now = (status.consensus.role, status.consensus.leader);
-            if now != reported && now.0 != Role::Candidate {
+            if now != reported && now.0 != MemberRole::Candidate {
                 reported = now;
                 let term = status.consensus.term;
                 announce(&match now {
-                    (Role::Leader, _) => format!("leads in term {term}"),
+                    (MemberRole::Leader, _) => format!("leads in term {term}"),
                     (_, Some(leader)) => format!("follows member {leader} in term {term}"),
                     (_, None) => "waits for a leader".to_owned(),
                 });

@@ -1,11 +1,11 @@
 //! `gapless cluster status`.
 
-use super::member::{Member, NeverThere};
+use super::member::{MemberFile, NoMemberError};
 use crate::commands::watch::{clear, sleep_until};
-use crate::commands::{Ended, NOT_RUNNING, Outcome, UNHEALTHY, interrupt, is_printed};
+use crate::commands::{CommandResult, ExitError, NOT_RUNNING, UNHEALTHY, interrupt, is_printed};
 use clap::Args;
 use gapless_cluster::ClusterError;
-use gapless_cluster::member::control::{MemberReport, PartedReport, StatusReport};
+use gapless_cluster::member::control::{DivergenceReport, MemberReport, StatusReport};
 use std::error::Error;
 use std::fmt::Write;
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    member: Member,
+    member: MemberFile,
     /// Print one JSON object, a line each time
     #[arg(long)]
     json: bool,
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
 /// Smallest difference of the stream's time from the machine's clock that is reported, ms.
 const CLOCK_TOLD_MS: u64 = 1_000;
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let interrupted = interrupt()?;
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     let is_interrupted = || interrupted.load(Ordering::Relaxed);
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
         let Some(seconds) = arguments.watch else {
             let ended =
-                |reason| Ended { code: UNHEALTHY, reason: format!("member {}: {reason}", report.member) }.into();
+                |reason| ExitError { code: UNHEALTHY, reason: format!("member {}: {reason}", report.member) }.into();
             return report.illness().map_or(Ok(()), |reason| Err(ended(reason)));
         };
         if !sleep_until(Instant::now() + Duration::from_secs(seconds), is_interrupted) {
@@ -59,9 +59,9 @@ fn not_running(error: Box<dyn Error>) -> Box<dyn Error> {
         Some(ClusterError::System { source, .. }) => {
             matches!(source.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
         }
-        _ => error.is::<NeverThere>(),
+        _ => error.is::<NoMemberError>(),
     };
-    if runs_not { Ended { code: NOT_RUNNING, reason: error.to_string() }.into() } else { error }
+    if runs_not { ExitError { code: NOT_RUNNING, reason: error.to_string() }.into() } else { error }
 }
 
 fn text(report: &StatusReport) -> String {
@@ -101,7 +101,7 @@ fn text(report: &StatusReport) -> String {
         let _ =
             writeln!(text, "its machine has lost power: its vote counts only with everybody's until it has caught up");
     }
-    for PartedReport { member, same_sequence, index, sequence } in &report.parted {
+    for DivergenceReport { member, same_sequence, index, sequence } in &report.parted {
         let same = same_sequence
             .map_or_else(|| "nothing is known to be the same".to_owned(), |same| format!("the same up to {same}"));
         let _ = writeln!(

@@ -1,16 +1,16 @@
 //! `gapless cluster transfer`.
 
 use super::leading::{change, leading};
-use super::member::Members;
-use crate::commands::{Outcome, print};
+use super::member::MemberFileList;
+use crate::commands::{CommandResult, print};
 use clap::Args;
-use gapless_cluster::member::control::Request;
+use gapless_cluster::member::control::AdminRequest;
 use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    members: Members,
+    members: MemberFileList,
     /// The member that is to lead
     #[arg(long, value_name = "MEMBER")]
     to: u64,
@@ -18,14 +18,14 @@ pub(super) struct Arguments {
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let members = arguments.members.all();
     let (leader, report) = leading(&members)?;
     if report.members.iter().any(|each| each.member == arguments.to && !each.is_connected) {
         return Err(format!("member {} is not connected to member {}, which leads", arguments.to, report.member).into());
     }
     let begin = Instant::now();
-    change(leader, &Request::Transfer { to: arguments.to })?;
+    change(leader, &AdminRequest::Transfer { to: arguments.to })?;
     loop {
         let report = leader.status()?;
         if report.leader == Some(arguments.to) {

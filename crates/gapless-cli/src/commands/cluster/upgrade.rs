@@ -1,24 +1,24 @@
 //! `gapless cluster upgrade`.
 
 use super::leading::{change, leading};
-use super::member::Members;
-use crate::commands::{Outcome, print};
+use super::member::MemberFileList;
+use crate::commands::{CommandResult, print};
 use clap::Args;
-use gapless_cluster::member::control::Request;
+use gapless_cluster::member::control::AdminRequest;
 
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    members: Members,
+    members: MemberFileList,
     /// The version that the service is to act as
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     version: u32,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let version = arguments.version;
     let members = arguments.members.all();
     let (leader, _) = leading(&members)?;
-    change(leader, &Request::Upgrade { version })?;
+    change(leader, &AdminRequest::Upgrade { version })?;
     print(&format!("the stream is told: the service acts as version {version} from there on\n"))
 }

@@ -1,9 +1,9 @@
 //! `gapless events archive`.
 
-use crate::commands::{Outcome, print};
+use crate::commands::{CommandResult, print};
 use clap::Args;
 use gapless_cqrs::EventDirectory;
-use gapless_journal::{ArchiveForm, ArchiveOptions, ArchivedSegment};
+use gapless_journal::{ArchiveFormat, ArchiveOptions, ArchivedSegment};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -25,9 +25,9 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let directory = EventDirectory::open(&arguments.directory)?;
-    let form = if arguments.compress { ArchiveForm::Lz4 } else { ArchiveForm::Plain };
+    let form = if arguments.compress { ArchiveFormat::Lz4 } else { ArchiveFormat::Plain };
     let options = ArchiveOptions { place: arguments.to.clone(), form, before_sequence: arguments.before };
     let mut printed = Ok(());
     let (report, may_go) = directory.archive(options, |segment| {
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
     let count = report.archived.len();
     let mut text = format!("archived {count} segments\n");
-    if let Some((path, reason)) = report.stays {
+    if let Some((path, reason)) = report.not_archived {
         text += &format!("{} stays: {reason}\n", path.display());
         text += &format!("index and snapshots on disk reach to sequence {may_go}: what is behind it stays, too\n");
     }

@@ -1,8 +1,8 @@
 //! `gapless events ls`.
 
-use super::selecting::Filters;
+use super::selecting::EventFilters;
 use super::{form, open};
-use crate::commands::{Outcome, print, to_stderr};
+use crate::commands::{CommandResult, print, to_stderr};
 use crate::printable::escaped;
 use clap::Args;
 use gapless_cqrs::DeletedEvents;
@@ -18,7 +18,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "TYPE")]
     of_type: Option<String>,
     #[command(flatten)]
-    filters: Filters,
+    filters: EventFilters,
     /// So many aggregates at most; the others are counted
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     limit: usize,
@@ -27,10 +27,10 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let directory = open(&arguments.directory)?;
     // Without this file, deleted aggregates would be missing.
-    DeletedEvents::look(directory.path())?;
+    DeletedEvents::read(directory.path())?;
     let selection = arguments.filters.selection(&directory)?;
     let of_type = arguments.of_type.as_deref().map(|name| directory.aggregate_type(name)).transpose()?;
     let (listed, more) = directory.aggregates(selection, of_type, arguments.limit)?;

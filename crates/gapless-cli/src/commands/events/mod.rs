@@ -15,7 +15,7 @@ mod selecting;
 mod show;
 mod stats;
 
-use super::{Outcome, supervisor, to_stderr};
+use super::{CommandResult, supervisor, to_stderr};
 use crate::deferred::Deferred;
 use clap::{Args, Subcommand};
 use gapless_cqrs::EventDirectory;
@@ -25,13 +25,13 @@ use std::path::Path;
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<EventsAction>,
     #[command(flatten)]
     supervised: supervisor::events::Arguments,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum EventsAction {
     /// Move the oldest segments of a journal to another place, where they stay readable
     #[command(
         after_help = "Examples:\n  gapless events archive /var/lib/gapless/bank --to /mnt/archive\n  gapless events archive /var/lib/gapless/bank --to /mnt/archive --compress --before 1000000\n\nAlso beside a running host. A segment goes when it is sealed and on the device, which takes half a minute after the next one was begun, and when its events are in the files of the index and in a snapshot, which a host writes after two million entries and ten million frames, and when it stops; the newest stays. It is checked, copied, synced and compared; then a small file NNN.archived takes its place in the journal's folder, which says where it is. Everything goes on over it: reading, loading of aggregates, `gapless journal verify`, the start of a host. Where the archive is not there, its path is named, and what needs it waits or fails alone. Members of a cluster have no snapshots, so each start of one reads all of it. With --compress segments are compressed by LZ4, in pieces; who reads one has the pieces in memory that it needs. Killed at any time, nothing is lost: archive again. Several journals may share a place. Exit codes: 0; 1 for what cannot be read or written; 2 for what is wrong in the command line."
@@ -59,14 +59,14 @@ enum Action {
     Stats(Deferred<stats::Arguments>),
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     match &arguments.action {
         None => supervisor::events::run(&arguments.supervised),
-        Some(Action::Archive(arguments)) => archive::run(arguments),
-        Some(Action::Ls(arguments)) => ls::run(arguments),
-        Some(Action::Read(arguments)) => read::run(arguments),
-        Some(Action::Show(arguments)) => show::run(arguments),
-        Some(Action::Stats(arguments)) => stats::run(arguments),
+        Some(EventsAction::Archive(arguments)) => archive::run(arguments),
+        Some(EventsAction::Ls(arguments)) => ls::run(arguments),
+        Some(EventsAction::Read(arguments)) => read::run(arguments),
+        Some(EventsAction::Show(arguments)) => show::run(arguments),
+        Some(EventsAction::Stats(arguments)) => stats::run(arguments),
     }
 }
 

@@ -1,9 +1,9 @@
 //! `gapless events read`.
 
-use super::selecting::Filters;
+use super::selecting::EventFilters;
 use super::{form, open};
-use crate::commands::pipe::{gone, is_reader_gone};
-use crate::commands::{Outcome, closed_is_fine, interrupt, to_stderr};
+use crate::commands::pipe::{discard_output, is_reader_gone};
+use crate::commands::{CommandResult, closed_is_fine, interrupt, to_stderr};
 use clap::Args;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub(super) struct Arguments {
     /// The directory of a command bus, or of a member that runs one
     directory: PathBuf,
     #[command(flatten)]
-    filters: Filters,
+    filters: EventFilters,
     /// Print what comes, too, until Ctrl-C
     #[arg(short, long)]
     follow: bool,
@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let directory = open(&arguments.directory)?;
     let selection = arguments.filters.selection(&directory)?;
     let interrupted = interrupt()?;
@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
                     false => form::line(&directory.names, &transaction, &event),
                 };
                 if !closed_is_fine(writeln!(stdout, "{line}"))? {
-                    return gone(stdout);
+                    return discard_output(stdout);
                 }
             }
             // Relaxed: the flag guards no data (pairs with the store of the signal handler).
@@ -74,7 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             }
         }
         if !closed_is_fine(stdout.flush())? {
-            return gone(stdout);
+            return discard_output(stdout);
         }
         let is_done = left == 0 || transactions.is_over() || !arguments.follow;
         if is_done || interrupted.load(Ordering::Relaxed) {
@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             return Ok(());
         }
         if is_reader_gone(PAUSE)? {
-            return gone(stdout);
+            return discard_output(stdout);
         }
     }
 }

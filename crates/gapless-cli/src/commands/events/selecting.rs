@@ -1,12 +1,12 @@
 //! Selection of events by options.
 
-use crate::commands::Usage;
+use crate::commands::UsageError;
 use clap::Args;
 use gapless_cqrs::directory::Selection;
 use gapless_cqrs::{EventDirectory, EventFilter, Position};
 
 #[derive(Args)]
-pub(super) struct Filters {
+pub(super) struct EventFilters {
     /// Of this aggregate
     #[arg(long, value_name = "TYPE/ID")]
     aggregate: Option<String>,
@@ -46,12 +46,12 @@ fn position(text: &str, ordinal: u16) -> Result<Position, String> {
     }
 }
 
-impl Filters {
+impl EventFilters {
     pub(super) fn selection(&self, directory: &EventDirectory) -> Result<Selection, Box<dyn std::error::Error>> {
         if let (Some(from), Some(until)) = (self.from, self.until)
             && from > until
         {
-            return Err(Usage(format!("--from {from} lies behind --until {until}")).into());
+            return Err(UsageError(format!("--from {from} lies behind --until {until}")).into());
         }
         let mut filters = Vec::new();
         if let Some(aggregate) = &self.aggregate {

@@ -2,7 +2,7 @@
 
 use super::selecting::first;
 use super::{form, open};
-use crate::commands::{Outcome, print};
+use crate::commands::{CommandResult, print};
 use clap::Args;
 use gapless_cqrs::Position;
 use gapless_cqrs::directory::Selection;
@@ -20,8 +20,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let from = first(&arguments.position).map_err(crate::commands::Usage)?;
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    let from = first(&arguments.position).map_err(crate::commands::UsageError)?;
     let is_one = arguments.position.contains('.');
     let until = Position { ordinal: if is_one { from.ordinal } else { u16::MAX }, ..from };
     let directory = open(&arguments.directory)?;

@@ -1,7 +1,7 @@
 //! `gapless events stats`.
 
 use super::open;
-use crate::commands::{Outcome, print};
+use crate::commands::{CommandResult, print};
 use crate::printable::escaped;
 use clap::Args;
 use gapless_cqrs::directory::EventStatistics;
@@ -19,10 +19,10 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let directory = open(&arguments.directory)?;
     let statistics = directory.statistics()?;
-    let deleted = DeletedEvents::look(directory.path())?;
+    let deleted = DeletedEvents::read(directory.path())?;
     let names = &directory.names;
     match arguments.json {
         true => print(&format!("{}\n", serde_json::to_string_pretty(&object(&statistics, deleted.as_ref(), names))?)),

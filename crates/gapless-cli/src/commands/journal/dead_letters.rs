@@ -1,7 +1,7 @@
 //! `gapless journal dead-letters`.
 
 use super::directory::layout_of;
-use crate::commands::{Outcome, print, to_stderr};
+use crate::commands::{CommandResult, print, to_stderr};
 use crate::printable::escaped;
 use clap::Args;
 use gapless_agent::checked_file;
@@ -35,7 +35,7 @@ fn text(letter: &Value) -> Option<String> {
     Some(format!("{sequence} {time} session {session} seq {session_seq} schema {schema_id}:{template_id} {reason}"))
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let layout = layout_of(&arguments.directory).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
     let path = layout.dead_letters();
     let file = match checked_file::open(&path) {
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Calls `take` with each line; cuts a line longer than any of the record.
-fn each_line(file: File, mut take: impl FnMut(&[u8]) -> Outcome) -> Outcome {
+fn each_line(file: File, mut take: impl FnMut(&[u8]) -> CommandResult) -> CommandResult {
     let mut lines = BufReader::new(file);
     let mut line = Vec::new();
     while lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? > 0 {

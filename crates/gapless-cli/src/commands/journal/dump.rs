@@ -1,8 +1,8 @@
 //! `gapless journal dump`.
 
 use super::directory::journal_of;
-use super::frames::Form;
-use crate::commands::{Outcome, check_order, closed_is_fine};
+use super::frames::FrameForm;
+use crate::commands::{CommandResult, check_order, closed_is_fine};
 use clap::Args;
 use gapless_journal::JournalReader;
 use std::io::{BufWriter, Write};
@@ -19,10 +19,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SEQUENCE")]
     to: Option<u64>,
     #[command(flatten)]
-    form: Form,
+    form: FrameForm,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     check_order(arguments.from, arguments.to)?;
     let journal = journal_of(&arguments.directory);
     let reader = JournalReader::open(&journal)?;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 /// How frames are printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
-pub(super) struct Form {
+pub(super) struct FrameForm {
     /// One JSON object a line
     #[arg(long)]
     json: bool,
@@ -19,7 +19,7 @@ pub(super) struct Form {
     payload: bool,
 }
 
-impl Form {
+impl FrameForm {
     pub(super) fn line(self, frame: &Frame<'_>) -> String {
         if self.json { self.object(frame).to_string() } else { self.text(frame) }
     }

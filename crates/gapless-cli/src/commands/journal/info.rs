@@ -1,7 +1,7 @@
 //! `gapless journal info`.
 
 use super::directory::{journal_of, snapshot_sequences};
-use crate::commands::{Outcome, print};
+use crate::commands::{CommandResult, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalInfo, JournalReader, info};
@@ -19,11 +19,11 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let directory = journal_of(&arguments.directory);
     let info = info(&directory)?;
     let root = directory.parent().unwrap_or(&directory);
-    let found = Found {
+    let found = JournalSummary {
         snapshots: snapshot_sequences(&arguments.directory)?,
         holder: gapless_journal::lock_holder(&directory)?,
         record: DirectoryRecord::read(&StreamLayout::new(root)),
@@ -38,14 +38,14 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
-struct Found {
+struct JournalSummary {
     info: JournalInfo,
     snapshots: Vec<u64>,
     holder: Option<String>,
     record: Result<Option<DirectoryRecord>, StreamError>,
 }
 
-impl Found {
+impl JournalSummary {
     fn text(&self) -> String {
         let info = &self.info;
         let snapshots: Vec<String> = self.snapshots.iter().map(u64::to_string).collect();
@@ -76,7 +76,7 @@ impl Found {
         for leftover in &info.leftovers {
             text += &format!("  {}: prepared, never used\n", leftover.display());
         }
-        for (cut, bytes) in &info.cuts {
+        for (cut, bytes) in &info.removed_tail_files {
             text += &format!("  {}: was cut at a start, {bytes} bytes\n", cut.display());
         }
         text
@@ -98,7 +98,7 @@ impl Found {
                     "file_bytes": segment.file_bytes,
                     "length_bytes": segment.length_bytes,
                     "used_bytes": segment.used_bytes,
-                    "records": segment.holds_records,
+                    "records": segment.has_records,
                     "checkpoint_position": segment.checkpoint_position,
                     "sealed": segment.is_sealed,
                     "opened_ns": segment.opened_ns,
@@ -110,7 +110,7 @@ impl Found {
         let record = self.record.as_ref().ok().and_then(Option::as_ref);
         let leftovers: Vec<String> = info.leftovers.iter().map(|path| path.display().to_string()).collect();
         let cut = |(path, bytes): &(PathBuf, u64)| json!({ "path": path.display().to_string(), "bytes": bytes });
-        let cuts: Vec<Value> = info.cuts.iter().map(cut).collect();
+        let cuts: Vec<Value> = info.removed_tail_files.iter().map(cut).collect();
         json!({
             "directory": info.directory.display().to_string(),
             "kind": record.map(|record| &record.kind),

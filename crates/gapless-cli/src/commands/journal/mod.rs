@@ -17,18 +17,18 @@ mod skip;
 mod tail;
 mod verify;
 
-use super::Outcome;
+use super::CommandResult;
 use crate::deferred::Deferred;
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    action: Action,
+    action: JournalAction,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum JournalAction {
     /// Read and check every frame, and whether states and snapshots come from one history with them
     #[command(
         after_help = "Examples:\n  gapless journal verify /var/lib/gapless/orders\n  gapless journal verify /var/lib/gapless/orders --json | jq .verdict\n\nOf a command bus the index is read, too; what of it is damaged is made anew by the next host, and no damage of the journal. The file that stands for events that are deleted is read, too, and damage of it is damage.\n\nEnds with\n  0  whole: everything that was ever there is there\n  1  damaged, missing, or not of one history: a start refuses it, or would have to\n  3  what is vouched for is whole, but intact frames stand behind a damaged place; a start cuts them\n  4  what there is is whole, but the machine has started again and nothing vouches for the end"
@@ -62,14 +62,14 @@ enum Action {
     DeadLetters(Deferred<dead_letters::Arguments>),
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     match &arguments.action {
-        Action::Verify(arguments) => verify::run(arguments),
-        Action::Dump(arguments) => dump::run(arguments),
-        Action::Restore(arguments) => restore::run(arguments),
-        Action::Tail(arguments) => tail::run(arguments),
-        Action::Info(arguments) => info::run(arguments),
-        Action::Skip(arguments) => skip::run(arguments),
-        Action::DeadLetters(arguments) => dead_letters::run(arguments),
+        JournalAction::Verify(arguments) => verify::run(arguments),
+        JournalAction::Dump(arguments) => dump::run(arguments),
+        JournalAction::Restore(arguments) => restore::run(arguments),
+        JournalAction::Tail(arguments) => tail::run(arguments),
+        JournalAction::Info(arguments) => info::run(arguments),
+        JournalAction::Skip(arguments) => skip::run(arguments),
+        JournalAction::DeadLetters(arguments) => dead_letters::run(arguments),
     }
 }

@@ -1,7 +1,7 @@
 //! `gapless journal restore`.
 
 use super::directory::layout_of;
-use crate::commands::{Outcome, print};
+use crate::commands::{CommandResult, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cqrs::DerivedFiles;
@@ -18,7 +18,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let layout = layout_of(&arguments.directory).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
     let restored = directory_consistency::restore(&layout)?;
     let removed = DerivedFiles::remove(layout.root())?;

@@ -1,10 +1,10 @@
 //! `gapless journal skip`.
 
 use super::directory::layout_of;
-use crate::commands::{Outcome, print};
+use crate::commands::{CommandResult, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
-use gapless_engine::skips::{self, Skip};
+use gapless_engine::skips::{self, SkippedCommand};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -20,9 +20,9 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let layout = layout_of(&arguments.directory).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
-    let Skip { sequence, mark, is_repeated } = skips::skip(layout.root(), arguments.sequence)?;
+    let SkippedCommand { sequence, mark, is_repeated } = skips::skip(layout.root(), arguments.sequence)?;
     let directory = layout.root().display().to_string();
     if arguments.json {
         let object = json!({ "directory": directory, "sequence": sequence, "mark": mark, "repeated": is_repeated });

@@ -1,9 +1,9 @@
 //! `gapless journal tail`.
 
 use super::directory::journal_of;
-use super::frames::Form;
-use crate::commands::pipe::{gone, is_reader_gone};
-use crate::commands::{Outcome, closed_is_fine, interrupt};
+use super::frames::FrameForm;
+use crate::commands::pipe::{discard_output, is_reader_gone};
+use crate::commands::{CommandResult, closed_is_fine, interrupt};
 use clap::Args;
 use gapless_journal::JournalReader;
 use std::io::{BufWriter, Write};
@@ -23,10 +23,10 @@ pub(super) struct Arguments {
     #[arg(short = 'n', long = "lines", value_name = "FRAMES", default_value_t = 10)]
     lines: u64,
     #[command(flatten)]
-    form: Form,
+    form: FrameForm,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let interrupted = interrupt()?;
     let reader = JournalReader::open_complete(journal_of(&arguments.directory))?;
     let end = reader.last_sequence()? + 1;
@@ -45,18 +45,18 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             let Some(frame) = next else { break };
             printed += 1;
             if !closed_is_fine(writeln!(stdout, "{}", arguments.form.line(&frame)))? {
-                return gone(stdout);
+                return discard_output(stdout);
             }
         }
         if !closed_is_fine(stdout.flush())? {
-            return gone(stdout);
+            return discard_output(stdout);
         }
         // Relaxed: the flag guards no data (pairs with the store of the signal handler).
         if interrupted.load(Ordering::Relaxed) {
             return Ok(());
         }
         if printed == 0 && is_reader_gone(PAUSE)? {
-            return gone(stdout);
+            return discard_output(stdout);
         }
     }
 }

@@ -1,14 +1,14 @@
 //! `gapless journal verify`.
 
 use super::directory::{journal_of, layout_of};
-use crate::commands::{Ended, Outcome, print};
+use crate::commands::{CommandResult, ExitError, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterError;
 use gapless_cluster::member::member_check::check_member_files;
 use gapless_cqrs::{BaseFileError, DeletedEvents, DerivedFiles, EventDirectory};
 use gapless_engine::directory_consistency::{self, DirectoryReport};
-use gapless_journal::inspect::Verdict;
+use gapless_journal::inspect::VerifyVerdict;
 use gapless_journal::{VerifyReport, verify};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -27,9 +27,9 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let journal = journal_of(&arguments.directory);
-    let derived = layout_of(&arguments.directory).map(|layout| look_beside(layout.root()));
+    let derived = layout_of(&arguments.directory).map(|layout| inspect_derived_files(layout.root()));
     let derived = derived.transpose()?.flatten();
     let deleted = layout_of(&arguments.directory).map_or(Ok(None), |layout| DeletedEvents::check(layout.root()));
     let report = match layout_of(&arguments.directory) {
@@ -46,15 +46,15 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let of_member = of_member.iter().map(ToString::to_string);
     let problems: Vec<String> = report.journal.problems.iter().map(ToString::to_string).chain(of_member).collect();
     let is_damaged = problems.len() > report.journal.problems.len() || deleted.is_err();
-    let verdict = if is_damaged { Verdict::Damaged } else { report.verdict() };
-    let seen = Seen { report: &report, verdict, foreign: foreign.as_deref(), problems: &problems };
+    let verdict = if is_damaged { VerifyVerdict::Damaged } else { report.verdict() };
+    let seen = VerifyResult { report: &report, verdict, foreign: foreign.as_deref(), problems: &problems };
     if arguments.json {
         let object = object(&seen, derived.as_ref(), &deleted);
         print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
         print(&text(&seen, derived.as_ref(), &deleted))?;
     }
-    if let Some(foreign) = foreign.filter(|_| verdict != Verdict::Damaged) {
+    if let Some(foreign) = foreign.filter(|_| verdict != VerifyVerdict::Damaged) {
         return Err(foreign.into());
     }
     let damages = report.files.iter().filter_map(|file| {
@@ -64,20 +64,20 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let base = deleted.as_ref().err().map(ToString::to_string);
     let found: Vec<String> = problems.into_iter().chain(damages).chain(base).collect();
     match verdict {
-        Verdict::Whole => Ok(()),
-        Verdict::Damaged => {
+        VerifyVerdict::Whole => Ok(()),
+        VerifyVerdict::Damaged => {
             let count = if found.len() == 1 { "1 damage".to_owned() } else { format!("{} damages", found.len()) };
             Err(format!("{count}; the first: {}", found.first().map_or("", String::as_str)).into())
         }
-        Verdict::FramesBeyondEnd => Err(Box::new(Ended {
+        VerifyVerdict::FramesBeyondEnd => Err(Box::new(ExitError {
             code: FRAMES_BEYOND_END,
             reason: format!(
                 "{} intact frames stand behind the end of the journal, where {}; a start cuts them, and keeps their bytes",
-                report.journal.intact_beyond,
+                report.journal.intact_after_end,
                 report.journal.stop.as_ref().map_or_else(|| "something is damaged".to_owned(), ToString::to_string),
             ),
         })),
-        Verdict::NothingVouchesForEnd => Err(Box::new(Ended {
+        VerifyVerdict::NothingVouchesForEnd => Err(Box::new(ExitError {
             code: NOTHING_VOUCHES,
             reason: format!(
                 "what there is is whole, but the machine has started again since, and nothing vouches for what followed \
@@ -93,34 +93,34 @@ fn member_errors(layout: &StreamLayout) -> Vec<ClusterError> {
 }
 
 #[derive(Clone, Copy)]
-struct Seen<'a> {
+struct VerifyResult<'a> {
     report: &'a DirectoryReport,
-    verdict: Verdict,
+    verdict: VerifyVerdict,
     /// Reason of a refusal without damage: another format.
     foreign: Option<&'a str>,
     problems: &'a [String],
 }
 
-const fn word(seen: &Seen<'_>) -> &'static str {
+const fn word(seen: &VerifyResult<'_>) -> &'static str {
     match seen.verdict {
-        Verdict::Damaged => "damaged",
+        VerifyVerdict::Damaged => "damaged",
         _ if seen.foreign.is_some() => "another format",
-        Verdict::Whole => "whole",
-        Verdict::FramesBeyondEnd => "frames beyond the end",
-        Verdict::NothingVouchesForEnd => "nothing vouches for the end",
+        VerifyVerdict::Whole => "whole",
+        VerifyVerdict::FramesBeyondEnd => "frames beyond the end",
+        VerifyVerdict::NothingVouchesForEnd => "nothing vouches for the end",
     }
 }
 
 /// Record of deleted events of a command bus.
-type Deleted = Result<Option<DeletedEvents>, BaseFileError>;
+type DeletedRecord = Result<Option<DeletedEvents>, BaseFileError>;
 
 /// Looks at the files that a command bus derives from the journal; their damage is reported as the journal's.
-fn look_beside(directory: &Path) -> Result<Option<DerivedFiles>, Box<dyn std::error::Error>> {
-    if !DerivedFiles::are_there(directory) {
+fn inspect_derived_files(directory: &Path) -> Result<Option<DerivedFiles>, Box<dyn std::error::Error>> {
+    if !DerivedFiles::exist(directory) {
         return Ok(None);
     }
     match EventDirectory::open(directory) {
-        Ok(directory) => Ok(DerivedFiles::look(&directory)?),
+        Ok(directory) => Ok(DerivedFiles::read(&directory)?),
         Err(_) => Ok(None),
     }
 }
@@ -138,8 +138,8 @@ fn derived_text(derived: &DerivedFiles) -> String {
     text
 }
 
-fn text(seen: &Seen<'_>, derived: Option<&DerivedFiles>, deleted: &Deleted) -> String {
-    let Seen { report, verdict, foreign, problems } = *seen;
+fn text(seen: &VerifyResult<'_>, derived: Option<&DerivedFiles>, deleted: &DeletedRecord) -> String {
+    let VerifyResult { report, verdict, foreign, problems } = *seen;
     let mut text = journal_text(&report.journal);
     text += &derived.map(derived_text).unwrap_or_default();
     text += &match deleted {
@@ -163,7 +163,7 @@ fn text(seen: &Seen<'_>, derived: Option<&DerivedFiles>, deleted: &Deleted) -> S
     if let Some(foreign) = foreign {
         text += &format!("note: {foreign}\n");
     }
-    text += &if verdict == Verdict::Damaged { "DAMAGED\n".to_owned() } else { format!("{}\n", word(seen)) };
+    text += &if verdict == VerifyVerdict::Damaged { "DAMAGED\n".to_owned() } else { format!("{}\n", word(seen)) };
     text
 }
 
@@ -182,7 +182,7 @@ fn journal_text(report: &VerifyReport) -> String {
     for segment in &info.segments {
         text += &format!("  {segment}\n");
     }
-    for (cut, bytes) in &info.cuts {
+    for (cut, bytes) in &info.removed_tail_files {
         text += &format!("  {}: was cut, {bytes} bytes\n", cut.display());
     }
     if report.records > 0 {
@@ -219,8 +219,8 @@ fn derived_object(derived: &DerivedFiles) -> Value {
     })
 }
 
-fn object(seen: &Seen<'_>, derived: Option<&DerivedFiles>, deleted: &Deleted) -> Value {
-    let Seen { report, foreign, problems, .. } = *seen;
+fn object(seen: &VerifyResult<'_>, derived: Option<&DerivedFiles>, deleted: &DeletedRecord) -> Value {
+    let VerifyResult { report, foreign, problems, .. } = *seen;
     let deleted = match deleted {
         Ok(deleted) => deleted.as_ref().map(|deleted| {
             let file = deleted.file.display().to_string();
@@ -238,8 +238,11 @@ fn object(seen: &Seen<'_>, derived: Option<&DerivedFiles>, deleted: &Deleted) ->
         .collect();
     let skipped: Vec<Value> =
         report.skips.iter().map(|(sequence, mark)| json!({ "sequence": sequence, "mark": mark })).collect();
-    let cuts: Vec<Value> =
-        info.cuts.iter().map(|(path, bytes)| json!({ "path": path.display().to_string(), "bytes": bytes })).collect();
+    let cuts: Vec<Value> = info
+        .removed_tail_files
+        .iter()
+        .map(|(path, bytes)| json!({ "path": path.display().to_string(), "bytes": bytes }))
+        .collect();
     json!({
         "verdict": word(seen),
         "refused": foreign,
@@ -251,7 +254,7 @@ fn object(seen: &Seen<'_>, derived: Option<&DerivedFiles>, deleted: &Deleted) ->
         "frame_bytes": journal.frame_bytes,
         "records": journal.records,
         "segments": info.segments.len(),
-        "intact_beyond": journal.intact_beyond,
+        "intact_beyond": journal.intact_after_end,
         "stop": journal.stop.as_ref().map(ToString::to_string),
         "problems": problems,
         "skipped": skipped,

@@ -1,8 +1,8 @@
 //! `gapless routes suspend`, `resume` and `drain`: change the routes of running processes.
 
-use super::super::domain::{DomainArguments, about_options, ended, seconds};
+use super::super::domain::{DomainArguments, exit_error, options_error, seconds};
 use super::super::request::route;
-use super::super::{Outcome, print};
+use super::super::{CommandResult, print};
 use crate::printable::escaped;
 use clap::Args;
 use gapless_rpc::Domain;
@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "ROUTE")]
     route: String,
 
-    /// Only the copy of this process [default: all copies]
+    /// Only the instance of this process [default: all instances]
     #[arg(long, value_name = "PID", value_parser = process_id, allow_hyphen_values = true)]
     pid: Option<u32>,
 
@@ -44,7 +44,7 @@ pub(crate) enum Change {
     Drain,
 }
 
-pub(crate) fn run(arguments: &Arguments, change: Change) -> Outcome {
+pub(crate) fn run(arguments: &Arguments, change: Change) -> CommandResult {
     route(&arguments.route)?;
     let domain = arguments.domain.open()?;
     let (pid, timeout) = (arguments.pid, arguments.timeout);
@@ -53,32 +53,37 @@ pub(crate) fn run(arguments: &Arguments, change: Change) -> Outcome {
         Change::Resume => (domain.resume_route(&arguments.route, pid, timeout), KnownRouteState::Open),
         Change::Drain => (domain.drain_route(&arguments.route, pid, timeout), KnownRouteState::Gone),
     };
-    let changed = changed.map_err(about_options)?;
+    let changed = changed.map_err(options_error)?;
     let silent = silent(&domain, arguments, &changed)?;
     if changed.is_empty() {
         if !silent.is_empty() {
-            return Err(ended(format!("{} is not {}: {}", arguments.route, wanted.as_str(), unanswering(&silent))));
+            return Err(exit_error(format!(
+                "{} is not {}: {}",
+                arguments.route,
+                wanted.as_str(),
+                unanswering(&silent)
+            )));
         }
         let whom = pid.map_or_else(|| "no process serves".to_owned(), |pid| format!("process {pid} does not serve"));
-        return Err(ended(format!("{whom} {} in the domain {}", arguments.route, domain.name())));
+        return Err(exit_error(format!("{whom} {} in the domain {}", arguments.route, domain.name())));
     }
-    for copy in &changed {
-        let name = escaped(copy.process_name.as_deref().unwrap_or_default());
-        print(&format!("{name} {}: {} is {}\n", copy.process_id, arguments.route, copy.state.as_str()))?;
+    for instance in &changed {
+        let name = escaped(instance.process_name.as_deref().unwrap_or_default());
+        print(&format!("{name} {}: {} is {}\n", instance.process_id, arguments.route, instance.state.as_str()))?;
     }
-    let late = changed.iter().filter(|copy| copy.state != wanted);
-    let late: Vec<_> = late.map(|copy| copy.process_id.to_string()).collect();
+    let late = changed.iter().filter(|instance| instance.state != wanted);
+    let late: Vec<_> = late.map(|instance| instance.process_id.to_string()).collect();
     if late.is_empty() && silent.is_empty() {
         return Ok(());
     }
     if late.is_empty() {
-        return Err(ended(format!("not all are {}: {}", wanted.as_str(), unanswering(&silent))));
+        return Err(exit_error(format!("not all are {}: {}", wanted.as_str(), unanswering(&silent))));
     }
     let why = match change {
         Change::Drain => "what has begun there goes on, or the process does not answer",
         Change::Suspend | Change::Resume => "the process does not answer, or the route has ended there",
     };
-    Err(ended(format!("{} is not {} at {}: {why}", arguments.route, wanted.as_str(), late.join(", "))))
+    Err(exit_error(format!("{} is not {} at {}: {why}", arguments.route, wanted.as_str(), late.join(", "))))
 }
 
 /// Silent processes among those meant: the servers of the route, and those of unknown routes.
@@ -92,7 +97,7 @@ fn silent(
         let is_meant = arguments.pid.is_none_or(|pid| pid == *process_id);
         let mut own = routes.iter().filter(|route| route.process_id == *process_id).peekable();
         let may_serve = own.peek().is_none() || own.any(|route| route.route == arguments.route);
-        is_meant && may_serve && !changed.iter().any(|copy| copy.process_id == *process_id)
+        is_meant && may_serve && !changed.iter().any(|instance| instance.process_id == *process_id)
     });
     Ok(silent)
 }

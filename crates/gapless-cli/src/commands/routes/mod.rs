@@ -2,18 +2,18 @@
 
 mod change;
 pub(in crate::commands) mod text;
-mod unheard;
+mod unknown_servers;
 
-use super::domain::{DomainArguments, ended, seconds};
+use super::domain::{DomainArguments, exit_error, seconds};
 use super::request::route;
 use super::watch::{clear, sleep_until};
-use super::{Outcome, interrupt, is_printed};
+use super::{CommandResult, interrupt, is_printed};
 use crate::printable::escaped;
 use crate::warnings;
 use change::Change;
 use clap::{Args, Subcommand};
 use gapless_rpc::domain::{
-    CallReading, CopyReading, DomainReading, KnownRoute, KnownRoutes, UnreadableCounters, read_domain,
+    CallReading, DomainReading, InstanceReading, KnownRoute, KnownRoutes, UnreadableCounters, read_domain,
 };
 use gapless_rpc::message::described::TypeDescription;
 use serde_json::Value;
@@ -55,19 +55,19 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum ChangeCommand {
-    /// Have a route taken out of service: calls wait, or other copies take them
+    /// Have a route taken out of service: calls wait, or other instances take them
     #[command(
-        after_help = "Examples:\n  gapless routes suspend shop/double\n  gapless routes suspend shop/double --pid 4711 --domain shop\n\nA line for each copy, with its state. What it has begun it finishes. Exit codes: 0; 1 if nobody serves the route, or a copy does not say in time that it is so; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless routes suspend shop/double\n  gapless routes suspend shop/double --pid 4711 --domain shop\n\nA line for each instance, with its state. What it has begun it finishes. Exit codes: 0; 1 if nobody serves the route, or an instance does not say in time that it is so; 2 for what is wrong in the command line."
     )]
     Suspend(change::Arguments),
     /// Have a suspended route take calls again
     #[command(
-        after_help = "Examples:\n  gapless routes resume shop/double\n  gapless routes resume shop/double --pid 4711 --domain shop\n\nA line for each copy, with its state. Exit codes: 0; 1 if nobody serves the route, or a copy does not say in time that it is so; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless routes resume shop/double\n  gapless routes resume shop/double --pid 4711 --domain shop\n\nA line for each instance, with its state. Exit codes: 0; 1 if nobody serves the route, or an instance does not say in time that it is so; 2 for what is wrong in the command line."
     )]
     Resume(change::Arguments),
     /// Have a route withdrawn once what has begun is finished
     #[command(
-        after_help = "Examples:\n  gapless routes drain shop/double\n  gapless routes drain shop/double --pid 4711 --timeout 60\n\nA line for each copy, with its state. Calls that have not begun go to other copies. The process goes on; `gapless serve` ends. Exit codes: 0; 1 if nobody serves the route, or a copy does not say in time that it is gone; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless routes drain shop/double\n  gapless routes drain shop/double --pid 4711 --timeout 60\n\nA line for each instance, with its state. Calls that have not begun go to other instances. The process goes on; `gapless serve` ends. Exit codes: 0; 1 if nobody serves the route, or an instance does not say in time that it is gone; 2 for what is wrong in the command line."
     )]
     Drain(change::Arguments),
 }
@@ -77,13 +77,13 @@ const DISCOVERY_MAX: Duration = Duration::from_secs(5);
 
 impl Arguments {
     /// Outcome without a matching route: no one serves it, or that is uncertain.
-    fn none(&self, domain: &str, known: &[KnownRoute], is_any_silent: bool, is_any_unheard: bool) -> Outcome {
+    fn none(&self, domain: &str, known: &[KnownRoute], is_any_silent: bool, is_any_unknown: bool) -> CommandResult {
         if !known.is_empty() {
             return Ok(());
         }
         let routes = if self.routes.is_empty() { "a route".to_owned() } else { escaped(&self.routes.join(", ")) };
-        if is_any_unheard {
-            return Err(ended(format!("no process that could be asked serves {routes} in the domain {domain}")));
+        if is_any_unknown {
+            return Err(exit_error(format!("no process that could be asked serves {routes} in the domain {domain}")));
         }
         let who = if is_any_silent { "no process that answers serves" } else { "no process serves" };
         if !self.json {
@@ -99,7 +99,7 @@ impl Arguments {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     match &arguments.change {
         None => show(arguments),
         Some(ChangeCommand::Suspend(arguments)) => change::run(arguments, Change::Suspend),
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-fn show(arguments: &Arguments) -> Outcome {
+fn show(arguments: &Arguments) -> CommandResult {
     arguments.routes.iter().try_for_each(|name| route(name.trim_end_matches('/')))?;
     let (domain, directory) = (arguments.domain.open()?, arguments.domain.path()?);
     let interrupted = arguments.watch.map(|_| interrupt()).transpose()?;
@@ -141,14 +141,14 @@ fn show(arguments: &Arguments) -> Outcome {
                 "note: process {process_id} does not answer: it is stopped, or the machine is too busy for it"
             );
         }
-        let unheard = Unheard::of(&directory, known.is_empty() && silent.is_empty());
-        for reason in &unheard.reasons {
+        let unknown_servers = UnknownServers::of(&directory, known.is_empty() && silent.is_empty());
+        for reason in &unknown_servers.reasons {
             if told.insert(reason.clone()) {
                 crate::commands::to_stderr!("note: {reason}");
             }
         }
         let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else {
-            return arguments.none(domain.name(), &known, !silent.is_empty(), !unheard.reasons.is_empty());
+            return arguments.none(domain.name(), &known, !silent.is_empty(), !unknown_servers.reasons.is_empty());
         };
         is_again = true;
         // Relaxed: the flag guards no data.
@@ -158,16 +158,16 @@ fn show(arguments: &Arguments) -> Outcome {
     }
 }
 
-struct Unheard {
+struct UnknownServers {
     reasons: Vec<String>,
 }
 
-impl Unheard {
+impl UnknownServers {
     /// Warnings of the discovery; if no server was found, also the processes that refuse connections.
     fn of(directory: &Path, is_in_doubt: bool) -> Self {
         let mut reasons = warnings::take();
         if is_in_doubt && reasons.is_empty() {
-            reasons.extend(unheard::closed(directory));
+            reasons.extend(unknown_servers::closed(directory));
         }
         Self { reasons }
     }
@@ -190,19 +190,19 @@ pub(crate) fn unreadable_in_json(unreadable: &[UnreadableCounters]) -> Value {
 /// other.
 pub(crate) fn waiting<'a>(
     route: &str,
-    copies: impl Iterator<Item = &'a CopyReading>,
+    instances: impl Iterator<Item = &'a InstanceReading>,
     calls: impl Iterator<Item = &'a CallReading>,
 ) -> u64 {
     let calls = calls.filter(|calls| calls.route == route).map(|calls| calls.statistics.in_flight);
-    let copies = copies.filter(|copy| copy.route == route).map(|copy| copy.statistics.in_flight);
-    calls.fold(0, u64::saturating_add).saturating_sub(copies.fold(0, u64::saturating_add))
+    let instances = instances.filter(|instance| instance.route == route).map(|instance| instance.statistics.in_flight);
+    calls.fold(0, u64::saturating_add).saturating_sub(instances.fold(0, u64::saturating_add))
 }
 
 fn in_json(known: &[KnownRoute], counted: &DomainReading) -> String {
-    let (all, calls) = (&counted.copies, &counted.calls);
+    let (all, calls) = (&counted.instances, &counted.calls);
     let objects = known.iter().map(|route| {
-        let is_same = |found: &&CopyReading| (&found.route, found.process_id) == (&route.route, route.process_id);
-        let counters = all.iter().find(is_same).map(|copy| counters_in_json(&copy.statistics.values()));
+        let is_same = |found: &&InstanceReading| (&found.route, found.process_id) == (&route.route, route.process_id);
+        let counters = all.iter().find(is_same).map(|instance| counters_in_json(&instance.statistics.values()));
         let callers = calls.iter().filter(|calls| calls.route == route.route).map(calls_in_json);
         let callers: Vec<Value> = callers.collect();
         let metadata: serde_json::Map<String, Value> =

@@ -14,11 +14,11 @@ const UNKNOWN: &str = "?";
 
 /// Formats a line for each route, version, types and state, with the instances that share them.
 pub(super) fn in_text(known: &[KnownRoute]) -> String {
-    let head = ["ROUTE", "VERSION", "REQUEST → REPLY", "STATE", "COPIES", "WORKERS", "PROCESSES"].map(str::to_owned);
+    let head = ["ROUTE", "VERSION", "REQUEST → REPLY", "STATE", "INSTANCES", "WORKERS", "PROCESSES"].map(str::to_owned);
     let groups = together(known, |a, b| {
         // A bridge is not an instance: it represents those of other machines.
-        let is_copy = a.stands_for.is_empty() && b.stands_for.is_empty();
-        is_copy && (&a.route, a.state, &a.version, types(a)) == (&b.route, b.state, &b.version, types(b))
+        let is_instance = a.stands_for.is_empty() && b.stands_for.is_empty();
+        is_instance && (&a.route, a.state, &a.version, types(a)) == (&b.route, b.state, &b.version, types(b))
     });
     let rows = groups.iter().map(|group| {
         let first = group[0];
@@ -152,7 +152,7 @@ mod tests {
             encoding: Encoding::Postcard,
             version: 1,
         };
-        let copy = |process_id, version: &str| KnownRoute {
+        let instance = |process_id, version: &str| KnownRoute {
             route: "calculator/add".to_owned(),
             state: KnownRouteState::Open,
             process_id,
@@ -164,7 +164,7 @@ mod tests {
             identity: 1,
             stands_for: Vec::new(),
         };
-        let text = in_text(&[copy(11, ""), copy(12, ""), copy(13, "2")]);
+        let text = in_text(&[instance(11, ""), instance(12, ""), instance(13, "2")]);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines.len(), 3, "{text}");
         let first = [
@@ -184,10 +184,10 @@ mod tests {
         assert_eq!(lines[1], first);
         assert_eq!((lines[2][1], &lines[2][6..8]), ("2", &["1", "4"][..]));
 
-        let turned = in_text(&[copy(11, "1\u{202e}\u{200f}\u{2066}")]);
+        let turned = in_text(&[instance(11, "1\u{202e}\u{200f}\u{2066}")]);
         assert!(turned.contains(r" 1\u{202e}\u{200f}\u{2066} "), "{turned}");
 
-        let many: Vec<_> = (1..=100).map(|process_id| copy(process_id, &"9".repeat(1_000))).collect();
+        let many: Vec<_> = (1..=100).map(|process_id| instance(process_id, &"9".repeat(1_000))).collect();
         let text = in_text(&many);
         let line = text.lines().nth(1).unwrap_or_default();
         assert!(line.ends_with(" 8, 92 more") && line.contains("9…") && line.chars().count() < 300, "{line}");

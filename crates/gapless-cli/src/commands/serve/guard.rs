@@ -4,7 +4,7 @@
 //! Lines of the input: `+PID START` for a started program and its start tick, `-PID` for one that has ended, `=` before
 //! a list of all that run, after omitted lines.
 
-use crate::commands::Outcome;
+use crate::commands::CommandResult;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::HashMap;
 use std::io::{self, BufRead as _};
@@ -20,7 +20,7 @@ pub(super) fn start_of(process_id: u32) -> u64 {
     fields.split(' ').nth(19).and_then(|start| start.parse().ok()).unwrap_or(0)
 }
 
-pub(crate) fn run() -> Outcome {
+pub(crate) fn run() -> CommandResult {
     // A signal to all processes of a service is meant for the server, which may still finish begun work.
     ctrlc::set_handler(|| {})?;
     let mut running = HashMap::new();

@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 const NEXT_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Guarding {
-    state: Mutex<State>,
+    state: Mutex<GuardState>,
 }
 
-struct State {
+struct GuardState {
     process: Child,
     started: Instant,
     /// Input of the guard, non-blocking.
@@ -40,7 +40,7 @@ struct State {
 impl Guarding {
     pub(super) fn start() -> io::Result<Self> {
         let (process, input) = start()?;
-        let state = State {
+        let state = GuardState {
             process,
             started: Instant::now(),
             input,
@@ -52,7 +52,7 @@ impl Guarding {
         Ok(Self { state: Mutex::new(state) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,7 +105,7 @@ impl Guarding {
     }
 }
 
-impl State {
+impl GuardState {
     fn tell(&mut self, line: std::fmt::Arguments<'_>) {
         self.write();
         if self.is_behind {

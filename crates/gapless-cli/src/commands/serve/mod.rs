@@ -6,10 +6,10 @@ mod piped;
 mod program;
 mod worker;
 
-use super::domain::{DomainArguments, about_options};
+use super::domain::{DomainArguments, options_error};
 use super::request::route;
 use super::watch::sleep_until;
-use super::{Ended, INTERRUPTED, Outcome, announce, interrupts};
+use super::{CommandResult, ExitError, INTERRUPTED, announce, interrupts};
 use clap::Args;
 use gapless_agent::proc_folder;
 use gapless_rpc::domain::ServeReach;
@@ -58,7 +58,7 @@ fn workers(text: &str) -> Result<u16, String> {
     count.ok_or_else(|| "1 to 4096 workers are possible".to_owned())
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let Some((program, words)) = arguments.command.split_first() else { return Ok(()) };
     route(&arguments.route)?;
     program::check(program)?;
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let guard = Guarding::start().map_err(SupervisorError::io("starting the guard of its programs"))?;
     let guard = Arc::new(guard);
     look_after(&guard, &interrupts)?;
-    let domain = arguments.domain.open_or_make()?;
+    let domain = arguments.domain.open_or_create()?;
     let route = domain.serve(&arguments.route).workers(arguments.workers.into()).reach(ServeReach::OtherProcesses);
     let route = route.version(&arguments.route_version);
     let (program, words) = (program.clone(), words.to_vec());
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     } else {
         route.handle(move |Piped(request), context| Ok(Piped(work(&request, context)?)))
     };
-    let served = served.map_err(about_options)?;
+    let served = served.map_err(options_error)?;
     announce(&format!("{} is served; Ctrl-C ends it when what has begun is done", arguments.route));
     // Relaxed: the count guards no data.
     let is_over = || interrupts.load(Ordering::Relaxed) > 0 || !served.is_served();
@@ -99,14 +99,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     served.drain();
     if interrupts.load(Ordering::Relaxed) >= AT_ONCE {
         let reason = "interrupted twice: what had begun was killed".to_owned();
-        return Err(Ended { code: INTERRUPTED, reason }.into());
+        return Err(ExitError { code: INTERRUPTED, reason }.into());
     }
     Ok(())
 }
 
 /// Checks the guard from a thread of its own, and ends the program some time after the second interrupt, even if its
 /// end hangs.
-fn look_after(guard: &Arc<Guarding>, interrupts: &Arc<AtomicU32>) -> Outcome {
+fn look_after(guard: &Arc<Guarding>, interrupts: &Arc<AtomicU32>) -> CommandResult {
     let (guard, interrupts) = (Arc::clone(guard), Arc::clone(interrupts));
     std::thread::Builder::new().name("gapless-guard".to_owned()).spawn(move || {
         let mut ends_at = None;

@@ -1,6 +1,6 @@
 //! Checks that a program can be started, when serving begins rather than at the first request.
 
-use crate::commands::Usage;
+use crate::commands::UsageError;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -9,13 +9,13 @@ use std::path::Path;
 ///
 /// # Errors
 /// A program that is missing, is not a file, or may not be executed.
-pub(super) fn check(program: &OsStr) -> Result<(), Usage> {
+pub(super) fn check(program: &OsStr) -> Result<(), UsageError> {
     let path = Path::new(program);
     if program.as_encoded_bytes().contains(&b'/') {
-        return reason_against(path).map_or(Ok(()), |reason| Err(Usage(format!("{}: {reason}", path.display()))));
+        return reason_against(path).map_or(Ok(()), |reason| Err(UsageError(format!("{}: {reason}", path.display()))));
     }
     if program.is_empty() {
-        return Err(Usage("the program's name is empty".to_owned()));
+        return Err(UsageError("the program's name is empty".to_owned()));
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let mut reason = None;
@@ -30,7 +30,7 @@ pub(super) fn check(program: &OsStr) -> Result<(), Usage> {
     }
     let not_here = if path.is_file() { format!("; the one here is ./{}", path.display()) } else { String::new() };
     let none = || format!("{}: no such program in the directories of PATH{not_here}", path.display());
-    Err(Usage(reason.unwrap_or_else(none)))
+    Err(UsageError(reason.unwrap_or_else(none)))
 }
 
 fn reason_against(file: &Path) -> Option<String> {

@@ -69,9 +69,9 @@ pub(super) fn run(
             started => break started.map_err(refused(CODE_NOT_STARTED))?,
         }
     };
-    let mut running = Running { child, guard, has_ended: false };
+    let mut running = RunningProgram { child, guard, has_ended: false };
     guard.begin(running.child.id());
-    let mut pipes = Pipes::of(&mut running.child, request).map_err(failed)?;
+    let mut pipes = WorkerPipes::of(&mut running.child, request).map_err(failed)?;
     loop {
         let is_over = pipes.turn().map_err(failed)?;
         if pipes.output.len() > REPLY_LENGTH_MAX {
@@ -112,13 +112,13 @@ fn refusal(program: &OsString, status: ExitStatus, error: &[u8]) -> Refusal {
 }
 
 /// The process; on drop, a running process is killed with its children.
-struct Running<'guard> {
+struct RunningProgram<'guard> {
     child: Child,
     guard: &'guard Guarding,
     has_ended: bool,
 }
 
-impl Running<'_> {
+impl RunningProgram<'_> {
     /// Takes the exit status of an ended process.
     fn wait(&mut self) -> io::Result<ExitStatus> {
         // The id is not reused before the process has been waited for.
@@ -128,7 +128,7 @@ impl Running<'_> {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningProgram<'_> {
     fn drop(&mut self) {
         // No kill after `wait`: the id may be another's.
         if self.has_ended {
@@ -141,7 +141,7 @@ impl Drop for Running<'_> {
     }
 }
 
-struct Pipes<'a> {
+struct WorkerPipes<'a> {
     process: Pid,
     /// Readable at the end of the process; `None` if there was no descriptor left, then `waitid` is polled.
     exit: Option<OwnedFd>,
@@ -153,7 +153,7 @@ struct Pipes<'a> {
     error: Vec<u8>,
 }
 
-impl<'a> Pipes<'a> {
+impl<'a> WorkerPipes<'a> {
     fn of(child: &mut Child, request: &'a [u8]) -> io::Result<Self> {
         let process = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::NotFound)?;
         let pipe = |fd: Option<OwnedFd>| {
@@ -201,7 +201,7 @@ impl<'a> Pipes<'a> {
     }
 }
 
-impl Pipes<'_> {
+impl WorkerPipes<'_> {
     /// Whether the process has ended, without taking its status.
     fn has_ended(&self) -> io::Result<bool> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;

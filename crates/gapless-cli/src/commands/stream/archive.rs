@@ -3,7 +3,7 @@
 use super::location::StreamLocation;
 use super::relaying;
 use super::text_archive::TextArchive;
-use crate::commands::Outcome;
+use crate::commands::CommandResult;
 use clap::Args;
 use gapless_transport::Tier;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     sync: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let upstream = arguments.location.config()?;
     let (ours, mut options) = relaying::options(&upstream, &arguments.to, ", which keeps its journal already")?;
     options.tier = if arguments.sync { Tier::Sync } else { Tier::Journal };

@@ -2,7 +2,7 @@
 
 use super::location::StreamLocation;
 use super::relaying;
-use crate::commands::{Outcome, Usage};
+use crate::commands::{CommandResult, UsageError};
 use clap::Args;
 use gapless_client::StreamConfig;
 use gapless_stream::options::EventStreamOptions;
@@ -17,11 +17,11 @@ pub(super) struct Arguments {
     to: PathBuf,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let upstream = arguments.location.config()?;
     let options = EventStreamOptions::from_config(&StreamConfig::load(&arguments.to)?)?;
     if upstream.directory().is_some() && upstream.directory() == options.directory.as_deref() {
-        return Err(Usage("both files name the same directory; a bridge needs one of its own".to_owned()).into());
+        return Err(UsageError("both files name the same directory; a bridge needs one of its own".to_owned()).into());
     }
     relaying::run(&upstream, &options, None)
 }

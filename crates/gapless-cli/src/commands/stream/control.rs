@@ -1,8 +1,8 @@
 //! `gapless stream control`: halts, resumes, rolls over and ends a stream by the socket of its directory.
 
 use super::location::StreamLocation;
-use super::waiting::tell;
-use crate::commands::{Outcome, print};
+use super::waiting::print_wait_note;
+use crate::commands::{CommandResult, print};
 use clap::{Args, Subcommand};
 use gapless_client::control::Controller;
 use gapless_client::control_messages::ControlCommand;
@@ -13,18 +13,18 @@ use std::time::Duration;
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    action: Action,
+    action: ControlAction,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum ControlAction {
     /// Take nothing more from publishers, at once
     #[command(
         after_help = "Example:\n  gapless stream control halt --directory /var/lib/gapless/orders --reason \"prices are wrong\"\n\nIt overtakes everything that publishers have sent and that is not in the stream yet; that waits until the stream is resumed. Returns once the halt is in the stream, and prints its sequence. A stream that is halted already stays as it is, which is no error. Whoever may open the stream's socket may control it."
     )]
     Halt {
         #[command(flatten)]
-        common: Common,
+        common: ControlArguments,
         /// Why, for who reads the stream: up to 200 bytes, a longer one is cut
         #[arg(long, value_name = "TEXT", default_value = "")]
         reason: String,
@@ -35,7 +35,7 @@ enum Action {
     )]
     Resume {
         #[command(flatten)]
-        common: Common,
+        common: ControlArguments,
     },
     /// End the feed session that is open and begin another
     #[command(
@@ -46,7 +46,7 @@ enum Action {
         #[arg(value_parser = name)]
         name: FeedSession,
         #[command(flatten)]
-        common: Common,
+        common: ControlArguments,
     },
     /// End the feed session that is open; messages wait until another begins
     #[command(
@@ -54,12 +54,12 @@ enum Action {
     )]
     End {
         #[command(flatten)]
-        common: Common,
+        common: ControlArguments,
     },
 }
 
 #[derive(Args)]
-struct Common {
+struct ControlArguments {
     #[command(flatten)]
     location: StreamLocation,
     /// Print one JSON object
@@ -74,18 +74,18 @@ fn name(text: &str) -> Result<FeedSession, String> {
     FeedSession::new(text).map_err(|error| error.to_string())
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let (common, command) = match &arguments.action {
-        Action::Halt { common, reason } => (common, ControlCommand::Halt { reason: reason.clone() }),
-        Action::Resume { common } => (common, ControlCommand::Resume),
-        Action::RollOver { common, name } => (common, ControlCommand::RollOver { name: *name }),
-        Action::End { common } => (common, ControlCommand::End),
+        ControlAction::Halt { common, reason } => (common, ControlCommand::Halt { reason: reason.clone() }),
+        ControlAction::Resume { common } => (common, ControlCommand::Resume),
+        ControlAction::RollOver { common, name } => (common, ControlCommand::RollOver { name: *name }),
+        ControlAction::End { common } => (common, ControlCommand::End),
     };
     let config = common.location.config()?;
     let Some(directory) = config.directory() else {
         return Err("a stream without a directory has no socket by which it could be controlled".into());
     };
-    let controller = Controller::new(directory).telling(tell);
+    let controller = Controller::new(directory).with_wait_reporter(print_wait_note);
     let done = controller.command(command.clone(), Duration::from_secs(common.timeout))?;
     if common.json {
         let object = json!({

@@ -2,7 +2,7 @@
 
 use super::location::StreamLocation;
 use super::relaying;
-use crate::commands::Outcome;
+use crate::commands::CommandResult;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub(super) struct Arguments {
     to: PathBuf,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let upstream = arguments.location.config()?;
     let (ours, mut options) = relaying::options(&upstream, &arguments.to, "; its nodes need no dispatcher")?;
     options.persistence = ours.persistence;

@@ -13,31 +13,31 @@ const BLOCKS: usize = 16;
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// Opens the input, on the reading thread.
-type Open = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>> + Send>;
+type OpenInput = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>> + Send>;
 
 /// Whole lines; the last one of the input may lack its line feed.
-type Block = Result<Vec<u8>, String>;
+type LineBlock = Result<Vec<u8>, String>;
 
-pub(super) enum Next<'a> {
+pub(super) enum NextLine<'a> {
     /// A line without its line end.
     Line(&'a [u8]),
     NotYet,
     End,
 }
 
-pub(super) struct Lines {
-    blocks: Receiver<Block>,
+pub(super) struct InputLines {
+    blocks: Receiver<LineBlock>,
     block: Vec<u8>,
     position: usize,
     count: u64,
     is_ended: bool,
 }
 
-impl Lines {
+impl InputLines {
     /// Reads the lines of `file`, or of standard input if it is `None` or `-`. The limit of a line is `length_max`
     /// bytes.
     pub(super) fn open(file: Option<&Path>, length_max: usize) -> Result<Self, String> {
-        let (name, open): (String, Open) = match file.filter(|file| *file != Path::new("-")) {
+        let (name, open): (String, OpenInput) = match file.filter(|file| *file != Path::new("-")) {
             Some(file) => {
                 let (name, file) = (file.display().to_string(), file.to_owned());
                 if std::fs::metadata(&file).is_ok_and(|found| found.file_type().is_fifo()) {
@@ -67,23 +67,23 @@ impl Lines {
         Ok(Self { blocks, block: Vec::new(), position: 0, count: 0, is_ended: false })
     }
 
-    pub(super) fn next(&mut self) -> Result<Next<'_>, String> {
+    pub(super) fn next(&mut self) -> Result<NextLine<'_>, String> {
         if self.position == self.block.len() && !self.is_ended {
             match self.blocks.try_recv() {
                 Ok(block) => (self.block, self.position) = (block?, 0),
-                Err(TryRecvError::Empty) => return Ok(Next::NotYet),
+                Err(TryRecvError::Empty) => return Ok(NextLine::NotYet),
                 Err(TryRecvError::Disconnected) => self.is_ended = true,
             }
         }
         if self.position == self.block.len() {
-            return Ok(Next::End);
+            return Ok(NextLine::End);
         }
         let rest = &self.block[self.position..];
         let length = rest.iter().position(|byte| *byte == b'\n');
         self.position += length.map_or(rest.len(), |length| length + 1);
         self.count += 1;
         let line = &rest[..length.unwrap_or(rest.len())];
-        Ok(Next::Line(line.strip_suffix(b"\r").unwrap_or(line)))
+        Ok(NextLine::Line(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
     /// Sleeps until there is more input, or until the timeout.
@@ -106,7 +106,11 @@ impl Lines {
     }
 }
 
-fn read_ahead(mut reader: Box<dyn Read + Send>, sender: &SyncSender<Block>, length_max: usize) -> Result<(), String> {
+fn read_ahead(
+    mut reader: Box<dyn Read + Send>,
+    sender: &SyncSender<LineBlock>,
+    length_max: usize,
+) -> Result<(), String> {
     let mut rest = Vec::new();
     loop {
         let begin = rest.len();

@@ -1,6 +1,6 @@
 //! Locates a stream: by its configuration file, or by the directory of one over shared memory.
 
-use crate::commands::Usage;
+use crate::commands::UsageError;
 use clap::Args;
 use gapless_agent::regular_file::read_piped_text;
 use gapless_client::StreamConfig;
@@ -52,7 +52,8 @@ impl NodeLocation {
             let name = file.display();
             let text = read_piped_text(file).map_err(|error| format!("reading {name}: {error}"))?;
             let password = text.lines().next().ok_or_else(|| format!("the password in {name}: it is empty"))?;
-            config.node.username = Field::new(user).map_err(|error| Usage(format!("--username {user}: {error}")))?;
+            config.node.username =
+                Field::new(user).map_err(|error| UsageError(format!("--username {user}: {error}")))?;
             // The error must not contain the password.
             config.node.password = Field::new(password).map_err(|error| format!("the password in {name}: {error}"))?;
         }
@@ -72,6 +73,6 @@ fn config(file: Option<&PathBuf>, directories: &[PathBuf]) -> Result<StreamConfi
             EventStreamOptions::from_config(&config)?;
             Ok(config)
         }
-        None => Err(Usage(format!("--config FILE or --directory DIRECTORY is expected, or {VARIABLE}")).into()),
+        None => Err(UsageError(format!("--config FILE or --directory DIRECTORY is expected, or {VARIABLE}")).into()),
     }
 }

@@ -35,18 +35,18 @@ mod text_archive;
 mod text_file;
 mod waiting;
 
-use super::{Outcome, of_host};
+use super::{CommandResult, of_host};
 use crate::deferred::Deferred;
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    action: Action,
+    action: StreamAction,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum StreamAction {
     /// Run a stream's sequencer until Ctrl-C
     #[command(
         after_help = "Examples:\n  gapless stream sequencer --directory /var/lib/gapless/orders\n  gapless stream sequencer --config orders.toml\n\nA stream that was killed goes on from its journal at the next start. Its file is described in docs/guides/stream.toml."
@@ -96,17 +96,17 @@ enum Action {
     Control(Deferred<control::Arguments>),
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     match &arguments.action {
-        Action::Sequencer(arguments) => of_host(sequencer::run(arguments)),
-        Action::Node(arguments) => node::run(arguments),
-        Action::Tail(arguments) => tail::run(arguments),
-        Action::Publish(arguments) => publish::run(arguments),
-        Action::Replay(arguments) => replay::run(arguments),
-        Action::Dispatch(arguments) => of_host(dispatch::run(arguments)),
-        Action::Bridge(arguments) => of_host(bridge::run(arguments)),
-        Action::Archive(arguments) => of_host(archive::run(arguments)),
-        Action::Status(arguments) => status::run(arguments),
-        Action::Control(arguments) => control::run(arguments),
+        StreamAction::Sequencer(arguments) => of_host(sequencer::run(arguments)),
+        StreamAction::Node(arguments) => node::run(arguments),
+        StreamAction::Tail(arguments) => tail::run(arguments),
+        StreamAction::Publish(arguments) => publish::run(arguments),
+        StreamAction::Replay(arguments) => replay::run(arguments),
+        StreamAction::Dispatch(arguments) => of_host(dispatch::run(arguments)),
+        StreamAction::Bridge(arguments) => of_host(bridge::run(arguments)),
+        StreamAction::Archive(arguments) => of_host(archive::run(arguments)),
+        StreamAction::Status(arguments) => status::run(arguments),
+        StreamAction::Control(arguments) => control::run(arguments),
     }
 }

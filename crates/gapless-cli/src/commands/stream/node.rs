@@ -1,14 +1,14 @@
 //! `gapless stream node`.
 
-use super::input::Lines;
+use super::input::InputLines;
 use super::location::NodeLocation;
 use super::output::{FormArguments, note};
-use super::publishing::{PublishArguments, Publishing, Turn};
+use super::publishing::{LinePublisher, PublishArguments, PublishTurn};
 use super::reading;
-use super::reading::Patience;
-use super::waiting::Waiting;
+use super::reading::TimeoutArguments;
+use super::waiting::WaitMonitor;
 use crate::commands::pipe::is_reader_gone;
-use crate::commands::{Outcome, interrupt};
+use crate::commands::{CommandResult, interrupt};
 use clap::Args;
 use gapless_client::node::{NodeEvent, NodeState, Start, StreamNode};
 use gapless_stream::options::EventStreamOptions;
@@ -27,22 +27,22 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "WHERE", value_parser = reading::start)]
     from: Option<Start>,
     #[command(flatten)]
-    patience: Patience,
+    patience: TimeoutArguments,
 }
 
 const FRAMES_PER_POLL: usize = 1024;
 const PAUSE: Duration = Duration::from_millis(5);
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let mut config = arguments.location.config()?;
     config.node.start = arguments.from.unwrap_or(config.node.start);
     let longest = EventStreamOptions::from_config(&config)?.message_length_max;
-    let lines = Lines::open(None, arguments.publish.line_length_max(longest))?;
-    let mut publishing = Publishing::new(&arguments.publish, lines, None);
+    let lines = InputLines::open(None, arguments.publish.line_length_max(longest))?;
+    let mut publishing = LinePublisher::new(&arguments.publish, lines, None);
     let mut node = StreamNode::new(config.link()?, config.node_options(arguments.publish.token()));
     let mut output = arguments.form.output();
     let (interrupted, begun) = (interrupt()?, Instant::now());
-    let mut waits = Waiting::new();
+    let mut waits = WaitMonitor::new();
     let (mut was_connected, mut is_halted) = (false, false);
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
@@ -58,16 +58,16 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         });
         let is_read = output.flush()?;
         let count = polled?;
-        let is_over = turn == Turn::Done && node.in_flight() == 0 && node.state() == NodeState::Live;
+        let is_over = turn == PublishTurn::Done && node.in_flight() == 0 && node.state() == NodeState::Live;
         if !is_read || is_over {
             break;
         }
         was_connected |= node.state() != NodeState::Connecting;
-        waits.say(&node);
+        waits.print_due(&node);
         if !was_connected {
             arguments.patience.check(&node, begun)?;
         }
-        if count == 0 && turn != Turn::Busy {
+        if count == 0 && turn != PublishTurn::Busy {
             node.wait(PAUSE)?;
             if is_reader_gone(Duration::ZERO)? {
                 break;

@@ -3,7 +3,7 @@
 use crate::commands::closed_is_fine;
 use clap::Args;
 use gapless_client::node::NodeEvent;
-use gapless_stream::logger::{Form, Logger};
+use gapless_stream::logger::{LogFormat, Logger};
 use std::io;
 use std::io::{BufWriter, Stdout, Write};
 
@@ -18,18 +18,23 @@ pub(super) struct FormArguments {
 }
 
 impl FormArguments {
-    pub(super) fn output(&self) -> Output {
-        let form = match (self.json, self.raw) {
-            (true, _) => Form::Json,
-            (_, true) => Form::Payload,
-            _ => Form::Text,
+    pub(super) fn output(&self) -> EventOutput {
+        let format = match (self.json, self.raw) {
+            (true, _) => LogFormat::Json,
+            (_, true) => LogFormat::Payload,
+            _ => LogFormat::Text,
         };
-        Output { logger: Logger { form }, line: Vec::new(), stdout: Some(BufWriter::new(io::stdout())), failure: None }
+        EventOutput {
+            logger: Logger { format },
+            line: Vec::new(),
+            stdout: Some(BufWriter::new(io::stdout())),
+            failure: None,
+        }
     }
 }
 
 /// Standard output. After its reader has gone, nothing more is written, which is not an error.
-pub(super) struct Output {
+pub(super) struct EventOutput {
     logger: Logger,
     line: Vec<u8>,
     stdout: Option<BufWriter<Stdout>>,
@@ -37,7 +42,7 @@ pub(super) struct Output {
     failure: Option<io::Error>,
 }
 
-impl Output {
+impl EventOutput {
     /// Prints `event` if it is part of the stream; returns whether it is.
     pub(super) fn event(&mut self, event: &NodeEvent<'_>) -> bool {
         self.line.clear();
@@ -46,7 +51,7 @@ impl Output {
         }
         if let Some(stdout) = &mut self.stdout {
             let written = stdout.write_all(&self.line);
-            self.settle(written);
+            self.note_result(written);
         }
         true
     }
@@ -55,7 +60,7 @@ impl Output {
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         if let Some(stdout) = &mut self.stdout {
             let flushed = stdout.flush();
-            self.settle(flushed);
+            self.note_result(flushed);
         }
         match self.failure.take() {
             Some(failure) => Err(failure),
@@ -63,7 +68,7 @@ impl Output {
         }
     }
 
-    fn settle(&mut self, written: io::Result<()>) {
+    fn note_result(&mut self, written: io::Result<()>) {
         let is_open = closed_is_fine(written).unwrap_or_else(|error| {
             self.failure = Some(error);
             false

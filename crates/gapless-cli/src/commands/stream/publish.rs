@@ -1,12 +1,12 @@
 //! `gapless stream publish`.
 
-use super::input::Lines;
+use super::input::InputLines;
 use super::location::NodeLocation;
 use super::output::note;
-use super::publishing::{PublishArguments, Publishing, Turn};
+use super::publishing::{LinePublisher, PublishArguments, PublishTurn};
 use super::reading::silent;
-use super::waiting::Waiting;
-use crate::commands::{Outcome, interrupt};
+use super::waiting::WaitMonitor;
+use crate::commands::{CommandResult, interrupt};
 use clap::Args;
 use gapless_client::node::{NodeEvent, NodeState, Start, StreamNode};
 use gapless_stream::options::EventStreamOptions;
@@ -40,13 +40,13 @@ fn rate(text: &str) -> Result<f64, String> {
 const PAUSE: Duration = Duration::from_millis(1);
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const FRAMES_PER_POLL: usize = 1024;
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let mut config = arguments.location.config()?;
     // Earlier messages need not be read: the sequencer reports the number it expects.
     config.node.start = Start::Live;
     let longest = EventStreamOptions::from_config(&config)?.message_length_max;
-    let lines = Lines::open(arguments.file.as_deref(), arguments.publish.line_length_max(longest))?;
-    let mut publishing = Publishing::new(&arguments.publish, lines, arguments.rate);
+    let lines = InputLines::open(arguments.file.as_deref(), arguments.publish.line_length_max(longest))?;
+    let mut publishing = LinePublisher::new(&arguments.publish, lines, arguments.rate);
     let mut node = StreamNode::new(config.link()?, config.node_options(arguments.publish.token()));
     let interrupted = interrupt()?;
     // Visible on a terminal only.
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let (patience, begun) = (Duration::from_secs(arguments.timeout), Instant::now());
     let (mut last_progress, mut shown) = (begun, begun);
     let (mut is_halted, mut was_connected) = (false, false);
-    let mut waits = Waiting::new();
+    let mut waits = WaitMonitor::new();
     let outcome = loop {
         // Relaxed: the flag guards no data (pairs with the store of the signal handler).
         if interrupted.load(Ordering::Relaxed) {
@@ -81,13 +81,13 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             Err(error) => break Err(error.into()),
         };
         was_connected |= node.state() != NodeState::Connecting;
-        if let Some(line) = waits.look(&node) {
+        if let Some(line) = waits.check(&node) {
             progress.suspend(|| crate::commands::to_stderr!("{line}"));
         }
-        if turn == Turn::Done && node.in_flight() == 0 {
+        if turn == PublishTurn::Done && node.in_flight() == 0 {
             break Ok(());
         }
-        let is_waiting = node.in_flight() > 0 || turn == Turn::Full;
+        let is_waiting = node.in_flight() > 0 || turn == PublishTurn::Full;
         if !is_waiting || is_halted || node.in_flight() < waiting {
             last_progress = Instant::now();
         } else if last_progress.elapsed() > patience {
@@ -99,7 +99,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             progress.set_message(format!("{} published, {} on their way", publishing.published, node.in_flight()));
             progress.tick();
         }
-        if count == 0 && turn != Turn::Busy {
+        if count == 0 && turn != PublishTurn::Busy {
             if is_waiting { node.wait(PAUSE)? } else { publishing.wait(PAUSE * 10)? }
         }
     };

@@ -1,6 +1,6 @@
 //! Publishes lines as fast as the stream takes them; a line that does not fit waits for the next turn.
 
-use super::input::{Lines, Next};
+use super::input::{InputLines, NextLine};
 use clap::Args;
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
@@ -43,7 +43,7 @@ impl PublishArguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum PublishTurn {
     Busy,
     /// No line is ready or due.
     Idle,
@@ -52,8 +52,8 @@ pub(super) enum Turn {
     Done,
 }
 
-pub(super) struct Publishing {
-    lines: Lines,
+pub(super) struct LinePublisher {
+    lines: InputLines,
     message_type: MessageType,
     hex: bool,
     names_session: bool,
@@ -69,8 +69,8 @@ pub(super) struct Publishing {
     pub(super) passed_over: u64,
 }
 
-impl Publishing {
-    pub(super) fn new(arguments: &PublishArguments, lines: Lines, rate: Option<f64>) -> Self {
+impl LinePublisher {
+    pub(super) fn new(arguments: &PublishArguments, lines: InputLines, rate: Option<f64>) -> Self {
         Self {
             lines,
             message_type: MessageType { schema: arguments.schema, encoding: Encoding::Opaque },
@@ -85,14 +85,16 @@ impl Publishing {
         }
     }
 
-    pub(super) fn turn(&mut self, node: &mut StreamNode<AnyLink>) -> Result<Turn, Box<dyn std::error::Error>> {
-        let (Some(session), Some(next)) = (node.session(), node.next_session_seq()) else { return Ok(Turn::Full) };
+    pub(super) fn turn(&mut self, node: &mut StreamNode<AnyLink>) -> Result<PublishTurn, Box<dyn std::error::Error>> {
+        let (Some(session), Some(next)) = (node.session(), node.next_session_seq()) else {
+            return Ok(PublishTurn::Full);
+        };
         if self.names_session && self.resumption.is_none() {
             self.resumption = Some(Resumption::new(session, next));
         }
         for _ in 0..LINES_PER_TURN {
             if self.interval.is_some() && Instant::now() < self.next_due {
-                return Ok(Turn::Idle);
+                return Ok(PublishTurn::Idle);
             }
             let payload = match self.waiting.take() {
                 Some(payload) => payload,
@@ -124,7 +126,7 @@ impl Publishing {
                     | ClientError::Throttled { .. },
                 ) => {
                     self.waiting = Some(payload);
-                    return Ok(Turn::Full);
+                    return Ok(PublishTurn::Full);
                 }
                 Err(error) => return Err(format!("line {}: {error}", self.lines.count()).into()),
             }
@@ -133,7 +135,7 @@ impl Publishing {
                 self.next_due = (self.next_due + interval).max(Instant::now() - interval);
             }
         }
-        Ok(Turn::Busy)
+        Ok(PublishTurn::Busy)
     }
 
     /// Closes the session after all its messages have come back. A named session stays, so that it can be continued. A
@@ -145,7 +147,7 @@ impl Publishing {
         let finished = match is_halted {
             true if node.next_session_seq().is_none() => Ok(()),
             true => node.close_session().and_then(|()| node.flush()),
-            false => node.finish(FINISH_PATIENCE, |_| {}),
+            false => node.finish(FINISH_TIMEOUT, |_| {}),
         };
         if let Err(error) = finished {
             crate::commands::to_stderr!("note: the session stays open until it expires: {error}");
@@ -164,13 +166,13 @@ impl Publishing {
     }
 
     /// Returns the next line's payload, or the reason for its absence.
-    fn next(&mut self) -> Result<Result<Vec<u8>, Turn>, String> {
+    fn next(&mut self) -> Result<Result<Vec<u8>, PublishTurn>, String> {
         let hex = self.hex;
         let payload = match self.lines.next()? {
-            Next::Line(line) if hex => bytes_of(line),
-            Next::Line(line) => Ok(line.to_vec()),
-            Next::NotYet => return Ok(Err(Turn::Idle)),
-            Next::End => return Ok(Err(Turn::Done)),
+            NextLine::Line(line) if hex => bytes_of(line),
+            NextLine::Line(line) => Ok(line.to_vec()),
+            NextLine::NotYet => return Ok(Err(PublishTurn::Idle)),
+            NextLine::End => return Ok(Err(PublishTurn::Done)),
         };
         payload.map(Ok).map_err(|reason| format!("line {}: {reason}", self.lines.count()))
     }
@@ -187,4 +189,4 @@ fn bytes_of(line: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Limit of the close, and before it of the return of an interrupted run's messages.
-pub(super) const FINISH_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const FINISH_TIMEOUT: Duration = Duration::from_secs(5);

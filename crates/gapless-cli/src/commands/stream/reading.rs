@@ -1,9 +1,9 @@
 //! A node that prints the requested messages.
 
-use super::output::{Output, note};
-use super::waiting::Waiting;
+use super::output::{EventOutput, note};
+use super::waiting::WaitMonitor;
 use crate::commands::pipe::is_reader_gone;
-use crate::commands::{Outcome, interrupt};
+use crate::commands::{CommandResult, interrupt};
 use clap::Args;
 use gapless_client::node::{AnyLink, NodeEvent, NodeLink, NodeState, Start, StreamNode};
 use std::sync::atomic::Ordering;
@@ -15,25 +15,25 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a stream that never answered is waited for.
 #[derive(Args)]
-pub(super) struct Patience {
+pub(super) struct TimeoutArguments {
     /// Give up when no sequencer answers at the beginning for so long; one that goes away later is waited for
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 }
 
-impl Patience {
+impl TimeoutArguments {
     /// Checks the time that `node` has waited for an answer of the sequencer since `begun`.
     ///
     /// # Errors
     /// The timeout is over.
-    pub(super) fn check(&self, node: &StreamNode<AnyLink>, begun: Instant) -> Outcome {
+    pub(super) fn check(&self, node: &StreamNode<AnyLink>, begun: Instant) -> CommandResult {
         let patience = Duration::from_secs(self.timeout);
         if begun.elapsed() > patience { Err(silent(node, patience).into()) } else { Ok(()) }
     }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Extent {
+pub(super) struct ReadExtent {
     pub(super) last_sequence: Option<u64>,
     pub(super) lines: Option<u64>,
     /// Prints later messages, too.
@@ -49,11 +49,16 @@ pub(super) fn start(text: &str) -> Result<Start, String> {
     }
 }
 
-pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: Extent, patience: &Patience) -> Outcome {
+pub(super) fn print(
+    mut node: StreamNode<AnyLink>,
+    mut output: EventOutput,
+    extent: ReadExtent,
+    patience: &TimeoutArguments,
+) -> CommandResult {
     let interrupted = interrupt()?;
     let begun = Instant::now();
     let (mut left, mut is_done, mut was_connected) = (extent.lines.unwrap_or(u64::MAX), false, false);
-    let (mut was_live, mut waits) = (false, Waiting::new());
+    let (mut was_live, mut waits) = (false, WaitMonitor::new());
     while !is_done && left > 0 {
         let polled = node.poll(FRAMES_PER_POLL, |event| {
             if is_done || left == 0 {
@@ -78,7 +83,7 @@ pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: E
         }
         is_done |= extent.last_sequence.is_some_and(|last| node.position() > last);
         was_connected |= node.state() != NodeState::Connecting;
-        waits.say(&node);
+        waits.print_due(&node);
         if !was_connected {
             patience.check(&node, begun)?;
         }

@@ -2,7 +2,7 @@
 
 use super::sequencer::{PAUSE, addresses, recovered};
 use super::text_archive::TextArchive;
-use crate::commands::{Outcome, Usage, announce, interrupt};
+use crate::commands::{CommandResult, UsageError, announce, interrupt};
 use gapless_client::ClientError;
 use gapless_client::StreamConfig;
 use gapless_client::node::{NodeLink, Start};
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Limit of the time for writing the rest of the text at the end; the next run writes the rest.
-const WRITING_PATIENCE: Duration = Duration::from_secs(5);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Options of the stream itself, and of a relay in the directory `to` with the same limits. `needless` is the reason
 /// for which the stream's own directory needs no relay.
@@ -28,7 +28,7 @@ pub(super) fn options(
     needless: &str,
 ) -> Result<(EventStreamOptions, EventStreamOptions), Box<dyn Error>> {
     if upstream.directory().is_some_and(|directory| directory == to) {
-        return Err(Usage(format!("--to is the directory of the stream itself{needless}")).into());
+        return Err(UsageError(format!("--to is the directory of the stream itself{needless}")).into());
     }
     let ours = EventStreamOptions::from_config(upstream)?;
     let mut options = EventStreamOptions::in_directory(to);
@@ -44,7 +44,7 @@ pub(super) fn run(
     upstream: &StreamConfig,
     options: &EventStreamOptions,
     mut text: Option<&mut TextArchive>,
-) -> Outcome {
+) -> CommandResult {
     let interrupted = interrupt()?;
     let link = upstream.link()?;
     announce(&format!("looking for the stream at {}", link.peer()));
@@ -72,7 +72,7 @@ pub(super) fn run(
     }
     let mut written = Ok(true);
     if let Some(text) = &mut text {
-        let until = Instant::now() + WRITING_PATIENCE;
+        let until = Instant::now() + WRITE_TIMEOUT;
         while matches!(written, Ok(true)) && Instant::now() < until {
             written = text.attempt(&stream);
         }

@@ -3,8 +3,8 @@
 use super::location::StreamLocation;
 use super::output::FormArguments;
 use super::reading;
-use super::reading::{Extent, Patience};
-use crate::commands::{Outcome, check_order};
+use super::reading::{ReadExtent, TimeoutArguments};
+use crate::commands::{CommandResult, check_order};
 use clap::Args;
 use gapless_client::node::{AnyLink, JournalLink, Start, StreamNode, StreamNodeOptions};
 use gapless_client::stream_layout::StreamLayout;
@@ -26,10 +26,10 @@ pub(super) struct Arguments {
     #[arg(long)]
     rewind: bool,
     #[command(flatten)]
-    patience: Patience,
+    patience: TimeoutArguments,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     check_order(arguments.from, arguments.to)?;
     let config = arguments.location.config()?;
     let journal = config.directory().map(|directory| StreamLayout::new(directory).journal());
@@ -46,6 +46,6 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         None => config.link()?,
     };
     let node = StreamNode::new(link, StreamNodeOptions::reading(arguments.from.map_or(Start::First, Start::Sequence)));
-    let extent = Extent { last_sequence: arguments.to, lines: None, follows: false };
+    let extent = ReadExtent { last_sequence: arguments.to, lines: None, follows: false };
     reading::print(node, arguments.form.output(), extent, &arguments.patience)
 }

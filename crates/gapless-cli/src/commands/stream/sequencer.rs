@@ -1,10 +1,10 @@
 //! `gapless stream sequencer`.
 
 use super::location::StreamLocation;
-use crate::commands::{Outcome, announce, interrupt};
+use crate::commands::{CommandResult, announce, interrupt};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::MendedMark;
+use gapless_journal::RepairedMark;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ pub(super) struct Arguments {
 
 pub(super) const PAUSE: Duration = Duration::from_millis(250);
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let config = arguments.location.config()?;
     let interrupted = interrupt()?;
     let options = EventStreamOptions::from_config(&config)?;
@@ -51,13 +51,13 @@ pub(super) fn recovered(stream: &EventStream) -> String {
     let report = recovery.journal.as_ref();
     let mended: String = report
         .iter()
-        .flat_map(|report| &report.mended_marks)
-        .map(|MendedMark { segment, position }| {
+        .flat_map(|report| &report.repaired_marks)
+        .map(|RepairedMark { segment, position }| {
             let segment = segment.display();
             format!(", the journaled mark of {segment} written anew, one slot of which was damaged at byte {position}")
         })
         .collect();
-    let cut = report.and_then(|report| report.cut.as_ref());
+    let cut = report.and_then(|report| report.removed_tail.as_ref());
     let cut = cut.map_or_else(String::new, |cut| {
         format!(", a torn end cut from {} at byte {}", cut.segment.display(), cut.position)
     });

@@ -3,10 +3,10 @@
 
 use super::location::StreamLocation;
 use super::nodes;
-use super::waiting::tell;
+use super::waiting::print_wait_note;
 use crate::commands::counters::seconds;
 use crate::commands::watch::{clear, sleep_until};
-use crate::commands::{Ended, NOT_RUNNING, Outcome, UNHEALTHY, interrupt, is_printed};
+use crate::commands::{CommandResult, ExitError, NOT_RUNNING, UNHEALTHY, interrupt, is_printed};
 use clap::Args;
 use gapless_agent::CountersReader;
 use gapless_client::ClientError;
@@ -16,7 +16,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterError;
 use gapless_cluster::member::{
     self,
-    control::{Answer as Report, Request},
+    control::{AdminAnswer, AdminRequest},
 };
 use gapless_journal::{JournalError, JournalReader};
 use gapless_stream::directory_record::DirectoryRecord;
@@ -43,7 +43,7 @@ pub(super) struct Arguments {
 const SAMPLE: Duration = Duration::from_millis(500);
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-struct Sample {
+struct CounterSample {
     at: Instant,
     process: u32,
     /// The process id belongs to this process namespace.
@@ -51,13 +51,13 @@ struct Sample {
     values: Vec<(String, u64)>,
 }
 
-impl Sample {
+impl CounterSample {
     fn value(&self, name: &str) -> Option<u64> {
         self.values.iter().find(|(label, _)| label == name).map(|(_, value)| *value)
     }
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let config = arguments.location.config()?;
     let Some(directory) = config.directory() else {
         return Err("a stream without a directory keeps no counters that another process could read".into());
@@ -65,18 +65,18 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let layout = StreamLayout::new(directory);
     if !directory.is_dir() {
         let reason = format!("{}: no stream was ever there", directory.display());
-        return Err(Ended { code: NOT_RUNNING, reason }.into());
+        return Err(ExitError { code: NOT_RUNNING, reason }.into());
     }
     let interrupted = interrupt()?;
-    let mut feed = StatusFeed::new(Controller::new(directory).telling(tell));
+    let mut feed = StatusFeed::new(Controller::new(directory).with_wait_reporter(print_wait_note));
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     let is_interrupted = || interrupted.load(Ordering::Relaxed);
     let clear = clear(arguments.watch.is_some() && !arguments.json);
     let mut before = sample(&layout)?;
     // A fault is reported at the second read; a single look asks a silent process only once.
-    let mut first = before.as_ref().map(|before| Answer::ask(&layout, &mut feed, before));
+    let mut first = before.as_ref().map(|before| StatusAnswer::ask(&layout, &mut feed, before));
     loop {
-        let silent = first.take_if(|answer| matches!(answer, Answer::Silent(_)) && arguments.watch.is_none());
+        let silent = first.take_if(|answer| matches!(answer, StatusAnswer::Silent(_)) && arguments.watch.is_none());
         let interval = arguments.watch.unwrap_or(SAMPLE);
         let is_rated = before.is_some() && silent.is_none();
         let until = Instant::now() + if is_rated { interval } else { Duration::ZERO };
@@ -85,10 +85,12 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
         let now = sample(&layout)?;
         let mut status = status(&layout, before.as_ref(), now.as_ref())?;
-        let answer = now.as_ref().map(|now| silent.unwrap_or_else(|| Answer::ask(&layout, &mut feed, now)));
-        let nodes = answer.as_ref().map(|answer| answer.tell(&mut status)).unwrap_or_default();
-        let illness =
-            now.as_ref().filter(|_| matches!(answer, Some(Answer::Read(_)))).and_then(|now| illness(directory, now));
+        let answer = now.as_ref().map(|now| silent.unwrap_or_else(|| StatusAnswer::ask(&layout, &mut feed, now)));
+        let nodes = answer.as_ref().map(|answer| answer.write_status(&mut status)).unwrap_or_default();
+        let illness = now
+            .as_ref()
+            .filter(|_| matches!(answer, Some(StatusAnswer::Read(_))))
+            .and_then(|now| illness(directory, now));
         status.extend(illness.as_ref().map(|illness| ("illness".to_owned(), json!(illness))));
         let is_read = is_printed(&if arguments.json {
             status.insert("nodes".to_owned(), nodes::in_json(nodes));
@@ -101,13 +103,17 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
         let Some(interval) = arguments.watch else {
             let place = directory.display();
-            let absent = || Ended { code: NOT_RUNNING, reason: format!("no sequencer or relay runs in {place}") };
+            let absent = || ExitError { code: NOT_RUNNING, reason: format!("no sequencer or relay runs in {place}") };
             return match answer.ok_or_else(absent)? {
-                Answer::Silent(why) => Err(Ended { code: UNHEALTHY, reason: format!("{place}: {why}") }.into()),
-                Answer::Failed(error) => Err(Ended { code: UNHEALTHY, reason: format!("{place}: {error}") }.into()),
-                Answer::Closed => Ok(()),
-                Answer::Read(_) => illness.map_or(Ok(()), |illness| {
-                    Err(Ended { code: UNHEALTHY, reason: format!("{place}: {illness}") }.into())
+                StatusAnswer::Silent(why) => {
+                    Err(ExitError { code: UNHEALTHY, reason: format!("{place}: {why}") }.into())
+                }
+                StatusAnswer::Failed(error) => {
+                    Err(ExitError { code: UNHEALTHY, reason: format!("{place}: {error}") }.into())
+                }
+                StatusAnswer::Closed => Ok(()),
+                StatusAnswer::Read(_) => illness.map_or(Ok(()), |illness| {
+                    Err(ExitError { code: UNHEALTHY, reason: format!("{place}: {illness}") }.into())
                 }),
             };
         };
@@ -120,7 +126,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Result of asking for the stream's state and its nodes.
-enum Answer {
+enum StatusAnswer {
     Read(StatusReading),
     /// The process exists, but does not answer.
     Silent(String),
@@ -130,8 +136,8 @@ enum Answer {
     Closed,
 }
 
-impl Answer {
-    fn ask(layout: &StreamLayout, feed: &mut StatusFeed, sample: &Sample) -> Self {
+impl StatusAnswer {
+    fn ask(layout: &StreamLayout, feed: &mut StatusFeed, sample: &CounterSample) -> Self {
         if !layout.socket().exists() {
             let record = DirectoryRecord::read(layout).ok().flatten();
             if record.is_some_and(|record| ["service", "bus"].contains(&&*record.kind)) {
@@ -154,11 +160,11 @@ impl Answer {
     }
 
     /// Adds the answer to `status`; returns the nodes.
-    fn tell(&self, status: &mut Map<String, Value>) -> &[NodeReading] {
+    fn write_status(&self, status: &mut Map<String, Value>) -> &[NodeReading] {
         status.insert("answers".to_owned(), json!(matches!(self, Self::Read(_))));
         match self {
             Self::Read(reading) => {
-                tell_stream(&reading.stream, status);
+                write_stream(&reading.stream, status);
                 return &reading.nodes;
             }
             Self::Silent(why) => {
@@ -172,13 +178,13 @@ impl Answer {
 }
 
 /// Fault of a running relay or cluster member, if any.
-fn illness(directory: &Path, now: &Sample) -> Option<String> {
+fn illness(directory: &Path, now: &CounterSample) -> Option<String> {
     if now.value("relay.connected") == Some(0) {
         return Some("its stream is not there; it looks for it".to_owned());
     }
-    match member::control::ask(directory, &Request::Status) {
-        Ok(Report::Status(report)) => report.illness().map(str::to_owned),
-        Ok(Report::Refused(reason)) => Some(reason),
+    match member::control::ask(directory, &AdminRequest::Status) {
+        Ok(AdminAnswer::Status(report)) => report.illness().map(str::to_owned),
+        Ok(AdminAnswer::Refused(reason)) => Some(reason),
         Ok(_) => None,
         // Not a member's stream.
         Err(ClusterError::System { source, .. }) if source.kind() == ErrorKind::NotFound => None,
@@ -186,7 +192,7 @@ fn illness(directory: &Path, now: &Sample) -> Option<String> {
     }
 }
 
-fn tell_stream(stream: &StreamState, status: &mut Map<String, Value>) {
+fn write_stream(stream: &StreamState, status: &mut Map<String, Value>) {
     let transports: Vec<_> = stream.transports.iter().map(|transport| transport.name()).collect();
     let feed_session = Some(stream.feed_session.as_str()).filter(|name| !name.is_empty());
     status.insert("tier".to_owned(), json!(stream.tier.name()));
@@ -197,7 +203,7 @@ fn tell_stream(stream: &StreamState, status: &mut Map<String, Value>) {
 }
 
 /// Counters of the running sequencer, if any. The file of a killed process is still there.
-fn sample(layout: &StreamLayout) -> Result<Option<Sample>, Box<dyn std::error::Error>> {
+fn sample(layout: &StreamLayout) -> Result<Option<CounterSample>, Box<dyn std::error::Error>> {
     if !layout.counters().exists() {
         return Ok(None);
     }
@@ -215,13 +221,13 @@ fn sample(layout: &StreamLayout) -> Result<Option<Sample>, Box<dyn std::error::E
         );
     }
     let is_visible = reader.is_owner_of_this_namespace();
-    Ok(Some(Sample { at: Instant::now(), process, is_visible, values: reader.read()? }))
+    Ok(Some(CounterSample { at: Instant::now(), process, is_visible, values: reader.read()? }))
 }
 
 fn status(
     layout: &StreamLayout,
-    before: Option<&Sample>,
-    now: Option<&Sample>,
+    before: Option<&CounterSample>,
+    now: Option<&CounterSample>,
 ) -> Result<Map<String, Value>, Box<dyn std::error::Error>> {
     let mut status = Map::new();
     status.insert("running".to_owned(), json!(now.is_some()));

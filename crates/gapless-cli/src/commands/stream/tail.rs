@@ -3,8 +3,8 @@
 use super::location::NodeLocation;
 use super::output::FormArguments;
 use super::reading;
-use super::reading::{Extent, Patience};
-use crate::commands::Outcome;
+use super::reading::{ReadExtent, TimeoutArguments};
+use crate::commands::CommandResult;
 use clap::Args;
 use gapless_client::node::{Start, StreamNode};
 
@@ -27,13 +27,13 @@ pub(super) struct Arguments {
     #[arg(long)]
     no_follow: bool,
     #[command(flatten)]
-    patience: Patience,
+    patience: TimeoutArguments,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Outcome {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let mut config = arguments.location.config()?;
     config.node.start = arguments.from.unwrap_or(config.node.start);
     let node = StreamNode::new(config.link()?, config.reading_options());
-    let extent = Extent { last_sequence: None, lines: arguments.count, follows: !arguments.no_follow };
+    let extent = ReadExtent { last_sequence: None, lines: arguments.count, follows: !arguments.no_follow };
     reading::print(node, arguments.form.output(), extent, &arguments.patience)
 }

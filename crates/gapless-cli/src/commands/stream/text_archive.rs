@@ -1,8 +1,8 @@
 //! [`TextArchive`]: the text of an archive. It survives a full disk: the file is opened again and continued after its
 //! last whole line.
 
-use super::text_file::{FRAMES_PER_POLL, Failure, TextFile};
-use super::waiting::tell;
+use super::text_file::{BoxedError, FRAMES_PER_POLL, TextFile};
+use super::waiting::print_wait_note;
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wait_notices::WaitNotices;
 use gapless_stream::event_stream::EventStream;
@@ -23,7 +23,7 @@ pub(super) struct TextArchive {
 impl TextArchive {
     /// # Errors
     /// Errors of [`TextFile::open`].
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(path: &Path) -> Result<Self, BoxedError> {
         let file = Some(TextFile::open(path)?);
         Ok(Self { path: path.to_owned(), file, next_attempt_ns: 0, notices: WaitNotices::at_once(), is_behind: false })
     }
@@ -39,7 +39,7 @@ impl TextArchive {
             (self.next_attempt_ns, self.is_behind) = (now_ns + PAUSE_NS, true);
             if let Some(waited) = self.notices.take_due(now_ns) {
                 let last = stream.released_sequence();
-                tell(waited, &format!("{error}; the text is behind the stream, which is at {last}"));
+                print_wait_note(waited, &format!("{error}; the text is behind the stream, which is at {last}"));
             }
             false
         })
@@ -49,7 +49,7 @@ impl TextArchive {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn attempt(&mut self, stream: &EventStream) -> Result<bool, Failure> {
+    pub(super) fn attempt(&mut self, stream: &EventStream) -> Result<bool, BoxedError> {
         let mut file = match self.file.take() {
             Some(file) => file,
             None => TextFile::open(&self.path)?,

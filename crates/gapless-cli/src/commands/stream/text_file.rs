@@ -2,7 +2,7 @@
 
 use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::logger::{Form, Logger};
+use gapless_stream::logger::{LogFormat, Logger};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const BLOCK_BYTES: u64 = 64 << 10;
 pub(super) const FRAMES_PER_POLL: usize = 4096;
 
-pub(super) type Failure = Box<dyn std::error::Error>;
+pub(super) type BoxedError = Box<dyn std::error::Error>;
 
 pub(super) struct TextFile {
     path: PathBuf,
@@ -24,7 +24,7 @@ pub(super) struct TextFile {
 
 impl TextFile {
     /// Opens or creates the file, and cuts off an incomplete last line.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(path: &Path) -> Result<Self, BoxedError> {
         let said = |error: io::Error| format!("{}: {error}", path.display());
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(said)?;
@@ -44,7 +44,7 @@ impl TextFile {
     }
 
     /// Writes the new frames of `stream`; returns their number. Unusable after an error.
-    pub(super) fn follow(&mut self, stream: &EventStream) -> Result<usize, Failure> {
+    pub(super) fn follow(&mut self, stream: &EventStream) -> Result<usize, BoxedError> {
         if self.node.is_none() {
             // A relay that has lost its end, or was restarted from the beginning, receives these frames again.
             if matches!(self.start, Start::Sequence(next) if next > stream.released_sequence() + 1) {
@@ -57,7 +57,7 @@ impl TextFile {
         let mut written = Ok(());
         let polled = node.poll(FRAMES_PER_POLL, |event| {
             line.clear();
-            if written.is_ok() && (Logger { form: Form::Text }).line(&event, line) {
+            if written.is_ok() && (Logger { format: LogFormat::Text }).line(&event, line) {
                 written = file.write_all(line);
             }
         });

@@ -6,41 +6,41 @@ use gapless_client::node::{AnyLink, NodeLink, NodeState, StreamNode};
 use std::time::Duration;
 
 /// Interval of checks for a halted sequencer while nothing arrives, ns.
-const LOOK_INTERVAL_NS: u64 = 500_000_000;
+const CHECK_INTERVAL_NS: u64 = 500_000_000;
 
 fn note(waited: Duration, what: &str) -> String {
     format!("note: waiting for {} s: {what}", waited.as_secs())
 }
 
-pub(super) fn tell(waited: Duration, what: &str) {
+pub(super) fn print_wait_note(waited: Duration, what: &str) {
     crate::commands::to_stderr!("{}", note(waited, what));
 }
 
-pub(super) struct Waiting {
+pub(super) struct WaitMonitor {
     notices: WaitNotices,
     /// Progress at the last check, and the node's state: while that changes, the node is not waiting. The progress is
     /// the number of returned messages, or of read ones.
     seen: (u64, NodeState),
     /// Time of the next check for a halted sequencer, ns, and the last result.
-    next_look_ns: u64,
-    stands_still: bool,
+    next_check_ns: u64,
+    is_sequencer_halted: bool,
 }
 
-impl Waiting {
+impl WaitMonitor {
     pub(super) const fn new() -> Self {
         let (notices, seen) = (WaitNotices::after_a_second(), (0, NodeState::Connecting));
-        Self { notices, seen, next_look_ns: 0, stands_still: false }
+        Self { notices, seen, next_check_ns: 0, is_sequencer_halted: false }
     }
 
     /// Checks `node` after each of its polls; returns a due notice.
-    pub(super) fn look(&mut self, node: &StreamNode<AnyLink>) -> Option<String> {
+    pub(super) fn check(&mut self, node: &StreamNode<AnyLink>) -> Option<String> {
         let waits = node.state() == NodeState::Connecting
             || node.in_flight() > 0
             || (node.publishes() && node.next_session_seq().is_none());
         let came_back = node.next_session_seq().unwrap_or(0).wrapping_sub(node.in_flight() as u64);
         let now = (if waits { came_back } else { node.position() }, node.state());
         let is_progress = now != std::mem::replace(&mut self.seen, now);
-        if is_progress || !(waits || self.stands_still(node)) {
+        if is_progress || !(waits || self.is_sequencer_halted(node)) {
             self.notices.end();
             return None;
         }
@@ -49,18 +49,18 @@ impl Waiting {
     }
 
     /// Whether a reader waits for messages while the sequencer stands still.
-    fn stands_still(&mut self, node: &StreamNode<AnyLink>) -> bool {
+    fn is_sequencer_halted(&mut self, node: &StreamNode<AnyLink>) -> bool {
         let now_ns = monotonic_ns();
-        if now_ns >= self.next_look_ns {
-            self.next_look_ns = now_ns + LOOK_INTERVAL_NS;
-            self.stands_still = node.link().standstill().is_some();
+        if now_ns >= self.next_check_ns {
+            self.next_check_ns = now_ns + CHECK_INTERVAL_NS;
+            self.is_sequencer_halted = node.link().standstill().is_some();
         }
-        self.stands_still
+        self.is_sequencer_halted
     }
 
-    /// Like [`Waiting::look`], and prints the notice.
-    pub(super) fn say(&mut self, node: &StreamNode<AnyLink>) {
-        if let Some(line) = self.look(node) {
+    /// Like [`WaitMonitor::check`], and prints the notice.
+    pub(super) fn print_due(&mut self, node: &StreamNode<AnyLink>) {
+        if let Some(line) = self.check(node) {
             crate::commands::to_stderr!("{line}");
         }
     }

@@ -1,63 +1,63 @@
 //! `gapless start`, `stop`, `restart`, `reload` and `scale`: change the running processes.
 
-use super::At;
-use crate::commands::{Outcome, Usage};
+use super::SupervisorPath;
+use crate::commands::{CommandResult, UsageError};
 use clap::Args;
-use gapless_supervisor::control::protocol::Request;
-use gapless_supervisor::supervision::event::Command;
+use gapless_supervisor::control::protocol::SupervisorRequest;
+use gapless_supervisor::supervision::event::OperatorCommand;
 use std::collections::BTreeSet;
 
 #[derive(Args)]
-pub(crate) struct Named {
-    /// Processes of the file, or single copies as NAME.1
+pub(crate) struct NamedArguments {
+    /// Processes of the file, or single instances as NAME.1
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 
     #[command(flatten)]
-    at: At,
+    at: SupervisorPath,
 }
 
 #[derive(Args)]
-pub(crate) struct Reloaded {
-    /// Processes of the file, or single copies as NAME.1; without any the file is read again
+pub(crate) struct ReloadArguments {
+    /// Processes of the file, or single instances as NAME.1; without any the file is read again
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 
     #[command(flatten)]
-    at: At,
+    at: SupervisorPath,
 }
 
 #[derive(Args)]
-pub(crate) struct Scaled {
-    /// A process of the file and a number of copies that the file allows
-    #[arg(required = true, value_name = "NAME=COPIES", value_parser = scale)]
+pub(crate) struct ScaleArguments {
+    /// A process of the file and a number of instances that the file allows
+    #[arg(required = true, value_name = "NAME=INSTANCES", value_parser = scale)]
     scales: Vec<(String, u32)>,
 
     #[command(flatten)]
-    at: At,
+    at: SupervisorPath,
 }
 
 fn scale(text: &str) -> Result<(String, u32), String> {
-    let wrong = || format!("{text:?}: a process and a number of copies are allowed, as NAME=4");
-    let (name, copies) = text.split_once('=').ok_or_else(wrong)?;
-    Ok((name.to_owned(), copies.parse().map_err(|_| wrong())?))
+    let wrong = || format!("{text:?}: a process and a number of instances are allowed, as NAME=4");
+    let (name, instances) = text.split_once('=').ok_or_else(wrong)?;
+    Ok((name.to_owned(), instances.parse().map_err(|_| wrong())?))
 }
 
-pub(crate) fn run(arguments: &Named, command: fn(Vec<String>) -> Command) -> Outcome {
+pub(crate) fn run(arguments: &NamedArguments, command: fn(Vec<String>) -> OperatorCommand) -> CommandResult {
     arguments.at.ask(|client| client.change(command(arguments.names.clone())))
 }
 
-pub(crate) fn run_reload(arguments: &Reloaded) -> Outcome {
+pub(crate) fn run_reload(arguments: &ReloadArguments) -> CommandResult {
     arguments.at.ask(|client| match arguments.names.is_empty() {
-        true => client.request(&Request::TakeFile),
-        false => client.change(Command::Reload(arguments.names.clone())),
+        true => client.request(&SupervisorRequest::TakeFile),
+        false => client.change(OperatorCommand::Reload(arguments.names.clone())),
     })
 }
 
-pub(crate) fn run_scale(arguments: &Scaled) -> Outcome {
+pub(crate) fn run_scale(arguments: &ScaleArguments) -> CommandResult {
     let mut names = BTreeSet::new();
     if let Some((name, _)) = arguments.scales.iter().find(|(name, _)| !names.insert(name)) {
-        return Err(Box::new(Usage(format!("{name:?} is given two numbers of copies"))));
+        return Err(Box::new(UsageError(format!("{name:?} is given two numbers of instances"))));
     }
-    arguments.at.ask(|client| client.change(Command::Scale(arguments.scales.clone())))
+    arguments.at.ask(|client| client.change(OperatorCommand::Scale(arguments.scales.clone())))
 }

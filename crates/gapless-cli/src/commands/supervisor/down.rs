@@ -1,8 +1,8 @@
 //! `gapless down`: ends all processes in reverse order, and then the supervisor.
 
-use super::At;
+use super::SupervisorPath;
 use super::waiting::WaitNotice;
-use crate::commands::{Outcome, print};
+use crate::commands::{CommandResult, print};
 use clap::Args;
 use gapless_supervisor::control::end_all;
 use gapless_supervisor::role::RoleCommand;
@@ -11,19 +11,19 @@ use std::path::Path;
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    at: At,
+    at: SupervisorPath,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    if arguments.at.is_any_of_several_at_rest() {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    if arguments.at.has_only_idle_directories() {
         return print("nothing runs\n");
     }
     end(&arguments.at.directory()?)
 }
 
 /// Ends all processes of a state directory, and waits for it.
-pub(crate) fn end(path: &Path) -> Outcome {
+pub(crate) fn end(path: &Path) -> CommandResult {
     let _notice = WaitNotice::of_end(path);
-    let has_run = end_all(path, &RoleCommand::default(), super::THERE_WITHIN)?;
+    let has_run = end_all(path, &RoleCommand::default(), super::RESTART_TIMEOUT)?;
     print(if has_run { "all has ended\n" } else { "nothing runs\n" })
 }

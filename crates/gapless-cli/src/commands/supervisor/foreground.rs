@@ -1,13 +1,12 @@
 //! `gapless up --foreground`: stays while the file is in force, and reports to standard output and the service manager.
 //! It supervises nothing: only its starter notices when it is killed.
 
-use super::progress::{Progress, is_given_up, is_up, summary};
-use super::{THERE_WITHIN, connect};
-use crate::commands::Outcome;
-use gapless_supervisor::SupervisorConfig;
-use gapless_supervisor::control::protocol::Request;
+use super::progress::{ProgressPrinter, is_given_up, is_up, summary};
+use super::{RESTART_TIMEOUT, connect, load};
+use crate::commands::CommandResult;
+use gapless_supervisor::control::protocol::SupervisorRequest;
 use gapless_supervisor::control::{ControlClient, end_all, is_any_role_running, take_charge, take_over};
-use gapless_supervisor::foreground::{Asked, ForegroundSignals, ServiceManager};
+use gapless_supervisor::foreground::{ForegroundSignals, ServiceManager, SignalRequest};
 use gapless_supervisor::role::RoleCommand;
 use gapless_supervisor::state_directory::StateDirectory;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -17,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Time to collect events before one look.
-const GATHERED: Duration = Duration::from_millis(20);
+const EVENT_BATCH_TIME: Duration = Duration::from_millis(20);
 /// Interval of checks for signals and the watchdog while everything ends.
-const ENDING_LOOK: Duration = Duration::from_millis(50);
+const SHUTDOWN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Puts a file in force, and stays. Reports processes that are not ready after `within`.
-pub(super) fn run(file: &Path, within: Duration) -> Outcome {
+pub(super) fn run(file: &Path, within: Duration) -> CommandResult {
     // First of all, since process 1 receives no signal without a handler. SIGHUP is handled even if `nohup` has it
     // ignored: it ends nothing here.
     let signals = ForegroundSignals::install()?;
@@ -30,16 +29,16 @@ pub(super) fn run(file: &Path, within: Duration) -> Outcome {
         note(&problem);
         ServiceManager::default()
     });
-    let config = SupervisorConfig::load(file)?;
-    let client = take_charge(file, &config, &RoleCommand::default(), THERE_WITHIN)?;
+    let config = load(file)?;
+    let client = take_charge(file, &config, &RoleCommand::default(), RESTART_TIMEOUT)?;
     let foreground = Foreground {
         file: std::path::absolute(file)?,
         directory: config.directory,
         signals,
         services,
         client,
-        progress: Progress::default(),
-        told: Told::Nothing,
+        progress: ProgressPrinter::default(),
+        reported: ReportedState::Nothing,
         late_at: Some(Instant::now() + within),
     };
     foreground.stay()
@@ -47,7 +46,7 @@ pub(super) fn run(file: &Path, within: Duration) -> Outcome {
 
 /// Last state reported to the service manager.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum ReportedState {
     Nothing,
     Reloading,
     Ready,
@@ -60,31 +59,31 @@ struct Foreground {
     services: ServiceManager,
     /// Subscribed to events.
     client: ControlClient,
-    progress: Progress,
-    told: Told,
+    progress: ProgressPrinter,
+    reported: ReportedState,
     /// Time at which processes that are not ready are reported, once.
     late_at: Option<Instant>,
 }
 
 impl Foreground {
-    fn stay(mut self) -> Outcome {
-        self.client.request(&Request::Events)?;
-        self.look();
+    fn stay(mut self) -> CommandResult {
+        self.client.request(&SupervisorRequest::Events)?;
+        self.report();
         loop {
             self.signals.reap_orphans();
             match self.signals.take() {
-                Some(Asked::End) => return self.end(),
-                Some(Asked::Reload) => self.reload(),
+                Some(SignalRequest::End) => return self.end(),
+                Some(SignalRequest::Reload) => self.reload(),
                 None => {}
             }
-            match self.heard() {
+            match self.has_event() {
                 Ok(false) => {}
                 Ok(true) => {
-                    std::thread::sleep(GATHERED);
-                    while matches!(self.heard(), Ok(true)) {}
-                    self.look();
+                    std::thread::sleep(EVENT_BATCH_TIME);
+                    while matches!(self.has_event(), Ok(true)) {}
+                    self.report();
                 }
-                Err(_) if self.connect_again()? => drop(self.look()),
+                Err(_) if self.connect_again()? => drop(self.report()),
                 Err(_) => {
                     say("all has ended");
                     return Ok(());
@@ -93,22 +92,22 @@ impl Foreground {
             let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
             if is_due(self.services.next_watchdog()) || is_due(self.late_at) {
                 // Without an answer the watchdog is not fed.
-                match self.look() {
+                match self.report() {
                     true if is_due(self.services.next_watchdog()) => self.services.watchdog(),
                     true => {}
-                    false => std::thread::sleep(GATHERED),
+                    false => std::thread::sleep(EVENT_BATCH_TIME),
                 }
             }
             self.sleep();
         }
     }
 
-    fn heard(&mut self) -> Result<bool, Box<dyn Error>> {
+    fn has_event(&mut self) -> Result<bool, Box<dyn Error>> {
         Ok(self.client.next(Duration::ZERO)?.is_some())
     }
 
     /// Reports changes. Returns false if the supervisor does not answer.
-    fn look(&mut self) -> bool {
+    fn report(&mut self) -> bool {
         // The other connection is for events.
         let connected = ControlClient::connect(&self.directory).ok().flatten();
         // A killed supervisor is missing for a moment; its return is an event.
@@ -118,7 +117,7 @@ impl Foreground {
         self.services.status(&words);
         let is_late = self.late_at.is_some_and(|at| at <= Instant::now());
         if is_up(&status) {
-            if self.told == Told::Nothing {
+            if self.reported == ReportedState::Nothing {
                 say(&words);
             }
         } else if is_given_up(&status) || is_late {
@@ -126,15 +125,15 @@ impl Foreground {
                 note(&words);
             }
             // Starting may continue, but the reload is over.
-            if self.told != Told::Reloading {
+            if self.reported != ReportedState::Reloading {
                 return true;
             }
         } else {
             return true;
         }
-        if self.told != Told::Ready {
+        if self.reported != ReportedState::Ready {
             self.services.ready();
-            self.told = Told::Ready;
+            self.reported = ReportedState::Ready;
         }
         self.late_at = None;
         true
@@ -143,20 +142,20 @@ impl Foreground {
     /// Reads the file again. An invalid one is ignored, and the old one stays in force.
     fn reload(&mut self) {
         self.services.reloading();
-        if self.told == Told::Ready {
-            self.told = Told::Reloading;
+        if self.reported == ReportedState::Ready {
+            self.reported = ReportedState::Reloading;
         }
         let taken = connect(&self.directory)
-            .and_then(|mut client| Ok(client.request(&Request::Up { path: self.file.clone() })?));
+            .and_then(|mut client| Ok(client.request(&SupervisorRequest::Up { path: self.file.clone() })?));
         if let Err(error) = taken {
             note(&error.to_string());
         }
-        self.look();
+        self.report();
     }
 
     /// Connects to the next supervisor after the old one has gone. Returns false if everything has ended.
     fn connect_again(&mut self) -> Result<bool, Box<dyn Error>> {
-        let deadline = Instant::now() + THERE_WITHIN;
+        let deadline = Instant::now() + RESTART_TIMEOUT;
         loop {
             let is_over = Instant::now() >= deadline;
             match self.try_connect() {
@@ -168,7 +167,7 @@ impl Foreground {
                 _ if !self.has_file() => return Ok(false),
                 Err(error) if is_over => return Err(error),
                 Ok(None) if is_over => return Err(format!("nobody supervises {}", self.directory.display()).into()),
-                Ok(None) | Err(_) => std::thread::sleep(GATHERED),
+                Ok(None) | Err(_) => std::thread::sleep(EVENT_BATCH_TIME),
             }
         }
     }
@@ -183,25 +182,25 @@ impl Foreground {
             Some(client) => client,
             None if is_any_role_running(&StateDirectory::open(&self.directory)?)? => return Ok(None),
             // Supervisor and guardian were killed at the same time, so they are started again.
-            None => take_over(&self.directory, &RoleCommand::default(), THERE_WITHIN)?,
+            None => take_over(&self.directory, &RoleCommand::default(), RESTART_TIMEOUT)?,
         };
-        client.request(&Request::Events)?;
+        client.request(&SupervisorRequest::Events)?;
         Ok(Some(client))
     }
 
     /// Ends everything, in reverse order.
-    fn end(mut self) -> Outcome {
+    fn end(mut self) -> CommandResult {
         self.services.stopping();
         self.services.status("everything is being stopped");
         let directory = self.directory.clone();
         let ending = std::thread::spawn(move || {
-            end_all(&directory, &RoleCommand::default(), THERE_WITHIN).map_err(|error| error.to_string())
+            end_all(&directory, &RoleCommand::default(), RESTART_TIMEOUT).map_err(|error| error.to_string())
         });
         while !ending.is_finished() {
             if self.services.next_watchdog().is_some_and(|at| at <= Instant::now()) {
                 self.services.watchdog();
             }
-            std::thread::sleep(ENDING_LOOK);
+            std::thread::sleep(SHUTDOWN_POLL_INTERVAL);
         }
         ending.join().expect("ending does not panic")?;
         self.signals.reap_orphans();

@@ -1,4 +1,4 @@
-//! [`Lines`]: the present and future lines of a log.
+//! [`LogLines`]: the present and future lines of a log.
 
 use gapless_supervisor::logs::LogFollower;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::path::Path;
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Present and future lines of a log.
-pub(crate) struct Lines {
+pub(crate) struct LogLines {
     follower: LogFollower,
     begun: Vec<u8>,
     /// Set until the first read, which may begin in the middle of a line.
     is_first: bool,
 }
 
-pub(crate) struct Come {
+pub(crate) struct NewLines {
     /// Complete lines, without line ends.
     pub(crate) lines: Vec<String>,
     /// Bytes before them that the log does not keep any more.
@@ -23,7 +23,7 @@ pub(crate) struct Come {
     pub(crate) has_more: bool,
 }
 
-impl Lines {
+impl LogLines {
     /// Starts at most one read before the end.
     pub(crate) fn of(log: &Path) -> Self {
         let follower = LogFollower::before_end(log, PIECE_BYTES as u64);
@@ -32,7 +32,7 @@ impl Lines {
     }
 
     /// Reads new lines; empty if the log cannot be read.
-    pub(crate) fn more(&mut self) -> Come {
+    pub(crate) fn more(&mut self) -> NewLines {
         let piece = self.follower.read(PIECE_BYTES).unwrap_or_default();
         if piece.skipped > 0 {
             self.begun.clear();
@@ -48,7 +48,7 @@ impl Lines {
         self.is_first &= whole == 0;
         let text = String::from_utf8_lossy(&bytes);
         let lines = text.lines().skip(usize::from(is_cut)).map(str::to_owned).collect();
-        Come { lines, skipped: piece.skipped, has_more }
+        NewLines { lines, skipped: piece.skipped, has_more }
     }
 
     /// Returns the incomplete last line.
@@ -68,7 +68,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         std::fs::write(&path, "one\ntwo\nthr").unwrap();
-        let mut lines = Lines::of(&path);
+        let mut lines = LogLines::of(&path);
         assert_eq!(lines.more().lines, ["one", "two"]);
         assert!(lines.more().lines.is_empty());
         let mut log = std::fs::File::options().append(true).open(&path).unwrap();
@@ -77,12 +77,12 @@ mod tests {
         assert_eq!(lines.rest().as_deref(), Some("four"));
         log.write_all(&vec![b'x'; 2 * PIECE_BYTES]).unwrap();
         log.write_all(b"\nlast\n").unwrap();
-        let mut lines = Lines::of(&path);
+        let mut lines = LogLines::of(&path);
         let mut all = Vec::new();
         loop {
-            let come = lines.more();
-            all.extend(come.lines);
-            if !come.has_more {
+            let new_lines = lines.more();
+            all.extend(new_lines.lines);
+            if !new_lines.has_more {
                 break;
             }
         }

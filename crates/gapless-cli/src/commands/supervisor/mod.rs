@@ -1,5 +1,5 @@
-//! The commands of a supervisor, which starts, watches and ends the processes of a file. Shared parts: [`At`], the
-//! chosen supervisor, [`lines`], reading of a log, and [`text`], formatting of instances.
+//! The commands of a supervisor, which starts, watches and ends the processes of a file. Shared parts:
+//! [`SupervisorPath`], the chosen supervisor, [`lines`], reading of a log, and [`text`], formatting of instances.
 
 pub(crate) mod change;
 pub(crate) mod down;
@@ -15,9 +15,11 @@ pub(crate) mod text;
 pub(crate) mod up;
 mod waiting;
 
-use super::{Ended, Usage, to_stderr};
+use super::{ExitError, UsageError, to_stderr};
 use clap::Args;
 use gapless_agent::regular_file::read_text;
+use gapless_config::ConfigErrors;
+use gapless_config::ConfigErrors;
 use gapless_supervisor::SupervisorConfig;
 use gapless_supervisor::SupervisorError;
 use gapless_supervisor::control::{ControlClient, connect_if_any};
@@ -26,34 +28,48 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use waiting::WaitNotice;
 
+/// Directory of instances in a state directory, now and in earlier versions.
+const INSTANCES: [&str; 2] = ["instances", "copies"];
+
 /// Limit of the restart of a supervisor.
-pub(crate) const THERE_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const RESTART_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Loads a file, and reports keys with former names.
+pub(crate) fn load(file: &Path) -> Result<SupervisorConfig, ConfigErrors> {
+    let config = SupervisorConfig::load(file)?;
+    if let Some(warning) = &config.warning {
+        to_stderr!("note: {warning}");
+    }
+    Ok(config)
+}
 
 /// Which supervisor is meant.
 #[derive(Args)]
-pub(crate) struct At {
-    /// The file of the supervisor, or its state directory; without it the only one whose state directory is in this folder
+pub(crate) struct SupervisorPath {
+    /// The file of the supervisor, or its state directory; without it the only one whose state directory is in this
+    /// folder
     #[arg(long, value_name = "PATH")]
     at: Option<PathBuf>,
 }
 
-impl At {
+impl SupervisorPath {
     /// State directory, which need not exist.
     pub(crate) fn directory(&self) -> Result<PathBuf, Box<dyn std::error::Error>> {
-        let Some(path) = &self.at else { return Ok(only_one_in(Path::new("."))?) };
+        let Some(path) = &self.at else { return Ok(only_directory_in(Path::new("."))?) };
         let directory = if path.is_dir() { path.clone() } else { directory_of_file(path)? };
         // Errors of access are reported when it is opened.
-        if directory.is_dir() && matches!(StateDirectory::is_one(&directory), Ok(false)) {
+        if directory.is_dir() && matches!(StateDirectory::is_state_directory(&directory), Ok(false)) {
             let reason =
                 format!("--at {}: {} is no state directory of a supervisor", path.display(), directory.display());
-            return Err(Box::new(Usage(reason)));
+            return Err(Box::new(UsageError(reason)));
         }
         Ok(directory)
     }
 
     /// Whether this folder has several state directories, none is named, and no file is in force in any.
-    pub(crate) fn is_any_of_several_at_rest(&self) -> bool {
-        let found = if self.at.is_none() { all_in(Path::new(".")).unwrap_or_default() } else { Vec::new() };
+    pub(crate) fn has_only_idle_directories(&self) -> bool {
+        let found =
+            if self.at.is_none() { state_directories_in(Path::new(".")).unwrap_or_default() } else { Vec::new() };
         found.len() > 1 && !found.iter().any(|path| is_in_force(path))
     }
 
@@ -72,12 +88,12 @@ impl At {
 pub(crate) fn connect(directory: &Path) -> Result<ControlClient, Box<dyn std::error::Error>> {
     // Members of a group with permissions cannot see whether a supervisor is starting.
     let is_own = StateDirectory::open(directory).is_ok();
-    let found = if is_own { connect_if_any(directory, THERE_WITHIN)? } else { ControlClient::connect(directory)? };
+    let found = if is_own { connect_if_any(directory, RESTART_TIMEOUT)? } else { ControlClient::connect(directory)? };
     if let Some(client) = found {
         return Ok(client);
     }
     let reason = format!("nobody supervises {}: `gapless up FILE` does", directory.display());
-    Err(Box::new(Ended { code: 1, reason }))
+    Err(Box::new(ExitError { code: 1, reason }))
 }
 
 /// State directory of the supervisor of a file. If the file is missing or invalid, the directory in which it is in
@@ -89,22 +105,22 @@ fn directory_of_file(path: &Path) -> Result<PathBuf, Box<dyn std::error::Error>>
             Ok(config) => return Ok(config.directory),
             Err(errors) => (Box::new(errors), SupervisorConfig::directory_in(&text, &absolute)),
         },
-        Err(error) => (Box::new(Usage(format!("--at {}: {error}", path.display()))), None),
+        Err(error) => (Box::new(UsageError(format!("--at {}: {error}", path.display()))), None),
     };
-    let named = named.filter(|directory| matches!(StateDirectory::is_one(directory), Ok(true)));
+    let named = named.filter(|directory| matches!(StateDirectory::is_state_directory(directory), Ok(true)));
     let is_in_force = |directory: &PathBuf| {
         let in_force = StateDirectory::open(directory).and_then(|directory| directory.read_config_in_force());
         in_force.ok().flatten().is_some_and(|in_force| in_force.path == absolute)
     };
-    let beside = absolute.parent().map(all_in).transpose().ok().flatten().unwrap_or_default();
-    let Some(directory) = named.or_else(|| beside.into_iter().find(is_in_force)) else { return Err(error) };
+    let nearby = absolute.parent().map(state_directories_in).transpose().ok().flatten().unwrap_or_default();
+    let Some(directory) = named.or_else(|| nearby.into_iter().find(is_in_force)) else { return Err(error) };
     to_stderr!("note: {error}");
     Ok(directory)
 }
 
 /// The state directory in a folder; those with a file in force have precedence.
-fn only_one_in(folder: &Path) -> Result<PathBuf, Usage> {
-    let mut found = all_in(folder)?;
+fn only_directory_in(folder: &Path) -> Result<PathBuf, UsageError> {
+    let mut found = state_directories_in(folder)?;
     let in_force: Vec<PathBuf> = found.iter().filter(|path| is_in_force(path)).cloned().collect();
     if !in_force.is_empty() {
         found = in_force;
@@ -114,18 +130,21 @@ fn only_one_in(folder: &Path) -> Result<PathBuf, Usage> {
         [] => {
             let unreadable = unreadable_in(folder).map(|reason| format!(" that can be read ({reason})"));
             let unreadable = unreadable.unwrap_or_default();
-            Err(Usage(format!("no supervisor has its state directory in this folder{unreadable}; --at names its file")))
+            Err(UsageError(format!(
+                "no supervisor has its state directory in this folder{unreadable}; --at names its file"
+            )))
         }
         several => {
             let names: Vec<String> = several.iter().map(|path| path.display().to_string()).collect();
-            Err(Usage(format!("several supervisors have their state here, {}: --at names one", names.join(", "))))
+            Err(UsageError(format!("several supervisors have their state here, {}: --at names one", names.join(", "))))
         }
     }
 }
 
-fn all_in(folder: &Path) -> Result<Vec<PathBuf>, Usage> {
-    let listed = std::fs::read_dir(folder).map_err(|error| Usage(format!("{}: {error}", folder.display())))?;
-    let is_one = |path: &PathBuf| path.join("guardian.lock").exists() && path.join("copies").is_dir();
+fn state_directories_in(folder: &Path) -> Result<Vec<PathBuf>, UsageError> {
+    let listed = std::fs::read_dir(folder).map_err(|error| UsageError(format!("{}: {error}", folder.display())))?;
+    let is_one =
+        |path: &PathBuf| path.join("guardian.lock").exists() && INSTANCES.iter().any(|name| path.join(name).is_dir());
     Ok(listed.flatten().map(|entry| entry.path()).filter(is_one).collect())
 }
 
@@ -136,5 +155,5 @@ fn is_in_force(directory: &Path) -> bool {
 /// A folder that may be a state directory but cannot be read, with the reason.
 fn unreadable_in(folder: &Path) -> Option<String> {
     let mut folders = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
-    folders.find_map(|path| Some(format!("{}: {}", path.display(), StateDirectory::is_one(&path).err()?)))
+    folders.find_map(|path| Some(format!("{}: {}", path.display(), StateDirectory::is_state_directory(&path).err()?)))
 }

@@ -1,11 +1,11 @@
-//! [`Progress`]: prints state changes of the instances of a file.
+//! [`ProgressPrinter`]: prints state changes of the instances of a file.
 
 use super::connect;
 use super::text::last_end;
-use crate::commands::{Ended, Outcome, is_printed};
+use crate::commands::{CommandResult, ExitError, is_printed};
 use gapless_supervisor::SupervisorError;
-use gapless_supervisor::control::protocol::{CopyCondition, CopyStatus};
-use gapless_supervisor::control::{ControlClient, Status};
+use gapless_supervisor::control::protocol::{InstanceCondition, InstanceStatus};
+use gapless_supervisor::control::{ControlClient, SupervisionStatus};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Last printed state of each instance.
 #[derive(Default)]
-pub(super) struct Progress {
-    shown: BTreeMap<String, (CopyCondition, u64)>,
+pub(super) struct ProgressPrinter {
+    shown: BTreeMap<String, (InstanceCondition, u64)>,
 }
 
-impl Progress {
+impl ProgressPrinter {
     /// Prints changes until all instances are ready, or cannot become so without help.
     pub(super) fn follow(
         &mut self,
@@ -26,7 +26,7 @@ impl Progress {
         directory: &std::path::Path,
         within: u32,
         interrupted: &AtomicBool,
-    ) -> Outcome {
+    ) -> CommandResult {
         let deadline = Instant::now() + Duration::from_secs(within.into());
         loop {
             // Relaxed: the flag guards no data.
@@ -47,17 +47,17 @@ impl Progress {
                 return Ok(());
             }
             if is_given_up(&status) || is_over() {
-                return Err(Box::new(Ended { code: 1, reason: summary(&status) }));
+                return Err(Box::new(ExitError { code: 1, reason: summary(&status) }));
             }
             std::thread::sleep(PAUSE);
         }
     }
 
-    pub(super) fn show(&mut self, status: &Status) -> Outcome {
-        for copy in &status.copies {
-            let now = (copy.state, copy.restarts);
-            if self.shown.insert(copy.copy.to_string(), now) != Some(now) {
-                is_printed(&format!("{}\n", described(copy)))?;
+    pub(super) fn show(&mut self, status: &SupervisionStatus) -> CommandResult {
+        for instance in &status.instances {
+            let now = (instance.state, instance.restarts);
+            if self.shown.insert(instance.instance.to_string(), now) != Some(now) {
+                is_printed(&format!("{}\n", described(instance)))?;
             }
         }
         Ok(())
@@ -65,36 +65,39 @@ impl Progress {
 }
 
 /// Whether all instances have reached their target state.
-pub(super) fn is_up(status: &Status) -> bool {
-    status.copies.iter().all(|copy| copy.state.is_good())
+pub(super) fn is_up(status: &SupervisionStatus) -> bool {
+    status.instances.iter().all(|instance| instance.state.is_good())
 }
 
 /// Whether only a person can help those that are not ready.
-pub(super) fn is_given_up(status: &Status) -> bool {
-    let is_waited_for = |copy: &CopyStatus| {
-        matches!(copy.state, CopyCondition::Starting | CopyCondition::Stopping | CopyCondition::BackingOff)
+pub(super) fn is_given_up(status: &SupervisionStatus) -> bool {
+    let is_waited_for = |instance: &InstanceStatus| {
+        matches!(
+            instance.state,
+            InstanceCondition::Starting | InstanceCondition::Stopping | InstanceCondition::BackingOff
+        )
     };
-    status.copies.iter().any(|copy| copy.state.is_given_up()) && !status.copies.iter().any(is_waited_for)
+    status.instances.iter().any(|instance| instance.state.is_given_up()) && !status.instances.iter().any(is_waited_for)
 }
 
 /// Summary: all up, or the instances that are not.
-pub(super) fn summary(status: &Status) -> String {
+pub(super) fn summary(status: &SupervisionStatus) -> String {
     if is_up(status) {
-        let count = status.copies.len();
+        let count = status.instances.len();
         return format!("{} {} up", counted(count), if count == 1 { "is" } else { "are" });
     }
-    let missing = status.copies.iter().filter(|copy| !copy.state.is_good());
+    let missing = status.instances.iter().filter(|instance| !instance.state.is_good());
     format!("not ready: {}", missing.map(described).collect::<Vec<_>>().join(", "))
 }
 
-fn counted(copies: usize) -> String {
-    if copies == 1 { "1 copy".to_owned() } else { format!("{copies} copies") }
+fn counted(instances: usize) -> String {
+    if instances == 1 { "1 instance".to_owned() } else { format!("{instances} instances") }
 }
 
-fn described(copy: &CopyStatus) -> String {
-    let mut text = format!("{}: {}", copy.copy, copy.state);
-    if !copy.state.is_good() && copy.last_end.is_some() {
-        text += &format!(" ({})", last_end(copy));
+fn described(instance: &InstanceStatus) -> String {
+    let mut text = format!("{}: {}", instance.instance, instance.state);
+    if !instance.state.is_good() && instance.last_end.is_some() {
+        text += &format!(" ({})", last_end(instance));
     }
     text
 }
@@ -102,7 +105,7 @@ fn described(copy: &CopyStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gapless_supervisor::state_directory::{Socket, StateDirectory};
+    use gapless_supervisor::state_directory::{StateDirectory, StateSocket};
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
     /// Follows a supervisor that dies at each request.
@@ -110,7 +113,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = StateDirectory::create(&folder.path().join("state"), None).unwrap();
         let listener = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
-        let address = SocketAddrUnix::new(directory.path().join(Socket::Control.file())).unwrap();
+        let address = SocketAddrUnix::new(directory.path().join(StateSocket::Control.file())).unwrap();
         rustix::net::bind(&listener, &address).unwrap();
         rustix::net::listen(&listener, 16).unwrap();
         // Runs until the test shuts the socket.
@@ -118,7 +121,7 @@ mod tests {
         let dying = std::thread::spawn(move || while rustix::net::accept(&taken).is_ok() {});
         let mut client = ControlClient::connect(directory.path()).unwrap().unwrap();
         let interrupted = AtomicBool::new(is_interrupted);
-        let error = Progress::default().follow(&mut client, directory.path(), within, &interrupted).unwrap_err();
+        let error = ProgressPrinter::default().follow(&mut client, directory.path(), within, &interrupted).unwrap_err();
         rustix::net::shutdown(&listener, rustix::net::Shutdown::Both).unwrap();
         dying.join().unwrap();
         error.to_string()

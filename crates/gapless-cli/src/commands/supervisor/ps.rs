@@ -1,16 +1,16 @@
 //! `gapless ps`: lists the instances, one line each.
 
-use super::At;
+use super::SupervisorPath;
 use super::status::status;
 use super::text::table;
 use crate::commands::domain::seconds;
 use crate::commands::watch::{clear, sleep_until};
-use crate::commands::{Ended, NOT_RUNNING, Outcome, UNHEALTHY, interrupt, is_printed};
+use crate::commands::{CommandResult, ExitError, NOT_RUNNING, UNHEALTHY, interrupt, is_printed};
 use crate::printable::escaped;
 use clap::Args;
 use gapless_supervisor::SupervisorError;
-use gapless_supervisor::control::protocol::CopyCondition;
-use gapless_supervisor::control::{CopyFigures, FigureReader, Figures};
+use gapless_supervisor::control::protocol::InstanceCondition;
+use gapless_supervisor::control::{InstanceStatistics, StatisticsReader, SupervisorStatistics};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    at: At,
+    at: SupervisorPath,
 
     /// Print again every so many seconds, until Ctrl-C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds, allow_negative_numbers = true)]
@@ -29,32 +29,32 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    if arguments.at.is_any_of_several_at_rest() {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    if arguments.at.has_only_idle_directories() {
         let reason = "nothing runs: no file is in force in the state directories of this folder".to_owned();
-        return Err(Ended { code: NOT_RUNNING, reason }.into());
+        return Err(ExitError { code: NOT_RUNNING, reason }.into());
     }
     let directory = arguments.at.directory()?;
     let interrupted = arguments.watch.map(|_| interrupt()).transpose()?;
     let mut is_again = false;
-    let mut reader = FigureReader::default();
+    let mut reader = StatisticsReader::default();
     loop {
         let now = Instant::now();
         let status = status(&directory).map_err(|error| match error.downcast_ref::<SupervisorError>() {
             Some(missing) if missing.errno() == Some(Errno::NOENT) => {
                 let reason = format!("nothing was ever started in {}", directory.display());
-                Ended { code: NOT_RUNNING, reason }.into()
+                ExitError { code: NOT_RUNNING, reason }.into()
             }
             _ => error,
         })?;
-        let figures = reader.look(status);
+        let figures = reader.read_all(status);
         let text = if arguments.json { format!("{}\n", serde_json::to_string(&figures)?) } else { in_text(&figures) };
         if !is_printed(&format!("{}{text}", clear(is_again && !arguments.json)))? {
             return Ok(());
         }
         is_again = true;
         let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else {
-            return illness(&figures).map_or(Ok(()), |ended| Err(ended.into()));
+            return fault(&figures).map_or(Ok(()), |ended| Err(ended.into()));
         };
         // Relaxed: the flag guards no data.
         if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed)) {
@@ -64,42 +64,42 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Fault, if any; instances stopped by a person and completed tasks are fine.
-fn illness(figures: &Figures) -> Option<Ended> {
+fn fault(figures: &SupervisorStatistics) -> Option<ExitError> {
     let supervisor = &figures.supervisor;
-    if supervisor.file.is_none() && figures.copies.is_empty() {
-        return Some(Ended { code: NOT_RUNNING, reason: "nothing runs: no file is in force".to_owned() });
+    if supervisor.file.is_none() && figures.instances.is_empty() {
+        return Some(ExitError { code: NOT_RUNNING, reason: "nothing runs: no file is in force".to_owned() });
     }
-    let is_well = |each: &&CopyFigures| {
-        use CopyCondition::{Done, Ready, Standby, Stopped};
-        matches!(each.copy.state, Ready | Standby | Stopped | Done) && each.standstill.is_none()
+    let is_healthy = |each: &&InstanceStatistics| {
+        use InstanceCondition::{Done, Ready, Standby, Stopped};
+        matches!(each.instance.state, Ready | Standby | Stopped | Done) && each.standstill.is_none()
     };
-    let (copies, well) = (figures.copies.len(), figures.copies.iter().filter(is_well).count());
+    let (instances, healthy) = (figures.instances.len(), figures.instances.iter().filter(is_healthy).count());
     let reason = if supervisor.supervisor_process_id.is_none() {
         "nobody watches".to_owned()
-    } else if well < copies {
-        format!("{} of {copies} copies are not as they shall be", copies - well)
+    } else if healthy < instances {
+        format!("{} of {instances} instances are not as they shall be", instances - healthy)
     } else if supervisor.problem.is_some() {
         "the supervisor reports a problem".to_owned()
     } else {
         return None;
     };
-    Some(Ended { code: UNHEALTHY, reason })
+    Some(ExitError { code: UNHEALTHY, reason })
 }
 
-fn in_text(figures: &Figures) -> String {
-    let mut text = if figures.copies.is_empty() { String::new() } else { table(figures) };
+fn in_text(figures: &SupervisorStatistics) -> String {
+    let mut text = if figures.instances.is_empty() { String::new() } else { table(figures) };
     if figures.supervisor.supervisor_process_id.is_none() && figures.supervisor.problem.is_none() {
         text += match &figures.supervisor.file {
             Some(_) => "nobody watches: what dies stays dead until `gapless up FILE` takes over\n",
             None => "no file is in force: `gapless up FILE` starts what it names\n",
         };
     }
-    if figures.copies.iter().any(|figures| figures.copy.process_in_other_namespace) {
+    if figures.instances.iter().any(|figures| figures.instance.process_in_other_namespace) {
         text += "* of another process namespace, as of a container, or another user's: here the number means another process\n";
     }
-    for CopyFigures { copy, standstill, .. } in &figures.copies {
-        if let (Some(process_id), Some(why)) = (copy.process_id, standstill) {
-            text += &format!("{}: its process {process_id} {why}\n", copy.copy);
+    for InstanceStatistics { instance, standstill, .. } in &figures.instances {
+        if let (Some(process_id), Some(why)) = (instance.process_id, standstill) {
+            text += &format!("{}: its process {process_id} {why}\n", instance.instance);
         }
     }
     if figures.supervisor.is_ending {

@@ -1,26 +1,26 @@
 //! [`status`]: instances as reported by the supervisor, or else by its files.
 
 use gapless_supervisor::SupervisorError;
-use gapless_supervisor::control::{ControlClient, Status, connect_if_any, status_of_files};
+use gapless_supervisor::control::{ControlClient, SupervisionStatus, connect_if_any, status_of_files};
 use gapless_supervisor::state_directory::{Holder, LockRecord, RoleLock, StateDirectory};
 use rustix::io::Errno;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Time in which a healthy supervisor answers, even while restarting.
-const SOON: Duration = Duration::from_secs(2);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Status from the supervisor; from the files if it is missing or does not answer.
-pub(super) fn status(path: &Path) -> Result<Status, Box<dyn std::error::Error>> {
-    let directory = StateDirectory::look(path)?;
+pub(super) fn status(path: &Path) -> Result<SupervisionStatus, Box<dyn std::error::Error>> {
+    let directory = StateDirectory::open_to_read(path)?;
     if !directory.is_own() {
         // Members of a group see no files, and cannot see whether a supervisor is starting.
-        let ask = || ControlClient::connect_within(path, SOON)?.status();
+        let ask = || ControlClient::connect_within(path, ANSWER_TIMEOUT)?.status();
         // The supervisor may just have been killed; the next one answers.
         return Ok(ask().or_else(|error| if is_silence(&error) { ask() } else { Err(error) })?);
     }
-    let deadline = Instant::now() + SOON;
+    let deadline = Instant::now() + ANSWER_TIMEOUT;
     let left = || deadline.saturating_duration_since(Instant::now());
     loop {
         let connected = connect_if_any(path, left());
@@ -43,13 +43,14 @@ fn is_silence(error: &SupervisorError) -> bool {
 }
 
 /// Status from the files while the supervisor does not answer.
-fn without_answer(directory: &StateDirectory) -> Result<Status, Box<dyn std::error::Error>> {
+fn without_answer(directory: &StateDirectory) -> Result<SupervisionStatus, Box<dyn std::error::Error>> {
     let mut status = status_of_files(directory)?;
     let record = supervisor_record(directory.path());
     status.supervisor.supervisor_process_id = record.as_ref().map(|record| record.process.process_id);
     status.supervisor.process_namespace = record.map(|record| record.process.namespace).filter(|number| *number != 0);
-    let who = supervisor(directory.path());
-    let problem = format!("{who} does not answer within {} s; this is what its files say", SOON.as_secs());
+    let supervisor_name = supervisor(directory.path());
+    let problem =
+        format!("{supervisor_name} does not answer within {} s; this is what its files say", ANSWER_TIMEOUT.as_secs());
     status.supervisor.problem = Some(problem);
     Ok(status)
 }

@@ -2,25 +2,25 @@
 
 use crate::commands::time_text::time;
 use crate::printable::escaped;
-use gapless_supervisor::control::protocol::CopyStatus;
-use gapless_supervisor::control::{CopyFigures, Figures, RouteFigures};
+use gapless_supervisor::control::protocol::InstanceStatus;
+use gapless_supervisor::control::{InstanceStatistics, RouteStatistics, SupervisorStatistics};
 use std::fmt::Write as _;
 
-const HEADS: [&str; 8] = ["COPY", "STATE", "PID", "SINCE", "RESTARTS", "CPU", "MEMORY", "LAST END"];
+const HEADS: [&str; 8] = ["INSTANCE", "STATE", "PID", "SINCE", "RESTARTS", "CPU", "MEMORY", "LAST END"];
 /// Columns before the last one if an instance serves routes.
 const HEADS_OF_ROUTES: [&str; 4] = ["CALLS", "QUEUE", "P50", "P99"];
 
 /// Limit of characters of the last printed line in the table, with its quotation marks.
 const QUOTE_CHARACTERS_MAX: usize = 60;
 
-pub(crate) fn table(figures: &Figures) -> String {
+pub(crate) fn table(figures: &SupervisorStatistics) -> String {
     let mut heads: Vec<String> = HEADS.iter().map(|head| (*head).to_owned()).collect();
-    let mut rows: Vec<Vec<String>> = figures.copies.iter().map(|copy| row(copy).to_vec()).collect();
-    if figures.copies.iter().any(|copy| !copy.routes.is_empty()) {
+    let mut rows: Vec<Vec<String>> = figures.instances.iter().map(|instance| row(instance).to_vec()).collect();
+    if figures.instances.iter().any(|instance| !instance.routes.is_empty()) {
         let last = heads.len() - 1;
         heads.splice(last..last, HEADS_OF_ROUTES.map(str::to_owned));
-        for (row, copy) in rows.iter_mut().zip(&figures.copies) {
-            row.splice(last..last, of_routes(&copy.routes));
+        for (row, instance) in rows.iter_mut().zip(&figures.instances) {
+            row.splice(last..last, of_routes(&instance.routes));
         }
     }
     rows.insert(0, heads);
@@ -41,41 +41,45 @@ pub(crate) fn table(figures: &Figures) -> String {
     text
 }
 
-fn row(figures: &CopyFigures) -> [String; 8] {
-    let copy = &figures.copy;
+fn row(figures: &InstanceStatistics) -> [String; 8] {
+    let instance = &figures.instance;
     let figure = |figure: Option<String>| figure.unwrap_or_else(|| "-".to_owned());
     [
-        copy.copy.to_string(),
-        copy.state.to_string(),
-        figure(copy.process_id.map(|pid| format!("{pid}{}", if copy.process_in_other_namespace { "*" } else { "" }))),
-        duration(copy.since_ms),
-        copy.restarts.to_string(),
+        instance.instance.to_string(),
+        instance.state.to_string(),
+        figure(
+            instance
+                .process_id
+                .map(|pid| format!("{pid}{}", if instance.process_in_other_namespace { "*" } else { "" })),
+        ),
+        duration(instance.since_ms),
+        instance.restarts.to_string(),
         figure(figures.cpu_percent.map(|percent| format!("{percent:.1} %"))),
-        figure(copy.memory_bytes.map(|bytes| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)))),
-        described(copy, cut),
+        figure(instance.memory_bytes.map(|bytes| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)))),
+        described(instance, cut),
     ]
 }
 
 /// Figures over all routes of an instance: sums of calls and queues, times of the slowest.
-fn of_routes(routes: &[RouteFigures]) -> [String; 4] {
+fn of_routes(routes: &[RouteStatistics]) -> [String; 4] {
     if routes.is_empty() {
         return ["-"; 4].map(str::to_owned);
     }
-    let sum = |of: fn(&RouteFigures) -> u64| routes.iter().map(of).fold(0, u64::saturating_add).to_string();
-    let most = |of: fn(&RouteFigures) -> u64| time(routes.iter().map(of).max().unwrap_or(0));
+    let sum = |of: fn(&RouteStatistics) -> u64| routes.iter().map(of).fold(0, u64::saturating_add).to_string();
+    let most = |of: fn(&RouteStatistics) -> u64| time(routes.iter().map(of).max().unwrap_or(0));
     [sum(|route| route.calls), sum(|route| route.queued), most(|route| route.p50_ns), most(|route| route.p99_ns)]
 }
 
 /// The last exit, its reason, and the last line printed.
-pub(crate) fn last_end(copy: &CopyStatus) -> String {
-    described(copy, |line| line)
+pub(crate) fn last_end(instance: &InstanceStatus) -> String {
+    described(instance, |line| line)
 }
 
 /// Like [`last_end`], with the line quoted by `quote`.
-fn described(copy: &CopyStatus, quote: impl FnOnce(String) -> String) -> String {
-    let end = copy.last_end.as_ref().map(ToString::to_string);
-    let line = copy.last_lines.last().map(|line| quote(format!("{line:?}")));
-    let words = [end, copy.last_reason.as_deref().map(escaped), line];
+fn described(instance: &InstanceStatus, quote: impl FnOnce(String) -> String) -> String {
+    let end = instance.last_end.as_ref().map(ToString::to_string);
+    let line = instance.last_lines.last().map(|line| quote(format!("{line:?}")));
+    let words = [end, instance.last_reason.as_deref().map(escaped), line];
     words.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -103,18 +107,18 @@ pub(crate) fn duration(ms: u64) -> String {
 mod tests {
     use super::*;
     use gapless_supervisor::EndStatus;
-    use gapless_supervisor::control::protocol::{CopyCondition, SupervisorStatus};
-    use gapless_supervisor::supervision::copy::End;
+    use gapless_supervisor::control::protocol::{InstanceCondition, SupervisorStatus};
+    use gapless_supervisor::supervision::instance::InstanceEnd;
 
-    fn figures(line: &str) -> Figures {
-        let copy = CopyStatus {
-            copy: "chatty.1".parse().unwrap(),
-            state: CopyCondition::Ready,
+    fn figures(line: &str) -> SupervisorStatistics {
+        let instance = InstanceStatus {
+            instance: "chatty.1".parse().unwrap(),
+            state: InstanceCondition::Ready,
             process_id: Some(4711),
             process_in_other_namespace: false,
             since_ms: 1,
             restarts: 2,
-            last_end: Some(End::Status(EndStatus::Exited(7))),
+            last_end: Some(InstanceEnd::Status(EndStatus::Exited(7))),
             last_reason: None,
             says: None,
             last_lines: vec![line.to_owned()],
@@ -123,13 +127,13 @@ mod tests {
             running_ms: None,
             memory_bytes: None,
         };
-        let copies = vec![CopyFigures { copy, cpu_percent: None, standstill: None, routes: Vec::new() }];
-        Figures { supervisor: SupervisorStatus::default(), copies, missing: None }
+        let instances = vec![InstanceStatistics { instance, cpu_percent: None, standstill: None, routes: Vec::new() }];
+        SupervisorStatistics { supervisor: SupervisorStatus::default(), instances, missing: None }
     }
 
     #[test]
     fn long_last_line_is_cut_in_table() {
-        let quote = |figures: &Figures| {
+        let quote = |figures: &SupervisorStatistics| {
             let text = table(figures);
             text.lines().nth(1).unwrap().split_once("exited with 7; ").unwrap().1.to_owned()
         };
@@ -137,7 +141,7 @@ mod tests {
         let found = quote(&long);
         assert!(found.starts_with("\"0123456") && found.ends_with("…\""), "{found}");
         assert_eq!(found.chars().count(), 60, "{found}");
-        assert!(last_end(&long.copies[0].copy).ends_with("789\""), "elsewhere it is whole");
+        assert!(last_end(&long.instances[0].instance).ends_with("789\""), "elsewhere it is whole");
         let fitting = "é".repeat(58);
         assert_eq!(quote(&figures(&fitting)), format!("\"{fitting}\""));
     }

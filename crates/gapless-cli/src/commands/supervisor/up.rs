@@ -1,10 +1,9 @@
 //! `gapless up`: starts the processes of a file in its order, and supervises them from then on.
 
-use super::progress::Progress;
-use super::{THERE_WITHIN, foreground};
-use crate::commands::{Outcome, interrupt};
+use super::progress::ProgressPrinter;
+use super::{RESTART_TIMEOUT, foreground, load};
+use crate::commands::{CommandResult, interrupt};
 use clap::Args;
-use gapless_supervisor::SupervisorConfig;
 use gapless_supervisor::control::take_charge;
 use gapless_supervisor::role::RoleCommand;
 use std::path::PathBuf;
@@ -24,12 +23,12 @@ pub(crate) struct Arguments {
     within: u32,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     if arguments.foreground {
         return foreground::run(&arguments.file, Duration::from_secs(arguments.within.into()));
     }
-    let config = SupervisorConfig::load(&arguments.file)?;
+    let config = load(&arguments.file)?;
     let interrupted = interrupt()?;
-    let mut client = take_charge(&arguments.file, &config, &RoleCommand::default(), THERE_WITHIN)?;
-    Progress::default().follow(&mut client, &config.directory, arguments.within, &interrupted)
+    let mut client = take_charge(&arguments.file, &config, &RoleCommand::default(), RESTART_TIMEOUT)?;
+    ProgressPrinter::default().follow(&mut client, &config.directory, arguments.within, &interrupted)
 }

@@ -1,14 +1,14 @@
 //! [`WaitNotice`]: reports whom a command is waiting for.
 
 use super::status::{status, supervisor};
-use gapless_supervisor::control::protocol::{CopyCondition, CopyStatus};
+use gapless_supervisor::control::protocol::{InstanceCondition, InstanceStatus};
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-const AFTER: Duration = Duration::from_secs(1);
+const FIRST_NOTICE_AFTER: Duration = Duration::from_secs(1);
 /// Interval of further notices, if the reason may change.
-const AGAIN_AFTER: Duration = Duration::from_secs(5);
+const NOTICE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Waiting command; standard error gets a notice after a second. Ends on drop.
 pub(super) struct WaitNotice {
@@ -24,28 +24,29 @@ impl WaitNotice {
 
     pub(super) fn of_end(directory: &Path) -> Self {
         let directory = directory.to_owned();
-        Self::begin(Some(AGAIN_AFTER), move || {
+        Self::begin(Some(NOTICE_INTERVAL), move || {
             let status = status(&directory).ok()?;
             // The files show running instances, not those being stopped.
-            if status.copies.iter().any(|copy| copy.state == CopyCondition::Unwatched) {
+            if status.instances.iter().any(|instance| instance.state == InstanceCondition::Unwatched) {
                 return Some(supervisor(&directory));
             }
-            let is_at_rest = |copy: &CopyStatus| copy.process_id.is_none();
-            let living = status.copies.iter().filter(|copy| !is_at_rest(copy));
-            let names: Vec<String> = living.map(|copy| format!("{} ({})", copy.copy, copy.state)).collect();
+            let is_at_rest = |instance: &InstanceStatus| instance.process_id.is_none();
+            let living = status.instances.iter().filter(|instance| !is_at_rest(instance));
+            let names: Vec<String> =
+                living.map(|instance| format!("{} ({})", instance.instance, instance.state)).collect();
             Some(if names.is_empty() { supervisor(&directory) } else { names.join(", ") })
         })
     }
 
-    fn begin(again_after: Option<Duration>, for_whom: impl Fn() -> Option<String> + Send + 'static) -> Self {
+    fn begin(again_after: Option<Duration>, subject: impl Fn() -> Option<String> + Send + 'static) -> Self {
         let (is_over, over) = channel();
         std::thread::spawn(move || {
-            let mut after = Some(AFTER);
+            let mut after = Some(FIRST_NOTICE_AFTER);
             while let Some(time) = after
                 && over.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
             {
-                if let Some(whom) = for_whom() {
-                    crate::commands::to_stderr!("gapless: waiting for {whom}");
+                if let Some(subject_text) = subject() {
+                    crate::commands::to_stderr!("gapless: waiting for {subject_text}");
                 }
                 after = again_after;
             }

@@ -1,11 +1,11 @@
 //! Finds the directories to show.
 
 use super::source::is_of_a_node;
-use crate::commands::domain::{ended, none, of_environment, path_of, place_of};
-use crate::commands::domain_directory::{has_files_of_one, other_user};
+use crate::commands::domain::{domain_of_environment, exit_error, missing_domain, path_of, place_of};
+use crate::commands::domain_directory::{foreign_owner, has_domain_files};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_rpc::Domain;
-use gapless_rpc::domain::{DomainReading, Place, read_domain};
+use gapless_rpc::domain::{DomainLocation, DomainReading, read_domain};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
@@ -19,15 +19,15 @@ const DIRECTORIES_MAX: usize = 64;
 /// A path that is not a directory, or has none; more than [`DIRECTORIES_MAX`].
 pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut found: Vec<PathBuf> = Vec::new();
-    let named = if given.is_empty() && domains.is_empty() { of_environment()? } else { None };
+    let named = if given.is_empty() && domains.is_empty() { domain_of_environment()? } else { None };
     for place in domains.iter().map(|name| place_of(name)).chain(named) {
         let path = path_of(place.clone())?;
         if !path.is_dir() {
             let name = match &place {
-                Place::Named(name) => Some(name.as_str()),
-                Place::Path(_) => None,
+                DomainLocation::Named(name) => Some(name.as_str()),
+                DomainLocation::Path(_) => None,
             };
-            return Err(none(name, &path));
+            return Err(missing_domain(name, &path));
         }
         found.push(path);
     }
@@ -46,9 +46,9 @@ pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, 
         let meant = if is_of_a_process(path) { Ok(vec![path.clone()]) } else { directories_in(path) };
         let is_nothing = meant.as_ref().map_or(true, Vec::is_empty);
         // A directory of another user cannot be read, and would seem to be missing.
-        let user = path.metadata().ok().as_ref().and_then(other_user);
-        if let Some(user) = user.filter(|_| is_nothing && (meant.is_err() || has_files_of_one(path))) {
-            return Err(ended(format!("{}: {user}", path.display())));
+        let user = path.metadata().ok().as_ref().and_then(foreign_owner);
+        if let Some(user) = user.filter(|_| is_nothing && (meant.is_err() || has_domain_files(path))) {
+            return Err(exit_error(format!("{}: {user}", path.display())));
         }
         let meant = meant?;
         if meant.is_empty() {

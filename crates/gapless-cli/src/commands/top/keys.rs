@@ -1,7 +1,7 @@
-//! [`Keys`]: decodes the bytes that a terminal sends into keys. All available bytes are decoded at a time.
+//! [`KeyDecoder`]: decodes the bytes that a terminal sends into keys. All available bytes are decoded at a time.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum ScreenKey {
     /// q, Escape, Ctrl-C or Ctrl-D.
     End,
     /// Arrow up, or k.
@@ -18,32 +18,32 @@ const SEQUENCE_LENGTH_MAX: usize = 32;
 const ESCAPE: u8 = 0x1b;
 
 #[derive(Default)]
-pub(super) struct Keys {
+pub(super) struct KeyDecoder {
     begun: Vec<u8>,
 }
 
-impl Keys {
-    pub(super) fn of(&mut self, bytes: &[u8]) -> Vec<Key> {
+impl KeyDecoder {
+    pub(super) fn of(&mut self, bytes: &[u8]) -> Vec<ScreenKey> {
         let mut bytes = bytes.iter();
         std::iter::from_fn(|| bytes.next().map(|byte| self.next(*byte))).flatten().collect()
     }
 
     /// Handles a pause of the input: an Escape without a sequence was typed.
-    pub(super) fn pause(&mut self) -> Option<Key> {
+    pub(super) fn pause(&mut self) -> Option<ScreenKey> {
         let is_escape = self.begun == [ESCAPE];
         self.begun.clear();
-        is_escape.then_some(Key::End)
+        is_escape.then_some(ScreenKey::End)
     }
 
-    fn next(&mut self, byte: u8) -> Option<Key> {
+    fn next(&mut self, byte: u8) -> Option<ScreenKey> {
         self.begun.push(byte);
         let key = match &self.begun[..] {
             &[byte] => match byte {
                 ESCAPE => return None,
-                b'q' | 0x03 | 0x04 => Some(Key::End),
-                b'j' => Some(Key::Down),
-                b'k' => Some(Key::Up),
-                b' ' => Some(Key::PageDown),
+                b'q' | 0x03 | 0x04 => Some(ScreenKey::End),
+                b'j' => Some(ScreenKey::Down),
+                b'k' => Some(ScreenKey::Up),
+                b' ' => Some(ScreenKey::PageDown),
                 _ => None,
             },
             [ESCAPE, b'[' | b'O'] => return None,
@@ -55,10 +55,10 @@ impl Keys {
             [ESCAPE, _] => None,
             [ESCAPE, b'[', .., 0x20..=0x3f] if self.begun.len() < SEQUENCE_LENGTH_MAX => return None,
             [ESCAPE, _, rest @ ..] => match rest {
-                [.., b'A'] => Some(Key::Up),
-                [.., b'B'] => Some(Key::Down),
-                b"5~" => Some(Key::PageUp),
-                b"6~" => Some(Key::PageDown),
+                [.., b'A'] => Some(ScreenKey::Up),
+                [.., b'B'] => Some(ScreenKey::Down),
+                b"5~" => Some(ScreenKey::PageUp),
+                b"6~" => Some(ScreenKey::PageDown),
                 _ => None,
             },
             _ => None,
@@ -76,22 +76,22 @@ mod tests {
     fn keys_survive_any_split_of_bytes() {
         let typed = b"jk \x1b[A\x1b[1;5B\x1bOA\x1b[5~\x1b[6~x\x1b[200~\xc3\xa4\x1bxq\x03\x04";
         let expected = {
-            use Key::{Down, End, PageDown, PageUp, Up};
+            use ScreenKey::{Down, End, PageDown, PageUp, Up};
             [Down, Up, PageDown, Up, Down, Up, PageUp, PageDown, End, End, End]
         };
-        assert_eq!(Keys::default().of(typed), expected);
-        let mut keys = Keys::default();
-        let single: Vec<Key> = typed.iter().flat_map(|byte| keys.of(&[*byte])).collect();
+        assert_eq!(KeyDecoder::default().of(typed), expected);
+        let mut keys = KeyDecoder::default();
+        let single: Vec<ScreenKey> = typed.iter().flat_map(|byte| keys.of(&[*byte])).collect();
         assert_eq!(single, expected);
         assert_eq!(keys.pause(), None);
-        assert_eq!((keys.of(b"\x1b"), keys.pause(), keys.of(b"[B")), (vec![], Some(Key::End), vec![]));
+        assert_eq!((keys.of(b"\x1b"), keys.pause(), keys.of(b"[B")), (vec![], Some(ScreenKey::End), vec![]));
     }
 
     #[test]
     fn invalid_sequence_hides_no_key() {
-        let mut keys = Keys::default();
+        let mut keys = KeyDecoder::default();
         let flood = [b"\x1b[".as_slice(), &b"1;".repeat(1_000), b"q"].concat();
-        assert!(keys.of(&flood).contains(&Key::End));
+        assert!(keys.of(&flood).contains(&ScreenKey::End));
         assert!(keys.begun.len() < SEQUENCE_LENGTH_MAX);
     }
 }

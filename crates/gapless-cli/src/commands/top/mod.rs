@@ -15,9 +15,9 @@ mod table;
 mod text;
 
 use super::watch::sleep_until;
-use super::{Outcome, closed_is_fine, interrupt};
+use super::{CommandResult, closed_is_fine, interrupt};
 use clap::Args;
-use source::{Reading, Source};
+use source::{DirectoryReading, ReadingSource};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -61,16 +61,16 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// Time over which `--once` computes rates, or the interval if that is shorter.
 const SAMPLE: Duration = Duration::from_millis(500);
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let given: Vec<PathBuf> = arguments.directories.iter().chain(&arguments.directory).cloned().collect();
     let directories = directories::of(&given, &arguments.domain)?;
-    let mut sources: Vec<Source> = directories.iter().map(|directory| Source::new(directory)).collect();
+    let mut sources: Vec<ReadingSource> = directories.iter().map(|directory| ReadingSource::new(directory)).collect();
     let interrupted = interrupt()?;
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     let is_interrupted = || interrupted.load(Ordering::Relaxed);
     let is_screen = !arguments.once && !arguments.json && io::stdout().is_terminal() && io::stdin().is_terminal();
     if is_screen {
-        let watch = Watch::start(sources, arguments.interval)?;
+        let watch = ReadingThreads::start(sources, arguments.interval)?;
         return Ok(screen::run(&watch, arguments.interval, is_interrupted)?);
     }
     // Rates need an earlier read.
@@ -98,8 +98,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Returns the error of a failed read, which ends `--once`: there is no later read.
-fn problem_of(readings: &[Reading]) -> Outcome {
-    let unreadable = |reading: &Reading| reading.unreadable.first().map(ToString::to_string);
+fn problem_of(readings: &[DirectoryReading]) -> CommandResult {
+    let unreadable = |reading: &DirectoryReading| reading.unreadable.first().map(ToString::to_string);
     match readings.iter().find_map(|reading| reading.problem.clone().or_else(|| unreadable(reading))) {
         Some(problem) => Err(table::clean(&problem).into()),
         None => Ok(()),
@@ -107,7 +107,7 @@ fn problem_of(readings: &[Reading]) -> Outcome {
 }
 
 /// Reads all at once, so that several silent ones delay it no more than one.
-fn read(sources: &mut [Source]) -> Vec<Reading> {
+fn read(sources: &mut [ReadingSource]) -> Vec<DirectoryReading> {
     std::thread::scope(|scope| {
         let looks: Vec<_> = sources.iter_mut().map(|source| scope.spawn(|| source.read())).collect();
         looks.into_iter().map(|look| look.join().expect("looking does not panic")).collect()
@@ -115,14 +115,14 @@ fn read(sources: &mut [Source]) -> Vec<Reading> {
 }
 
 /// Reads each directory in its own thread, so that a silent one delays neither others nor the keys.
-struct Watch {
-    readings: Receiver<(usize, Reading)>,
+struct ReadingThreads {
+    readings: Receiver<(usize, DirectoryReading)>,
     directories: usize,
     stopping: Arc<AtomicBool>,
 }
 
-impl Watch {
-    fn start(sources: Vec<Source>, interval: Duration) -> io::Result<Self> {
+impl ReadingThreads {
+    fn start(sources: Vec<ReadingSource>, interval: Duration) -> io::Result<Self> {
         let directories = sources.len();
         // A full channel blocks the sender, so a stopped screen accumulates nothing.
         let (sender, readings) = sync_channel(directories);
@@ -147,12 +147,12 @@ impl Watch {
         self.directories
     }
 
-    fn next(&self) -> Option<(usize, Reading)> {
+    fn next(&self) -> Option<(usize, DirectoryReading)> {
         self.readings.try_recv().ok()
     }
 }
 
-impl Drop for Watch {
+impl Drop for ReadingThreads {
     /// The threads end by themselves; they are not joined, because one may wait for an answer.
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! The screen of `gapless top`: draws readings, moves the selection, and restores the terminal.
 
-use super::Watch;
-use super::keys::{Key, Keys};
-use super::source::{ProcessState, Reading};
+use super::ReadingThreads;
+use super::keys::{KeyDecoder, ScreenKey};
+use super::source::{DirectoryReading, ProcessState};
 use super::table;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::style::{Attribute, ContentStyle, Print, ResetColor, SetAttribute, SetStyle, Stylize};
@@ -18,14 +18,14 @@ const TURN: Duration = Duration::from_millis(50);
 /// Size of a read of keys: the buffer of a terminal.
 const TYPED_BYTES_MAX: usize = 4096;
 
-struct Line {
+struct ScreenLine {
     text: String,
     style: ContentStyle,
 }
 
 pub(super) struct Screen {
     /// Last reading of each directory; `None` before the first.
-    readings: Vec<Option<Reading>>,
+    readings: Vec<Option<DirectoryReading>>,
     interval: Duration,
     selected: usize,
     /// First visible counter, or first visible line about routes if there are no counters.
@@ -38,14 +38,14 @@ impl Screen {
     }
 
     /// Handles a key; returns `false` to end.
-    fn press(&mut self, key: Key) -> bool {
+    fn press(&mut self, key: ScreenKey) -> bool {
         let before = self.selected;
         match key {
-            Key::End => return false,
-            Key::Down => self.selected = (before + 1).min(self.readings.len() - 1),
-            Key::Up => self.selected = before.saturating_sub(1),
-            Key::PageDown => self.first_row += 10,
-            Key::PageUp => self.first_row = self.first_row.saturating_sub(10),
+            ScreenKey::End => return false,
+            ScreenKey::Down => self.selected = (before + 1).min(self.readings.len() - 1),
+            ScreenKey::Up => self.selected = before.saturating_sub(1),
+            ScreenKey::PageDown => self.first_row += 10,
+            ScreenKey::PageUp => self.first_row = self.first_row.saturating_sub(10),
         }
         if self.selected != before {
             self.first_row = 0;
@@ -53,12 +53,12 @@ impl Screen {
         true
     }
 
-    fn lines(&mut self, height: usize) -> Vec<Line> {
+    fn lines(&mut self, height: usize) -> Vec<ScreenLine> {
         let (count, seconds) = (self.readings.len(), self.interval.as_secs_f64());
         let directories = if count == 1 { "directory" } else { "directories" };
         let title =
             format!("gapless top: {count} {directories}, every {seconds} s; ↑↓ selects, PgUp PgDn scrolls, q ends");
-        let mut lines = vec![Line { text: title, style: ContentStyle::new().bold() }];
+        let mut lines = vec![ScreenLine { text: title, style: ContentStyle::new().bold() }];
         lines.extend(self.overview(height.saturating_sub(1)));
         if let Some(reading) = self.readings[self.selected].clone() {
             let room = height.saturating_sub(lines.len());
@@ -69,8 +69,8 @@ impl Screen {
     }
 
     /// Formats a row for each directory; if there are more than rows, those around the selected one.
-    fn overview(&self, height: usize) -> Vec<Line> {
-        let style = |(at, reading): (usize, &Option<Reading>)| {
+    fn overview(&self, height: usize) -> Vec<ScreenLine> {
+        let style = |(at, reading): (usize, &Option<DirectoryReading>)| {
             let style = match reading {
                 Some(reading) if reading.state != ProcessState::Running => ContentStyle::new().red(),
                 Some(reading) if reading.problem.is_some() || !reading.unreadable.is_empty() => {
@@ -96,15 +96,18 @@ impl Screen {
     }
 
     /// Formats a row for each directory, also for unread ones.
-    fn rows<const COLUMNS: usize>(&self, row: impl Fn(&Reading) -> [String; COLUMNS]) -> Vec<[String; COLUMNS]> {
+    fn rows<const COLUMNS: usize>(
+        &self,
+        row: impl Fn(&DirectoryReading) -> [String; COLUMNS],
+    ) -> Vec<[String; COLUMNS]> {
         let empty = || std::array::from_fn(|column| if column == 0 { "…".to_owned() } else { String::new() });
         self.readings.iter().map(|reading| reading.as_ref().map_or_else(empty, &row)).collect()
     }
 
     /// Details of one directory: its remark, members, nodes and, in the remaining room, counters.
-    fn details(&mut self, height: usize, reading: &Reading) -> Vec<Line> {
+    fn details(&mut self, height: usize, reading: &DirectoryReading) -> Vec<ScreenLine> {
         let (peers, nodes, counters) = (table::peers(reading), table::nodes(reading), table::counters(reading));
-        let mut lines = vec![Line { text: table::remark(reading), style: ContentStyle::new().yellow() }];
+        let mut lines = vec![ScreenLine { text: table::remark(reading), style: ContentStyle::new().yellow() }];
         lines.extend(block("members", table_of(table::PEERS, &peers, 3, &[])));
         let mut of_nodes = block("nodes", table_of(table::NODES, &nodes, 2, &[]));
         of_nodes.extend(block("routes", table_of(table::ROUTES, &table::routes(reading), 1, &[])));
@@ -134,15 +137,19 @@ fn table_of<const COLUMNS: usize>(
     rows: &[[String; COLUMNS]],
     words: usize,
     styles: &[ContentStyle],
-) -> Vec<Line> {
+) -> Vec<ScreenLine> {
     let styles = styles.iter().copied().chain(std::iter::repeat(ContentStyle::new()));
     let styles = std::iter::once(ContentStyle::new().cyan()).chain(styles);
-    table::aligned(titles, rows, words).into_iter().zip(styles).map(|(text, style)| Line { text, style }).collect()
+    table::aligned(titles, rows, words)
+        .into_iter()
+        .zip(styles)
+        .map(|(text, style)| ScreenLine { text, style })
+        .collect()
 }
 
-fn block(name: &str, mut table: Vec<Line>) -> Vec<Line> {
+fn block(name: &str, mut table: Vec<ScreenLine>) -> Vec<ScreenLine> {
     if !table.is_empty() {
-        table.insert(0, Line { text: name.to_owned(), style: ContentStyle::new().bold() });
+        table.insert(0, ScreenLine { text: name.to_owned(), style: ContentStyle::new().bold() });
     }
     table
 }
@@ -164,7 +171,7 @@ impl Terminal {
         Ok(terminal)
     }
 
-    fn show(&self, lines: &[Line]) -> io::Result<()> {
+    fn show(&self, lines: &[ScreenLine]) -> io::Result<()> {
         let mut output = io::stdout().lock();
         queue!(output, BeginSynchronizedUpdate)?;
         for (row, line) in (0..).zip(lines) {
@@ -222,10 +229,10 @@ fn typed(bytes: &mut [u8]) -> io::Result<Option<&[u8]>> {
 }
 
 /// Shows the readings of `watch` until q, Ctrl-C or a signal, or until the terminal goes.
-pub(super) fn run(watch: &Watch, interval: Duration, is_interrupted: impl Fn() -> bool) -> io::Result<()> {
+pub(super) fn run(watch: &ReadingThreads, interval: Duration, is_interrupted: impl Fn() -> bool) -> io::Result<()> {
     let mut screen = Screen::new(watch.directories(), interval);
     let terminal = Terminal::new()?;
-    let (mut keys, mut bytes, mut drawn_size) = (Keys::default(), vec![0; TYPED_BYTES_MAX], None);
+    let (mut keys, mut bytes, mut drawn_size) = (KeyDecoder::default(), vec![0; TYPED_BYTES_MAX], None);
     let mut is_new = true;
     while !is_interrupted() {
         while let Some((at, reading)) = watch.next() {
@@ -253,7 +260,7 @@ pub(super) fn run(watch: &Watch, interval: Duration, is_interrupted: impl Fn() -
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
-    use super::super::source::Source;
+    use super::super::source::ReadingSource;
     use super::*;
     use gapless_agent::Counters;
     use gapless_cluster::member::control::StatusReport;
@@ -289,7 +296,7 @@ mod tests {
         let last = counters.add("sequencer.last_sequence").unwrap();
         counters.add("sequencer.sessions").unwrap().set(2);
         last.set(1000);
-        let mut source = Source::new(directory.path());
+        let mut source = ReadingSource::new(directory.path());
         let mut screen = Screen::new(1, Duration::from_secs(1));
         assert!(drawn(&mut screen, 12)[2].starts_with('…'), "nothing is read yet");
         screen.readings[0] = Some(source.read());
@@ -332,11 +339,11 @@ mod tests {
             counters.add(&format!("counter.{number:02}")).unwrap().set(number);
         }
         let mut screen = Screen::new(2, Duration::from_secs(1));
-        let mut reading = Source::new(directory.path()).read();
+        let mut reading = ReadingSource::new(directory.path()).read();
         reading.member = Some(report());
         reading.problem = Some("a \x1b[2J word".to_owned());
         screen.readings[1] = Some(reading);
-        assert!(screen.press(Key::Down) && screen.press(Key::Down));
+        assert!(screen.press(ScreenKey::Down) && screen.press(ScreenKey::Down));
         let lines = drawn(&mut screen, 20);
         assert_eq!(words(&lines[3])[1..11], ["running", "leader", "4", "1", "quorum", "90", "95", "-", "15", "3"]);
         assert_eq!(lines[4], r"a \u{1b}[2J word", "nothing moves the cursor");
@@ -345,7 +352,7 @@ mod tests {
         assert_eq!(words(&lines[at + 3]), ["2", "witness", "none", "80", "15"]);
         assert!(lines.iter().any(|line| line.starts_with("counter.00")), "{lines:#?}");
         // Scrolling stops at the last one.
-        (0..9).for_each(|_| assert!(screen.press(Key::PageDown)));
+        (0..9).for_each(|_| assert!(screen.press(ScreenKey::PageDown)));
         let scrolled = drawn(&mut screen, 20);
         assert!(scrolled.last().unwrap().starts_with("counter.39"), "{scrolled:#?}");
         // No size is too small.
@@ -360,16 +367,16 @@ mod tests {
     fn domains_have_no_node_columns() {
         let (domain, node) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut screen = Screen::new(2, Duration::from_secs(1));
-        screen.readings[0] = Some(Source::new(domain.path()).read());
+        screen.readings[0] = Some(ReadingSource::new(domain.path()).read());
         let lines = drawn(&mut screen, 12);
         assert_eq!(words(&lines[1]), table::DOMAIN);
         assert_eq!(words(&lines[2])[1..], ["stopped", "0", "0"]);
         assert!(lines[3].starts_with('…') && lines[4].contains("no route is served or called"), "{lines:#?}");
         // Without counters the routes scroll, and use all rows.
         let copy = |number: u32| {
-            let statistics = gapless_rpc::CopyStatistics::default();
+            let statistics = gapless_rpc::InstanceStatistics::default();
             (
-                gapless_rpc::domain::CopyReading {
+                gapless_rpc::domain::InstanceReading {
                     route: format!("route-{number}"),
                     process_id: number,
                     process_name: None,
@@ -380,17 +387,17 @@ mod tests {
         };
         screen.readings[0].as_mut().unwrap().routes = (0..40).map(copy).collect();
         assert!(drawn(&mut screen, 12)[11].starts_with("route-4 "), "from the fifth row on");
-        (0..9).for_each(|_| assert!(screen.press(Key::PageDown)));
+        (0..9).for_each(|_| assert!(screen.press(ScreenKey::PageDown)));
         assert!(drawn(&mut screen, 12)[11].starts_with("route-39 "));
         let _counters = Counters::create(node.path().join("counters"), 64).unwrap();
-        screen.readings[1] = Some(Source::new(node.path()).read());
+        screen.readings[1] = Some(ReadingSource::new(node.path()).read());
         assert!(drawn(&mut screen, 12)[1].contains("sessions"));
     }
 
     #[test]
     fn keys_end_it() {
         let mut screen = Screen::new(1, Duration::from_secs(1));
-        assert!(!screen.press(Key::End));
-        assert!(screen.press(Key::Up) && screen.press(Key::PageUp));
+        assert!(!screen.press(ScreenKey::End));
+        assert!(screen.press(ScreenKey::Up) && screen.press(ScreenKey::PageUp));
     }
 }

@@ -1,13 +1,13 @@
-//! [`Source`]: reads one directory repeatedly: counters, the member's status, the nodes connected to its stream. Never
+//! [`ReadingSource`]: reads one directory repeatedly: counters, the member's status, the nodes connected to its stream. Never
 //! writes, and outlives the processes that it reads.
 
-use crate::commands::domain_directory::lacks_own;
+use crate::commands::domain_directory::lacks_owner_permissions;
 use gapless_agent::CountersReader;
 use gapless_client::control::{Controller, NodeReading, StatusFeed};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_cluster::member::control::{Answer, Request, StatusReport, ask};
+use gapless_cluster::member::control::{AdminAnswer, AdminRequest, StatusReport, ask};
 use gapless_rpc::Domain;
-use gapless_rpc::domain::{CallReading, CopyReading, DomainReading, UnreadableCounters, read_domain};
+use gapless_rpc::domain::{CallReading, DomainReading, InstanceReading, UnreadableCounters, read_domain};
 use gapless_stream::directory_record::DirectoryRecord;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub(super) struct CounterReading {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Reading {
+pub(super) struct DirectoryReading {
     pub directory: PathBuf,
     pub state: ProcessState,
     /// Process that writes these counters; the last one while none runs.
@@ -62,7 +62,7 @@ pub(super) struct Reading {
     pub member: Option<StatusReport>,
     pub nodes: Vec<NodeReading>,
     /// Instances of a domain's routes: counters, and calls begun per second since the last read.
-    pub routes: Vec<(CopyReading, Option<f64>)>,
+    pub routes: Vec<(InstanceReading, Option<f64>)>,
     /// Callers of a domain: counters, and calls offered per second since the last read.
     pub calls: Vec<(CallReading, Option<f64>)>,
     /// Counters of a domain that could not be read, and are missing in both.
@@ -72,7 +72,7 @@ pub(super) struct Reading {
     pub problem: Option<String>,
 }
 
-impl Reading {
+impl DirectoryReading {
     pub(super) fn counter(&self, label: &str) -> Option<&CounterReading> {
         self.counters.iter().find(|counter| counter.label == label)
     }
@@ -83,20 +83,20 @@ impl Reading {
     }
 }
 
-struct Sample {
+struct TopSample {
     at: Instant,
     process: u32,
     values: Vec<(String, u64)>,
 }
 
-pub(super) struct Source {
+pub(super) struct ReadingSource {
     layout: StreamLayout,
     directory: PathBuf,
     feed: StatusFeed,
-    before: Option<Sample>,
+    before: Option<TopSample>,
     process: Option<u32>,
     restarts: u64,
-    copies: Vec<CopyReading>,
+    copies: Vec<InstanceReading>,
     calls: Vec<CallReading>,
     copies_at: Instant,
     /// Silent processes, and the time of the request.
@@ -105,13 +105,13 @@ pub(super) struct Source {
     has_node: bool,
 }
 
-impl Source {
+impl ReadingSource {
     pub(super) fn new(directory: &Path) -> Self {
         Self {
             layout: StreamLayout::new(directory),
             directory: directory.to_owned(),
             // A silent process is reported as a problem of the read.
-            feed: StatusFeed::new(Controller::new(directory).telling(|_, _| {})),
+            feed: StatusFeed::new(Controller::new(directory).with_wait_reporter(|_, _| {})),
             before: None,
             process: None,
             restarts: 0,
@@ -125,7 +125,7 @@ impl Source {
     }
 
     /// Reads once. A silent member or stream delays it by seconds.
-    pub(super) fn read(&mut self) -> Reading {
+    pub(super) fn read(&mut self) -> DirectoryReading {
         let mut problem = None;
         let now = self.sample().unwrap_or_else(|error| {
             problem = Some(error.to_string());
@@ -135,7 +135,7 @@ impl Source {
             self.restarts += u64::from(self.process.is_some_and(|before| before != now.process));
             self.process = Some(now.process);
         }
-        let DomainReading { copies, calls, unreadable, .. } = self.domain(&mut problem);
+        let DomainReading { instances: copies, calls, unreadable, .. } = self.domain(&mut problem);
         let has_routes = !copies.is_empty() || !calls.is_empty() || !unreadable.is_empty();
         self.was_used |= has_routes;
         let (routes, calls) = self.rated(copies, calls);
@@ -158,7 +158,7 @@ impl Source {
         self.before = now;
         let (directory, process, restarts, has_node) =
             (self.directory.clone(), self.process, self.restarts, self.has_node);
-        Reading {
+        DirectoryReading {
             directory,
             state,
             process,
@@ -176,7 +176,7 @@ impl Source {
     }
 
     /// Counters of the process that holds the directory, if any. The file of a killed process is still there.
-    fn sample(&self) -> Result<Option<Sample>, Box<dyn std::error::Error>> {
+    fn sample(&self) -> Result<Option<TopSample>, Box<dyn std::error::Error>> {
         let reader = match CountersReader::open(self.layout.counters()) {
             Ok(reader) => reader,
             Err(gapless_agent::Error::CountersIo { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
@@ -189,7 +189,7 @@ impl Source {
         if !reader.is_owned() {
             return Ok(None);
         }
-        Ok(Some(Sample { at: Instant::now(), process, values: reader.read()? }))
+        Ok(Some(TopSample { at: Instant::now(), process, values: reader.read()? }))
     }
 
     /// Counters of instances and callers, if the directory is a domain.
@@ -198,9 +198,13 @@ impl Source {
         note(problem, read.map_err(|error| error.to_string()))
     }
 
-    fn rated(&mut self, copies: Vec<CopyReading>, calls: Vec<CallReading>) -> (Rated<CopyReading>, Rated<CallReading>) {
+    fn rated(
+        &mut self,
+        copies: Vec<InstanceReading>,
+        calls: Vec<CallReading>,
+    ) -> (RatedReadings<InstanceReading>, RatedReadings<CallReading>) {
         let seconds = self.copies_at.elapsed().as_secs_f64();
-        let copy = |copy: &CopyReading| (copy.route.clone(), copy.process_id, copy.statistics.begun);
+        let copy = |copy: &InstanceReading| (copy.route.clone(), copy.process_id, copy.statistics.begun);
         let routes = rated(&copies, &self.copies, seconds, copy);
         let call = |calls: &CallReading| (calls.route.clone(), calls.process_id, calls.statistics.offered);
         let rated_calls = rated(&calls, &self.calls, seconds, call);
@@ -212,7 +216,7 @@ impl Source {
         let is_due = self.silent.0.is_empty() || self.silent.1.is_none_or(|at| at.elapsed() >= SILENT_LOOK);
         if !is_served || is_due {
             // Asking would change the mode of a closed directory.
-            let is_asked = is_served && !lacks_own(&self.directory);
+            let is_asked = is_served && !lacks_owner_permissions(&self.directory);
             let asked = is_asked.then(|| Domain::silent_processes(&self.directory, ANSWER_MAX).ok()).flatten();
             self.silent = (asked.unwrap_or_default(), Some(Instant::now()));
         }
@@ -223,9 +227,9 @@ impl Source {
         if !self.directory.join(MEMBER_SOCKET).exists() {
             return Ok(None);
         }
-        match ask(&self.directory, &Request::Status) {
-            Ok(Answer::Status(report)) => Ok(Some(*report)),
-            Ok(Answer::Refused(reason)) => Err(reason),
+        match ask(&self.directory, &AdminRequest::Status) {
+            Ok(AdminAnswer::Status(report)) => Ok(Some(*report)),
+            Ok(AdminAnswer::Refused(reason)) => Err(reason),
             Ok(_) => Err("the member answers something else".to_owned()),
             Err(error) => Err(error.to_string()),
         }
@@ -242,16 +246,11 @@ pub(super) fn is_of_a_node(layout: &StreamLayout, directory: &Path) -> bool {
 }
 
 /// Readings, each with a rate if there was an earlier one of the same route and process.
-type Rated<Reading> = Vec<(Reading, Option<f64>)>;
+type RatedReadings<R> = Vec<(R, Option<f64>)>;
 
 /// `of` returns the route, the process, and the count of which the rate is computed.
-fn rated<Reading: Clone>(
-    now: &[Reading],
-    before: &[Reading],
-    seconds: f64,
-    of: impl Fn(&Reading) -> (String, u32, u64),
-) -> Rated<Reading> {
-    let rate = |reading: &Reading| {
+fn rated<R: Clone>(now: &[R], before: &[R], seconds: f64, of: impl Fn(&R) -> (String, u32, u64)) -> RatedReadings<R> {
+    let rate = |reading: &R| {
         let (route, process_id, count) = of(reading);
         let old = before.iter().map(&of).find(|old| (&old.0, old.1) == (&route, process_id))?;
         Some(count.saturating_sub(old.2) as f64 / seconds)
@@ -269,7 +268,7 @@ fn note<T: Default>(problem: &mut Option<String>, read: Result<T, String>) -> T 
     })
 }
 
-fn with_rates(now: &Sample, before: Option<&Sample>) -> Vec<CounterReading> {
+fn with_rates(now: &TopSample, before: Option<&TopSample>) -> Vec<CounterReading> {
     let before = before.filter(|before| before.process == now.process && before.at < now.at);
     let rate = |label: &str, value: u64| {
         let before = before?;

@@ -4,7 +4,7 @@ use crate::commands::routes::waiting;
 use crate::commands::time_text::time;
 use crate::printable::escaped;
 
-use super::source::{CounterReading, ProcessState, Reading};
+use super::source::{CounterReading, DirectoryReading, ProcessState};
 
 pub(super) const OVERVIEW: [&str; 13] = [
     "directory",
@@ -86,7 +86,7 @@ fn rate(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.0}"))
 }
 
-pub(super) fn overview(reading: &Reading) -> [String; 13] {
+pub(super) fn overview(reading: &DirectoryReading) -> [String; 13] {
     let member = reading.member.as_ref();
     let value = |label: &str| reading.counter(label).map(|counter| counter.value);
     let last = ["sequencer.last_sequence", "relay.last_sequence"].iter().find_map(|label| reading.counter(label));
@@ -123,13 +123,13 @@ pub(super) fn overview(reading: &Reading) -> [String; 13] {
     ]
 }
 
-pub(super) fn domain(reading: &Reading) -> [String; 4] {
+pub(super) fn domain(reading: &DirectoryReading) -> [String; 4] {
     let path = clean(&reading.directory.display().to_string());
     let (copies, callers) = (reading.routes.len().to_string(), reading.calls.len().to_string());
     [path, reading.state.name().to_owned(), copies, callers]
 }
 
-pub(super) fn peers(reading: &Reading) -> Vec<[String; 5]> {
+pub(super) fn peers(reading: &DirectoryReading) -> Vec<[String; 5]> {
     let Some(report) = &reading.member else { return Vec::new() };
     let row = |peer: &gapless_cluster::member::control::MemberReport| {
         let connection = match (peer.member == report.member, peer.is_connected) {
@@ -143,7 +143,7 @@ pub(super) fn peers(reading: &Reading) -> Vec<[String; 5]> {
     report.members.iter().map(row).collect()
 }
 
-pub(super) fn nodes(reading: &Reading) -> Vec<[String; 6]> {
+pub(super) fn nodes(reading: &DirectoryReading) -> Vec<[String; 6]> {
     let row = |node: &gapless_client::control::NodeReading| {
         let name = clean(&node.row.name);
         [
@@ -163,8 +163,8 @@ fn process(name: Option<&str>, process_id: u32) -> String {
     name.map_or_else(|| process_id.to_string(), |name| format!("{} {process_id}", clean(name)))
 }
 
-pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
-    let row = |(copy, per_s): &(gapless_rpc::domain::CopyReading, Option<f64>)| {
+pub(super) fn routes(reading: &DirectoryReading) -> Vec<[String; 14]> {
+    let row = |(copy, per_s): &(gapless_rpc::domain::InstanceReading, Option<f64>)| {
         let of = &copy.statistics;
         [
             clean(&copy.route),
@@ -186,7 +186,7 @@ pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
     reading.routes.iter().map(row).collect()
 }
 
-pub(super) fn calls(reading: &Reading) -> Vec<[String; 20]> {
+pub(super) fn calls(reading: &DirectoryReading) -> Vec<[String; 20]> {
     let row = |(calls, per_s): &(gapless_rpc::domain::CallReading, Option<f64>)| {
         let of = &calls.statistics;
         let copies = reading.routes.iter().map(|(copy, _)| copy);
@@ -216,13 +216,13 @@ pub(super) fn calls(reading: &Reading) -> Vec<[String; 20]> {
     reading.calls.iter().map(row).collect()
 }
 
-pub(super) fn counters(reading: &Reading) -> Vec<[String; 3]> {
+pub(super) fn counters(reading: &DirectoryReading) -> Vec<[String; 3]> {
     let row = |counter: &CounterReading| [clean(&counter.label), counter.value.to_string(), rate(counter.per_s)];
     reading.counters.iter().map(row).collect()
 }
 
 /// Further notes on a directory, in one line, perhaps empty.
-pub(super) fn remark(reading: &Reading) -> String {
+pub(super) fn remark(reading: &DirectoryReading) -> String {
     let mut words = Vec::new();
     if let (ProcessState::Gone, Some(process)) = (reading.state, reading.process) {
         words.push(format!("process {process} has gone"));

@@ -1,15 +1,15 @@
 //! Readings as text and as JSON, for pipes and for `--once`.
 
-use super::source::Reading;
+use super::source::DirectoryReading;
 use super::table;
 use crate::commands::routes::{calls_in_json, counters_in_json, unreadable_in_json, waiting};
 use crate::commands::stream::nodes::in_json as nodes_in_json;
-use gapless_rpc::domain::{CallReading, CopyReading};
+use gapless_rpc::domain::{CallReading, InstanceReading};
 use serde_json::{Map, Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Formats the overview, and below it each directory's members, nodes and counters.
-pub(super) fn in_text(readings: &[Reading]) -> String {
+pub(super) fn in_text(readings: &[DirectoryReading]) -> String {
     let overview: Vec<_> = readings.iter().filter(|reading| reading.has_node).map(table::overview).collect();
     let mut text = lines(table::aligned(table::OVERVIEW, &overview, table::OVERVIEW_WORDS));
     for reading in readings {
@@ -30,7 +30,7 @@ fn lines(rows: Vec<String>) -> String {
 }
 
 /// Formats one document in a line: the time, and the values of each directory.
-pub(super) fn in_json(readings: &[Reading]) -> Result<String, serde_json::Error> {
+pub(super) fn in_json(readings: &[DirectoryReading]) -> Result<String, serde_json::Error> {
     let at_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
     let directories = readings.iter().map(reading_in_json).collect::<Result<Vec<_>, _>>()?;
     Ok(format!("{}\n", json!({ "at_ms": at_ms, "directories": directories })))
@@ -40,7 +40,7 @@ fn rounded(per_s: Option<f64>) -> Value {
     json!(per_s.map(|rate| (rate * 1000.0).round() / 1000.0))
 }
 
-fn reading_in_json(reading: &Reading) -> Result<Value, serde_json::Error> {
+fn reading_in_json(reading: &DirectoryReading) -> Result<Value, serde_json::Error> {
     let mut counters = Map::new();
     let mut rates = Map::new();
     for counter in &reading.counters {
@@ -49,7 +49,7 @@ fn reading_in_json(reading: &Reading) -> Result<Value, serde_json::Error> {
             rates.insert(counter.label.clone(), rounded(Some(rate)));
         }
     }
-    let route = |(copy, per_s): &(CopyReading, Option<f64>)| {
+    let route = |(copy, per_s): &(InstanceReading, Option<f64>)| {
         let counters = counters_in_json(&copy.statistics.values());
         json!({ "route": copy.route, "process": copy.process_name, "process_id": copy.process_id, "calls_per_s": rounded(*per_s), "counters": counters,
             "is_answering": !reading.silent.contains(&copy.process_id) })

@@ -1,7 +1,7 @@
 //! Streams as processes, for the tests of `gapless stream`.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::program::{Ended, gapless};
+use crate::program::{ProgramOutput, gapless};
 use gapless_testkit::ports::{free_port, multicast_group};
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::PATIENCE;
@@ -52,12 +52,12 @@ pub fn sequencer(directory: &Path) -> Process {
 }
 
 /// Runs `gapless stream SUBCOMMAND --config stream.toml …` to its end with `input`.
-pub fn stream_with(directory: &Path, words: &str, input: &Path) -> Ended {
+pub fn stream_with(directory: &Path, words: &str, input: &Path) -> ProgramOutput {
     stream_command(directory, words).stdin(File::open(input).unwrap()).output().unwrap().into()
 }
 
 /// Like [`stream_with`], with an empty input.
-pub fn stream(directory: &Path, words: &str) -> Ended {
+pub fn stream(directory: &Path, words: &str) -> ProgramOutput {
     stream_command(directory, words).output().unwrap().into()
 }
 
@@ -84,7 +84,7 @@ pub fn status_when(directory: &Path, what: &str, expected: impl Fn(&Value) -> bo
     }
 }
 
-pub fn stream_with_config(directory: &Path, place: &[&str], words: &[&str]) -> Ended {
+pub fn stream_with_config(directory: &Path, place: &[&str], words: &[&str]) -> ProgramOutput {
     let line: Vec<&str> = ["stream"].iter().chain(words).chain(place).copied().collect();
     gapless(directory, &line).output().unwrap().into()
 }

@@ -11,14 +11,14 @@ fn answer(next_session_seq: u64) -> SessionOpened {
 }
 
 /// A session open as number 5, which continues with `next_session_seq`.
-fn open(next_session_seq: u64) -> Session {
-    let mut session = Session::new(KEY, TOKEN, WINDOW);
+fn open(next_session_seq: u64) -> CommandSession {
+    let mut session = CommandSession::new(KEY, TOKEN, WINDOW);
     assert!(session.opened(5, &answer(next_session_seq)));
     session
 }
 
 /// Sends a command of `count` frames, the `place`th of the client. Returns its first number.
-fn send(session: &mut Session, count: u64, place: u64) -> u64 {
+fn send(session: &mut CommandSession, count: u64, place: u64) -> u64 {
     let (slot, header) = session.next_command().unwrap();
     let first_seq = header.session_seq;
     slot.keep(&[place as u8; 8], first_seq, first_seq + count - 1);
@@ -30,15 +30,15 @@ fn kept(place: u8, in_flight: bool) -> ([u8; 8], bool) {
     ([place; 8], in_flight)
 }
 
-fn command(session: &Session, session_seq: u64) -> ([u8; 8], bool) {
-    match session.known(session_seq) {
-        Known::Kept { frames, in_flight } => (frames.try_into().unwrap(), in_flight),
+fn command(session: &CommandSession, session_seq: u64) -> ([u8; 8], bool) {
+    match session.number_state(session_seq) {
+        NumberState::Kept { frames, in_flight } => (frames.try_into().unwrap(), in_flight),
         other => panic!("{session_seq}: {other:?}"),
     }
 }
 
 /// Positions of the commands without a reply, with their first numbers.
-fn unanswered(session: &Session, from: u64) -> Vec<(u64, u64)> {
+fn unanswered(session: &CommandSession, from: u64) -> Vec<(u64, u64)> {
     let mut all: Vec<_> = session.unanswered(from).map(|command| (command.place, command.first_seq)).collect();
     all.sort_unstable();
     all
@@ -57,9 +57,9 @@ fn window_limits_consecutive_commands() {
     let full = session.next_command().map(drop);
     assert!(matches!(full, Err(ClientError::WindowFull { session: 5, window_messages: WINDOW })), "{full:?}");
     // Numbers rise: the oldest slot is the next one.
-    assert_eq!(session.answered(1_001), Answered::First);
+    assert_eq!(session.answered(1_001), ReplyKind::First);
     assert!(!session.has_room() && session.in_flight() == 2);
-    assert_eq!(session.answered(1_000), Answered::First);
+    assert_eq!(session.answered(1_000), ReplyKind::First);
     assert_eq!((send(&mut session, 1, 4), send(&mut session, 1, 5)), (1_003, 1_004));
     assert!(!session.has_room() && session.in_flight() == 3);
     assert_eq!(session.next_session_seq(), 1_005);
@@ -69,26 +69,26 @@ fn window_limits_consecutive_commands() {
 fn reply_answers_its_command_once() {
     let mut session = open(1);
     assert_eq!((send(&mut session, 4, 1), send(&mut session, 1, 2), send(&mut session, 2, 3)), (1, 5, 6));
-    assert_eq!(session.answered(1), Answered::Again, "a reply names the last part");
+    assert_eq!(session.answered(1), ReplyKind::Again, "a reply names the last part");
     for number in [4, 7, 5] {
-        assert_eq!((session.answered(number), session.answered(number)), (Answered::First, Answered::Again));
+        assert_eq!((session.answered(number), session.answered(number)), (ReplyKind::First, ReplyKind::Again));
     }
-    assert_eq!((session.in_flight(), session.answered(8)), (0, Answered::Again));
+    assert_eq!((session.in_flight(), session.answered(8)), (0, ReplyKind::Again));
 }
 
 #[test]
 fn each_number_has_a_state() {
     let mut session = open(6);
     assert_eq!((send(&mut session, 3, 1), send(&mut session, 1, 2)), (6, 9));
-    assert_eq!((session.known(0), session.known(10)), (Known::NotSent, Known::NotSent));
-    assert_eq!((session.known(1), session.known(5)), (Known::InStream, Known::InStream));
-    assert_eq!((session.known(6), session.known(7)), (Known::PartOf(8), Known::PartOf(8)));
+    assert_eq!((session.number_state(0), session.number_state(10)), (NumberState::NotSent, NumberState::NotSent));
+    assert_eq!((session.number_state(1), session.number_state(5)), (NumberState::InStream, NumberState::InStream));
+    assert_eq!((session.number_state(6), session.number_state(7)), (NumberState::PartOf(8), NumberState::PartOf(8)));
     assert_eq!((command(&session, 8), command(&session, 9)), (kept(1, true), kept(2, true)));
     session.answered(8);
     assert_eq!(command(&session, 8), kept(1, false));
     // The fourth command reuses its slot.
     assert_eq!((send(&mut session, 1, 3), send(&mut session, 1, 4)), (10, 11));
-    assert_eq!((session.known(8), command(&session, 11)), (Known::InStream, kept(4, true)));
+    assert_eq!((session.number_state(8), command(&session, 11)), (NumberState::InStream, kept(4, true)));
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn session_resumes_only_where_it_was() {
         let mut session = open(1);
         (1..=3).for_each(|place| _ = send(&mut session, 1, place));
         (1..=answered).for_each(|number| _ = session.answered(number));
-        let reopening = session.reopening();
-        assert_eq!((reopening.token, reopening.window_messages, reopening.shared), (TOKEN, WINDOW, false));
+        let reopened = session.begin_reopen();
+        assert_eq!((reopened.token, reopened.window_messages, reopened.shared), (TOKEN, WINDOW, false));
         assert!(!session.is_open() && matches!(session.next_command().map(drop), Err(ClientError::NotOpen)));
         assert_eq!(session.opened(5, &answer(next)), is_same, "{answered} answered, on with {next}");
         assert_eq!((session.is_open(), session.is_lost()), (is_same, !is_same));
@@ -143,14 +143,14 @@ fn lost_session_takes_no_commands() {
     session.set_resend_from(Some(1));
     session.lost();
     assert_eq!((session.is_open(), session.in_flight(), session.resend_from()), (false, 0, None));
-    assert!(unanswered(&session, 0).is_empty() && session.answered(1) == Answered::Again);
+    assert!(unanswered(&session, 0).is_empty() && session.answered(1) == ReplyKind::Again);
     let outcome = session.next_command().map(drop);
     assert!(matches!(outcome, Err(ClientError::NoSuchSession(KEY))), "{outcome:?}");
 }
 
 #[test]
 fn notices_are_acknowledged_in_batches() {
-    let mut session = Session::new(KEY, TOKEN, WINDOW);
+    let mut session = CommandSession::new(KEY, TOKEN, WINDOW);
     // A restarted process continues after its predecessor's acknowledgement.
     assert!(session.opened(5, &SessionOpened { notices_acknowledged: 100, ..answer(1) }));
     assert_eq!((session.notices_acknowledged(), session.due_acknowledgement()), (100, None));
@@ -161,7 +161,7 @@ fn notices_are_acknowledged_in_batches() {
     }
     assert!(session.notice(164));
     assert_eq!(session.due_acknowledgement(), Some(164));
-    assert_eq!(session.reopening().notices_seen, 164);
+    assert_eq!(session.begin_reopen().notices_seen, 164);
 }
 
 #[test]
@@ -177,10 +177,10 @@ fn acknowledgement_reply_is_hidden() {
     session.acknowledging(number);
     session.sent(1, 4);
     assert_eq!((session.notices_acknowledged(), session.due_acknowledgement()), (64, None));
-    assert_eq!((session.known(4), session.in_flight()), (Known::Acknowledgement, 1));
-    assert_eq!((session.answered(4), session.in_flight()), (Answered::Acknowledgement, 0));
+    assert_eq!((session.number_state(4), session.in_flight()), (NumberState::Acknowledgement, 1));
+    assert_eq!((session.answered(4), session.in_flight()), (ReplyKind::Acknowledgement, 0));
     // The command that reuses its slot is an ordinary one again.
     (4..=6).for_each(|place| _ = send(&mut session, 1, place));
     assert_eq!(command(&session, 7), kept(6, true));
-    assert_eq!(session.answered(7), Answered::First);
+    assert_eq!(session.answered(7), ReplyKind::First);
 }

@@ -70,7 +70,7 @@ fn gaps_are_requested() {
     assert_eq!(receiver.missing(), 2);
     assert_eq!(receiver.due_request(10 + PATIENCE_NS - 1), None, "it may only be late");
     let request = receiver.due_request(10 + PATIENCE_NS).unwrap();
-    assert_eq!(request, Request { feed_session: a, sequence: 4, count: 2 });
+    assert_eq!(request, MoldRequest { feed_session: a, sequence: 4, count: 2 });
     assert_eq!(receiver.due_request(10 + PATIENCE_NS + 1), None, "asked once");
     assert!(receiver.due_request(10 + PATIENCE_NS + 2_000_000).is_some(), "and again");
     receiver.take_packet(&events(a, 4..6), 20);
@@ -122,25 +122,25 @@ fn forged_heartbeats_have_no_effect() {
 fn far_heartbeat_needs_confirmation() {
     let (mut receiver, a) = (receiver(), name("A"));
     receiver.take_packet(&beat(a, 5_001), 0);
-    assert!(receiver.has_doubt() && receiver.missing() == 0);
+    assert!(receiver.has_unconfirmed_end() && receiver.missing() == 0);
     // An answer to an older question does not decide.
     assert_eq!(receiver.set_feed(feed("A", 1), 100), None);
-    assert!(receiver.has_doubt());
-    receiver.note_question();
+    assert!(receiver.has_unconfirmed_end());
+    receiver.note_probe();
     assert_eq!(receiver.set_feed(feed("A", 1), 5_000), None);
-    assert!(!receiver.has_doubt() && receiver.wants_rewind());
+    assert!(!receiver.has_unconfirmed_end() && receiver.wants_rewind());
     assert_eq!((receiver.missing(), receiver.counts().claims_refuted), (5_000, 0));
     // The next one is forged.
     receiver.take_packet(&beat(a, 1 << 40), 0);
     receiver.take_packet(&beat(a, 1 << 41), 0);
-    receiver.note_question();
+    receiver.note_probe();
     assert_eq!(receiver.set_feed(feed("A", 1), 5_000), Some((1 << 40) - 1));
-    assert!(!receiver.has_doubt());
+    assert!(!receiver.has_unconfirmed_end());
     assert_eq!((receiver.missing(), receiver.counts().claims_refuted), (5_000, 1));
     // A verified frame confirms as well.
     receiver.take_packet(&beat(a, 9_003), 0);
     receiver.take_packet(&events(a, 9_000..9_003), 0);
-    assert!(!receiver.has_doubt() && receiver.released_sequence() == 9_002);
+    assert!(!receiver.has_unconfirmed_end() && receiver.released_sequence() == 9_002);
 }
 
 /// A late node in a feed whose own packets hold one frame each.
@@ -161,7 +161,7 @@ fn large_gap_filled_by_full_packets() {
         assert!(!asked.is_empty(), "it waits at {}", receiver.next_sequence());
         receiver.take_packet(&events(a, end..end + 1), now_ns);
         end += 1;
-        for Request { sequence, count, .. } in &asked {
+        for MoldRequest { sequence, count, .. } in &asked {
             let until = (sequence + FRAMES_PER_ANSWER.min(u64::from(*count))).min(end);
             receiver.take_packet(&events(a, *sequence..until), now_ns);
         }
@@ -187,7 +187,7 @@ fn short_last_packet_is_no_measure() {
         let asked: Vec<_> = std::iter::from_fn(|| receiver.due_request(PATIENCE_NS)).collect();
         assert!(!asked.is_empty(), "it waits at {}", receiver.next_sequence());
         requests += asked.len();
-        for Request { sequence, count, .. } in asked {
+        for MoldRequest { sequence, count, .. } in asked {
             let (mut first, end) = (sequence, sequence + u64::from(count));
             while first < end {
                 let until = (first + rooms.next().unwrap()).min(end);
@@ -212,7 +212,7 @@ fn next_session_found_at_first_frame() {
     let mut bytes = [0; 20];
     end_of_session(&mut bytes, a, 4);
     receiver.take_packet(&bytes, 0);
-    assert_eq!(receiver.due_request(PATIENCE_NS).unwrap(), Request { feed_session: a, sequence: 3, count: 1 });
+    assert_eq!(receiver.due_request(PATIENCE_NS).unwrap(), MoldRequest { feed_session: a, sequence: 3, count: 1 });
     receiver.take_packet(&packet(a, 3, &[ended]), 0);
     assert_eq!(receiver.feed(), None);
     receiver.take_packet(&packet(b, 2, &[event(5)]), 0);

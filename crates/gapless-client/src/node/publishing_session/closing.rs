@@ -7,16 +7,16 @@ use crate::ClientError;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum CloseState {
     Open,
     /// The close is kept until it comes back.
-    Asked,
+    Requested,
     Closed,
 }
 
 /// A session made by an open that arrived after the close: the open was duplicated on its way, or late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stray {
+pub(super) struct StraySession {
     pub session: u64,
     pub next_session_seq: u64,
 }
@@ -24,7 +24,7 @@ pub(super) struct Stray {
 impl PublishingSession {
     /// Publishes the session's close, once.
     pub fn close(&mut self, now_ns: u64) -> Result<(), ClientError> {
-        if self.end != End::Open {
+        if self.end != CloseState::Open {
             return Ok(());
         }
         if self.options.shared {
@@ -33,7 +33,7 @@ impl PublishingSession {
         }
         let Some(session) = self.session.filter(|_| self.was_opened) else { return Err(ClientError::NotOpen) };
         self.keep_close(session, now_ns)?;
-        self.end = End::Asked;
+        self.end = CloseState::Requested;
         Ok(())
     }
 
@@ -68,7 +68,7 @@ impl PublishingSession {
 
     /// Whether the session's close has come back.
     pub fn is_closed(&self) -> bool {
-        self.end == End::Closed
+        self.end == CloseState::Closed
     }
 
     /// Handles the stream's close of the session. Kept messages other than our close have not come back before it, so
@@ -83,19 +83,19 @@ impl PublishingSession {
         self.open_sent_ns = None;
         self.unacknowledged.restart(1);
         (self.next_to_send, self.accepted) = (1, 0);
-        if self.end != End::Open {
-            self.end = End::Closed;
+        if self.end != CloseState::Open {
+            self.end = CloseState::Closed;
             self.close_stray(now_ns);
         }
     }
 
     #[cold]
     pub(super) fn close_stray(&mut self, now_ns: u64) {
-        let Some(Stray { session, next_session_seq }) = self.stray.take() else { return };
+        let Some(StraySession { session, next_session_seq }) = self.stray.take() else { return };
         self.session = Some(session);
         self.unacknowledged.restart(next_session_seq);
         (self.next_to_send, self.accepted) = (next_session_seq, next_session_seq - 1);
         self.keep_close(session, now_ns).expect("nothing else is kept");
-        self.end = End::Asked;
+        self.end = CloseState::Requested;
     }
 }

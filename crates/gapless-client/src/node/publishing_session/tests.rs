@@ -39,7 +39,7 @@ fn open(options: PublisherOptions) -> PublishingSession {
 }
 
 /// One of several instances that publish the same: the stream has their messages up to `accepted`.
-fn copy(accepted: u64) -> PublishingSession {
+fn instance(accepted: u64) -> PublishingSession {
     let mut publisher = publisher(PublisherOptions { shared: true, ..PublisherOptions::default() });
     opened(&mut publisher, 3, accepted + 1);
     publisher
@@ -102,7 +102,7 @@ fn closing_opens_no_other_session() {
         let asked = asked(&mut publisher, 1);
         assert!(asked.len() > 100 && asked.iter().all(|session| *session == 3), "{asked:?}");
         assert!(!publisher.is_closed() && publisher.in_flight() == 1, "the close is no message");
-        publisher.came_back(1, 0);
+        publisher.frame_returned(1, 0);
         publisher.closed(0);
         assert!(publisher.is_closed() && publisher.session().is_none() && publisher.in_flight() == 0);
         assert_eq!(publisher.due_open(u64::MAX), None);
@@ -126,7 +126,7 @@ fn stray_session_after_close_is_closed() {
             opened(&mut publisher, 8, 1);
             assert_eq!((publisher.session(), publisher.in_flight()), (Some(3), 1), "first things first");
         }
-        publisher.came_back(1, 0);
+        publisher.frame_returned(1, 0);
         publisher.closed(0);
         assert_eq!(publisher.is_closed(), !comes_first);
         if !comes_first {
@@ -149,7 +149,7 @@ fn late_answers_are_ignored() {
     let mut publisher = closing();
     publisher.closed(0);
     opened(&mut publisher, 3, 1);
-    publisher.found(20);
+    publisher.session_seen(20);
     assert!(publisher.is_closed() && publisher.session().is_none());
     assert_eq!(publisher.due_open(u64::MAX), None);
 }
@@ -170,11 +170,11 @@ fn only_open_session_publishes() {
     let mut publisher = publisher(PublisherOptions::default());
     assert!(matches!(publish(&mut publisher, 8, 0), Err(ClientError::NotOpen)));
     // The node's own earlier messages are recognised in the stream; its next number is not known yet.
-    publisher.found(3);
+    publisher.session_seen(3);
     assert_eq!((publisher.session(), publisher.is_open(), publisher.token()), (Some(3), false, TOKEN));
     assert!(matches!(publish(&mut publisher, 8, 0), Err(ClientError::NotOpen)));
     opened(&mut publisher, 3, 8);
-    publisher.found(4);
+    publisher.session_seen(4);
     assert_eq!((publisher.session(), publisher.next_number()), (Some(3), 8));
     assert_eq!(publish(&mut publisher, 8, 0).unwrap(), 8);
     assert_eq!(sent(&mut publisher), [(Kind::Event, 3, 8)]);
@@ -191,7 +191,7 @@ fn window_and_throttle_block() {
     }
     let full = publish(&mut publisher, 0, 0);
     assert!(matches!(full, Err(ClientError::WindowFull { session: 3, window_messages: 3 })), "{full:?}");
-    publisher.came_back(3, 0);
+    publisher.frame_returned(3, 0);
     // Each frame of a longer message counts.
     assert_eq!(publish(&mut publisher, 1_500, 0).unwrap(), 5);
     let throttled = publish(&mut publisher, 8, 0);
@@ -265,13 +265,13 @@ fn message_without_room_is_not_kept() {
 
 #[test]
 fn instance_sends_only_what_is_new() {
-    let mut publisher = copy(4);
+    let mut publisher = instance(4);
     (1..=5).for_each(|number| assert_eq!(publish(&mut publisher, 8, 0).unwrap(), number));
     assert_eq!(numbers(&mut publisher), [5]);
     publisher.note_accepted(3, 0);
     assert_eq!(publisher.in_flight(), 2, "frames that the sequencer has are released");
     // Long messages, too.
-    let mut publisher = copy(2);
+    let mut publisher = instance(2);
     assert_eq!(publish(&mut publisher, 2_500, 0).unwrap(), 3);
     assert_eq!(numbers(&mut publisher), [3]);
     // This instance is ahead of the other instances; the sequencer gives the next number.
@@ -282,7 +282,7 @@ fn instance_sends_only_what_is_new() {
 
 #[test]
 fn known_derived_messages_are_skipped() {
-    let mut publisher = copy(4);
+    let mut publisher = instance(4);
     assert!(publisher.skip(2) && publisher.next_number() == 3);
     assert!(!publisher.skip(3) && publisher.next_number() == 3, "the stream lacks a part");
     assert!(publisher.skip(2) && publisher.next_number() == 5);
@@ -332,7 +332,7 @@ fn open_is_resent_until_answered() {
 #[test]
 fn reopened_session_resumes() {
     let mut publisher = with_sent(4);
-    publisher.came_back(1, 0);
+    publisher.frame_returned(1, 0);
     publisher.connected();
     assert!(publisher.next_frame().is_none());
     opened(&mut publisher, 3, 3);
@@ -365,7 +365,7 @@ fn session_behind_the_node_is_lost() {
         _ => None,
     };
     let mut publisher = with_sent(3);
-    publisher.came_back(1, 0);
+    publisher.frame_returned(1, 0);
     publisher.connected();
     assert_eq!(lost(publisher.opened(3, &answer(1), 0)), Some((3, 2, 1)));
     // Another session, while messages of this one are in flight.
@@ -374,15 +374,15 @@ fn session_behind_the_node_is_lost() {
     assert_eq!(lost(publisher.opened(4, &answer(1), 0)), Some((3, 1, 1)));
     // With nothing in flight, the other session is accepted.
     let mut publisher = with_sent(3);
-    publisher.came_back(3, 0);
+    publisher.frame_returned(3, 0);
     publisher.connected();
     publisher.opened(4, &answer(7), 0).unwrap();
     assert_eq!(publish(&mut publisher, 8, 0).unwrap(), 7);
     assert_eq!(sent(&mut publisher), [(Kind::Event, 4, 7)]);
     // An instance ahead of this one has seen more.
-    let mut publisher = copy(0);
+    let mut publisher = instance(0);
     (1..=3).for_each(|_| _ = publish(&mut publisher, 8, 0).unwrap());
-    publisher.came_back(2, 0);
+    publisher.frame_returned(2, 0);
     publisher.connected();
     publisher.opened(3, &answer(1), 0).unwrap();
     assert_eq!(numbers(&mut publisher), [3]);
@@ -392,7 +392,7 @@ fn session_behind_the_node_is_lost() {
 fn received_frames_are_not_sent() {
     let mut publisher = open(PublisherOptions::default());
     (1..=7).for_each(|_| _ = publish(&mut publisher, 8, 0).unwrap());
-    publisher.came_back(2, 0);
+    publisher.frame_returned(2, 0);
     assert_eq!((publisher.in_flight(), publisher.next_frame().map(sequence)), (5, Some(3)));
     publisher.note_accepted(4, 0);
     assert_eq!((publisher.in_flight(), publisher.next_frame().map(sequence)), (5, Some(5)), "4 has not come back yet");
@@ -429,13 +429,13 @@ fn last_frame_probes_the_sequencer() {
     publisher.sent();
     publisher.sent();
     assert_eq!(publisher.last_sent().map(sequence), Some(2));
-    publisher.came_back(1, 0);
+    publisher.frame_returned(1, 0);
     assert_eq!(publisher.last_sent().map(sequence), Some(2));
     publisher.note_unknown();
     assert_eq!(publisher.last_sent(), None);
     opened(&mut publisher, 3, 3);
     assert_eq!(publisher.last_sent().map(sequence), Some(2));
-    publisher.came_back(2, 0);
+    publisher.frame_returned(2, 0);
     assert_eq!(publisher.last_sent(), None);
     // At most once per interval.
     let due: Vec<u64> = (0..4_000).filter(|us| publisher.take_due_probe(us * 1_000)).collect();
@@ -456,8 +456,8 @@ fn resends_back_off() {
     let mut publisher = with_sent(2);
     assert_eq!(resent_at(&mut publisher, 0, 5_200), [20, 60, 140, 300, 620, 1_260, 2_540, 3_820, 5_100]);
     // Progress restores the short interval; a duplicate is no progress.
-    publisher.came_back(1, 5_200 * MS);
-    publisher.came_back(1, 5_210 * MS);
+    publisher.frame_returned(1, 5_200 * MS);
+    publisher.frame_returned(1, 5_210 * MS);
     assert_eq!(resent_at(&mut publisher, 5_200, 5_270), [5_220, 5_260]);
     // A new connection restores it too.
     publisher.connected();
@@ -481,7 +481,7 @@ fn unsent_frames_are_never_overdue() {
     publisher.resend_overdue(40 * MS);
     assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![1], 1));
     // Skipped numbers are not in flight either.
-    let mut publisher = copy(0);
+    let mut publisher = instance(0);
     publisher.set_next_derived(10);
     publisher.resend_overdue(500 * MS);
     publish(&mut publisher, 8, 500 * MS).unwrap();
@@ -494,7 +494,7 @@ fn unsent_frames_are_never_overdue() {
 fn look_is_due_while_frames_in_flight() {
     let is_due = |publisher: &mut PublishingSession| {
         publisher.note_slept();
-        publisher.take_due_look()
+        publisher.take_clock_check()
     };
     let mut publisher = open(PublisherOptions::default());
     assert!(!is_due(&mut publisher), "nothing is published");
@@ -503,7 +503,7 @@ fn look_is_due_while_frames_in_flight() {
     }
     assert!(!is_due(&mut publisher), "nothing is sent");
     assert_eq!(numbers(&mut publisher), [1, 2, 3]);
-    assert!(is_due(&mut publisher) && !publisher.take_due_look(), "each look costs time");
+    assert!(is_due(&mut publisher) && !publisher.take_clock_check(), "each look costs time");
     publisher.note_accepted(2, 0);
     assert!(is_due(&mut publisher));
     publisher.note_unknown();
@@ -511,7 +511,7 @@ fn look_is_due_while_frames_in_flight() {
     opened(&mut publisher, 3, 3);
     publisher.note_accepted(3, 0);
     assert!(!is_due(&mut publisher), "everything is there");
-    publisher.came_back(3, 0);
+    publisher.frame_returned(3, 0);
     publisher.set_next_derived(9);
     assert!(!is_due(&mut publisher), "nothing is kept");
 }

@@ -17,7 +17,7 @@ fn accepted(name: &str, sequence: u64) -> ServerPacket<'static> {
 
 #[test]
 fn numbering_starts_at_the_login() {
-    let mut reading = SoupReading::new(&request(7));
+    let mut reading = SoupReader::new(&request(7));
     assert!(!reading.take(&ServerPacket::Debug(b"hello")).unwrap());
     assert!(!reading.take(&accepted("MONDAY", 7)).unwrap());
     assert!(reading.take(&ServerPacket::Sequenced(b"seven")).unwrap());
@@ -25,23 +25,23 @@ fn numbering_starts_at_the_login() {
     assert!(reading.take(&ServerPacket::Sequenced(b"eight")).unwrap());
     assert_eq!(reading.next_number, 9);
     assert!(!reading.take(&ServerPacket::EndOfSession).unwrap());
-    assert_eq!(reading.state, LoginState::Ended);
+    assert_eq!(reading.state, RewindState::Ended);
 }
 
 #[test]
 fn out_of_place_packet_ends_rewind() {
     for packet in [ServerPacket::Sequenced(b""), ServerPacket::Heartbeat, ServerPacket::EndOfSession] {
-        let outcome = SoupReading::new(&request(1)).take(&packet);
+        let outcome = SoupReader::new(&request(1)).take(&packet);
         assert!(matches!(outcome, Err(RewindError::OutOfPlace(_))), "{packet:?}: {outcome:?}");
     }
     for packet in [accepted("TUESDAY", 1), accepted("MONDAY", 2)] {
-        let outcome = SoupReading::new(&request(1)).take(&packet);
+        let outcome = SoupReader::new(&request(1)).take(&packet);
         assert!(matches!(outcome, Err(RewindError::Elsewhere { .. })), "{packet:?}: {outcome:?}");
     }
     let rejected = ServerPacket::LoginRejected(RejectReason::NotAuthorized);
-    let outcome = SoupReading::new(&request(1)).take(&rejected);
+    let outcome = SoupReader::new(&request(1)).take(&rejected);
     assert!(matches!(outcome, Err(RewindError::Rejected(RejectReason::NotAuthorized))));
-    let mut reading = SoupReading::new(&request(1));
+    let mut reading = SoupReader::new(&request(1));
     reading.take(&accepted("MONDAY", 1)).unwrap();
     assert!(reading.take(&accepted("MONDAY", 1)).is_err() && reading.take(&rejected).is_err());
     reading.take(&ServerPacket::EndOfSession).unwrap();

@@ -6,7 +6,7 @@
 
 use super::Consensus;
 use super::outbound::drop_superseded;
-use crate::consensus::effects::{Outgoing, Record, Role};
+use crate::consensus::effects::{ConsensusRecord, MemberRole, OutgoingMessage};
 use crate::consensus::record::RecordContent;
 use crate::consensus::types::MemberId;
 use gapless_agent::fault::mutant;
@@ -16,7 +16,7 @@ use raft::eraftpb::{EntryType, MessageType};
 impl Consensus {
     /// Takes the appends of a leader's proposals, which may leave before the poll: a leader replicates in parallel with
     /// its own journaling (Ongaro's thesis, 10.2.1). Takes nothing if this member does not lead, or has lost the lead.
-    pub fn take_appends(&mut self, messages: &mut Vec<Outgoing>) {
+    pub fn take_appends(&mut self, messages: &mut Vec<OutgoingMessage>) {
         if self.raw.raft.msgs.is_empty() || !self.is_leader() || self.has_lost_lead() {
             return;
         }
@@ -27,7 +27,7 @@ impl Consensus {
     }
 
     /// Returns the sequence up to which a leader may release, which is known as soon as an answer was stepped.
-    pub fn look_released(&mut self) -> u64 {
+    pub fn poll_released(&mut self) -> u64 {
         let log = &self.raw.raft.raft_log;
         if self.is_leader() && self.restoring.is_none() && log.committed > log.applied {
             let index = log.committed.min(log.persisted);
@@ -41,7 +41,7 @@ impl Consensus {
     /// does so only if the step has no other effect that a poll must report first: no cut, no new term, vote or leader,
     /// no fetch. Once frames and records are as durable as the tier requires, [`Consensus::take_answers`] returns the
     /// answer. The next step must come after a poll.
-    pub fn append_on_fast_path(&mut self, records: &mut Vec<Record>) -> bool {
+    pub fn append_on_fast_path(&mut self, records: &mut Vec<ConsensusRecord>) -> bool {
         if !self.continues_log() {
             return false;
         }
@@ -49,9 +49,9 @@ impl Consensus {
         let commit = self.raw.raft.raft_log.committed;
         for entry in entries {
             let record = self.raw.raft.mut_store().push(entry);
-            let behind_sequence = record.batch.end_sequence;
+            let after_sequence = record.batch.end_sequence;
             let payload = RecordContent::Entry(record, commit).to_bytes();
-            records.push(Record { behind_sequence, is_checkpoint: false, payload });
+            records.push(ConsensusRecord { after_sequence, is_checkpoint: false, payload });
         }
         records.extend(self.raw.raft.mut_store().take_acknowledged());
         self.is_appended_on_fast_path = true;
@@ -72,13 +72,13 @@ impl Consensus {
             && (hard_state.term, hard_state.vote) == (raft.term, MemberId::new(raft.vote))
             && self.vote_number <= self.persisted_number
             && self.last_role.is_some_and(|last| {
-                (last.role, last.term, last.leader) == (Role::Follower, raft.term, MemberId::new(raft.leader_id))
+                (last.role, last.term, last.leader) == (MemberRole::Follower, raft.term, MemberId::new(raft.leader_id))
             })
             && raft.raft_log.unstable_snapshot().is_none()
             && self.restoring.is_none()
             && self.fetching.is_none()
             && !self.is_first_poll
-            && !self.is_behind()
+            && !self.is_rejoining()
             // These mutants break rules of the poll.
             && !mutant("acknowledge_before_journal")
             && !mutant("forget_vote")
@@ -86,7 +86,7 @@ impl Consensus {
 
     /// Takes the answers to the appends that [`Consensus::append_on_fast_path`] has stored and the caller has journaled
     /// since.
-    pub fn take_answers(&mut self, messages: &mut Vec<Outgoing>) {
+    pub fn take_answers(&mut self, messages: &mut Vec<OutgoingMessage>) {
         assert!(self.is_appended_on_fast_path, "there is something to answer");
         let answers = std::mem::take(&mut self.raw.raft.msgs);
         self.send(answers, self.vote_number);

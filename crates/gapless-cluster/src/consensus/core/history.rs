@@ -1,4 +1,4 @@
-//! [`History`]: summaries of logs that members exchange to detect a directory that was replaced by an older copy, or
+//! [`LogHistory`]: summaries of logs that members exchange to detect a directory that was replaced by an older copy, or
 //! exchanged. Raft assumes that an acknowledgement stays true and that committed entries are equal everywhere; in a
 //! directory that was tampered with, neither holds.
 //!
@@ -7,9 +7,9 @@
 //!   frames that it has: it stops. So does a member that has applied more than its leader's log holds, because a leader
 //!   has every entry that was ever committed.
 //! - **Less than acknowledged.** A leader announces the acknowledgements of each member, and every member keeps them in
-//!   its records ([`Acknowledged`]) asynchronously. A member reports the state of its log at each handshake
+//!   its records ([`Acknowledgement`]) asynchronously. A member reports the state of its log at each handshake
 //!   ([`LogState`]). A member that has less than it acknowledged is refused, unless it lost power at a tier that does
-//!   not sync: see `behind`.
+//!   not sync: see `rejoining`.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -24,7 +24,7 @@
 use super::Consensus;
 use crate::consensus::fields::{FieldError, Fields, put_acknowledged, put_position, put_u64};
 use crate::consensus::types::{LogPosition, MemberId};
-use crate::link::log_state::{Acknowledged, LogState};
+use crate::link::log_state::{Acknowledgement, LogState};
 use gapless_agent::fault::mutant;
 use raft::StateRole;
 
@@ -36,7 +36,7 @@ const ANSWER_FLAG: u8 = 2;
 
 /// Summary of a member's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct History {
+pub struct LogHistory {
     /// Whether the sender leads.
     pub is_leader: bool,
     /// Whether the message answers a history that differed.
@@ -52,14 +52,14 @@ pub struct History {
 
 /// Divergence of two logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parting {
+pub struct LogDivergence {
     /// Newest known log position at which they are equal.
     pub same: Option<LogPosition>,
     /// Oldest known log position at which this member's log differs.
     pub other: LogPosition,
 }
 
-impl History {
+impl LogHistory {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let flags = if self.is_leader { LEADS_FLAG } else { 0 } | if self.is_answer { ANSWER_FLAG } else { 0 };
@@ -105,30 +105,30 @@ impl Consensus {
     #[must_use]
     pub fn log_state(&self) -> LogState {
         let (term, last_index) = (self.storage().hard_state().term, self.raw.raft.raft_log.persisted);
-        LogState { term, last_index, is_behind: self.is_behind() }
+        LogState { term, last_index, is_rejoining: self.is_rejoining() }
     }
 
     /// Returns the history for the periodic exchange: log positions at doubling distances from the newest one.
     #[must_use]
-    pub fn history(&self) -> History {
+    pub fn history(&self) -> LogHistory {
         let applied = self.raw.raft.raft_log.applied;
         let distances = std::iter::once(0).chain((0..POSITIONS_MAX as u32 - 2).map(|power| 1 << power));
         let known = self.storage().start().index..=applied;
         let indexes =
             distances.map_while(|distance| applied.checked_sub(distance)).filter(|index| known.contains(index));
-        History { acknowledged: self.acknowledged_here(), ..self.history_at(indexes, false) }
+        LogHistory { acknowledged: self.current_acknowledgements(), ..self.history_at(indexes, false) }
     }
 
     /// Returns the answer to a history that differs: this member's log positions at the same indexes.
     #[must_use]
-    pub fn history_beside(&self, other: &History) -> History {
+    pub fn history_in_answer_to(&self, other: &LogHistory) -> LogHistory {
         let applied = self.raw.raft.raft_log.applied;
         let indexes = other.positions.iter().map(|position| position.index).filter(|index| *index <= applied);
         self.history_at(indexes, true)
     }
 
-    fn history_at(&self, indexes: impl Iterator<Item = u64>, is_answer: bool) -> History {
-        History {
+    fn history_at(&self, indexes: impl Iterator<Item = u64>, is_answer: bool) -> LogHistory {
+        LogHistory {
             is_leader: self.is_leader(),
             is_answer,
             term: self.raw.raft.term,
@@ -139,7 +139,7 @@ impl Consensus {
     }
 
     /// Returns the acknowledgements of the members in this leader's term, its own included.
-    fn acknowledged_here(&self) -> Vec<(MemberId, u64)> {
+    fn current_acknowledgements(&self) -> Vec<(MemberId, u64)> {
         let raft = &self.raw.raft;
         if !self.is_leader() {
             return Vec::new();
@@ -162,7 +162,7 @@ impl Consensus {
 
     /// Returns whether a history is from this member's leader, or from the leader that it is about to follow.
     #[must_use]
-    pub fn is_led_by(&self, history: &History) -> bool {
+    pub fn is_led_by(&self, history: &LogHistory) -> bool {
         let raft = &self.raw.raft;
         history.is_leader
             && (history.term > raft.term || (history.term == raft.term && raft.state != StateRole::Leader))
@@ -171,20 +171,20 @@ impl Consensus {
     /// Returns whether a history covers any of this member's applied log positions; if not, it is to be compared again
     /// later.
     #[must_use]
-    pub fn can_compare(&self, history: &History) -> bool {
+    pub fn can_compare(&self, history: &LogHistory) -> bool {
         let known = self.storage().start().index..=self.raw.raft.raft_log.applied;
         history.positions.iter().any(|position| known.contains(&position.index))
     }
 
     /// Finds where this member's applied log positions diverge from another member's log, if they do.
     #[must_use]
-    pub fn parting(&self, history: &History) -> Option<Parting> {
+    pub fn divergence(&self, history: &LogHistory) -> Option<LogDivergence> {
         let (same, other) = self.compared(history);
-        other.filter(|_| !mutant("released_frames_may_differ")).map(|other| Parting { same, other })
+        other.filter(|_| !mutant("released_frames_may_differ")).map(|other| LogDivergence { same, other })
     }
 
     /// Returns the newest equal log position, and the oldest different one.
-    fn compared(&self, history: &History) -> (Option<LogPosition>, Option<LogPosition>) {
+    fn compared(&self, history: &LogHistory) -> (Option<LogPosition>, Option<LogPosition>) {
         let applied = self.raw.raft.raft_log.applied;
         let (mut same, mut other) = (None, None);
         for theirs in history.positions.iter().filter(|position| position.index <= applied) {
@@ -201,20 +201,20 @@ impl Consensus {
     /// Finds where this member's applied log positions exceed its leader's log, if they do. Call it as soon as the
     /// history is received: later the leader's log is longer.
     #[must_use]
-    pub fn goes_beyond(&self, history: &History) -> Option<Parting> {
+    pub fn excess_over_leader(&self, history: &LogHistory) -> Option<LogDivergence> {
         let (start, applied) = (self.storage().start(), self.raw.raft.raft_log.applied);
         if !self.is_led_by(history) || history.last_index >= applied || mutant("released_frames_may_differ") {
             return None;
         }
         let (same, _) = self.compared(history);
         let other = self.storage().position_at(history.last_index + 1).unwrap_or(start);
-        Some(Parting { same, other })
+        Some(LogDivergence { same, other })
     }
 
     /// Returns the end of this member's log if it leads and a member of its term or an older one has applied more: a
     /// leader has every entry that was ever committed. Call it as soon as the history is received.
     #[must_use]
-    pub fn lacks_applied_of(&self, history: &History) -> Option<Parting> {
+    pub fn missing_applied_entries(&self, history: &LogHistory) -> Option<LogDivergence> {
         let newest = history.positions.first()?;
         let end = self.end();
         let lacks_applied = self.is_leader() && history.term <= self.raw.raft.term && newest.index > end.index;
@@ -223,12 +223,12 @@ impl Consensus {
         }
         let (same, _) = self.compared(history);
         // First missing entry.
-        Some(Parting { same, other: LogPosition { index: end.index + 1, sequence: end.sequence + 1, ..end } })
+        Some(LogDivergence { same, other: LogPosition { index: end.index + 1, sequence: end.sequence + 1, ..end } })
     }
 
     /// Stores the acknowledgements of other members that a leader reports. They are recorded with the next entry, or a
     /// heartbeat later, asynchronously.
-    pub fn remember(&mut self, history: &History) {
+    pub fn remember(&mut self, history: &LogHistory) {
         let members = self.members();
         let term = history.term;
         if !history.is_leader || term < self.raw.raft.term {
@@ -237,23 +237,23 @@ impl Consensus {
         let acknowledged =
             history.acknowledged.iter().filter(|(member, _)| *member != self.id && members.contains(*member));
         let acknowledged: Vec<_> =
-            acknowledged.map(|(member, index)| (*member, Acknowledged { term, index: *index })).collect();
+            acknowledged.map(|(member, index)| (*member, Acknowledgement { term, index: *index })).collect();
         self.raw.raft.mut_store().remember(&acknowledged);
     }
 
     /// Stores the acknowledgements that this leader knows itself; see [`Consensus::remember`].
     pub fn remember_own(&mut self) {
-        let history = History {
+        let history = LogHistory {
             is_leader: self.is_leader(),
             term: self.raw.raft.term,
-            acknowledged: self.acknowledged_here(),
-            ..History::default()
+            acknowledged: self.current_acknowledgements(),
+            ..LogHistory::default()
         };
         self.remember(&history);
     }
 
     /// Returns the known acknowledgements of the other members.
-    pub fn acknowledged(&self) -> impl Iterator<Item = (MemberId, Acknowledged)> {
+    pub fn acknowledged(&self) -> impl Iterator<Item = (MemberId, Acknowledgement)> {
         self.storage().acknowledged().iter().map(|(member, acknowledged)| (*member, *acknowledged))
     }
 }
@@ -267,7 +267,7 @@ mod tests {
     fn history_round_trips() {
         let position = |index| LogPosition { index, term: 3, sequence: 2 * index, hash: u64::MAX - index };
         let id = |number| MemberId::new(number).unwrap();
-        let history = History {
+        let history = LogHistory {
             is_leader: true,
             is_answer: true,
             term: 7,
@@ -276,16 +276,16 @@ mod tests {
             acknowledged: vec![(id(1), 88), (id(3), 70)],
         };
         let bytes = history.to_bytes();
-        assert_eq!(History::from_bytes(&bytes), Some(history.clone()));
+        assert_eq!(LogHistory::from_bytes(&bytes), Some(history.clone()));
         for length in 0..bytes.len() {
-            assert_eq!(History::from_bytes(&bytes[..length]), None, "length {length}");
+            assert_eq!(LogHistory::from_bytes(&bytes[..length]), None, "length {length}");
         }
         for (at, value) in [(0, 2), (1, 4), (9, 0xFF), (18, 65)] {
             let mut wrong = bytes.clone();
             wrong[at] = value;
-            assert_eq!(History::from_bytes(&wrong), None, "byte {at}");
+            assert_eq!(LogHistory::from_bytes(&wrong), None, "byte {at}");
         }
-        let rising = History { positions: vec![position(5), position(6)], ..history };
-        assert_eq!(History::from_bytes(&rising.to_bytes()), None);
+        let rising = LogHistory { positions: vec![position(5), position(6)], ..history };
+        assert_eq!(LogHistory::from_bytes(&rising.to_bytes()), None);
     }
 }

@@ -2,8 +2,8 @@
 //! an impossible message.
 
 use super::Consensus;
-use super::behind::is_about_end;
-use super::history::Parting;
+use super::history::LogDivergence;
+use super::rejoining::is_end_message;
 use crate::consensus::raft_form::{batch_in, position_of};
 use crate::consensus::types::{Batch, LogPosition, MemberId};
 use crate::consensus::wire::frames_of;
@@ -14,7 +14,7 @@ use raft::{ProgressState, StateRole};
 
 /// Reason for which a message was refused. A refusal is counted, and treated as if the network had lost the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum StepError {
     #[error("a message for member {0} came here")]
     Receiver(u64),
     /// The message names another sender than the member on its connection.
@@ -36,7 +36,7 @@ pub enum Refused {
     Contradiction(&'static str),
     /// The sender leads, and has a different entry at a log position where two members cannot differ.
     #[error("an entry is another one than the leader's: it has other frames in the same term, or is committed here")]
-    OtherEntry(Parting),
+    OtherEntry(LogDivergence),
     /// A log position is being persisted, or the last poll's effects are missing; the sender will retry.
     #[error("a message came while another change of the log is being made")]
     Busy,
@@ -44,10 +44,10 @@ pub enum Refused {
 
 /// Reason for which the frames of an append do not match its entries. The message must be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AppendRefused {
+pub enum AppendError {
     /// The entries do not follow this member's log.
     #[error(transparent)]
-    Entries(#[from] Refused),
+    Entries(#[from] StepError),
     /// Bytes that are not a frame, or a wrong checksum.
     #[error("frame {expected_sequence}: {source}")]
     Frame { expected_sequence: u64, source: FrameError },
@@ -85,20 +85,20 @@ impl Consensus {
     ///
     /// # Errors
     /// The frames are wrong: the whole message must be dropped. It counts as refused.
-    pub fn verify_append(&mut self, message: &Message, frames: &[u8]) -> Result<Option<(u64, u64)>, AppendRefused> {
+    pub fn verify_append(&mut self, message: &Message, frames: &[u8]) -> Result<Option<(u64, u64)>, AppendError> {
         let checked = self.check_frames(message, frames);
         self.refused_messages += u64::from(checked.is_err());
         checked
     }
 
-    fn check_frames(&self, message: &Message, frames: &[u8]) -> Result<Option<(u64, u64)>, AppendRefused> {
+    fn check_frames(&self, message: &Message, frames: &[u8]) -> Result<Option<(u64, u64)>, AppendError> {
         let Some(base) = self.check_append(message)? else { return Ok(None) };
         let mut chain = Chain::at(base.hash);
         let (mut rest, mut end_sequence) = (frames, base.sequence);
         for entry in message.get_entries() {
             let Some(batch) = batch_in(entry) else { continue };
             for sequence in batch.first_sequence..=batch.end_sequence {
-                let wrong = |source| AppendRefused::Frame { expected_sequence: sequence, source };
+                let wrong = |source| AppendError::Frame { expected_sequence: sequence, source };
                 let frame = Frame::parse(rest).map_err(wrong)?;
                 frame.verify().map_err(wrong)?;
                 check_frame(&frame, sequence, entry.term)?;
@@ -110,18 +110,18 @@ impl Consensus {
             end_sequence = batch.end_sequence;
             if chain.value() != batch.hash {
                 let (expected, found) = (batch.hash, chain.value());
-                return Err(AppendRefused::Hash { end_sequence, expected, found });
+                return Err(AppendError::Hash { end_sequence, expected, found });
             }
         }
         if !rest.is_empty() {
-            return Err(AppendRefused::Rest { left_bytes: rest.len(), end_sequence });
+            return Err(AppendError::Rest { left_bytes: rest.len(), end_sequence });
         }
         Ok(frames_of(message))
     }
 
     /// Checks that an append's entries are consistent with this member's log. Returns the log position that they
     /// follow, if raft-rs will look at them.
-    fn check_append(&self, message: &Message) -> Result<Option<LogPosition>, Refused> {
+    fn check_append(&self, message: &Message) -> Result<Option<LogPosition>, StepError> {
         let log = &self.raw.raft.raft_log;
         let is_looked_at = message.get_msg_type() == MessageType::MsgAppend
             && message.term >= self.raw.raft.term
@@ -131,25 +131,27 @@ impl Consensus {
             return Ok(None);
         }
         if !log.unstable_entries().is_empty() {
-            return Err(Refused::Busy);
+            return Err(StepError::Busy);
         }
-        let base =
-            self.storage().position_at(message.index).ok_or(Refused::Contradiction("it follows a forgotten entry"))?;
+        let base = self
+            .storage()
+            .position_at(message.index)
+            .ok_or(StepError::Contradiction("it follows a forgotten entry"))?;
         let mut end = base;
         for (entry, index) in message.get_entries().iter().zip(message.index + 1..) {
             if entry.index != index || entry.term < end.term || entry.term > message.term {
-                return Err(Refused::Contradiction("its entries do not follow each other"));
+                return Err(StepError::Contradiction("its entries do not follow each other"));
             }
-            let batch = batch_in(entry).unwrap_or(Batch::empty_behind(end.sequence, end.hash));
+            let batch = batch_in(entry).unwrap_or(Batch::empty_after(end.sequence, end.hash));
             if batch.first_sequence != end.sequence + 1 {
-                return Err(Refused::Contradiction("its entries leave a gap in the stream"));
+                return Err(StepError::Contradiction("its entries leave a gap in the stream"));
             }
             // An entry of another term is simply replaced: it is after the committed entries.
             if log.match_term(index, entry.term)
                 && self.storage().batch_at(index).is_some_and(|kept| kept != batch)
                 && let Some(other) = self.storage().position_at(index)
             {
-                return Err(Refused::OtherEntry(Parting { same: Some(end), other }));
+                return Err(StepError::OtherEntry(LogDivergence { same: Some(end), other }));
             }
             end = LogPosition { index, term: entry.term, sequence: batch.end_sequence, hash: batch.hash };
         }
@@ -164,22 +166,22 @@ impl Consensus {
     ///
     /// # Errors
     /// The message was refused. The refusal is counted, and needs no further handling.
-    pub fn step(&mut self, from: MemberId, message: Message) -> Result<(), Refused> {
-        self.has_news = true;
+    pub fn step(&mut self, from: MemberId, message: Message) -> Result<(), StepError> {
+        self.has_updates = true;
         let taken = self.check_message(from, &message).and_then(|()| self.take_message(message));
         self.refused_messages += u64::from(taken.is_err());
         taken
     }
 
-    fn check_message(&self, from: MemberId, message: &Message) -> Result<(), Refused> {
+    fn check_message(&self, from: MemberId, message: &Message) -> Result<(), StepError> {
         if message.to != self.id.get() {
-            return Err(Refused::Receiver(message.to));
+            return Err(StepError::Receiver(message.to));
         }
         if message.from != from.get() || from == self.id {
-            return Err(Refused::Sender { claimed: message.from, found: from });
+            return Err(StepError::Sender { claimed: message.from, found: from });
         }
         if self.restoring.is_some() {
-            return Err(Refused::Busy);
+            return Err(StepError::Busy);
         }
         let raft = &self.raw.raft;
         let last = raft.raft_log.last_index();
@@ -187,53 +189,53 @@ impl Consensus {
         match message.get_msg_type() {
             MessageType::MsgAppend => self.check_append(message).map(drop),
             // The leader may believe that a rejoining member still has the entries that it has lost.
-            MessageType::MsgHeartbeat if message.term >= raft.term && message.commit > last && !self.is_behind() => {
-                Err(Refused::Contradiction("more is committed than this member has"))
+            MessageType::MsgHeartbeat if message.term >= raft.term && message.commit > last && !self.is_rejoining() => {
+                Err(StepError::Contradiction("more is committed than this member has"))
             }
             MessageType::MsgHeartbeat | MessageType::MsgSnapshot => Ok(()),
             MessageType::MsgRequestVote | MessageType::MsgRequestPreVote => Ok(()),
-            _ if !is_member => Err(Refused::NotMember(from)),
+            _ if !is_member => Err(StepError::NotMember(from)),
             MessageType::MsgAppendResponse if raft.state == StateRole::Leader && message.term == raft.term => {
                 let is_possible = message.reject || message.index <= last;
-                is_possible.then_some(()).ok_or(Refused::Contradiction("a member has more than its leader"))
+                is_possible.then_some(()).ok_or(StepError::Contradiction("a member has more than its leader"))
             }
             // Reads at the leader are not offered, so such a message can only be a question about the end of a log.
             MessageType::MsgReadIndex => {
-                let is_right = raft.state == StateRole::Leader && is_about_end(message);
-                is_right.then_some(()).ok_or(Refused::Type)
+                let is_right = raft.state == StateRole::Leader && is_end_message(message);
+                is_right.then_some(()).ok_or(StepError::Type)
             }
             MessageType::MsgTimeoutNow => {
                 let is_leader = raft.leader_id == message.from && raft.term == message.term;
-                (is_leader && self.may_campaign() && !self.is_behind()).then_some(()).ok_or(Refused::Type)
+                (is_leader && self.may_campaign() && !self.is_rejoining()).then_some(()).ok_or(StepError::Type)
             }
             MessageType::MsgReadIndexResp => {
-                let is_right = message.term == raft.term && message.get_entries().len() == 1 && is_about_end(message);
-                is_right.then_some(()).ok_or(Refused::Type)
+                let is_right = message.term == raft.term && message.get_entries().len() == 1 && is_end_message(message);
+                is_right.then_some(()).ok_or(StepError::Type)
             }
             MessageType::MsgAppendResponse
             | MessageType::MsgRequestVoteResponse
             | MessageType::MsgRequestPreVoteResponse
             | MessageType::MsgHeartbeatResponse => Ok(()),
-            _ => Err(Refused::Type),
+            _ => Err(StepError::Type),
         }
     }
 
-    fn take_message(&mut self, mut message: Message) -> Result<(), Refused> {
+    fn take_message(&mut self, mut message: Message) -> Result<(), StepError> {
         let log = &self.raw.raft.raft_log;
         if message.get_msg_type() == MessageType::MsgHeartbeat && message.commit > log.last_index() {
             message.commit = log.committed;
         }
-        if message.get_msg_type() == MessageType::MsgSnapshot && self.is_far_position(&message) {
+        if message.get_msg_type() == MessageType::MsgSnapshot && self.is_beyond_log(&message) {
             return self.take_position(&message);
         }
-        if is_about_end(&message) {
-            self.take_about_end(&message);
+        if is_end_message(&message) {
+            self.handle_end_message(&message);
         } else if let Some(message) = self.count_vote(message) {
             let (from, kind) = (message.from, message.get_msg_type());
             let before = self.matched(from);
             let _ = self.raw.step(message);
             if kind == MessageType::MsgAppendResponse && self.matched(from) > before {
-                self.go_on_from_position(from);
+                self.resume_from_position(from);
             }
         }
         self.set_timeout();
@@ -246,7 +248,7 @@ impl Consensus {
 
     /// Handles a member that has reached the log position that it was offered first. Because that took long, it was
     /// offered another one since, which it has not accepted and which raft-rs would wait for.
-    fn go_on_from_position(&mut self, member: u64) {
+    fn resume_from_position(&mut self, member: u64) {
         let raft = &mut self.raw.raft;
         if raft.state != StateRole::Leader {
             return;
@@ -260,7 +262,7 @@ impl Consensus {
     }
 
     /// Returns whether a snapshot's log position is beyond this member's log; if not, raft-rs needs no fetch for it.
-    fn is_far_position(&self, message: &Message) -> bool {
+    fn is_beyond_log(&self, message: &Message) -> bool {
         let log = &self.raw.raft.raft_log;
         let metadata = message.get_snapshot().get_metadata();
         message.term >= self.raw.raft.term
@@ -270,13 +272,13 @@ impl Consensus {
 
     /// Holds a log position back from raft-rs until its frames are here. Until then this member follows and votes with
     /// its present log, and forgets nothing that it acknowledged. To raft-rs it is a slow message.
-    fn take_position(&mut self, message: &Message) -> Result<(), Refused> {
-        let (position, members) = position_of(message.get_snapshot()).ok_or(Refused::Type)?;
+    fn take_position(&mut self, message: &Message) -> Result<(), StepError> {
+        let (position, members) = position_of(message.get_snapshot()).ok_or(StepError::Type)?;
         if members.check().is_err() || !members.contains(self.id) {
-            return Err(Refused::Contradiction("a log position without members, or without this one"));
+            return Err(StepError::Contradiction("a log position without members, or without this one"));
         }
         if position.index <= self.raw.raft.raft_log.committed || position.sequence < self.released_sequence {
-            return Err(Refused::Contradiction("a log position before what is committed here"));
+            return Err(StepError::Contradiction("a log position before what is committed here"));
         }
         if self.fetching.is_none() {
             self.fetching = Some((position, members));
@@ -285,14 +287,14 @@ impl Consensus {
         Ok(())
     }
 
-    /// Reports that all frames up to the log position of [`crate::consensus::Fetch`] are here, and that the hash after
-    /// the last one is the log position's. `common_sequence` is the end of the common prefix of this member's own
-    /// frames and the fetched ones. The next poll says what to cut, and that the rest is to be appended.
+    /// Reports that all frames up to the log position of [`crate::consensus::PositionFetch`] are here, and that the
+    /// hash after the last one is the log position's. `common_sequence` is the end of the common prefix of this
+    /// member's own frames and the fetched ones. The next poll says what to cut, and that the rest is to be appended.
     ///
     /// Returns false without a leader: then call it again later. Returns true also if the log position has become
     /// useless because the log reached it by itself; then no poll mentions it.
     pub fn fetched(&mut self, position: LogPosition, common_sequence: u64) -> bool {
-        self.has_news = true;
+        self.has_updates = true;
         let Some((expected, members)) = self.fetching.clone() else { return true };
         assert_eq!(expected, position, "another log position was to be fetched");
         let raft = &self.raw.raft;
@@ -317,18 +319,18 @@ impl Consensus {
 
     /// Reports that the fetch was given up; the leader will offer another log position.
     pub fn fetch_failed(&mut self) {
-        self.has_news = true;
+        self.has_updates = true;
         self.fetching = None;
         self.fetch_is_new = false;
     }
 }
 
-fn check_frame(frame: &Frame<'_>, sequence: u64, term: u64) -> Result<(), AppendRefused> {
+fn check_frame(frame: &Frame<'_>, sequence: u64, term: u64) -> Result<(), AppendError> {
     if frame.sequence() != sequence {
-        return Err(AppendRefused::Sequence { expected_sequence: sequence, found_sequence: frame.sequence() });
+        return Err(AppendError::Sequence { expected_sequence: sequence, found_sequence: frame.sequence() });
     }
     if frame.term() != term {
-        return Err(AppendRefused::Term { sequence, expected_term: term, found_term: frame.term() });
+        return Err(AppendError::Term { sequence, expected_term: term, found_term: frame.term() });
     }
     Ok(())
 }

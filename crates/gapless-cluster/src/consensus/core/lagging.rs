@@ -4,7 +4,7 @@
 //! that piece and the previous one has arrived. Raft-rs then makes the message like any other.
 
 use super::Consensus;
-use crate::consensus::effects::Outgoing;
+use crate::consensus::effects::OutgoingMessage;
 use crate::consensus::types::{Batch, MemberId};
 use raft::ProgressState;
 
@@ -69,7 +69,12 @@ impl Consensus {
     }
 
     /// Makes the append of the next entries up to `last_index` for a lagging member, if that is possible now.
-    pub fn append_to_lagging(&mut self, follower: &LaggingFollower, last_index: u64, messages: &mut Vec<Outgoing>) {
+    pub fn append_to_lagging(
+        &mut self,
+        follower: &LaggingFollower,
+        last_index: u64,
+        messages: &mut Vec<OutgoingMessage>,
+    ) {
         let raft = &mut self.raw.raft;
         let is_as_it_was = raft.prs().get(follower.member.get()).is_some_and(|progress| {
             progress.next_idx == follower.next_index && progress.state != ProgressState::Snapshot
@@ -78,9 +83,9 @@ impl Consensus {
         if !is_as_it_was || !raft.raft_log.unstable_entries().is_empty() {
             return;
         }
-        raft.mut_store().give_until(Some(last_index));
+        raft.mut_store().allow_lagging_until(Some(last_index));
         raft.send_append(follower.member.get());
-        raft.mut_store().give_until(None);
+        raft.mut_store().allow_lagging_until(None);
         self.take_appends(messages);
     }
 }

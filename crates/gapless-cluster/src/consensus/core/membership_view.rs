@@ -66,12 +66,12 @@ impl Consensus {
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
-    use crate::consensus::details::{Joining, MemberDetails};
+    use crate::consensus::details::{JoiningMember, MemberDetails};
 
     #[test]
     fn view_names_removed_members() {
         let id = |number| MemberId::new(number).unwrap();
-        let joining = Some(Joining { replaces: Some(id(2)) });
+        let joining = Some(JoiningMember { replaces: Some(id(2)) });
         let details = MemberDetails { member: id(5), addresses: vec!["a.example:1".to_owned()], joining };
         let members = Members {
             voters: vec![id(1), id(2)],

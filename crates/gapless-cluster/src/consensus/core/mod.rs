@@ -6,40 +6,40 @@
 //! | [`inbound`] | messages from other members |
 //! | `outbound` | the effects of a poll |
 //! | [`lagging`] | members that need entries from before the window |
-//! | `behind` | rejoining voters, which may lack entries that they acknowledged |
+//! | `rejoining` | rejoining voters, which may lack entries that they acknowledged |
 //! | [`history`] | comparison of logs, and acknowledgements of members |
 //! | [`membership_view`] | the membership, for members that may know less |
 //! | [`status`] | the state of a member |
 
-mod behind;
 mod fast_path;
 pub mod history;
 pub mod inbound;
 pub mod lagging;
 pub mod membership_view;
 mod outbound;
+mod rejoining;
 pub mod status;
 
-use super::change::Change;
-use super::effects::{Outgoing, RoleChange};
+use super::change::MembershipChange;
+use super::effects::{OutgoingMessage, RoleChange};
 use super::members::{Members, MembersError};
 use super::options::{ConsensusOptions, OptionsError, mixed};
 use super::record::{Checkpoint, HardState, RecordContent};
-use super::recovered::Recovered;
+use super::recovered::RecoveredState;
 use super::storage::Storage;
 use super::types::{Batch, LogPosition, MemberId};
-use behind::{RejoiningVoter, Votes};
 use raft::{Config, RawNode, SnapshotStatus, StateRole};
+use rejoining::{CampaignVotes, RejoiningVoter};
 use std::collections::VecDeque;
 
 /// Index and term at which every cluster begins, with no frame before it.
 const BEGIN: u64 = 1;
 /// Number of campaigns before the election timeout when the leader is known to be dead.
-const HURRIED_ATTEMPTS: u32 = 8;
+const EARLY_CAMPAIGNS_MAX: u32 = 8;
 /// Ticks between two such campaigns, and the maximum before the first.
-const HURRY_TICKS: u64 = 4;
+const EARLY_CAMPAIGN_TICKS: u64 = 4;
 /// Election timeouts without an answer after which a log position is offered again.
-const OFFER_AGAIN_TIMEOUTS: usize = 4;
+const REPEATED_OFFER_TIMEOUTS: usize = 4;
 
 /// Limit of the membership changes among the kept entries, bytes: a checkpoint holds them, and is one record. One
 /// change may exceed it.
@@ -84,7 +84,7 @@ pub enum ProposeError {
 }
 
 /// Next campaign after a leader's death, and the attempts that are left.
-struct Hurry {
+struct EarlyCampaign {
     ticks_left: u64,
     attempts_left: u32,
 }
@@ -95,16 +95,16 @@ pub struct Consensus {
     options: ConsensusOptions,
     raw: RawNode<Storage>,
     last_tick_ns: Option<u64>,
-    hurry: Option<Hurry>,
+    early_campaign: Option<EarlyCampaign>,
     /// Ticks for which each member has not answered the log position that it was offered.
     offered: Vec<(u64, usize)>,
     /// Proposals in flight: index and bytes.
     in_flight: VecDeque<(u64, u64)>,
     in_flight_bytes: u64,
     /// Messages that leave once the poll of this number is persisted.
-    awaiting_persistence: VecDeque<(u64, Vec<Outgoing>)>,
+    awaiting_persistence: VecDeque<(u64, Vec<OutgoingMessage>)>,
     /// Messages that may leave with the next poll.
-    leaving: Vec<Outgoing>,
+    leaving: Vec<OutgoingMessage>,
     last_number: u64,
     persisted_number: u64,
     /// Last poll that changed term or vote.
@@ -125,21 +125,22 @@ pub struct Consensus {
     /// Whether the last stepped append is in the log already, and its records are returned.
     is_appended_on_fast_path: bool,
     /// Whether an event since the last poll may have effects.
-    has_news: bool,
+    has_updates: bool,
     /// Set on a rejoining member, which may lack entries that it acknowledged.
     rejoining: Option<RejoiningVoter>,
-    votes: Votes,
+    votes: CampaignVotes,
 }
 
 impl Consensus {
-    /// Starts a member with the state from its journal. Frames after [`Recovered::cut_behind`] must be cut before.
+    /// Starts a member with the state from its journal. Frames after [`RecoveredState::truncate_after`] must be cut
+    /// before.
     ///
     /// # Errors
     /// Options that are out of range or do not fit the journal.
-    pub fn new(options: ConsensusOptions, recovered: Recovered) -> Result<Self, ConsensusError> {
+    pub fn new(options: ConsensusOptions, recovered: RecoveredState) -> Result<Self, ConsensusError> {
         options.check()?;
-        let rejoining = RejoiningVoter::of(recovered.behind);
-        let state = recovered.state.unwrap_or_else(|| first_state(&options));
+        let rejoining = RejoiningVoter::of(recovered.rejoin);
+        let state = recovered.state.unwrap_or_else(|| initial_state(&options));
         if !state.members.is_empty() {
             state.members.check().map_err(ConsensusError::Members)?;
         }
@@ -166,7 +167,7 @@ impl Consensus {
             options,
             raw,
             last_tick_ns: None,
-            hurry: None,
+            early_campaign: None,
             offered: Vec::new(),
             in_flight: VecDeque::new(),
             in_flight_bytes: 0,
@@ -185,12 +186,12 @@ impl Consensus {
             is_first_poll: true,
             acknowledged_is_due: false,
             is_appended_on_fast_path: false,
-            has_news: true,
+            has_updates: true,
             rejoining,
-            votes: Votes::default(),
+            votes: CampaignVotes::default(),
         };
         consensus.set_timeout();
-        consensus.look_whether_caught_up();
+        consensus.check_caught_up();
         Ok(consensus)
     }
 
@@ -296,7 +297,7 @@ impl Consensus {
             self.last_tick_ns = Some(last_ns + advanced * tick_ns);
             advanced
         };
-        self.has_news = true;
+        self.has_updates = true;
         let heartbeat_ns = heartbeat_ticks * tick_ns;
         self.acknowledged_is_due |= last_ns / heartbeat_ns != now_ns / heartbeat_ns && self.restoring.is_none();
         for _ in 0..advanced {
@@ -315,7 +316,8 @@ impl Consensus {
     /// heartbeats, for a follower the one before its timeout ends.
     fn quiet_ticks(&self) -> u64 {
         let raft = &self.raw.raft;
-        let is_busy = self.hurry.is_some() || self.is_behind() || !self.offered.is_empty() || !self.may_campaign();
+        let is_busy =
+            self.early_campaign.is_some() || self.is_rejoining() || !self.offered.is_empty() || !self.may_campaign();
         let quiet = match raft.state {
             StateRole::Follower if !is_busy && raft.leader_id != raft::INVALID_ID => {
                 raft.randomized_election_timeout().saturating_sub(raft.election_elapsed + 1)
@@ -336,10 +338,10 @@ impl Consensus {
         }
         self.raw.tick();
         self.set_timeout();
-        self.hurry_on();
-        self.offer_again();
+        self.advance_early_campaign();
+        self.repeat_offers();
         self.hand_over();
-        self.ask_for_end();
+        self.request_end();
     }
 
     /// Returns whether raft-rs may start an election. It may not while a log position is being persisted, because the
@@ -365,8 +367,8 @@ impl Consensus {
     /// A leader asks it again for the end of its log. After a power cut at a tier that does not sync, the member may
     /// have less than it acknowledged; raft-rs takes an acknowledgement as final, and would never resend those entries.
     /// Committed entries stay committed: this only changes the leader's knowledge of one member.
-    pub fn peer_came(&mut self, member: MemberId) {
-        self.has_news = true;
+    pub fn peer_connected(&mut self, member: MemberId) {
+        self.has_updates = true;
         let raft = &mut self.raw.raft;
         if raft.state != StateRole::Leader || member == self.id {
             return;
@@ -387,8 +389,8 @@ impl Consensus {
     /// collide; a witness 8 ticks later. It starts with a pre-vote, which does not disturb a live leader: a member that
     /// still receives its heartbeats refuses. Because others may notice later, it asks again every 5 ticks, a few
     /// times, and then leaves it to its timeout.
-    pub fn peer_gone(&mut self, member: MemberId) {
-        self.has_news = true;
+    pub fn peer_disconnected(&mut self, member: MemberId) {
+        self.has_updates = true;
         self.unreachable(member);
         let raft = &mut self.raw.raft;
         if raft.state != StateRole::Follower || raft.leader_id != member.get() {
@@ -397,26 +399,26 @@ impl Consensus {
         let term = raft.term;
         raft.become_follower(term, raft::INVALID_ID);
         self.set_timeout();
-        let later = if self.options.is_witness { 2 * HURRY_TICKS } else { 0 };
-        let delay = mixed(&[!self.options.seed, self.id.get(), term]) % (HURRY_TICKS + 1);
-        self.hurry = Some(Hurry { ticks_left: delay + later, attempts_left: HURRIED_ATTEMPTS });
+        let later = if self.options.is_witness { 2 * EARLY_CAMPAIGN_TICKS } else { 0 };
+        let delay = mixed(&[!self.options.seed, self.id.get(), term]) % (EARLY_CAMPAIGN_TICKS + 1);
+        self.early_campaign = Some(EarlyCampaign { ticks_left: delay + later, attempts_left: EARLY_CAMPAIGNS_MAX });
     }
 
-    fn hurry_on(&mut self) {
+    fn advance_early_campaign(&mut self) {
         let raft = &self.raw.raft;
         let is_waiting = matches!(raft.state, StateRole::Follower | StateRole::PreCandidate) && raft.leader_id == 0;
-        let Some(hurry) = self.hurry.as_mut().filter(|_| is_waiting && raft.promotable()) else {
-            self.hurry = None;
+        let Some(early_campaign) = self.early_campaign.as_mut().filter(|_| is_waiting && raft.promotable()) else {
+            self.early_campaign = None;
             return;
         };
-        if hurry.ticks_left > 0 {
-            hurry.ticks_left -= 1;
+        if early_campaign.ticks_left > 0 {
+            early_campaign.ticks_left -= 1;
             return;
         }
-        hurry.ticks_left = HURRY_TICKS;
-        hurry.attempts_left -= 1;
-        if hurry.attempts_left == 0 {
-            self.hurry = None;
+        early_campaign.ticks_left = EARLY_CAMPAIGN_TICKS;
+        early_campaign.attempts_left -= 1;
+        if early_campaign.attempts_left == 0 {
+            self.early_campaign = None;
         }
         // Refused only while a membership change waits to be applied; the timeout tries again.
         let _ = self.raw.campaign();
@@ -424,7 +426,7 @@ impl Consensus {
     }
 
     /// Repeats offers of log positions. Raft-rs waits for ever for the answer, but the offer or the answer may be lost.
-    fn offer_again(&mut self) {
+    fn repeat_offers(&mut self) {
         if self.raw.raft.state != StateRole::Leader {
             self.offered.clear();
             return;
@@ -437,7 +439,7 @@ impl Consensus {
                 self.offered.push((*number, 0));
             }
         }
-        let again = self.options.election_ticks().0 * OFFER_AGAIN_TIMEOUTS;
+        let again = self.options.election_ticks().0 * REPEATED_OFFER_TIMEOUTS;
         for at in 0..self.offered.len() {
             self.offered[at].1 += 1;
             if self.offered[at].1.is_multiple_of(again) {
@@ -480,7 +482,7 @@ impl Consensus {
     /// If this member does not lead, transfers leadership, has too much in flight, or the batch leaves a gap. The
     /// caller must then remove the frames again.
     pub fn propose(&mut self, batch: Batch, length_bytes: u64) -> Result<(), ProposeError> {
-        self.has_news = true;
+        self.has_updates = true;
         self.can_propose()?;
         let expected_sequence = self.proposed_end() + 1;
         if batch.first_sequence != expected_sequence || batch.is_empty() {
@@ -500,7 +502,7 @@ impl Consensus {
         last.map_or_else(|| self.end().sequence, |batch| batch.end_sequence)
     }
 
-    pub(super) fn land(&mut self, committed: u64) {
+    pub(super) fn forget_committed_in_flight(&mut self, committed: u64) {
         while let Some((_, length_bytes)) = self.in_flight.pop_front_if(|(index, _)| *index <= committed) {
             self.in_flight_bytes -= length_bytes;
         }
@@ -515,21 +517,21 @@ impl Consensus {
     ///
     /// # Errors
     /// If this member does not lead, another change is in progress, or the resulting members would be no valid cluster.
-    pub fn propose_members(&mut self, change: &Change) -> Result<(), ProposeError> {
-        self.has_news = true;
+    pub fn propose_members(&mut self, change: &MembershipChange) -> Result<(), ProposeError> {
+        self.has_updates = true;
         if !self.is_leader() {
             return Err(ProposeError::NotLeader { leader: self.leader() });
         }
         let raft = &self.raw.raft;
         let change_to_raft = change.to_raft();
         let is_joint = !self.members().voters_outgoing.is_empty();
-        let is_right = change.steps.len() <= super::types::MEMBERS_MAX
-            && change.witnesses.len() <= super::types::MEMBERS_MAX
-            && change.details.len() <= super::types::MEMBERS_MAX
+        let is_right = change.steps.len() <= super::types::CONSENSUS_MEMBERS_MAX
+            && change.witnesses.len() <= super::types::CONSENSUS_MEMBERS_MAX
+            && change.details.len() <= super::types::CONSENSUS_MEMBERS_MAX
             && self.storage().change_bytes() <= CHANGE_BYTES_MAX
             && !raft.has_pending_conf()
             && is_joint == change_to_raft.leave_joint()
-            && self.outcome_is_right(change, &change_to_raft);
+            && self.is_applicable_change(change, &change_to_raft);
         if !is_right {
             return Err(ProposeError::Change);
         }
@@ -538,7 +540,7 @@ impl Consensus {
     }
 
     /// Returns whether raft-rs can apply the change to the present members.
-    fn outcome_is_right(&self, proposed: &Change, change: &raft::eraftpb::ConfChangeV2) -> bool {
+    fn is_applicable_change(&self, proposed: &MembershipChange, change: &raft::eraftpb::ConfChangeV2) -> bool {
         let changer = &mut raft::Changer::new(self.raw.raft.prs());
         let outcome = if change.leave_joint() {
             changer.leave_joint()
@@ -549,7 +551,7 @@ impl Consensus {
         };
         outcome.is_ok_and(|(outcome, _)| {
             let mut members = self.members().clone();
-            proposed.tell(&mut members);
+            proposed.apply_to(&mut members);
             members.with_conf_state(&outcome.to_conf_state()).check().is_ok()
         })
     }
@@ -560,7 +562,7 @@ impl Consensus {
     /// # Errors
     /// If this member does not lead, or `member` is not another voter.
     pub fn transfer_to(&mut self, member: MemberId) -> Result<(), ProposeError> {
-        self.has_news = true;
+        self.has_updates = true;
         if !self.is_leader() {
             return Err(ProposeError::NotLeader { leader: self.leader() });
         }
@@ -576,7 +578,7 @@ impl Consensus {
 
     /// Reports that messages to `member` do not arrive: entries in flight to it are sent again.
     pub fn unreachable(&mut self, member: MemberId) {
-        self.has_news = true;
+        self.has_updates = true;
         self.raw.report_unreachable(member.get());
         self.raw.report_snapshot(member.get(), SnapshotStatus::Failure);
     }
@@ -584,7 +586,7 @@ impl Consensus {
 
 /// Returns the state of a member at its first start: at the beginning with the configured members, or before the
 /// beginning without any, so that a leader offers it a log position.
-fn first_state(options: &ConsensusOptions) -> Checkpoint {
+fn initial_state(options: &ConsensusOptions) -> Checkpoint {
     let begin = if options.members.is_empty() { 0 } else { BEGIN };
     let hash = super::Chain::new(options.chain_seed).value();
     Checkpoint {

@@ -1,8 +1,8 @@
 //! Outgoing work: the conversion of raft-rs's `Ready` to [`Effects`].
 
 use super::Consensus;
-use crate::consensus::change::Change;
-use crate::consensus::effects::{Effects, Fetch, Outgoing, Record, Role, RoleChange};
+use crate::consensus::change::MembershipChange;
+use crate::consensus::effects::{ConsensusRecord, Effects, MemberRole, OutgoingMessage, PositionFetch, RoleChange};
 use crate::consensus::raft_form::position_of;
 use crate::consensus::record::{HardState, RecordContent};
 use crate::consensus::types::MemberId;
@@ -15,8 +15,8 @@ impl Consensus {
     /// Returns whether a poll may have effects: a step, a proposal, a persisted poll, a request, or a tick. Two polls
     /// in a row without news have none.
     #[must_use]
-    pub const fn has_news(&self) -> bool {
-        self.has_news
+    pub const fn has_updates(&self) -> bool {
+        self.has_updates
     }
 
     /// Collects the effects. Call it after each append that was stepped, and otherwise once a turn.
@@ -25,7 +25,7 @@ impl Consensus {
     /// If committed entries would have to be cut, which would break the promise of durability.
     pub fn poll(&mut self, effects: &mut Effects) {
         effects.clear();
-        self.has_news = false;
+        self.has_updates = false;
         if self.is_first_poll {
             // The first record of a journal is a checkpoint; after a restart that checkpoint covers everything read.
             self.is_first_poll = false;
@@ -37,7 +37,7 @@ impl Consensus {
             let ready = self.raw.ready();
             self.take_ready(ready, lost_lead, effects);
         }
-        if lost_lead && effects.cut_behind.is_none() && effects.restored.is_none() {
+        if lost_lead && effects.truncate_after.is_none() && effects.restored.is_none() {
             // No other member knows of frames that this member appended as a leader and never proposed.
             let end = self.end().sequence;
             self.cut(end, effects);
@@ -68,7 +68,7 @@ impl Consensus {
     /// Returns whether this member led at its last poll, and does not lead any more, or leads in another term.
     pub(super) fn has_lost_lead(&self) -> bool {
         let is_leader_of = |last: &RoleChange| self.is_leader() && last.term == self.raw.raft.term;
-        self.last_role.as_ref().is_some_and(|last| last.role == Role::Leader && !is_leader_of(last))
+        self.last_role.as_ref().is_some_and(|last| last.role == MemberRole::Leader && !is_leader_of(last))
     }
 
     fn take_ready(&mut self, mut ready: Ready, lost_lead: bool, effects: &mut Effects) {
@@ -103,10 +103,10 @@ impl Consensus {
         self.raw.raft.mut_store().set_hard_state(state);
         // A commit index alone is not worth a record; the next record of an entry carries it.
         if (before.term, before.vote) != (term, vote) {
-            let behind_sequence = self.end().sequence;
+            let after_sequence = self.end().sequence;
             let payload = RecordContent::HardState(state).to_bytes();
             effects.ballot = Some(payload.clone());
-            effects.records.push(Record { behind_sequence, is_checkpoint: false, payload });
+            effects.records.push(ConsensusRecord { after_sequence, is_checkpoint: false, payload });
             self.vote_number = number;
         }
     }
@@ -129,40 +129,40 @@ impl Consensus {
             let sequence =
                 self.storage().position_at(before).expect("entries are replaced behind the log's start").sequence;
             assert!(sequence >= committed, "frames behind {sequence} are to be cut, {committed} are committed");
-            self.raw.raft.mut_store().truncate_behind(before);
+            self.raw.raft.mut_store().truncate_after(before);
             if !mutant("skip_truncation") {
                 self.cut(sequence, effects);
             }
-        } else if lost_lead && effects.cut_behind.is_none() && effects.restored.is_none() && !self.are_own(first) {
+        } else if lost_lead && effects.truncate_after.is_none() && effects.restored.is_none() && !self.are_own(first) {
             self.cut(self.end().sequence, effects);
         }
         let commit = self.storage().hard_state().commit;
         for entry in entries {
             let record = self.raw.raft.mut_store().push(entry);
-            let behind_sequence = record.batch.end_sequence;
+            let after_sequence = record.batch.end_sequence;
             let payload = RecordContent::Entry(record, commit).to_bytes();
-            effects.records.push(Record { behind_sequence, is_checkpoint: false, payload });
+            effects.records.push(ConsensusRecord { after_sequence, is_checkpoint: false, payload });
         }
         effects.records.extend(self.raw.raft.mut_store().take_acknowledged());
     }
 
     /// Returns whether entries were proposed here before leadership was lost: their frames are appended already.
     fn are_own(&self, first: &Entry) -> bool {
-        self.last_role.is_some_and(|last| last.role == Role::Leader && last.term == first.term)
+        self.last_role.is_some_and(|last| last.role == MemberRole::Leader && last.term == first.term)
     }
 
     /// Cuts the log. The cut removes records that must be kept; a checkpoint holds them all, including those of this
     /// poll.
-    fn cut(&mut self, behind_sequence: u64, effects: &mut Effects) {
-        assert!(effects.cut_behind.is_none(), "one poll cuts once");
-        effects.cut_behind = Some(behind_sequence);
+    fn cut(&mut self, after_sequence: u64, effects: &mut Effects) {
+        assert!(effects.truncate_after.is_none(), "one poll cuts once");
+        effects.truncate_after = Some(after_sequence);
         effects.records.clear();
         self.put_checkpoint(effects);
     }
 
     fn put_checkpoint(&self, effects: &mut Effects) {
-        let behind_sequence = self.end().sequence;
-        effects.records.push(Record { behind_sequence, is_checkpoint: true, payload: self.checkpoint() });
+        let after_sequence = self.end().sequence;
+        effects.records.push(ConsensusRecord { after_sequence, is_checkpoint: true, payload: self.checkpoint() });
     }
 
     /// Restarts the log at a log position whose frames are here.
@@ -180,7 +180,7 @@ impl Consensus {
             }
             let sequence =
                 self.storage().position_at(kept_index).map_or(self.released_sequence, |found| found.sequence);
-            self.raw.raft.mut_store().truncate_behind(kept_index);
+            self.raw.raft.mut_store().truncate_after(kept_index);
             self.cut(sequence, effects);
         }
         self.raw.raft.mut_store().restore(position, members.clone());
@@ -190,19 +190,19 @@ impl Consensus {
         self.restoring = Some((number, position));
     }
 
-    pub(super) fn send(&mut self, mut messages: Vec<Message>, behind_number: u64) {
+    pub(super) fn send(&mut self, mut messages: Vec<Message>, after_number: u64) {
         self.mark_votes(&mut messages);
         let outgoing = |message: Message| {
             let to = MemberId::new(message.to).filter(|_| is_sent(&message))?;
-            Some(Outgoing { to, frames: frames_of(&message), message })
+            Some(OutgoingMessage { to, frames: frames_of(&message), message })
         };
         let outgoing = messages.into_iter().filter_map(outgoing);
-        if behind_number <= self.persisted_number {
+        if after_number <= self.persisted_number {
             self.leaving.extend(outgoing);
         } else {
             let outgoing: Vec<_> = outgoing.collect();
             if !outgoing.is_empty() {
-                self.awaiting_persistence.push_back((behind_number, outgoing));
+                self.awaiting_persistence.push_back((after_number, outgoing));
             }
         }
     }
@@ -214,12 +214,12 @@ impl Consensus {
                 self.apply_change(entry, effects);
             }
         }
-        self.land(last.index);
+        self.forget_committed_in_flight(last.index);
         self.raw.advance_apply_to(last.index);
         self.raw.raft.mut_store().set_commit(last.index);
         self.raw.raft.mut_store().applied_to(last.index);
         let is_leader = self.raw.raft.state == StateRole::Leader;
-        if is_leader && !self.members().votes(self.id) {
+        if is_leader && !self.members().is_voter(self.id) {
             // Raft-rs leaves the removal to its caller, and requires a leader to be a member. Other members know that
             // the change is committed, or learn it through an election: this member still answers.
             let term = self.raw.raft.term;
@@ -228,11 +228,11 @@ impl Consensus {
     }
 
     fn apply_change(&mut self, entry: &Entry, effects: &mut Effects) {
-        let change = Change::from_entry_data(entry.get_data());
+        let change = MembershipChange::from_entry_data(entry.get_data());
         // A change that does not fit the members is ignored, on every member alike.
         let Ok(state) = self.raw.apply_conf_change(&change.to_raft()) else { return };
         let mut members = self.members().clone();
-        change.tell(&mut members);
+        change.apply_to(&mut members);
         let members = members.with_conf_state(&state);
         self.raw.raft.mut_store().set_members(entry.index, members.clone());
         self.put_commit(entry.index, effects);
@@ -245,7 +245,7 @@ impl Consensus {
         let hard_state = self.storage().hard_state();
         let state = HardState { commit: hard_state.commit.max(index), ..hard_state };
         let payload = RecordContent::HardState(state).to_bytes();
-        effects.records.push(Record { behind_sequence: self.end().sequence, is_checkpoint: false, payload });
+        effects.records.push(ConsensusRecord { after_sequence: self.end().sequence, is_checkpoint: false, payload });
         effects.must_sync = true;
     }
 
@@ -262,7 +262,7 @@ impl Consensus {
         if self.last_role == Some(role) {
             return;
         }
-        if role.role != Role::Leader {
+        if role.role != MemberRole::Leader {
             // Proposals in flight may be committed or not; the next leader decides that.
             self.forget_in_flight();
         }
@@ -275,14 +275,14 @@ impl Consensus {
             return;
         }
         let applied = self.raw.raft.raft_log.applied;
-        let behind = self.storage().position_at(applied).expect("what was applied last is kept, or the start");
+        let base = self.storage().position_at(applied).expect("what was applied last is kept, or the start");
         let leader = self.leader();
         let (Some((position, members)), Some(leader)) = (&self.fetching, leader) else {
             // The offering leader has lost the lead; another one will offer.
             self.fetching = None;
             return;
         };
-        effects.fetch = Some(Fetch { position: *position, members: members.clone(), behind, leader });
+        effects.fetch = Some(PositionFetch { position: *position, members: members.clone(), base, leader });
     }
 
     /// Reports that the polls up to this number are persisted: their frames and records are as durable as the tier
@@ -295,7 +295,7 @@ impl Consensus {
         if number <= self.persisted_number {
             return;
         }
-        self.has_news = true;
+        self.has_updates = true;
         self.persisted_number = number;
         self.raw.on_persist_ready(number);
         while let Some((_, mut messages)) = self.awaiting_persistence.pop_front_if(|(behind, _)| *behind <= number) {
@@ -305,21 +305,21 @@ impl Consensus {
             self.raw.advance_apply_to(position.index);
             self.raw.raft.mut_store().applied_to(position.index);
         }
-        self.look_whether_caught_up();
+        self.check_caught_up();
         self.set_timeout();
     }
 }
 
 /// Drops appends that only carry a commit index if a later one to the same member carries it, too.
-pub(super) fn drop_superseded(messages: &mut Vec<Outgoing>) {
-    if messages.len() < 2 || !messages.iter().any(Outgoing::says_only_commit) {
+pub(super) fn drop_superseded(messages: &mut Vec<OutgoingMessage>) {
+    if messages.len() < 2 || !messages.iter().any(OutgoingMessage::is_commit_only) {
         return;
     }
     let mut at = 0;
     while at < messages.len() {
         let to = messages[at].to;
-        let later = |other: &Outgoing| other.to == to && other.is_append();
-        if messages[at].says_only_commit() && messages[at + 1..].iter().any(later) {
+        let later = |other: &OutgoingMessage| other.to == to && other.is_append();
+        if messages[at].is_commit_only() && messages[at + 1..].iter().any(later) {
             messages.remove(at);
         } else {
             at += 1;

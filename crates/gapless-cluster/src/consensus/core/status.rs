@@ -1,14 +1,14 @@
-//! [`Status`]: the state of a member, for operators and for the agent's decisions.
+//! [`ConsensusStatus`]: the state of a member, for operators and for the agent's decisions.
 
 use super::Consensus;
-use crate::consensus::effects::Role;
+use crate::consensus::effects::MemberRole;
 use crate::consensus::types::{LogPosition, MemberId};
 use raft::{ProgressState, StateRole};
 
 /// The state of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    pub role: Role,
+pub struct ConsensusStatus {
+    pub role: MemberRole,
     /// Newest term that the member knows.
     pub term: u64,
     pub leader: Option<MemberId>,
@@ -21,15 +21,15 @@ pub struct Status {
     pub transfer_to: Option<MemberId>,
     /// Whether it is rejoining: it may lack entries that it acknowledged, and its vote counts only together with all
     /// others.
-    pub is_behind: bool,
+    pub is_rejoining: bool,
     pub refused_messages: u64,
     /// Other members as the leader sees them; empty on a member that does not lead.
-    pub peers: Vec<PeerStatus>,
+    pub peers: Vec<FollowerProgress>,
 }
 
 /// A member as its leader sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PeerStatus {
+pub struct FollowerProgress {
     pub member: MemberId,
     /// Index up to which its log equals the leader's.
     pub matched_index: u64,
@@ -45,14 +45,14 @@ pub struct PeerStatus {
 impl Consensus {
     /// Returns this member's state. Allocates, so do not call it for each message.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> ConsensusStatus {
         let raft = &self.raw.raft;
         let log = self.storage();
         let end = log.end();
         let peer = |(number, progress): (&u64, &raft::Progress)| {
             let member = MemberId::new(*number).filter(|member| *member != self.id)?;
             let matched = log.position_at(progress.matched).map_or(0, |position| position.sequence);
-            Some(PeerStatus {
+            Some(FollowerProgress {
                 member,
                 matched_index: progress.matched,
                 matched_sequence: matched,
@@ -64,7 +64,7 @@ impl Consensus {
         let is_leader = raft.state == StateRole::Leader;
         let mut peers: Vec<_> = if is_leader { raft.prs().iter().filter_map(peer).collect() } else { Vec::new() };
         peers.sort_unstable_by_key(|peer| peer.member);
-        Status {
+        ConsensusStatus {
             role: self.role(),
             term: raft.term,
             leader: MemberId::new(raft.leader_id),
@@ -74,16 +74,16 @@ impl Consensus {
             start: log.start(),
             end,
             transfer_to: raft.lead_transferee.and_then(MemberId::new),
-            is_behind: self.is_behind(),
+            is_rejoining: self.is_rejoining(),
             refused_messages: self.refused_messages,
             peers,
         }
     }
 
-    pub(super) fn role(&self) -> Role {
-        match Role::from(self.raw.raft.state) {
+    pub(super) fn role(&self) -> MemberRole {
+        match MemberRole::from(self.raw.raft.state) {
             // A sole voter has elected itself, and the vote is not yet persisted.
-            Role::Leader if !self.is_leader() => Role::Candidate,
+            MemberRole::Leader if !self.is_leader() => MemberRole::Candidate,
             role => role,
         }
     }

@@ -4,9 +4,9 @@
 mod line_stream;
 mod status_report;
 
-pub use status_report::{MemberReport, PartedReport, StatusReport};
+pub use status_report::{DivergenceReport, MemberReport, StatusReport};
 
-use super::requests::{AdminCommand, NewMember, Outcome};
+use super::requests::{AdminCommand, AdminOutcome, NewMember};
 use super::shared::MemberShared;
 use crate::ClusterError;
 use crate::config::MemberKind;
@@ -39,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Request {
+pub enum AdminRequest {
     /// Reports the state of the member.
     Status,
     /// Transfers leadership to another member.
@@ -68,7 +68,7 @@ pub enum Request {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum AdminAnswer {
     Status(Box<StatusReport>),
     /// The request is being carried out.
     Begun,
@@ -90,7 +90,7 @@ const SOCKET: &str = "cluster.socket";
 ///
 /// # Errors
 /// No member runs there, or it does not answer.
-pub fn ask(directory: &Path, request: &Request) -> Result<Answer, ClusterError> {
+pub fn ask(directory: &Path, request: &AdminRequest) -> Result<AdminAnswer, ClusterError> {
     ask_within(directory, request, 2 * TIMEOUT)
 }
 
@@ -98,7 +98,7 @@ pub fn ask(directory: &Path, request: &Request) -> Result<Answer, ClusterError> 
 ///
 /// # Errors
 /// No member runs there, or it does not answer within `timeout`.
-pub fn ask_within(directory: &Path, request: &Request, timeout: Duration) -> Result<Answer, ClusterError> {
+pub fn ask_within(directory: &Path, request: &AdminRequest, timeout: Duration) -> Result<AdminAnswer, ClusterError> {
     let path = directory.join(SOCKET);
     let error = |source| ClusterError::System { action: format!("asking the member at {}", path.display()), source };
     let silent = |process: Option<PeerProcess>| {
@@ -234,32 +234,32 @@ fn answer(
     let stream = LineStream::accepted(stream, deadline, Arc::clone(stopping))?;
     let line = stream.read_line(REQUEST_LENGTH_MAX)?;
     let answer = match serde_json::from_str(&line) {
-        Ok(Request::Status) => match shared.status() {
-            Some(status) => Answer::Status(Box::new(StatusReport::new(cluster, tier, &status))),
-            None => Answer::Refused("the member has only just started; ask again".to_owned()),
+        Ok(AdminRequest::Status) => match shared.status() {
+            Some(status) => AdminAnswer::Status(Box::new(StatusReport::new(cluster, tier, &status))),
+            None => AdminAnswer::Refused("the member has only just started; ask again".to_owned()),
         },
-        Ok(Request::Transfer { to }) => match MemberId::new(to) {
+        Ok(AdminRequest::Transfer { to }) => match MemberId::new(to) {
             Some(to) => command(shared, AdminCommand::Transfer(to)),
-            None => Answer::Refused(format!("{to} is no member")),
+            None => AdminAnswer::Refused(format!("{to} is no member")),
         },
-        Ok(Request::Add { member, addresses, kind, replaces }) => {
+        Ok(AdminRequest::Add { member, addresses, kind, replaces }) => {
             match new_member(member, addresses, &kind, replaces) {
                 Ok(new) => command(shared, AdminCommand::Add(new)),
-                Err(reason) => Answer::Refused(reason),
+                Err(reason) => AdminAnswer::Refused(reason),
             }
         }
-        Ok(Request::Snapshot) => return answer_snapshot(stream, shared, stopping),
-        Ok(Request::Upgrade { version }) => command(shared, AdminCommand::Upgrade(version)),
-        Ok(Request::Remove { member }) => match MemberId::new(member) {
+        Ok(AdminRequest::Snapshot) => return answer_snapshot(stream, shared, stopping),
+        Ok(AdminRequest::Upgrade { version }) => command(shared, AdminCommand::Upgrade(version)),
+        Ok(AdminRequest::Remove { member }) => match MemberId::new(member) {
             Some(member) => command(shared, AdminCommand::Remove(member)),
-            None => Answer::Refused(format!("{member} is no member")),
+            None => AdminAnswer::Refused(format!("{member} is no member")),
         },
-        Err(error) => Answer::Refused(format!("that is no request: {error}")),
+        Err(error) => AdminAnswer::Refused(format!("that is no request: {error}")),
     };
     write(stream, &answer)
 }
 
-fn write(stream: LineStream, answer: &Answer) -> std::io::Result<()> {
+fn write(stream: LineStream, answer: &AdminAnswer) -> std::io::Result<()> {
     stream.until(Instant::now() + TIMEOUT).write_line(&serde_json::to_string(answer)?)
 }
 
@@ -271,9 +271,9 @@ fn answer_snapshot(stream: LineStream, shared: &Arc<MemberShared>, stopping: &Ar
         let answer = match shared.snapshot(&|| stopping.load(Ordering::Relaxed)) {
             Ok(sequence) => {
                 let member = shared.status().map_or(0, |status| status.member.get());
-                Answer::Snapshot { member, sequence }
+                AdminAnswer::Snapshot { member, sequence }
             }
-            Err(reason) => Answer::Refused(reason),
+            Err(reason) => AdminAnswer::Refused(reason),
         };
         // The client may have disconnected.
         if let Err(error) = write(stream, &answer) {
@@ -290,13 +290,13 @@ fn new_member(member: u64, addresses: Vec<String>, kind: &str, replaces: Option<
     Ok(NewMember { member: id(member)?, addresses, kind: *kind, replaces: replaces.map(id).transpose()? })
 }
 
-fn command(shared: &MemberShared, command: AdminCommand) -> Answer {
+fn command(shared: &MemberShared, command: AdminCommand) -> AdminAnswer {
     match shared.ask(command, TIMEOUT) {
-        Some(Outcome::Begun) => Answer::Begun,
-        Some(Outcome::Refused(reason)) => Answer::Refused(reason.to_string()),
-        Some(Outcome::NotChanged(reason)) => Answer::Refused(reason.to_string()),
-        Some(Outcome::NotUpgraded(reason)) => Answer::Refused(reason),
-        None => Answer::Refused("the member does not answer; it may be busy, or stopping".to_owned()),
+        Some(AdminOutcome::Begun) => AdminAnswer::Begun,
+        Some(AdminOutcome::Refused(reason)) => AdminAnswer::Refused(reason.to_string()),
+        Some(AdminOutcome::NotChanged(reason)) => AdminAnswer::Refused(reason.to_string()),
+        Some(AdminOutcome::NotUpgraded(reason)) => AdminAnswer::Refused(reason),
+        None => AdminAnswer::Refused("the member does not answer; it may be busy, or stopping".to_owned()),
     }
 }
 
@@ -339,7 +339,7 @@ mod tests {
         while let Ok(socket) = connect_stream(&folder.path().join(SOCKET)) {
             waiting.push(socket);
         }
-        let told = ask_within(folder.path(), &Request::Status, Duration::from_millis(20)).unwrap_err().to_string();
+        let told = ask_within(folder.path(), &AdminRequest::Status, Duration::from_millis(20)).unwrap_err().to_string();
         let expected = format!("within 0.02 s; is process {} stopped, or stuck?", std::process::id());
         assert!(told.ends_with(&expected), "{told}");
     }
@@ -349,7 +349,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join(SOCKET)).unwrap();
         let trickling = std::thread::spawn(move || trickle(listener.accept().unwrap().0));
-        let told = ask_within(folder.path(), &Request::Status, Duration::from_millis(200)).unwrap_err().to_string();
+        let told =
+            ask_within(folder.path(), &AdminRequest::Status, Duration::from_millis(200)).unwrap_err().to_string();
         assert!(told.contains("within 0.2 s"), "{told}");
         assert!(trickling.join().unwrap() <= 200);
     }
@@ -364,7 +365,7 @@ mod tests {
         assert!(sent < REQUEST_LENGTH_MAX, "{sent}");
         // A busy machine may also delay the next one.
         until("the next request is answered", || {
-            matches!(ask(folder.path(), &Request::Status), Ok(Answer::Refused(_)))
+            matches!(ask(folder.path(), &AdminRequest::Status), Ok(AdminAnswer::Refused(_)))
         });
     }
 

@@ -1,6 +1,6 @@
 //! [`StatusReport`]: the state of a member, for people and programs.
 
-use crate::consensus::{MemberId, Parting, Role};
+use crate::consensus::{LogDivergence, MemberId, MemberRole};
 use crate::member::MemberStatus;
 use gapless_transport::Tier;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub struct StatusReport {
     pub compared_sequence: Option<u64>,
     /// Members whose logs diverge from this one's: one of the directories was replaced by an older copy, or exchanged.
     #[serde(default)]
-    pub parted: Vec<PartedReport>,
+    pub parted: Vec<DivergenceReport>,
     /// Number of such logs found since the start.
     #[serde(default)]
     pub partings: u64,
@@ -93,7 +93,7 @@ pub struct MemberReport {
 
 /// Divergence of a member's log from that of the reporting member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartedReport {
+pub struct DivergenceReport {
     pub member: u64,
     /// Newest sequence up to which both are known to be equal.
     pub same_sequence: Option<u64>,
@@ -103,8 +103,8 @@ pub struct PartedReport {
     pub sequence: u64,
 }
 
-impl PartedReport {
-    fn new(member: MemberId, Parting { same, other }: &Parting) -> Self {
+impl DivergenceReport {
+    fn new(member: MemberId, LogDivergence { same, other }: &LogDivergence) -> Self {
         let same_sequence = same.map(|position| position.sequence);
         Self { member: member.get(), same_sequence, index: other.index, sequence: other.sequence }
     }
@@ -120,7 +120,7 @@ impl StatusReport {
                 "joining"
             } else if members.witnesses.contains(&member) {
                 "witness"
-            } else if members.votes(member) {
+            } else if members.is_voter(member) {
                 "voter"
             } else {
                 "learner"
@@ -128,7 +128,7 @@ impl StatusReport {
             // Every log has a first entry: at 0 a new leader does not know the member's log yet.
             let peer = consensus.peers.iter().find(|peer| peer.member == member && peer.matched_index > 0);
             let is_self = member == status.member;
-            let leads = consensus.role == Role::Leader;
+            let leads = consensus.role == MemberRole::Leader;
             let own = (is_self && leads).then_some((consensus.end.sequence, 0));
             let seen = peer.map(|peer| (peer.matched_sequence, peer.lag_frames)).or(own);
             MemberReport {
@@ -142,9 +142,9 @@ impl StatusReport {
             }
         };
         let role = match consensus.role {
-            Role::Leader => "leader",
-            Role::Follower => "follower",
-            Role::Candidate => "candidate",
+            MemberRole::Leader => "leader",
+            MemberRole::Follower => "follower",
+            MemberRole::Candidate => "candidate",
         };
         Self {
             cluster: cluster.to_owned(),
@@ -160,10 +160,14 @@ impl StatusReport {
             messages_refused: consensus.refused_messages,
             messages_dropped: status.dropped_full,
             waits_for: status.waits_for.iter().map(|member| member.get()).collect(),
-            is_behind: consensus.is_behind,
+            is_behind: consensus.is_rejoining,
             compared_sequence: status.compared_sequence,
-            parted: status.parted.iter().map(|(member, parting)| PartedReport::new(*member, parting)).collect(),
-            partings: status.partings,
+            parted: status
+                .divergent
+                .iter()
+                .map(|(member, divergence)| DivergenceReport::new(*member, divergence))
+                .collect(),
+            partings: status.divergences,
             time_ahead_ms: status.time_ahead_ns.map(|ahead_ns| ahead_ns / 1_000_000),
             members: members.all().into_iter().map(report).collect(),
         }

@@ -14,10 +14,10 @@
 //! ```
 //! All numbers little-endian.
 
-use super::Core;
+use super::MemberCore;
 use crate::ClusterError;
 use crate::consensus::{MemberId, Members};
-use crate::link::Content;
+use crate::link::MessageContent;
 use crate::member::Member;
 use gapless_stream::member_service::StateHash;
 use gapless_stream::messages::SequencerRequest;
@@ -38,7 +38,7 @@ const VERDICT: u8 = 2;
 
 /// Difference of a member, and its first sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct DivergenceVerdict {
     /// Last sequence at which it agreed with the others; 0 if none is known.
     pub agreed_sequence: u64,
     /// Hash at the first sequence at which it differs.
@@ -49,7 +49,7 @@ pub struct Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::member) enum DivergenceMessage {
     Report(RangeInclusive<u32>, Vec<StateHash>),
-    Verdict(Verdict),
+    Verdict(DivergenceVerdict),
 }
 
 impl DivergenceMessage {
@@ -64,7 +64,7 @@ impl DivergenceMessage {
                     fields.u64(each.sequence).u64(each.hash);
                 }
             }
-            Self::Verdict(Verdict { agreed_sequence, differs }) => {
+            Self::Verdict(DivergenceVerdict { agreed_sequence, differs }) => {
                 fields.u8(VERDICT).u64(*agreed_sequence).u64(differs.sequence).u64(differs.hash);
             }
         }
@@ -92,7 +92,8 @@ impl DivergenceMessage {
             VERDICT => {
                 let agreed_sequence = fields.u64("last agreed sequence").ok()?;
                 let differs = hash(&mut fields)?;
-                (agreed_sequence < differs.sequence).then_some(Self::Verdict(Verdict { agreed_sequence, differs }))?
+                (agreed_sequence < differs.sequence)
+                    .then_some(Self::Verdict(DivergenceVerdict { agreed_sequence, differs }))?
             }
             _ => return None,
         };
@@ -107,12 +108,12 @@ pub(in crate::member) struct DivergenceCheck {
     reports: BTreeMap<MemberId, Vec<StateHash>>,
     versions: BTreeMap<MemberId, RangeInclusive<u32>>,
     own_versions: Option<RangeInclusive<u32>>,
-    has_news: bool,
+    has_updates: bool,
     /// Newest sequence that was compared here, while this member led.
     compared_sequence: Option<u64>,
     reported_leader: Option<MemberId>,
     next_report_ns: u64,
-    verdict: Option<Verdict>,
+    verdict: Option<DivergenceVerdict>,
     /// Time at which this member stops, because it differs.
     ends_by_ns: Option<u64>,
 }
@@ -126,7 +127,7 @@ impl DivergenceCheck {
             reports: versions.iter().map(|_| (member, Vec::new())).collect(),
             versions: versions.clone().map(|versions| (member, versions)).into_iter().collect(),
             own_versions: versions,
-            has_news: false,
+            has_updates: false,
             compared_sequence: None,
             reported_leader: None,
             next_report_ns: 0,
@@ -140,7 +141,7 @@ impl DivergenceCheck {
     }
 
     /// Resets a newly connected peer, which may have another state than before.
-    pub fn came(&mut self, member: u64) {
+    pub fn peer_connected(&mut self, member: u64) {
         let Some(member) = MemberId::new(member) else { return };
         self.reports.remove(&member);
         self.versions.remove(&member);
@@ -153,7 +154,7 @@ impl DivergenceCheck {
         match DivergenceMessage::from_bytes(bytes) {
             Some(DivergenceMessage::Report(versions, hashes)) => {
                 self.versions.insert(from, versions);
-                self.has_news |= self.reports.get(&from) != Some(&hashes) || leader == Some(own);
+                self.has_updates |= self.reports.get(&from) != Some(&hashes) || leader == Some(own);
                 self.reports.insert(from, hashes);
             }
             // A verdict about an earlier life of this member is ignored.
@@ -174,7 +175,7 @@ impl DivergenceCheck {
     }
 
     /// Returns the reason for which the service cannot act as `version` on all of `members`, if there is one.
-    fn lacking(&self, version: u32, members: &Members) -> Option<String> {
+    fn missing_version(&self, version: u32, members: &Members) -> Option<String> {
         if self.own_versions.is_none() {
             return Some("this member runs no service; ask one that does".to_owned());
         }
@@ -198,13 +199,13 @@ impl DivergenceCheck {
                 hashes.remove(0);
             }
             hashes.push(new);
-            self.has_news = true;
+            self.has_updates = true;
             self.next_report_ns = 0;
         }
     }
 
     /// Compares the hashes at each sequence, and returns the members that differ.
-    fn compare(&mut self, leader: MemberId, members: &Members) -> Vec<(MemberId, Verdict)> {
+    fn compare(&mut self, leader: MemberId, members: &Members) -> Vec<(MemberId, DivergenceVerdict)> {
         self.reports.retain(|member, _| members.contains(*member));
         self.versions.retain(|member, _| members.contains(*member));
         let counts = |member: &MemberId| members.voters.contains(member) && !members.witnesses.contains(member);
@@ -227,7 +228,7 @@ impl DivergenceCheck {
                     agreed.insert(member, sequence);
                 } else {
                     let agreed_sequence = agreed.get(&member).copied().unwrap_or(0);
-                    let verdict = Verdict { agreed_sequence, differs: StateHash { sequence, hash } };
+                    let verdict = DivergenceVerdict { agreed_sequence, differs: StateHash { sequence, hash } };
                     differing.entry(member).or_insert(verdict);
                 }
             }
@@ -249,7 +250,7 @@ fn winner(votes: &[(MemberId, u64)], leader: MemberId, full: usize) -> Option<u6
     of_leader.or_else(|| first.next()).map(|(_, hash)| *hash)
 }
 
-impl Core {
+impl MemberCore {
     /// Makes the stream announce the sequence from which the service acts as `version`.
     pub(in crate::member) fn upgrade(&mut self, version: u32) -> Result<(), String> {
         if !self.consensus.is_leader() {
@@ -257,7 +258,7 @@ impl Core {
                 self.role.leader.map_or_else(|| "no leader is known".to_owned(), |it| format!("ask member {it}"));
             return Err(format!("this member does not lead; {leader}"));
         }
-        if let Some(reason) = self.divergence.lacking(version, self.consensus.members()) {
+        if let Some(reason) = self.divergence.missing_version(version, self.consensus.members()) {
             return Err(reason);
         }
         let asked = self.stream.requests.push(SequencerRequest::ServiceVersion { version });
@@ -272,7 +273,7 @@ impl Member {
         let check = &mut self.core.divergence;
         check.take_own(own);
         let leads = self.core.consensus.is_leader();
-        if leads && std::mem::take(&mut check.has_news) {
+        if leads && std::mem::take(&mut check.has_updates) {
             for (member, verdict) in check.compare(own, self.core.consensus.members()) {
                 if member == own {
                     check.verdict = Some(verdict);
@@ -286,7 +287,7 @@ impl Member {
                     // A verdict that is not sent, or lost, is repeated at the member's next report.
                     let _ = self.links.send(
                         member.get(),
-                        Content::DivergenceCheck,
+                        MessageContent::DivergenceCheck,
                         &DivergenceMessage::Verdict(verdict).to_bytes(),
                         &[],
                     );
@@ -299,7 +300,7 @@ impl Member {
         if let (false, Some(leader), Some(versions)) = (is_reported, leader, versions) {
             let hashes = check.reports.get(&own).cloned().unwrap_or_default();
             let said = DivergenceMessage::Report(versions, hashes).to_bytes();
-            if self.links.send(leader.get(), Content::DivergenceCheck, &said, &[]).is_ok() {
+            if self.links.send(leader.get(), MessageContent::DivergenceCheck, &said, &[]).is_ok() {
                 check.reported_leader = Some(leader);
             }
             check.next_report_ns = now_ns + REPORT_INTERVAL_NS;
@@ -313,7 +314,7 @@ impl Member {
         if self.core.consensus.is_leader() && !is_late {
             return Ok(());
         }
-        let Verdict { agreed_sequence, differs } = verdict;
+        let DivergenceVerdict { agreed_sequence, differs } = verdict;
         Err(ClusterError::Differs { member: own.get(), agreed_sequence, sequence: differs.sequence })
     }
 }
@@ -391,7 +392,7 @@ mod tests {
         }
         let kept = &check.reports[&id(1)];
         assert_eq!((kept.len(), kept[0].sequence, kept[63].sequence), (64, 37, 100));
-        check.came(1);
+        check.peer_connected(1);
         assert!(!check.reports.contains_key(&id(1)));
     }
 
@@ -401,7 +402,7 @@ mod tests {
         let mut check = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
         own.push(StateHash { sequence: 10, hash: 5 }).unwrap();
         check.take_own(id(2));
-        let verdict = |hash| Verdict { agreed_sequence: 0, differs: StateHash { sequence: 10, hash } };
+        let verdict = |hash| DivergenceVerdict { agreed_sequence: 0, differs: StateHash { sequence: 10, hash } };
         let mut hear = |from, hash| {
             assert!(check.receive(id(2), id(from), Some(id(1)), &DivergenceMessage::Verdict(verdict(hash)).to_bytes()));
             check.verdict
@@ -416,15 +417,15 @@ mod tests {
         let members = Members { voters: vec![id(1), id(2), id(3)], witnesses: vec![id(3)], ..Members::default() };
         let mut check = DivergenceCheck::new(id(1), Some(1..=2), Mailbox::new(1));
         let lacks = |check: &DivergenceCheck, version, words: &str| {
-            check.lacking(version, &members).is_some_and(|reason| reason.contains(words))
+            check.missing_version(version, &members).is_some_and(|reason| reason.contains(words))
         };
         assert!(lacks(&check, 2, "member 2 has not said"));
         assert!(check.receive(id(1), id(2), None, &DivergenceMessage::Report(1..=1, Vec::new()).to_bytes()));
         assert!(lacks(&check, 2, "member 2 has the versions 1 to 1, not 2"));
         assert!(check.receive(id(1), id(2), None, &DivergenceMessage::Report(2..=3, Vec::new()).to_bytes()));
-        assert_eq!(check.lacking(2, &members), None);
+        assert_eq!(check.missing_version(2, &members), None);
         assert!(lacks(&check, 3, "member 1 has the versions 1 to 2, not 3") && lacks(&check, 1, "member 2"));
-        check.came(2);
+        check.peer_connected(2);
         assert!(lacks(&check, 2, "member 2 has not said"), "who comes back may be another program");
         assert!(lacks(&DivergenceCheck::new(id(1), None, Mailbox::new(1)), 1, "no service"));
     }
@@ -432,7 +433,7 @@ mod tests {
     #[test]
     fn foreign_bytes_are_checked() {
         let report = DivergenceMessage::Report(1..=2, hashes(&[(1, 2), (3, 4)]));
-        let verdict = DivergenceMessage::Verdict(Verdict {
+        let verdict = DivergenceMessage::Verdict(DivergenceVerdict {
             agreed_sequence: 4,
             differs: StateHash { sequence: 8, hash: u64::MAX },
         });

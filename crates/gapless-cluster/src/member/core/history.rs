@@ -1,16 +1,16 @@
-//! [`Histories`]: compares the members' logs. Each member sends the others its log's state, at each connection and at
-//! intervals when it has changed; a member that diverges from its leader stops, and the others report it. See
+//! [`HistoryComparison`]: compares the members' logs. Each member sends the others its log's state, at each connection
+//! and at intervals when it has changed; a member that diverges from its leader stops, and the others report it. See
 //! [`crate::consensus::core::history`].
 
-use super::Core;
+use super::MemberCore;
 use crate::ClusterError;
-use crate::consensus::{AppendRefused, History, MemberId, Message, Parting, Refused};
-use crate::link::Content;
+use crate::consensus::{AppendError, LogDivergence, LogHistory, MemberId, Message, StepError};
+use crate::link::MessageContent;
 use crate::member::Member;
 use std::collections::BTreeMap;
 
 /// Least interval at which changes are sent, ns: acknowledgements of the last interval may be unknown to the others.
-const TELL_INTERVAL_NS: u64 = 100_000_000;
+const SEND_INTERVAL_NS: u64 = 100_000_000;
 /// Time for which a stopping member keeps sending its reason, ns. It takes no part any more.
 const LINGERS_NS: u64 = 300_000_000;
 /// Number of consecutive messages whose frames do not give the leader's chain after which this member's log is
@@ -19,41 +19,41 @@ const FAILURES_MAX: u32 = 3;
 
 /// Knowledge of a member about the others' logs.
 #[derive(Default)]
-pub(in crate::member) struct Histories {
+pub(in crate::member) struct HistoryComparison {
     /// Histories that could not be compared yet.
-    waiting: BTreeMap<MemberId, History>,
+    waiting: BTreeMap<MemberId, LogHistory>,
     /// Members whose logs diverge from this one's.
-    parted: BTreeMap<MemberId, Parting>,
-    partings: u64,
+    divergent: BTreeMap<MemberId, LogDivergence>,
+    divergences: u64,
     failed_fetches: u32,
     failed_appends: u32,
     /// Leader from which this member diverges, the place, and the time at which this member stops.
-    stops: Option<(MemberId, Parting, u64)>,
+    stop: Option<(MemberId, LogDivergence, u64)>,
     /// Last history sent to each member, as far as its connection accepted it.
-    told: BTreeMap<u64, History>,
+    sent: BTreeMap<u64, LogHistory>,
     next_ns: u64,
 }
 
-impl Histories {
+impl HistoryComparison {
     /// Returns the members whose logs are known to diverge from this one's.
-    pub const fn parted(&self) -> &BTreeMap<MemberId, Parting> {
-        &self.parted
+    pub const fn divergent(&self) -> &BTreeMap<MemberId, LogDivergence> {
+        &self.divergent
     }
 
     /// Returns the number of divergent logs found since the start.
-    pub const fn partings(&self) -> u64 {
-        self.partings
+    pub const fn divergences(&self) -> u64 {
+        self.divergences
     }
 
     /// Returns whether this member is stopping, and takes no part any more.
     pub const fn is_stopping(&self) -> bool {
-        self.stops.is_some()
+        self.stop.is_some()
     }
 
     pub fn forget(&mut self, member: MemberId) {
         self.waiting.remove(&member);
-        self.parted.remove(&member);
-        self.told.remove(&member.get());
+        self.divergent.remove(&member);
+        self.sent.remove(&member.get());
     }
 
     /// Notes that a leader's frames gave its chain.
@@ -67,32 +67,32 @@ impl Histories {
     }
 }
 
-impl Core {
+impl MemberCore {
     /// Processes a member's history. Returns an answer if the logs diverge.
-    pub fn receive_history(&mut self, from: MemberId, bytes: &[u8]) -> Option<History> {
-        let Some(history) = History::from_bytes(bytes) else {
+    pub fn receive_history(&mut self, from: MemberId, bytes: &[u8]) -> Option<LogHistory> {
+        let Some(history) = LogHistory::from_bytes(bytes) else {
             self.warn(from, &"it says nothing about its log that can be said");
             return None;
         };
         self.consensus.remember(&history);
-        let differs = match self.consensus.goes_beyond(&history) {
-            Some(parting) if self.consensus.parting(&history).is_none() => {
-                self.parts(from, parting, true);
+        let differs = match self.consensus.excess_over_leader(&history) {
+            Some(divergence) if self.consensus.divergence(&history).is_none() => {
+                self.note_divergence(from, divergence, true);
                 true
             }
-            _ => self.compare_history(from, &history) || self.lacks_applied(from, &history),
+            _ => self.compare_history(from, &history) || self.lacks_applied_entries(from, &history),
         };
-        (differs && !history.is_answer).then(|| self.consensus.history_beside(&history))
+        (differs && !history.is_answer).then(|| self.consensus.history_in_answer_to(&history))
     }
 
     /// Returns whether a member's log diverges; an undecided comparison is repeated later.
-    fn compare_history(&mut self, from: MemberId, history: &History) -> bool {
-        if let Some(parting) = self.consensus.parting(history) {
-            self.parts(from, parting, self.consensus.is_led_by(history));
+    fn compare_history(&mut self, from: MemberId, history: &LogHistory) -> bool {
+        if let Some(divergence) = self.consensus.divergence(history) {
+            self.note_divergence(from, divergence, self.consensus.is_led_by(history));
             return true;
         }
         if self.consensus.can_compare(history) {
-            self.histories.parted.remove(&from);
+            self.histories.divergent.remove(&from);
             self.histories.waiting.remove(&from);
         } else if !history.is_answer {
             self.histories.waiting.insert(from, history.clone());
@@ -100,45 +100,45 @@ impl Core {
         false
     }
 
-    fn lacks_applied(&mut self, from: MemberId, history: &History) -> bool {
-        let parting = self.consensus.lacks_applied_of(history);
-        if let Some(parting) = parting {
-            self.parts(from, parting, false);
+    fn lacks_applied_entries(&mut self, from: MemberId, history: &LogHistory) -> bool {
+        let divergence = self.consensus.missing_applied_entries(history);
+        if let Some(divergence) = divergence {
+            self.note_divergence(from, divergence, false);
         }
-        parting.is_some()
+        divergence.is_some()
     }
 
-    fn parts(&mut self, from: MemberId, parting: Parting, is_leader: bool) {
+    fn note_divergence(&mut self, from: MemberId, divergence: LogDivergence, is_leader: bool) {
         let histories = &mut self.histories;
         histories.waiting.remove(&from);
-        if histories.parted.insert(from, parting).is_none_or(|known| known.other != parting.other) {
-            histories.partings += 1;
-            let error = other_history(self.member, from, parting);
+        if histories.divergent.insert(from, divergence).is_none_or(|known| known.other != divergence.other) {
+            histories.divergences += 1;
+            let error = other_history(self.member, from, divergence);
             tracing::error!(member = %from, %error, "a member's log is another one");
         }
-        if is_leader && histories.stops.is_none() {
-            histories.stops = Some((from, parting, self.now.monotonic_ns + LINGERS_NS));
+        if is_leader && histories.stop.is_none() {
+            histories.stop = Some((from, divergence, self.now.monotonic_ns + LINGERS_NS));
         }
     }
 
     /// Notes that frames fetched from the leader, after those that are applied here, do not give its chain.
-    pub fn fetched_another(&mut self, leader: MemberId) {
+    pub fn note_fetch_mismatch(&mut self, leader: MemberId) {
         self.histories.failed_fetches += 1;
         let Some((own, _)) = self.consensus.applied_position() else { return };
         if self.histories.failed_fetches >= FAILURES_MAX {
-            self.parts(leader, Parting { same: None, other: own }, true);
+            self.note_divergence(leader, LogDivergence { same: None, other: own }, true);
         }
     }
 
     /// Notes that a leader's append contradicts this member's log.
-    pub fn append_differs(&mut self, leader: MemberId, message: &Message, error: AppendRefused) {
+    pub fn note_append_mismatch(&mut self, leader: MemberId, message: &Message, error: AppendError) {
         match error {
-            AppendRefused::Entries(Refused::OtherEntry(parting)) => self.parts(leader, parting, true),
-            AppendRefused::Hash { .. } => {
+            AppendError::Entries(StepError::OtherEntry(divergence)) => self.note_divergence(leader, divergence, true),
+            AppendError::Hash { .. } => {
                 self.histories.failed_appends += 1;
                 let base = self.consensus.position_at(message.index);
                 if let Some(other) = base.filter(|_| self.histories.failed_appends >= FAILURES_MAX) {
-                    self.parts(leader, Parting { same: None, other }, true);
+                    self.note_divergence(leader, LogDivergence { same: None, other }, true);
                 }
             }
             _ => {}
@@ -155,50 +155,50 @@ impl Core {
 
 impl Member {
     /// Sends the history to a member that has just connected.
-    pub(in crate::member) fn tell_history_to(&mut self, member: u64) {
+    pub(in crate::member) fn send_history_to(&mut self, member: u64) {
         let history = self.core.consensus.history();
-        self.core.histories.told.remove(&member);
+        self.core.histories.sent.remove(&member);
         self.send_history(member, &history, &history.to_bytes());
     }
 
     /// Sends a history. If it fails, because the member is not connected or its queue is full, it is sent again later.
-    fn send_history(&mut self, member: u64, history: &History, bytes: &[u8]) {
-        if self.links.send(member, Content::History, bytes, &[]).is_ok() {
-            self.core.histories.told.insert(member, history.clone());
+    fn send_history(&mut self, member: u64, history: &LogHistory, bytes: &[u8]) {
+        if self.links.send(member, MessageContent::History, bytes, &[]).is_ok() {
+            self.core.histories.sent.insert(member, history.clone());
         }
     }
 
     /// Sets the state of this member's log and the known acknowledgements of others, before the first handshake.
     pub(in crate::member) fn begin_history(&mut self) {
         self.links.set_log(self.core.log_state());
-        self.expect_acknowledged();
+        self.set_acknowledgements();
     }
 
-    fn expect_acknowledged(&mut self) {
+    fn set_acknowledgements(&mut self) {
         for (member, acknowledged) in self.core.consensus.acknowledged() {
             self.links.set_acknowledged(member.get(), acknowledged);
         }
     }
 
     /// Sends changed histories; returns an error if this member's log diverges from its leader's.
-    pub(in crate::member) fn tell_history(&mut self) -> Result<(), ClusterError> {
+    pub(in crate::member) fn send_histories(&mut self) -> Result<(), ClusterError> {
         self.links.set_log(self.core.log_state());
         let now_ns = self.core.now.monotonic_ns;
-        if let Some((leader, parting, until_ns)) = self.core.histories.stops
+        if let Some((leader, divergence, until_ns)) = self.core.histories.stop
             && now_ns >= until_ns
         {
-            return Err(other_history(self.core.member, leader, parting));
+            return Err(other_history(self.core.member, leader, divergence));
         }
         if now_ns < self.core.histories.next_ns {
             return Ok(());
         }
-        self.core.histories.next_ns = now_ns + TELL_INTERVAL_NS;
+        self.core.histories.next_ns = now_ns + SEND_INTERVAL_NS;
         self.core.compare_waiting();
         self.core.consensus.remember_own();
-        self.expect_acknowledged();
+        self.set_acknowledgements();
         let history = self.core.consensus.history();
-        let told = &self.core.histories.told;
-        let waits = |peer: &u64| self.links.is_connected(*peer) && told.get(peer) != Some(&history);
+        let sent = &self.core.histories.sent;
+        let waits = |peer: &u64| self.links.is_connected(*peer) && sent.get(peer) != Some(&history);
         let waiting: Vec<_> = self.links.peers().filter(waits).collect();
         if !waiting.is_empty() {
             let bytes = history.to_bytes();
@@ -208,7 +208,11 @@ impl Member {
     }
 }
 
-fn other_history(member: MemberId, other: MemberId, Parting { same, other: position }: Parting) -> ClusterError {
+fn other_history(
+    member: MemberId,
+    other: MemberId,
+    LogDivergence { same, other: position }: LogDivergence,
+) -> ClusterError {
     ClusterError::OtherHistory {
         member: member.get(),
         leader: other.get(),

@@ -1,14 +1,17 @@
-//! Membership changes: a request is checked and becomes a [`Change`], and a joining member is promoted when it has
-//! nearly every entry. Pure except for the agent's part at the end.
+//! Membership changes: a request is checked and becomes a [`MembershipChange`], and a joining member is promoted when
+//! it has nearly every entry. Pure except for the agent's part at the end.
 //!
 //! A new member begins as a learner, so that no quorum waits for it. The current leader checks it at intervals, and
 //! makes it a voter when it lags by little; a member that it replaces is removed in the same joint change.
 
-use super::Core;
-use crate::config::{MEMBERS_MAX, MemberKind};
-use crate::consensus::details::{ADDRESSES_MAX, Joining, MemberDetails, is_address};
-use crate::consensus::{Change, ChangeStep, MemberId, Members, MembershipView, PeerStatus, ProposeError, Role, Status};
-use crate::member::requests::{ChangeRefused, NewMember};
+use super::MemberCore;
+use crate::config::{CLUSTER_MEMBERS_MAX, MemberKind};
+use crate::consensus::details::{JoiningMember, MEMBER_ADDRESSES_MAX, MemberDetails, is_address};
+use crate::consensus::{
+    ChangeStep, ConsensusStatus, FollowerProgress, MemberId, MemberRole, Members, MembershipChange, MembershipView,
+    ProposeError,
+};
+use crate::member::requests::{MembershipChangeError, NewMember};
 use std::collections::BTreeMap;
 
 /// Largest lag in frames at which a joining learner is promoted, in addition to [`PROMOTION_LAG_ENTRIES_MAX`].
@@ -24,7 +27,7 @@ pub(in crate::member) struct Membership {
     /// Whether the members have changed, and the links do not follow them yet.
     pub is_changed: bool,
     /// Another member's view of the members, from a later entry of the log.
-    pub told: Option<MembershipView>,
+    pub received_view: Option<MembershipView>,
     pub next_look_ns: u64,
     pub connected: Vec<MemberId>,
     /// Members that were refused at their last connection, with the reason.
@@ -33,49 +36,49 @@ pub(in crate::member) struct Membership {
 
 impl Membership {
     /// Returns whether links must follow.
-    pub const fn has_news(&self) -> bool {
-        self.is_changed || self.told.is_some()
+    pub const fn has_updates(&self) -> bool {
+        self.is_changed || self.received_view.is_some()
     }
 }
 
-fn plan_add(new: &NewMember, own: MemberId, members: &Members) -> Result<Change, ChangeRefused> {
-    one_at_a_time(members)?;
+fn plan_add(new: &NewMember, own: MemberId, members: &Members) -> Result<MembershipChange, MembershipChangeError> {
+    check_no_change_pending(members)?;
     if let Some((joining, _)) = members.joining() {
-        return Err(ChangeRefused::IsJoining(joining));
+        return Err(MembershipChangeError::IsJoining(joining));
     }
     let (member, highest) = (new.member, members.highest_number());
     if members.contains(member) {
-        return Err(ChangeRefused::Exists(member));
+        return Err(MembershipChangeError::Exists(member));
     }
     if member.get() <= highest {
-        return Err(ChangeRefused::NumberUsed { member, highest });
+        return Err(MembershipChangeError::NumberUsed { member, highest });
     }
-    if members.all().len() >= MEMBERS_MAX {
-        return Err(ChangeRefused::Full);
+    if members.all().len() >= CLUSTER_MEMBERS_MAX {
+        return Err(MembershipChangeError::Full);
     }
     let wrong = new.addresses.iter().find(|address| !is_address(address)).cloned();
-    if wrong.is_some() || !(1..=ADDRESSES_MAX).contains(&new.addresses.len()) {
+    if wrong.is_some() || !(1..=MEMBER_ADDRESSES_MAX).contains(&new.addresses.len()) {
         let found = wrong.unwrap_or_else(|| format!("{} addresses", new.addresses.len()));
-        return Err(ChangeRefused::Address { found });
+        return Err(MembershipChangeError::Address { found });
     }
     if let Some(old) = new.replaces {
-        if !new.kind.votes() {
-            return Err(ChangeRefused::LearnerReplaces);
+        if !new.kind.is_voter() {
+            return Err(MembershipChangeError::LearnerReplaces);
         }
         if !members.contains(old) {
-            return Err(ChangeRefused::NotMember(old));
+            return Err(MembershipChangeError::NotMember(old));
         }
         if old == own {
-            return Err(ChangeRefused::Leads(old));
+            return Err(MembershipChangeError::Leads(old));
         }
-        keeps_full(old, members, new.kind == MemberKind::Full)?;
+        check_full_member_stays(old, members, new.kind == MemberKind::Full)?;
     }
-    let joining = new.kind.votes().then_some(Joining { replaces: new.replaces });
-    Ok(Change {
+    let joining = new.kind.is_voter().then_some(JoiningMember { replaces: new.replaces });
+    Ok(MembershipChange {
         steps: vec![ChangeStep::Learner(member)],
         witnesses: if new.kind == MemberKind::Witness { vec![member] } else { Vec::new() },
         details: vec![MemberDetails { member, addresses: new.addresses.clone(), joining }],
-        ..Change::default()
+        ..MembershipChange::default()
     })
 }
 
@@ -84,28 +87,28 @@ fn plan_remove(
     member: MemberId,
     own: MemberId,
     members: &Members,
-    peers: &[PeerStatus],
-) -> Result<Change, ChangeRefused> {
-    one_at_a_time(members)?;
+    peers: &[FollowerProgress],
+) -> Result<MembershipChange, MembershipChangeError> {
+    check_no_change_pending(members)?;
     if !members.contains(member) {
-        return Err(ChangeRefused::NotMember(member));
+        return Err(MembershipChangeError::NotMember(member));
     }
     if let Some((joining, _)) = members.joining().filter(|(joining, _)| *joining != member) {
-        return Err(ChangeRefused::IsJoining(joining));
+        return Err(MembershipChangeError::IsJoining(joining));
     }
     if members.voters == [member] {
-        return Err(ChangeRefused::LastVoter(member));
+        return Err(MembershipChangeError::LastVoter(member));
     }
     if member == own {
-        return Err(ChangeRefused::Leads(member));
+        return Err(MembershipChangeError::Leads(member));
     }
-    keeps_full(member, members, false)?;
-    if members.votes(member) {
+    check_full_member_stays(member, members, false)?;
+    if members.is_voter(member) {
         let left: Vec<_> = members.voters.iter().copied().filter(|voter| *voter != member).collect();
-        enough_live(&members.voters, own, peers)?;
-        enough_live(&left, own, peers)?;
+        check_enough_live(&members.voters, own, peers)?;
+        check_enough_live(&left, own, peers)?;
     }
-    Ok(Change::of(ChangeStep::Remove(member)))
+    Ok(MembershipChange::of(ChangeStep::Remove(member)))
 }
 
 /// Next step for a joining member.
@@ -113,17 +116,17 @@ fn plan_remove(
 enum Promotion {
     Waits,
     /// The member becomes a voter.
-    Now(Change),
+    Now(MembershipChange),
     /// The leader itself is to be replaced, and transfers leadership first.
     HandOver,
 }
 
-fn plan_promotion(own: MemberId, members: &Members, status: &Status) -> Promotion {
-    let Some((member, Joining { replaces })) = members.joining() else { return Promotion::Waits };
-    if one_at_a_time(members).is_err() {
+fn plan_promotion(own: MemberId, members: &Members, status: &ConsensusStatus) -> Promotion {
+    let Some((member, JoiningMember { replaces })) = members.joining() else { return Promotion::Waits };
+    if check_no_change_pending(members).is_err() {
         return Promotion::Waits;
     }
-    let has_nearly_all = |peer: &&PeerStatus| {
+    let has_nearly_all = |peer: &&FollowerProgress| {
         let lag_entries = status.end.index.saturating_sub(peer.matched_index);
         let is_near = peer.lag_frames <= PROMOTION_LAG_FRAMES_MAX && lag_entries <= PROMOTION_LAG_ENTRIES_MAX;
         peer.member == member && peer.is_active && !peer.is_fetching && peer.matched_index > 0 && is_near
@@ -136,44 +139,48 @@ fn plan_promotion(own: MemberId, members: &Members, status: &Status) -> Promotio
     }
     let mut voters: Vec<_> = members.voters.iter().copied().filter(|voter| Some(*voter) != replaces).collect();
     voters.push(member);
-    if enough_live(&voters, own, &status.peers).is_err() {
+    if check_enough_live(&voters, own, &status.peers).is_err() {
         return Promotion::Waits;
     }
     let mut steps = vec![ChangeStep::Voter(member)];
     steps.extend(replaces.map(ChangeStep::Remove));
-    Promotion::Now(Change { steps, ..Change::default() })
+    Promotion::Now(MembershipChange { steps, ..MembershipChange::default() })
 }
 
-fn one_at_a_time(members: &Members) -> Result<(), ChangeRefused> {
-    if members.voters_outgoing.is_empty() { Ok(()) } else { Err(ChangeRefused::UnderWay) }
+fn check_no_change_pending(members: &Members) -> Result<(), MembershipChangeError> {
+    if members.voters_outgoing.is_empty() { Ok(()) } else { Err(MembershipChangeError::UnderWay) }
 }
 
 /// Checks that a voter that runs the service would stay.
-fn keeps_full(goes: MemberId, members: &Members, full_comes: bool) -> Result<(), ChangeRefused> {
+fn check_full_member_stays(goes: MemberId, members: &Members, full_comes: bool) -> Result<(), MembershipChangeError> {
     let is_full = |voter: &&MemberId| **voter != goes && !members.witnesses.contains(voter);
-    let stays = full_comes || !members.votes(goes) || members.voters.iter().any(|voter| is_full(&voter));
-    if stays { Ok(()) } else { Err(ChangeRefused::LastFull(goes)) }
+    let stays = full_comes || !members.is_voter(goes) || members.voters.iter().any(|voter| is_full(&voter));
+    if stays { Ok(()) } else { Err(MembershipChangeError::LastFull(goes)) }
 }
 
-fn enough_live(voters: &[MemberId], own: MemberId, peers: &[PeerStatus]) -> Result<(), ChangeRefused> {
+fn check_enough_live(
+    voters: &[MemberId],
+    own: MemberId,
+    peers: &[FollowerProgress],
+) -> Result<(), MembershipChangeError> {
     let is_live =
         |voter: &&MemberId| **voter == own || peers.iter().any(|peer| peer.member == **voter && peer.is_active);
     let (live, needed) = (voters.iter().filter(is_live).count(), voters.len() / 2 + 1);
-    if live >= needed { Ok(()) } else { Err(ChangeRefused::TooFewLive { voters: voters.len(), needed, live }) }
+    if live >= needed { Ok(()) } else { Err(MembershipChangeError::TooFewLive { voters: voters.len(), needed, live }) }
 }
 
-impl Core {
+impl MemberCore {
     /// Adds a member, first as a learner.
-    pub fn add_member(&mut self, new: &NewMember) -> Result<(), ChangeRefused> {
-        self.leads()?;
+    pub fn add_member(&mut self, new: &NewMember) -> Result<(), MembershipChangeError> {
+        self.check_leads()?;
         let change = plan_add(new, self.member, self.consensus.members())?;
         self.propose_change(&change)?;
         tracing::info!(member = %new.member, addresses = ?new.addresses, kind = ?new.kind, "a member is added");
         Ok(())
     }
 
-    pub fn remove_member(&mut self, member: MemberId) -> Result<(), ChangeRefused> {
-        self.leads()?;
+    pub fn remove_member(&mut self, member: MemberId) -> Result<(), MembershipChangeError> {
+        self.check_leads()?;
         let peers = self.status_now().peers;
         let change = plan_remove(member, self.member, self.consensus.members(), &peers)?;
         self.propose_change(&change)?;
@@ -182,7 +189,7 @@ impl Core {
     }
 
     /// Returns the state of the members; a disconnected one counts as inactive, although it answered a moment ago.
-    fn status_now(&self) -> Status {
+    fn status_now(&self) -> ConsensusStatus {
         let mut status = self.consensus.status();
         for peer in &mut status.peers {
             peer.is_active &= self.membership.connected.contains(&peer.member);
@@ -190,7 +197,7 @@ impl Core {
         status
     }
 
-    fn leads(&self) -> Result<(), ChangeRefused> {
+    fn check_leads(&self) -> Result<(), MembershipChangeError> {
         if self.consensus.is_leader() {
             return Ok(());
         }
@@ -198,13 +205,13 @@ impl Core {
             let at = self.consensus.members().details_of(leader).and_then(|details| details.addresses.first());
             at.map_or_else(|| format!("member {leader}"), |at| format!("member {leader}, which is at {at}"))
         };
-        Err(ChangeRefused::NotLeader { leader: self.consensus.leader().map(describe) })
+        Err(MembershipChangeError::NotLeader { leader: self.consensus.leader().map(describe) })
     }
 
-    fn propose_change(&mut self, change: &Change) -> Result<(), ChangeRefused> {
+    fn propose_change(&mut self, change: &MembershipChange) -> Result<(), MembershipChangeError> {
         match self.consensus.propose_members(change) {
             // Invalid changes were refused before.
-            Err(ProposeError::Change) => Err(ChangeRefused::UnderWay),
+            Err(ProposeError::Change) => Err(MembershipChangeError::UnderWay),
             outcome => Ok(outcome?),
         }
     }
@@ -214,14 +221,14 @@ impl Core {
         let Some(view) = MembershipView::from_bytes(bytes) else { return };
         let is_news = self.consensus.membership_view().is_none_or(|own| own.index < view.index);
         if is_news {
-            self.voting.told(self.member, &view);
-            self.membership.told = Some(view);
+            self.voting.apply_view(self.member, &view);
+            self.membership.received_view = Some(view);
         }
     }
 
     /// Promotes the joining member when it is due.
     pub fn promote(&mut self) {
-        let is_due = self.role.role == Role::Leader && self.now.monotonic_ns >= self.membership.next_look_ns;
+        let is_due = self.role.role == MemberRole::Leader && self.now.monotonic_ns >= self.membership.next_look_ns;
         if !is_due {
             return;
         }

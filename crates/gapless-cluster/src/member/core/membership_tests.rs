@@ -13,15 +13,22 @@ fn members(voters: &[u64]) -> Members {
     Members::of_voters(&voters.iter().map(|number| id(*number)).collect::<Vec<_>>())
 }
 
-fn peer(member: u64, is_active: bool) -> PeerStatus {
+fn peer(member: u64, is_active: bool) -> FollowerProgress {
     let lag_frames = 0;
-    PeerStatus { member: id(member), matched_index: 9, matched_sequence: 9, lag_frames, is_active, is_fetching: false }
+    FollowerProgress {
+        member: id(member),
+        matched_index: 9,
+        matched_sequence: 9,
+        lag_frames,
+        is_active,
+        is_fetching: false,
+    }
 }
 
-fn status(peers: Vec<PeerStatus>) -> Status {
+fn status(peers: Vec<FollowerProgress>) -> ConsensusStatus {
     let position = LogPosition { index: 9, term: 1, sequence: 9, hash: 0 };
-    Status {
-        role: Role::Leader,
+    ConsensusStatus {
+        role: MemberRole::Leader,
         term: 1,
         leader: Some(id(1)),
         committed_index: 9,
@@ -30,7 +37,7 @@ fn status(peers: Vec<PeerStatus>) -> Status {
         start: position,
         end: position,
         transfer_to: None,
-        is_behind: false,
+        is_rejoining: false,
         refused_messages: 0,
         peers,
     }
@@ -42,7 +49,7 @@ fn new(member: u64) -> NewMember {
 
 /// Returns three voters and member 4, which is joining.
 fn joining(replaces: Option<u64>) -> Members {
-    let joining = Some(Joining { replaces: replaces.map(id) });
+    let joining = Some(JoiningMember { replaces: replaces.map(id) });
     let details = vec![MemberDetails { member: id(4), addresses: vec!["h4:1".to_owned()], joining }];
     Members { learners: vec![id(4)], details, ..members(&[1, 2, 3]) }
 }
@@ -51,7 +58,7 @@ fn joining(replaces: Option<u64>) -> Members {
 fn added_member_begins_as_a_learner() {
     let change = plan_add(&new(4), id(1), &members(&[1, 2, 3])).unwrap();
     assert_eq!(change.steps, [ChangeStep::Learner(id(4))]);
-    assert_eq!(change.details[0].joining, Some(Joining::default()));
+    assert_eq!(change.details[0].joining, Some(JoiningMember::default()));
     let witness = NewMember { kind: MemberKind::Witness, ..new(4) };
     assert_eq!(plan_add(&witness, id(1), &members(&[1])).unwrap().witnesses, [id(4)]);
     let learner = NewMember { kind: MemberKind::Learner, ..new(4) };
@@ -62,40 +69,43 @@ fn added_member_begins_as_a_learner() {
 fn invalid_addition_is_refused() {
     let three = members(&[1, 2, 3]);
     let refused = |new: &NewMember, members: &Members| plan_add(new, id(1), members).unwrap_err();
-    assert_eq!(refused(&new(2), &three), ChangeRefused::Exists(id(2)));
+    assert_eq!(refused(&new(2), &three), MembershipChangeError::Exists(id(2)));
     let gone = Members { numbers_used: 5, ..members(&[1, 2]) };
-    assert_eq!(refused(&new(4), &gone), ChangeRefused::NumberUsed { member: id(4), highest: 5 });
+    assert_eq!(refused(&new(4), &gone), MembershipChangeError::NumberUsed { member: id(4), highest: 5 });
     let none = NewMember { addresses: vec![], ..new(4) };
-    assert!(matches!(refused(&none, &three), ChangeRefused::Address { .. }));
+    assert!(matches!(refused(&none, &three), MembershipChangeError::Address { .. }));
     let bad = NewMember { addresses: vec!["h4".to_owned()], ..new(4) };
-    assert_eq!(refused(&bad, &three), ChangeRefused::Address { found: "h4".to_owned() });
-    let all: Vec<u64> = (1..=MEMBERS_MAX as u64).collect();
-    assert_eq!(refused(&new(99), &members(&all)), ChangeRefused::Full);
-    assert_eq!(refused(&new(5), &joining(None)), ChangeRefused::IsJoining(id(4)));
+    assert_eq!(refused(&bad, &three), MembershipChangeError::Address { found: "h4".to_owned() });
+    let all: Vec<u64> = (1..=CLUSTER_MEMBERS_MAX as u64).collect();
+    assert_eq!(refused(&new(99), &members(&all)), MembershipChangeError::Full);
+    assert_eq!(refused(&new(5), &joining(None)), MembershipChangeError::IsJoining(id(4)));
     let joint = Members { voters_outgoing: vec![id(1)], ..three.clone() };
-    assert_eq!(refused(&new(4), &joint), ChangeRefused::UnderWay);
+    assert_eq!(refused(&new(4), &joint), MembershipChangeError::UnderWay);
     let replaces = |old| NewMember { replaces: Some(id(old)), ..new(4) };
-    assert_eq!(refused(&replaces(1), &three), ChangeRefused::Leads(id(1)));
-    assert_eq!(refused(&replaces(9), &three), ChangeRefused::NotMember(id(9)));
+    assert_eq!(refused(&replaces(1), &three), MembershipChangeError::Leads(id(1)));
+    assert_eq!(refused(&replaces(9), &three), MembershipChangeError::NotMember(id(9)));
     let learner = NewMember { kind: MemberKind::Learner, ..replaces(2) };
-    assert_eq!(refused(&learner, &three), ChangeRefused::LearnerReplaces);
+    assert_eq!(refused(&learner, &three), MembershipChangeError::LearnerReplaces);
     let witness = NewMember { kind: MemberKind::Witness, ..replaces(2) };
     let one_full = Members { witnesses: vec![id(1)], ..members(&[1, 2]) };
-    assert_eq!(refused(&witness, &one_full), ChangeRefused::LastFull(id(2)));
+    assert_eq!(refused(&witness, &one_full), MembershipChangeError::LastFull(id(2)));
 }
 
 #[test]
 fn unsafe_removal_is_refused() {
     let peers = [peer(2, true), peer(3, false)];
     let refused = |member, members: &Members| plan_remove(id(member), id(1), members, &peers).unwrap_err();
-    assert_eq!(refused(1, &members(&[1])), ChangeRefused::LastVoter(id(1)));
-    assert_eq!(refused(1, &members(&[1, 2, 3])), ChangeRefused::Leads(id(1)));
-    assert_eq!(refused(9, &members(&[1, 2, 3])), ChangeRefused::NotMember(id(9)));
+    assert_eq!(refused(1, &members(&[1])), MembershipChangeError::LastVoter(id(1)));
+    assert_eq!(refused(1, &members(&[1, 2, 3])), MembershipChangeError::Leads(id(1)));
+    assert_eq!(refused(9, &members(&[1, 2, 3])), MembershipChangeError::NotMember(id(9)));
     // The active voter must not be removed while the other one is away.
-    let few = ChangeRefused::TooFewLive { voters: 2, needed: 2, live: 1 };
+    let few = MembershipChangeError::TooFewLive { voters: 2, needed: 2, live: 1 };
     assert_eq!(refused(2, &members(&[1, 2, 3])), few);
-    assert_eq!(refused(2, &Members { witnesses: vec![id(1)], ..members(&[1, 2]) }), ChangeRefused::LastFull(id(2)));
-    assert_eq!(refused(2, &joining(None)), ChangeRefused::IsJoining(id(4)));
+    assert_eq!(
+        refused(2, &Members { witnesses: vec![id(1)], ..members(&[1, 2]) }),
+        MembershipChangeError::LastFull(id(2))
+    );
+    assert_eq!(refused(2, &joining(None)), MembershipChangeError::IsJoining(id(4)));
 
     let removes = |member, members: &Members| plan_remove(id(member), id(1), members, &peers).unwrap().steps;
     assert_eq!(removes(3, &members(&[1, 2, 3])), [ChangeStep::Remove(id(3))]);
@@ -104,13 +114,15 @@ fn unsafe_removal_is_refused() {
 
 #[test]
 fn caught_up_learner_is_promoted() {
-    let plan = |members: &Members, change: &dyn Fn(&mut PeerStatus)| {
+    let plan = |members: &Members, change: &dyn Fn(&mut FollowerProgress)| {
         let mut its = peer(4, true);
         change(&mut its);
         plan_promotion(id(1), members, &status(vec![peer(2, true), peer(3, true), its]))
     };
     let voter = ChangeStep::Voter(id(4));
-    let now = |steps: &[ChangeStep]| Promotion::Now(Change { steps: steps.to_vec(), ..Change::default() });
+    let now = |steps: &[ChangeStep]| {
+        Promotion::Now(MembershipChange { steps: steps.to_vec(), ..MembershipChange::default() })
+    };
     assert_eq!(plan(&joining(None), &|_| {}), now(&[voter]));
     assert_eq!(plan(&joining(Some(2)), &|_| {}), now(&[voter, ChangeStep::Remove(id(2))]));
     assert_eq!(plan(&joining(Some(1)), &|_| {}), Promotion::HandOver);

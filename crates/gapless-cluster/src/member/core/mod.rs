@@ -1,4 +1,4 @@
-//! `Core`: a member without its links, so that received messages can be processed in place.
+//! `MemberCore`: a member without its links, so that received messages can be processed in place.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -16,20 +16,20 @@ pub(super) mod time;
 
 use super::advertised_endpoints::AdvertisedEndpoints;
 use super::catch_up::{CatchUp, PieceOutcome};
-use super::frame_fetch::{FetchError, words};
+use super::frame_fetch::{FetchError, parse_header};
 use super::journal_readers::JournalReaders;
 use super::member_journal::MemberJournal;
-use super::requests::{AdminCommand, MemberRequest, Outcome};
+use super::requests::{AdminCommand, AdminOutcome, MemberRequest};
 use super::shared::MemberShared;
 use super::snapshot_transfer::{SnapshotTransfers, TransferContext};
 use super::voting::Voting;
 use super::{MESSAGE_BYTES_MAX, MemberStatus};
 use crate::ClusterError;
 use crate::consensus::{
-    Batch, Chain, Consensus, Effects, History, MemberId, Outgoing, ProposeError, Role, RoleChange, wire,
+    Batch, Chain, Consensus, Effects, LogHistory, MemberId, MemberRole, OutgoingMessage, ProposeError, RoleChange, wire,
 };
 use crate::link::log_state::LogState;
-use crate::link::{Content, Links, Received};
+use crate::link::{Links, MessageContent, ReceivedMessage};
 use divergence::DivergenceCheck;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Now, Waker};
@@ -44,7 +44,7 @@ use gapless_transport::mailbox::Mailbox;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::FaultRules;
 use gapless_wire::{Frame, aligned_length};
-use history::Histories;
+use history::HistoryComparison;
 use membership::Membership;
 use time::AnnouncedTime;
 
@@ -53,7 +53,7 @@ const WARNING_INTERVAL_NS: u64 = 1_000_000_000;
 /// Largest number of bytes of frames in one entry; a longer message is an entry by itself.
 pub(super) const ENTRY_BYTES_MAX: usize = MESSAGE_BYTES_MAX / 4;
 
-pub(super) struct Core {
+pub(super) struct MemberCore {
     pub member: MemberId,
     pub membership: Membership,
     pub voting: Voting,
@@ -64,7 +64,7 @@ pub(super) struct Core {
     pub consensus: Consensus,
     /// `None` while they are being carried out.
     pub effects: Option<Box<Effects>>,
-    pub outbox: Vec<Outgoing>,
+    pub outbox: Vec<OutgoingMessage>,
     /// Whether the frames of the leader's last append are in window and log, and can be answered as soon as they are
     /// journaled.
     pub has_answer: bool,
@@ -74,7 +74,7 @@ pub(super) struct Core {
     pub catch_up_budget: CatchUpBudget,
     pub snapshot_transfers: SnapshotTransfers,
     pub divergence: DivergenceCheck,
-    pub histories: Histories,
+    pub histories: HistoryComparison,
     pub stream: ReplicatedStream,
     /// Chain after the last proposed frame.
     pub chain: Chain,
@@ -99,7 +99,7 @@ pub(super) struct Core {
 }
 
 /// Role before consensus has reported one.
-const NO_ROLE: RoleChange = RoleChange { role: Role::Follower, term: 0, leader: None };
+const NO_ROLE: RoleChange = RoleChange { role: MemberRole::Follower, term: 0, leader: None };
 
 /// The stream that a member replicates, constant for the member's life.
 pub(in crate::member) struct ReplicatedStream {
@@ -119,7 +119,7 @@ pub(in crate::member) struct ReplicatedStream {
     pub entry_bytes_max: usize,
 }
 
-pub(in crate::member) struct CoreParts {
+pub(in crate::member) struct MemberCoreParts {
     pub member: MemberId,
     pub voting: Voting,
     pub endpoints: AdvertisedEndpoints,
@@ -135,8 +135,8 @@ pub(in crate::member) struct CoreParts {
     pub retention_watermark: Option<RetentionWatermark>,
 }
 
-impl Core {
-    pub(in crate::member) fn new(parts: CoreParts) -> Self {
+impl MemberCore {
+    pub(in crate::member) fn new(parts: MemberCoreParts) -> Self {
         Self {
             member: parts.member,
             // The links are updated once, even if the members have not changed.
@@ -154,7 +154,7 @@ impl Core {
             readers: JournalReaders::new(parts.stream.layout.journal()),
             catch_up_budget: CatchUpBudget::default(),
             snapshot_transfers: SnapshotTransfers::new(parts.transfer_context),
-            histories: Histories::default(),
+            histories: HistoryComparison::default(),
             divergence: parts.divergence,
             stream: parts.stream,
             chain: Chain::at(0),
@@ -176,9 +176,9 @@ impl Core {
     }
 
     /// Processes a message of another member. Returns the history for an immediate answer, if there is one.
-    pub fn receive(&mut self, received: &Received<'_>) -> Result<Option<History>, ClusterError> {
+    pub fn receive(&mut self, received: &ReceivedMessage<'_>) -> Result<Option<LogHistory>, ClusterError> {
         match received.content {
-            Content::History => {
+            MessageContent::History => {
                 Ok(MemberId::new(received.from).and_then(|from| self.receive_history(from, received.consensus)))
             }
             // The member is stopping and takes no part any more.
@@ -187,34 +187,34 @@ impl Core {
         }
     }
 
-    fn receive_other(&mut self, received: &Received<'_>) -> Result<(), ClusterError> {
+    fn receive_other(&mut self, received: &ReceivedMessage<'_>) -> Result<(), ClusterError> {
         let Some(from) = MemberId::new(received.from) else { return Ok(()) };
         if self.voting.is_new() {
-            self.voting.heard(received.from);
+            self.voting.note_message(received.from);
         }
         match received.content {
             // The member takes no part yet; others resend important messages.
-            Content::Consensus if self.voting.is_new() => {}
-            Content::Consensus => self.receive_consensus(from, received.consensus, received.frames)?,
-            Content::CatchUpRequest => self.catch_up.asked(from, received.consensus),
-            Content::Members => self.receive_members(received.consensus),
-            Content::DivergenceCheck => {
+            MessageContent::Consensus if self.voting.is_new() => {}
+            MessageContent::Consensus => self.receive_consensus(from, received.consensus, received.frames)?,
+            MessageContent::CatchUpRequest => self.catch_up.queue_request(from, received.consensus),
+            MessageContent::Members => self.receive_members(received.consensus),
+            MessageContent::DivergenceCheck => {
                 if !self.divergence.receive(self.member, from, self.role.leader, received.consensus) {
                     self.warn(from, &"its message about divergence cannot be read");
                 }
             }
-            Content::Endpoints => self.take_endpoints(from, received.consensus),
-            Content::Time => self.receive_time(from, received.consensus),
-            Content::RetentionWatermark => self.receive_retention_watermark(from, received.consensus),
-            Content::History => {}
-            Content::CatchUpFrames => self.take_fetched(from, received.consensus, received.frames)?,
-            Content::SnapshotTransferRequest => {
-                if let Err(error) = self.snapshot_transfers.asked(from, received.consensus) {
+            MessageContent::Endpoints => self.take_endpoints(from, received.consensus),
+            MessageContent::Time => self.receive_time(from, received.consensus),
+            MessageContent::RetentionWatermark => self.receive_retention_watermark(from, received.consensus),
+            MessageContent::History => {}
+            MessageContent::CatchUpFrames => self.take_fetched(from, received.consensus, received.frames)?,
+            MessageContent::SnapshotTransferRequest => {
+                if let Err(error) = self.snapshot_transfers.queue_request(from, received.consensus) {
                     self.warn(from, &error);
                 }
             }
-            Content::SnapshotTransfer => {
-                let taken = self.snapshot_transfers.answered(from, received.consensus, received.frames)?;
+            MessageContent::SnapshotTransfer => {
+                let taken = self.snapshot_transfers.receive_answer(from, received.consensus, received.frames)?;
                 self.transfer_taken(from, taken);
             }
         }
@@ -245,7 +245,7 @@ impl Core {
             Err(error) => {
                 self.warn(from, &error);
                 if message.from == from.get() {
-                    self.append_differs(from, &message, error);
+                    self.note_append_mismatch(from, &message, error);
                 }
                 return Ok(());
             }
@@ -259,9 +259,9 @@ impl Core {
             self.has_answer = true;
             return Ok(());
         }
-        if self.role.role == Role::Leader && self.consensus.is_leader() {
+        if self.role.role == MemberRole::Leader && self.consensus.is_leader() {
             // A follower's answer, or a question: its release is done first.
-            self.released = self.released.max(self.consensus.look_released());
+            self.released = self.released.max(self.consensus.poll_released());
             return Ok(());
         }
         self.advance(frames)
@@ -270,7 +270,7 @@ impl Core {
     fn take_endpoints(&mut self, from: MemberId, bytes: &[u8]) {
         if !self.endpoints.receive(from.get(), bytes) {
             self.warn(from, &"where publishers should find it is not a list of absolute paths");
-        } else if self.role.role != Role::Leader && self.role.leader == Some(from) {
+        } else if self.role.role != MemberRole::Leader && self.role.leader == Some(from) {
             self.follow();
         }
     }
@@ -363,7 +363,7 @@ impl Core {
     /// Answers frames that were appended to the log of a follower, once they are journaled.
     pub fn answer(&mut self) -> Result<(), ClusterError> {
         if std::mem::take(&mut self.has_answer) {
-            self.keep()?;
+            self.journal_frames()?;
             self.consensus.take_answers(&mut self.outbox);
         }
         Ok(())
@@ -373,7 +373,7 @@ impl Core {
     /// them.
     pub fn advance(&mut self, frames: &[u8]) -> Result<(), ClusterError> {
         // Carrying out a poll's effects may have further effects.
-        while self.consensus.has_news() {
+        while self.consensus.has_updates() {
             let mut effects = self.effects.take().unwrap_or_default();
             self.consensus.poll(&mut effects);
             let number = effects.number;
@@ -388,7 +388,7 @@ impl Core {
     }
 
     fn take_effects(&mut self, effects: &mut Effects, frames: &[u8]) -> Result<(), ClusterError> {
-        if let Some(sequence) = effects.cut_behind {
+        if let Some(sequence) = effects.truncate_after {
             // Fetched frames are committed, and may reach further than the log.
             let sequence = sequence.max(self.released);
             if self.ingress.last_sequence() > sequence || self.journal.last_sequence() > sequence {
@@ -413,7 +413,7 @@ impl Core {
             // An earlier fetch may have reached further: its frames are committed, too.
             assert!(self.ingress.last_sequence() >= position.sequence, "what was fetched is appended");
         }
-        let needed = effects.records.iter().map(|record| record.behind_sequence).max().unwrap_or(0);
+        let needed = effects.records.iter().map(|record| record.after_sequence).max().unwrap_or(0);
         if needed > self.ingress.last_sequence() {
             self.append(frames, needed)?;
         }
@@ -468,12 +468,12 @@ impl Core {
     }
 
     /// Journals proposed frames, or a leader's, and the records after them.
-    pub fn keep(&mut self) -> Result<(), ClusterError> {
+    pub fn journal_frames(&mut self) -> Result<(), ClusterError> {
         let has_frames = self.proposed_bytes > 0;
         if has_frames {
             self.crash_point("leader_before_journaling", "follower_before_journaling");
         }
-        self.keep_or(None)?;
+        self.journal_or_checkpoint(None)?;
         if has_frames {
             self.crash_point("leader_before_acknowledging", "follower_before_acknowledging");
         }
@@ -485,9 +485,9 @@ impl Core {
         crash_point(if self.ingress.is_following() { follower } else { leader });
     }
 
-    /// Journals like [`Core::keep`]; with a `checkpoint`, that one goes into a new segment instead of the present
-    /// consensus state.
-    fn keep_or(&mut self, checkpoint: Option<&[u8]>) -> Result<(), ClusterError> {
+    /// Journals like [`MemberCore::journal_frames`]; with a `checkpoint`, that one goes into a new segment instead of
+    /// the present consensus state.
+    fn journal_or_checkpoint(&mut self, checkpoint: Option<&[u8]>) -> Result<(), ClusterError> {
         let (consensus, length_bytes) = (&self.consensus, std::mem::take(&mut self.proposed_bytes));
         let all = || checkpoint.map_or_else(|| consensus.checkpoint(), <[u8]>::to_vec);
         let durable = self.journal.keep(length_bytes, self.proposed_sequence, all)?;
@@ -498,7 +498,7 @@ impl Core {
     /// Cuts frames that no leader has from window and journal, and resets the sequencer to the cut.
     fn cut(&mut self, sequence: u64, checkpoint: &[u8]) -> Result<(), ClusterError> {
         // Consensus is past the cut already, so a new segment must begin with the checkpoint of the cut.
-        self.keep_or(Some(checkpoint))?;
+        self.journal_or_checkpoint(Some(checkpoint))?;
         if !self.ingress.is_following() {
             self.ingress.follow(None);
         }
@@ -528,8 +528,8 @@ impl Core {
                 self.give_up_transfer();
             }
         }
-        if role.role != Role::Leader {
-            if before.role == Role::Leader {
+        if role.role != MemberRole::Leader {
+            if before.role == MemberRole::Leader {
                 crash_point("ceasing_to_lead");
             }
             self.follow();
@@ -625,7 +625,7 @@ impl Core {
 
     fn take_fetched(&mut self, from: MemberId, header: &[u8], frames: &[u8]) -> Result<(), ClusterError> {
         if self.snapshot_transfers.is_receiving() {
-            let Some((first, _)) = words(header) else { return Ok(()) };
+            let Some((first, _)) = parse_header(header) else { return Ok(()) };
             let taken = self.snapshot_transfers.take_frames(from, first, frames)?;
             self.transfer_taken(from, taken);
             return Ok(());
@@ -658,7 +658,7 @@ impl Core {
                 self.catch_up.end();
                 self.consensus.fetch_failed();
                 if matches!(reason, FetchError::OtherChain { .. }) {
-                    self.fetched_another(from);
+                    self.note_fetch_mismatch(from);
                 }
                 Ok(())
             }
@@ -692,19 +692,19 @@ impl Core {
     /// Carries out a request from outside, and answers it.
     pub fn execute(&mut self, request: MemberRequest) {
         let MemberRequest { command, answer } = request;
-        let proposed = |outcome: Result<(), _>| outcome.map_or_else(Outcome::Refused, |()| Outcome::Begun);
-        let changed = |outcome: Result<(), _>| outcome.map_or_else(Outcome::NotChanged, |()| Outcome::Begun);
+        let proposed = |outcome: Result<(), _>| outcome.map_or_else(AdminOutcome::Refused, |()| AdminOutcome::Begun);
+        let changed = |outcome: Result<(), _>| outcome.map_or_else(AdminOutcome::NotChanged, |()| AdminOutcome::Begun);
         let outcome = match command {
             AdminCommand::Transfer(member) => proposed(self.consensus.transfer_to(member)),
             AdminCommand::Change(change) => proposed(self.consensus.propose_members(&change)),
             AdminCommand::Add(new) => changed(self.add_member(&new)),
             AdminCommand::Upgrade(version) => {
-                self.upgrade(version).map_or_else(Outcome::NotUpgraded, |()| Outcome::Begun)
+                self.upgrade(version).map_or_else(AdminOutcome::NotUpgraded, |()| AdminOutcome::Begun)
             }
             AdminCommand::Remove(member) => changed(self.remove_member(member)),
             AdminCommand::KeepState => {
                 self.ingress.write_state_soon();
-                Outcome::Begun
+                AdminOutcome::Begun
             }
         };
         // The client may have disconnected.
@@ -712,13 +712,13 @@ impl Core {
     }
 
     /// Publishes the member's status, at intervals and when its role has changed.
-    pub fn tell(&mut self, shared: &MemberShared, links: &Links) {
+    pub fn publish_status(&mut self, shared: &MemberShared, links: &Links) {
         if self.role == self.reported_role && self.now.monotonic_ns < self.next_status_ns {
             return;
         }
         self.reported_role = self.role;
         self.next_status_ns = self.now.monotonic_ns + super::shared::STATUS_INTERVAL_NS;
-        shared.tell(self.member_status(links));
+        shared.set_status(self.member_status(links));
     }
 
     /// Returns the state of this member for users outside its agent.
@@ -742,8 +742,8 @@ impl Core {
             fetching_to: self.snapshot_transfers.target().or_else(|| self.catch_up.target()),
             fetched: self.catch_up.fetched(),
             compared_sequence: self.divergence.compared_sequence(),
-            parted: self.histories.parted().iter().map(|(member, parting)| (*member, *parting)).collect(),
-            partings: self.histories.partings(),
+            divergent: self.histories.divergent().iter().map(|(member, divergence)| (*member, *divergence)).collect(),
+            divergences: self.histories.divergences(),
             time_ahead_ns: self.ingress.time().ahead_ns(self.now),
             time_from_term: self.announced_time.from_term,
         }

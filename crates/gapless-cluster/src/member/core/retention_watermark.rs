@@ -8,13 +8,13 @@
 //! ```
 //! All numbers little-endian.
 
-use super::Core;
-use crate::consensus::{MemberId, Role};
-use crate::link::Content;
+use super::MemberCore;
+use crate::consensus::{MemberId, MemberRole};
+use crate::link::MessageContent;
 use crate::member::Member;
 
 /// Interval at which a leader sends the watermark, ns.
-const TELL_INTERVAL_NS: u64 = 1_000_000_000;
+const SEND_INTERVAL_NS: u64 = 1_000_000_000;
 
 const VERSION: u8 = 1;
 const MESSAGE_LENGTH: usize = 16;
@@ -32,7 +32,7 @@ fn from_bytes(bytes: &[u8]) -> Option<u64> {
     sequence.filter(|_| bytes[..8] == [VERSION, 0, 0, 0, 0, 0, 0, 0])
 }
 
-impl Core {
+impl MemberCore {
     /// Stores a leader's watermark. Only a witness uses it.
     pub fn receive_retention_watermark(&mut self, from: MemberId, bytes: &[u8]) {
         match from_bytes(bytes) {
@@ -44,7 +44,7 @@ impl Core {
 
     fn raise_retention_watermark(&self, sequence: u64) {
         if let Some(watermark) = &self.retention_watermark {
-            watermark.covered(sequence);
+            watermark.mark_covered(sequence);
         }
     }
 
@@ -61,19 +61,19 @@ impl Core {
             peer.map_or(0, |peer| peer.matched_sequence)
         };
         let full =
-            members.all().into_iter().filter(|member| members.votes(*member) && !members.witnesses.contains(member));
+            members.all().into_iter().filter(|member| members.is_voter(*member) && !members.witnesses.contains(member));
         full.map(has).min().unwrap_or(0).min(self.reported_released)
     }
 }
 
 impl Member {
     /// Sends the watermark to the witnesses at intervals, on a leader.
-    pub(in crate::member) fn tell_retention_watermark(&mut self) {
+    pub(in crate::member) fn send_retention_watermark(&mut self) {
         let core = &mut self.core;
-        if core.now.monotonic_ns < core.next_watermark_ns || core.role.role != Role::Leader {
+        if core.now.monotonic_ns < core.next_watermark_ns || core.role.role != MemberRole::Leader {
             return;
         }
-        core.next_watermark_ns = core.now.monotonic_ns + TELL_INTERVAL_NS;
+        core.next_watermark_ns = core.now.monotonic_ns + SEND_INTERVAL_NS;
         let witnesses = core.consensus.members().witnesses.to_vec();
         if witnesses.is_empty() {
             return;
@@ -82,7 +82,7 @@ impl Member {
         core.raise_retention_watermark(sequence);
         for witness in witnesses {
             // A watermark that is not sent is sent the next time.
-            let _ = self.links.send(witness.get(), Content::RetentionWatermark, &to_bytes(sequence), &[]);
+            let _ = self.links.send(witness.get(), MessageContent::RetentionWatermark, &to_bytes(sequence), &[]);
         }
     }
 }

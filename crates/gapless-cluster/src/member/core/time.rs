@@ -9,13 +9,13 @@
 //! ```
 //! All numbers little-endian.
 
-use super::Core;
-use crate::consensus::{MemberId, Role};
-use crate::link::Content;
+use super::MemberCore;
+use crate::consensus::{MemberId, MemberRole};
+use crate::link::MessageContent;
 use crate::member::Member;
 
 /// Interval at which a leader sends the time, ns.
-const TELL_INTERVAL_NS: u64 = 1_000_000_000;
+const SEND_INTERVAL_NS: u64 = 1_000_000_000;
 /// Offset of the clock above which a warning is logged, ns.
 const FAR_OFF_NS: u64 = 1_000_000_000;
 
@@ -59,7 +59,7 @@ fn from_bytes(bytes: &[u8]) -> Option<(u64, u64)> {
     said.filter(|_| *head == [VERSION, 0, 0, 0, 0, 0, 0, 0])
 }
 
-impl Core {
+impl MemberCore {
     /// Processes another member's time. The newest leader's time counts; a leader uses its own.
     pub fn receive_time(&mut self, from: MemberId, bytes: &[u8]) {
         let Some((time_ns, term)) = from_bytes(bytes) else {
@@ -69,7 +69,7 @@ impl Core {
         if term < self.announced_time.term || !self.ingress.is_following() {
             return;
         }
-        if self.ingress.hear_time(time_ns, self.now) {
+        if self.ingress.observe_time(time_ns, self.now) {
             self.announced_time.term = term;
             self.warn_of_clock();
         } else {
@@ -92,26 +92,27 @@ impl Core {
 
 impl Member {
     /// Sends the time to one member, if it is known here.
-    pub(in crate::member) fn tell_time_to(&mut self, member: u64) {
+    pub(in crate::member) fn send_time_to(&mut self, member: u64) {
         if let Some(time_ns) = self.core.ingress.time().at(self.core.now) {
             // If it is not sent, the member is not connected any more, and is sent the time when it connects.
-            let _ = self.links.send(member, Content::Time, &to_bytes(time_ns, self.core.announced_time.term), &[]);
+            let _ =
+                self.links.send(member, MessageContent::Time, &to_bytes(time_ns, self.core.announced_time.term), &[]);
         }
     }
 
     /// Sends the time to every member, when this member begins to lead and at intervals.
     #[inline]
-    pub(in crate::member) fn tell_time(&mut self) {
-        if self.core.now.monotonic_ns >= self.core.announced_time.next_ns && self.core.role.role == Role::Leader {
-            self.tell_time_to_all();
+    pub(in crate::member) fn send_time(&mut self) {
+        if self.core.now.monotonic_ns >= self.core.announced_time.next_ns && self.core.role.role == MemberRole::Leader {
+            self.send_time_to_all();
         }
     }
 
     #[cold]
-    fn tell_time_to_all(&mut self) {
-        self.core.announced_time.next_ns = self.core.now.monotonic_ns + TELL_INTERVAL_NS;
+    fn send_time_to_all(&mut self) {
+        self.core.announced_time.next_ns = self.core.now.monotonic_ns + SEND_INTERVAL_NS;
         self.core.warn_of_clock();
-        self.links.peers().collect::<Vec<_>>().into_iter().for_each(|peer| self.tell_time_to(peer));
+        self.links.peers().collect::<Vec<_>>().into_iter().for_each(|peer| self.send_time_to(peer));
     }
 }
 

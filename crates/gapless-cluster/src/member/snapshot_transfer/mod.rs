@@ -40,7 +40,7 @@ use receiver::{TransferOutcome, TransferReceiver};
 use sender::TransferSender;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wire::{Answer, Base, Request, SnapshotTransferError};
+use wire::{JournalBase, SnapshotTransferError, TransferAnswer, TransferRequest};
 
 /// Function that opens a new journal in a directory, which begins with the frame of this sequence.
 pub(super) type OpenJournal = Box<dyn Fn(&Path, u64) -> Result<Journal, ClusterError> + Send>;
@@ -111,9 +111,9 @@ impl SnapshotTransfers {
     }
 
     /// Stops waiting for a piece from a disconnected leader.
-    pub fn gone(&mut self, member: MemberId) {
+    pub fn peer_disconnected(&mut self, member: MemberId) {
         if let Some(receiver) = &mut self.receiver {
-            receiver.gone(member);
+            receiver.peer_disconnected(member);
         }
     }
 
@@ -126,19 +126,24 @@ impl SnapshotTransfers {
     pub fn needs_newer(&mut self) -> bool {
         let needs = self.sender.needs_newer();
         if needs && let Some(snapshots) = self.context.shared.snapshots() {
-            snapshots.hasten();
+            snapshots.expedite();
         }
         needs
     }
 
-    pub fn asked(&mut self, from: MemberId, bytes: &[u8]) -> Result<(), SnapshotTransferError> {
-        self.sender.asked(from, Request::from_bytes(bytes)?);
+    pub fn queue_request(&mut self, from: MemberId, bytes: &[u8]) -> Result<(), SnapshotTransferError> {
+        self.sender.queue_request(from, TransferRequest::from_bytes(bytes)?);
         Ok(())
     }
 
-    pub fn answered(&mut self, from: MemberId, bytes: &[u8], piece: &[u8]) -> Result<TransferOutcome, ClusterError> {
+    pub fn receive_answer(
+        &mut self,
+        from: MemberId,
+        bytes: &[u8],
+        piece: &[u8],
+    ) -> Result<TransferOutcome, ClusterError> {
         let Some(receiver) = &mut self.receiver else { return Ok(Ok(())) };
-        match Answer::from_bytes(bytes) {
+        match TransferAnswer::from_bytes(bytes) {
             Ok(answer) => receiver.take(&self.context, from, answer, piece),
             Err(error) => Ok(Err(error.to_string())),
         }
@@ -192,16 +197,16 @@ fn remove(directory: &Path) -> Result<(), ClusterError> {
     }
 }
 
-fn base_text(base: Base) -> String {
+fn base_text(base: JournalBase) -> String {
     format!("{} {:016x}\n", base.sequence, base.hash)
 }
 
 /// Returns the frame after which the journal of this directory began, if a snapshot transfer was installed there.
-pub(super) fn base_file(files: &MemberFiles) -> Result<Option<Base>, ClusterError> {
+pub(super) fn base_file(files: &MemberFiles) -> Result<Option<JournalBase>, ClusterError> {
     let Some(found) = files.read("base")? else { return Ok(None) };
     let parse = || {
         let (sequence, hash) = found.trim().split_once(' ')?;
-        Some(Base { sequence: sequence.parse().ok()?, hash: u64::from_str_radix(hash, 16).ok()? })
+        Some(JournalBase { sequence: sequence.parse().ok()?, hash: u64::from_str_radix(hash, 16).ok()? })
     };
     parse().map(Some).ok_or_else(|| files.damaged("base"))
 }

@@ -6,11 +6,11 @@
 //! offers a log position again, and if it still lacks the frames up to there, the next transfer begins with its files
 //! of that time.
 
-use super::wire::{Answer, FileOf, Offer, Part, PieceOf, Request};
+use super::wire::{OfferedFile, PieceLocation, TransferAnswer, TransferFile, TransferOffer, TransferRequest};
 use super::{TransferContext, base_text, complete_file, remove};
 use crate::ClusterError;
 use crate::consensus::{Consensus, MemberId};
-use crate::link::{Content, Links};
+use crate::link::{Links, MessageContent};
 use crate::member::frame_fetch::{FetchedFrames, PieceRequests};
 use gapless_agent::fault::crash_point;
 use gapless_agent::thread::spawn_helper;
@@ -38,13 +38,13 @@ enum TransferStage {
     /// The leader is asked for an offer.
     Asking,
     /// A file is being received.
-    File { offer: Box<Offer>, part: Part, file: File, offset: u64 },
+    File { offer: Box<TransferOffer>, part: TransferFile, file: File, offset: u64 },
     /// The files are complete; they are being checked and synced.
-    Checking { offer: Box<Offer>, work: BlockingWork },
+    Checking { offer: Box<TransferOffer>, work: BlockingWork },
     /// Frames are being received.
-    Frames { offer: Box<Offer>, journal: Box<Journal>, frames: FetchedFrames },
+    Frames { offer: Box<TransferOffer>, journal: Box<Journal>, frames: FetchedFrames },
     /// All frames are here; the journal is being synced.
-    Syncing { offer: Box<Offer>, work: BlockingWork },
+    Syncing { offer: Box<TransferOffer>, work: BlockingWork },
 }
 
 struct BlockingWork(Arc<OnceLock<Result<(), String>>>);
@@ -81,20 +81,20 @@ fn failed<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -
 }
 
 /// Returns the path of a part's file, in `incoming`.
-fn path_of(context: &TransferContext, offer: &Offer, part: Part) -> PathBuf {
+fn path_of(context: &TransferContext, offer: &TransferOffer, part: TransferFile) -> PathBuf {
     let incoming = context.incoming();
     match (part, offer.snapshot, context.shared.snapshots()) {
-        (Part::Snapshot, Some(snapshot), Some(snapshots)) => {
+        (TransferFile::Snapshot, Some(snapshot), Some(snapshots)) => {
             incoming.join("snapshots").join(snapshots.file_name(snapshot.sequence))
         }
         _ => incoming.join("sequencer").join(sequencer_state_writer::file_name(offer.state.sequence)),
     }
 }
 
-fn file_of(offer: &Offer, part: Part) -> Option<FileOf> {
+fn file_of(offer: &TransferOffer, part: TransferFile) -> Option<OfferedFile> {
     match part {
-        Part::State => Some(offer.state),
-        Part::Snapshot => offer.snapshot,
+        TransferFile::State => Some(offer.state),
+        TransferFile::Snapshot => offer.snapshot,
     }
 }
 
@@ -121,7 +121,7 @@ impl TransferReceiver {
         !self.requests.follow(leader) || !matches!(self.stage, TransferStage::File { .. })
     }
 
-    pub fn gone(&mut self, member: MemberId) {
+    pub fn peer_disconnected(&mut self, member: MemberId) {
         if member == self.requests.leader() {
             self.requests.end_waiting();
         }
@@ -132,22 +132,22 @@ impl TransferReceiver {
         &mut self,
         context: &TransferContext,
         from: MemberId,
-        answer: Answer,
+        answer: TransferAnswer,
         piece: &[u8],
     ) -> Result<TransferOutcome, ClusterError> {
         if from != self.requests.leader() {
             return Ok(Ok(()));
         }
         match (answer, &mut self.stage) {
-            (Answer::Offer(offer), TransferStage::Asking) => {
+            (TransferAnswer::Offer(offer), TransferStage::Asking) => {
                 if let Err(reason) = is_right(context, &offer) {
                     return Ok(Err(reason));
                 }
-                self.open(context, offer, Part::State)?;
+                self.open(context, offer, TransferFile::State)?;
                 crash_point("snapshot_transfer_after_offer");
             }
-            (Answer::Piece(found, crc), TransferStage::File { offer, part, file, offset }) => {
-                let expected = PieceOf { transfer: offer.transfer, part: *part, offset: *offset };
+            (TransferAnswer::Piece(found, crc), TransferStage::File { offer, part, file, offset }) => {
+                let expected = PieceLocation { transfer: offer.transfer, part: *part, offset: *offset };
                 if found != expected {
                     // The piece was requested twice.
                     return Ok(Ok(()));
@@ -164,16 +164,21 @@ impl TransferReceiver {
                     self.next_file(context)?;
                 }
             }
-            (Answer::No(reason), TransferStage::Asking | TransferStage::File { .. }) => {
+            (TransferAnswer::Refused(reason), TransferStage::Asking | TransferStage::File { .. }) => {
                 return Ok(Err(format!("it has no state for this member: {reason}")));
             }
             // A late answer.
-            (Answer::Offer(_) | Answer::Piece(..) | Answer::No(_), _) => {}
+            (TransferAnswer::Offer(_) | TransferAnswer::Piece(..) | TransferAnswer::Refused(_), _) => {}
         }
         Ok(Ok(()))
     }
 
-    fn open(&mut self, context: &TransferContext, offer: Box<Offer>, part: Part) -> Result<(), ClusterError> {
+    fn open(
+        &mut self,
+        context: &TransferContext,
+        offer: Box<TransferOffer>,
+        part: TransferFile,
+    ) -> Result<(), ClusterError> {
         let path = path_of(context, &offer, part);
         let directory = path.parent().expect("it stands in a directory");
         private_folder::create(directory).map_err(failed("making", directory))?;
@@ -188,11 +193,12 @@ impl TransferReceiver {
         let TransferStage::File { offer, part, .. } = std::mem::replace(&mut self.stage, TransferStage::Asking) else {
             unreachable!("a file has come")
         };
-        if part == Part::State && offer.snapshot.is_some() {
-            return self.open(context, offer, Part::Snapshot);
+        if part == TransferFile::State && offer.snapshot.is_some() {
+            return self.open(context, offer, TransferFile::Snapshot);
         }
-        let state = (path_of(context, &offer, Part::State), offer.state.sequence);
-        let snapshot = offer.snapshot.map(|snapshot| (path_of(context, &offer, Part::Snapshot), snapshot.sequence));
+        let state = (path_of(context, &offer, TransferFile::State), offer.state.sequence);
+        let snapshot =
+            offer.snapshot.map(|snapshot| (path_of(context, &offer, TransferFile::Snapshot), snapshot.sequence));
         let (identity, incoming) = (context.identity, context.incoming());
         let snapshots = context.shared.snapshots().cloned();
         let check = move || {
@@ -263,14 +269,15 @@ impl TransferReceiver {
 
     fn ask(&mut self, context: &TransferContext, links: &mut Links, now_ns: u64) {
         let (content, bytes) = match &self.stage {
-            TransferStage::Asking => {
-                (Content::SnapshotTransferRequest, Request::Offer { with_snapshot: context.with_snapshot }.to_bytes())
-            }
+            TransferStage::Asking => (
+                MessageContent::SnapshotTransferRequest,
+                TransferRequest::Offer { with_snapshot: context.with_snapshot }.to_bytes(),
+            ),
             TransferStage::File { offer, part, offset, .. } => {
-                let piece = PieceOf { transfer: offer.transfer, part: *part, offset: *offset };
-                (Content::SnapshotTransferRequest, Request::Piece(piece).to_bytes())
+                let piece = PieceLocation { transfer: offer.transfer, part: *part, offset: *offset };
+                (MessageContent::SnapshotTransferRequest, TransferRequest::Piece(piece).to_bytes())
             }
-            TransferStage::Frames { frames, .. } => (Content::CatchUpRequest, frames.request().to_vec()),
+            TransferStage::Frames { frames, .. } => (MessageContent::CatchUpRequest, frames.request().to_vec()),
             TransferStage::Checking { .. } | TransferStage::Syncing { .. } => return,
         };
         if !self.requests.begin_waiting(now_ns) {
@@ -287,7 +294,7 @@ impl TransferReceiver {
         crash_point("snapshot_transfer_after_files");
         let base = offer.base;
         let journal = (context.open_journal)(&context.incoming().join("journal"), base.sequence + 1)?;
-        let frames = FetchedFrames::behind(base.sequence, base.hash, offer.position);
+        let frames = FetchedFrames::after(base.sequence, base.hash, offer.position);
         self.stage = TransferStage::Frames { offer, journal: Box::new(journal), frames };
         self.requests.end_waiting();
         Ok(())
@@ -336,12 +343,12 @@ impl TransferReceiver {
 }
 
 /// Refuses a transfer that ends before this member's own log, or the member would forget entries that it acknowledged.
-fn further(offer: &Offer) -> TransferOutcome {
+fn further(offer: &TransferOffer) -> TransferOutcome {
     Err(format!("the log here has come further than entry {}, where its state stands", offer.position.index))
 }
 
 /// Checks that an offer fits this member.
-fn is_right(context: &TransferContext, offer: &Offer) -> Result<(), String> {
+fn is_right(context: &TransferContext, offer: &TransferOffer) -> Result<(), String> {
     if offer.snapshot.is_some() != context.with_snapshot {
         return Err("it offers a snapshot to who runs no service, or none to who does".to_owned());
     }

@@ -1,13 +1,15 @@
 //! [`TransferSender`]: serves snapshot transfers to members that need frames which this one's journal no longer holds.
 //! It answers one request in a turn, with one piece, so that no other work waits for it.
 
-use super::wire::{Answer, Base, FileOf, Offer, Part, PieceOf, Request};
+use super::wire::{
+    JournalBase, OfferedFile, PieceLocation, TransferAnswer, TransferFile, TransferOffer, TransferRequest,
+};
 use super::{TransferContext, base_file};
 use crate::ClusterError;
 use crate::consensus::record::RecordContent;
-use crate::consensus::types::MEMBERS_MAX;
+use crate::consensus::types::CONSENSUS_MEMBERS_MAX;
 use crate::consensus::{Consensus, LogPosition, MemberId};
-use crate::link::{Content, Links};
+use crate::link::{Links, MessageContent};
 use gapless_agent::checked_file;
 use gapless_journal::JournalReader;
 use gapless_stream::sequencer_state_writer;
@@ -25,7 +27,7 @@ const TRANSFERS_MAX: usize = 2;
 /// The transfers that are being served.
 #[derive(Default)]
 pub(super) struct TransferSender {
-    asked: VecDeque<(MemberId, Request)>,
+    requests: VecDeque<(MemberId, TransferRequest)>,
     /// Last transfers to each member. Their files stay open, so that newer ones may replace them on disk.
     open_transfers: BTreeMap<MemberId, VecDeque<OpenTransfer>>,
     last_transfer: u64,
@@ -43,10 +45,10 @@ struct OpenTransfer {
 
 impl TransferSender {
     /// Queues a request. It replaces an older request of the same member.
-    pub fn asked(&mut self, from: MemberId, request: Request) {
-        self.asked.retain(|(other, _)| *other != from);
-        if self.asked.len() < MEMBERS_MAX {
-            self.asked.push_back((from, request));
+    pub fn queue_request(&mut self, from: MemberId, request: TransferRequest) {
+        self.requests.retain(|(other, _)| *other != from);
+        if self.requests.len() < CONSENSUS_MEMBERS_MAX {
+            self.requests.push_back((from, request));
         }
     }
 
@@ -56,26 +58,26 @@ impl TransferSender {
     }
 
     pub fn forget(&mut self, member: MemberId) {
-        self.asked.retain(|(other, _)| *other != member);
+        self.requests.retain(|(other, _)| *other != member);
         self.open_transfers.remove(&member);
     }
 
     /// Answers one of the requests.
     pub fn serve(&mut self, context: &TransferContext, links: &mut Links, consensus: &Consensus, now_ns: u64) {
-        let Some((to, request)) = self.asked.pop_front() else { return };
+        let Some((to, request)) = self.requests.pop_front() else { return };
         self.bytes.clear();
         let answer = match request {
-            Request::Offer { with_snapshot } => self
+            TransferRequest::Offer { with_snapshot } => self
                 .pack(context, to, with_snapshot, consensus, now_ns)
                 // An error in another member's request does not end this member.
-                .unwrap_or_else(|error| Answer::no(&format!("this member cannot read it now: {error}"))),
-            Request::Piece(piece) => self.cut(to, piece),
+                .unwrap_or_else(|error| TransferAnswer::refuse(&format!("this member cannot read it now: {error}"))),
+            TransferRequest::Piece(piece) => self.cut(to, piece),
         };
-        if let Answer::No(reason) = &answer {
+        if let TransferAnswer::Refused(reason) = &answer {
             self.warnings.warn(now_ns, || format!("member {to}, which is too far behind, gets nothing: {reason}"));
         }
         // The receiver asks again if the answer does not arrive.
-        let _ = links.send(to.get(), Content::SnapshotTransfer, &answer.to_bytes(), &[&self.bytes]);
+        let _ = links.send(to.get(), MessageContent::SnapshotTransfer, &answer.to_bytes(), &[&self.bytes]);
     }
 
     fn pack(
@@ -85,21 +87,23 @@ impl TransferSender {
         with_snapshot: bool,
         consensus: &Consensus,
         now_ns: u64,
-    ) -> Result<Answer, ClusterError> {
+    ) -> Result<TransferAnswer, ClusterError> {
         let Some((position, members)) = consensus.applied_position() else {
-            return Ok(Answer::no("nothing is applied here"));
+            return Ok(TransferAnswer::refuse("nothing is applied here"));
         };
         let Some((state_at, state)) = sequencer_state_writer::newest_file(&context.layout.state(), position.sequence)?
         else {
-            return Ok(Answer::no("no state of the sequencer is written here yet"));
+            return Ok(TransferAnswer::refuse("no state of the sequencer is written here yet"));
         };
         let snapshot = match (with_snapshot, context.shared.snapshots()) {
             (false, _) => None,
-            (true, None) => return Ok(Answer::no("this member runs no service, so it has no snapshot of one")),
+            (true, None) => {
+                return Ok(TransferAnswer::refuse("this member runs no service, so it has no snapshot of one"));
+            }
             (true, Some(snapshots)) => {
                 let found = snapshots.list().map_err(|reason| ClusterError::Service(reason.into()))?;
                 let Some(newest) = found.into_iter().rev().find(|(sequence, _)| *sequence <= position.sequence) else {
-                    return Ok(Answer::no("the service has no snapshot here yet"));
+                    return Ok(TransferAnswer::refuse("the service has no snapshot here yet"));
                 };
                 Some(newest)
             }
@@ -107,14 +111,14 @@ impl TransferSender {
         let least = snapshot.as_ref().map_or(state_at, |(sequence, _)| state_at.min(*sequence));
         let Some(base) = newest_base(context, consensus, least)? else {
             self.needs_newer = true;
-            return Ok(Answer::no(
+            return Ok(TransferAnswer::refuse(
                 "no checkpoint in the journal stands before state and snapshot; a newer one will do",
             ));
         };
-        let open = |path: &std::path::Path, sequence| -> std::io::Result<(File, FileOf)> {
+        let open = |path: &std::path::Path, sequence| -> std::io::Result<(File, OfferedFile)> {
             let file = checked_file::open(path)?;
             let length = file.metadata()?.len();
-            Ok((file, FileOf { sequence, length }))
+            Ok((file, OfferedFile { sequence, length }))
         };
         let opened = open(&state, state_at).and_then(|state| {
             let snapshot = snapshot.map(|(sequence, path)| open(&path, sequence)).transpose()?;
@@ -124,13 +128,13 @@ impl TransferSender {
             Ok(opened) => opened,
             Err(error) => {
                 let reason = format!("state or snapshot has just been replaced, or cannot be opened now: {error}");
-                return Ok(Answer::no(&reason));
+                return Ok(TransferAnswer::refuse(&reason));
             }
         };
         // The number must differ from those of this process's former life.
         self.last_transfer = now_ns.max(self.last_transfer + 1);
         let transfer = self.last_transfer;
-        let offer = Offer {
+        let offer = TransferOffer {
             transfer,
             base,
             position,
@@ -152,33 +156,37 @@ impl TransferSender {
         if open_transfers.len() > TRANSFERS_MAX {
             open_transfers.pop_front();
         }
-        Ok(Answer::Offer(Box::new(offer)))
+        Ok(TransferAnswer::Offer(Box::new(offer)))
     }
 
-    fn cut(&mut self, to: MemberId, piece: PieceOf) -> Answer {
-        let unknown = || Answer::no("there is no such snapshot transfer; ask anew");
+    fn cut(&mut self, to: MemberId, piece: PieceLocation) -> TransferAnswer {
+        let unknown = || TransferAnswer::refuse("there is no such snapshot transfer; ask anew");
         let mut all = self.open_transfers.get(&to).into_iter().flatten();
         let Some(open_transfers) = all.find(|open_transfers| open_transfers.transfer == piece.transfer) else {
             return unknown();
         };
         let file = match piece.part {
-            Part::State => Some(&open_transfers.state),
-            Part::Snapshot => open_transfers.snapshot.as_ref(),
+            TransferFile::State => Some(&open_transfers.state),
+            TransferFile::Snapshot => open_transfers.snapshot.as_ref(),
         };
         let Some((file, length)) = file.filter(|(_, length)| piece.offset < *length) else { return unknown() };
         self.bytes.resize((length - piece.offset).min(PIECE_BYTES as u64) as usize, 0);
         if let Err(error) = file.read_exact_at(&mut self.bytes, piece.offset) {
             self.bytes.clear();
             self.open_transfers.remove(&to);
-            return Answer::no(&format!("state or snapshot cannot be read: {error}"));
+            return TransferAnswer::refuse(&format!("state or snapshot cannot be read: {error}"));
         }
-        Answer::Piece(piece, crc32c(&self.bytes))
+        TransferAnswer::Piece(piece, crc32c(&self.bytes))
     }
 }
 
 /// Returns the newest frame after which a journal may begin that must hold everything after `least`: a log position up
 /// to `least` with a known value of the chain, and all frames after it held.
-fn newest_base(context: &TransferContext, consensus: &Consensus, least: u64) -> Result<Option<Base>, ClusterError> {
+fn newest_base(
+    context: &TransferContext,
+    consensus: &Consensus,
+    least: u64,
+) -> Result<Option<JournalBase>, ClusterError> {
     let reader = JournalReader::open(context.layout.journal())?;
     let before = reader.first_sequence() - 1;
     let mut found = None;
@@ -187,7 +195,7 @@ fn newest_base(context: &TransferContext, consensus: &Consensus, least: u64) -> 
         if let Ok(RecordContent::Checkpoint(checkpoint)) = RecordContent::from_bytes(&record.payload) {
             let end = checkpoint.end();
             let is_right = (before..=least).contains(&end.sequence);
-            found = is_right.then_some(Base { sequence: end.sequence, hash: end.hash });
+            found = is_right.then_some(JournalBase { sequence: end.sequence, hash: end.hash });
         }
         found.is_some()
     })?;
@@ -198,5 +206,5 @@ fn newest_base(context: &TransferContext, consensus: &Consensus, least: u64) -> 
     // The journal's records of consensus may all be later than state and snapshot, and nothing newer may be committed
     // without the asking member; but this member knows its applied position.
     let known = || consensus.applied_position_until(least).filter(|position| position.sequence >= before);
-    Ok(found.or_else(|| known().map(|LogPosition { sequence, hash, .. }| Base { sequence, hash })))
+    Ok(found.or_else(|| known().map(|LogPosition { sequence, hash, .. }| JournalBase { sequence, hash })))
 }

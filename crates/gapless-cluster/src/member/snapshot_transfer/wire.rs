@@ -27,7 +27,7 @@ pub const TEXT_LENGTH_MAX: usize = 200;
 
 const OFFER: u8 = 1;
 const PIECE: u8 = 2;
-const NO: u8 = 3;
+const REFUSED: u8 = 3;
 
 /// Reason for which bytes are not a message of a snapshot transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,34 +42,34 @@ pub enum SnapshotTransferError {
 /// A file of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Part {
+pub enum TransferFile {
     State = 1,
     Snapshot = 2,
 }
 
 /// A member's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum TransferRequest {
     /// Request for an offer of a transfer.
     Offer {
         /// Whether the member runs a service.
         with_snapshot: bool,
     },
-    Piece(PieceOf),
+    Piece(PieceLocation),
 }
 
 /// Place of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PieceOf {
+pub struct PieceLocation {
     pub transfer: u64,
     /// File of the piece.
-    pub part: Part,
+    pub part: TransferFile,
     /// Offset in the file, bytes.
     pub offset: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileOf {
+pub struct OfferedFile {
     /// Last frame that it covers.
     pub sequence: u64,
     /// Length in bytes.
@@ -78,7 +78,7 @@ pub struct FileOf {
 
 /// Frame after which a journal may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Base {
+pub struct JournalBase {
     pub sequence: u64,
     /// Value of the chain after it.
     pub hash: u64,
@@ -86,31 +86,31 @@ pub struct Base {
 
 /// Content of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct TransferOffer {
     /// Number of the transfer, given by its sender.
     pub transfer: u64,
     /// Base after which frames are needed.
-    pub base: Base,
+    pub base: JournalBase,
     /// Last position for which frames are needed; everything up to it is committed.
     pub position: LogPosition,
     /// Members at that position.
     pub members: Members,
     /// State of the sequencer, between base and log position.
-    pub state: FileOf,
+    pub state: OfferedFile,
     /// Snapshot of the service, also between them.
-    pub snapshot: Option<FileOf>,
+    pub snapshot: Option<OfferedFile>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    Offer(Box<Offer>),
+pub enum TransferAnswer {
+    Offer(Box<TransferOffer>),
     /// A piece and its CRC-32C; its bytes are in the frames part.
-    Piece(PieceOf, u32),
+    Piece(PieceLocation, u32),
     /// A refusal, for this reason.
-    No(String),
+    Refused(String),
 }
 
-impl Part {
+impl TransferFile {
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
         match fields.u8("part")? {
             1 => Ok(Self::State),
@@ -120,7 +120,7 @@ impl Part {
     }
 }
 
-impl PieceOf {
+impl PieceLocation {
     fn put(&self, bytes: &mut Vec<u8>) {
         put_u64(bytes, self.transfer);
         bytes.push(self.part as u8);
@@ -128,11 +128,15 @@ impl PieceOf {
     }
 
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
-        Ok(Self { transfer: fields.u64("transfer")?, part: Part::take(fields)?, offset: fields.number("offset")? })
+        Ok(Self {
+            transfer: fields.u64("transfer")?,
+            part: TransferFile::take(fields)?,
+            offset: fields.number("offset")?,
+        })
     }
 }
 
-impl FileOf {
+impl OfferedFile {
     fn put(&self, bytes: &mut Vec<u8>) {
         put_u64(bytes, self.sequence);
         put_u64(bytes, self.length);
@@ -145,7 +149,7 @@ impl FileOf {
     }
 }
 
-impl Offer {
+impl TransferOffer {
     fn put(&self, bytes: &mut Vec<u8>) {
         for value in [self.transfer, self.base.sequence, self.base.hash] {
             put_u64(bytes, value);
@@ -161,12 +165,12 @@ impl Offer {
 
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
         let transfer = fields.u64("transfer")?;
-        let base = Base { sequence: fields.number("sequence of a base")?, hash: fields.u64("hash of a base")? };
+        let base = JournalBase { sequence: fields.number("sequence of a base")?, hash: fields.u64("hash of a base")? };
         let (position, members) = (fields.position()?, fields.members()?);
-        let state = FileOf::take(fields, STATE_LENGTH_MAX)?;
+        let state = OfferedFile::take(fields, STATE_LENGTH_MAX)?;
         let has_snapshot = fields.flag("snapshot")?;
-        let snapshot = has_snapshot.then(|| FileOf::take(fields, SNAPSHOT_LENGTH_MAX)).transpose()?;
-        let is_between = |file: &FileOf| (base.sequence..=position.sequence).contains(&file.sequence);
+        let snapshot = has_snapshot.then(|| OfferedFile::take(fields, SNAPSHOT_LENGTH_MAX)).transpose()?;
+        let is_between = |file: &OfferedFile| (base.sequence..=position.sequence).contains(&file.sequence);
         if !is_between(&state) || !snapshot.as_ref().is_none_or(is_between) {
             return Err(FieldError::Value { what: "file: it is not between base and log position" });
         }
@@ -192,7 +196,7 @@ fn read<T>(
     })
 }
 
-impl Request {
+impl TransferRequest {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
@@ -212,18 +216,18 @@ impl Request {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {
         read(bytes, |fields| match fields.u8("kind")? {
             OFFER => Ok(Self::Offer { with_snapshot: fields.flag("wish for a snapshot")? }),
-            PIECE => Ok(Self::Piece(PieceOf::take(fields)?)),
+            PIECE => Ok(Self::Piece(PieceLocation::take(fields)?)),
             _ => Err(FieldError::Value { what: "kind" }),
         })
     }
 }
 
-impl Answer {
+impl TransferAnswer {
     /// Creates a refusal; a text that is too long is cut.
     #[must_use]
-    pub fn no(reason: &str) -> Self {
+    pub fn refuse(reason: &str) -> Self {
         let end = (0..=TEXT_LENGTH_MAX.min(reason.len())).rev().find(|end| reason.is_char_boundary(*end));
-        Self::No(reason[..end.unwrap_or(0)].to_owned())
+        Self::Refused(reason[..end.unwrap_or(0)].to_owned())
     }
 
     #[must_use]
@@ -239,8 +243,8 @@ impl Answer {
                 piece.put(&mut bytes);
                 bytes.extend_from_slice(&crc.to_le_bytes());
             }
-            Self::No(text) => {
-                bytes.push(NO);
+            Self::Refused(text) => {
+                bytes.push(REFUSED);
                 bytes.extend_from_slice(text.as_bytes());
             }
         }
@@ -253,13 +257,13 @@ impl Answer {
     /// The bytes are not an answer.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {
         read(bytes, |fields| match fields.u8("kind")? {
-            OFFER => Ok(Self::Offer(Box::new(Offer::take(fields)?))),
-            PIECE => Ok(Self::Piece(PieceOf::take(fields)?, fields.u32("checksum")?)),
-            NO => {
+            OFFER => Ok(Self::Offer(Box::new(TransferOffer::take(fields)?))),
+            PIECE => Ok(Self::Piece(PieceLocation::take(fields)?, fields.u32("checksum")?)),
+            REFUSED => {
                 let length = fields.rest().len();
                 let text = std::str::from_utf8(fields.bytes(length, "text")?);
                 let text = text.ok().filter(|text| text.len() <= TEXT_LENGTH_MAX);
-                text.map(|text| Self::No(text.to_owned())).ok_or(FieldError::Value { what: "text" })
+                text.map(|text| Self::Refused(text.to_owned())).ok_or(FieldError::Value { what: "text" })
             }
             _ => Err(FieldError::Value { what: "kind" }),
         })
@@ -272,45 +276,49 @@ mod tests {
     use super::*;
     use crate::consensus::MemberId;
 
-    fn offer() -> Offer {
-        Offer {
+    fn offer() -> TransferOffer {
+        TransferOffer {
             transfer: 7,
-            base: Base { sequence: 100, hash: 5 },
+            base: JournalBase { sequence: 100, hash: 5 },
             position: LogPosition { index: 9, term: 3, sequence: 250, hash: 6 },
             members: Members::of_voters(&[1, 2, 3].map(|number| MemberId::new(number).unwrap())),
-            state: FileOf { sequence: 100, length: 68 },
-            snapshot: Some(FileOf { sequence: 250, length: 1 << 33 }),
+            state: OfferedFile { sequence: 100, length: 68 },
+            snapshot: Some(OfferedFile { sequence: 250, length: 1 << 33 }),
         }
     }
 
     #[test]
     fn messages_round_trip() {
-        let piece = PieceOf { transfer: 7, part: Part::Snapshot, offset: 1 << 20 };
-        for request in [Request::Offer { with_snapshot: true }, Request::Piece(piece)] {
+        let piece = PieceLocation { transfer: 7, part: TransferFile::Snapshot, offset: 1 << 20 };
+        for request in [TransferRequest::Offer { with_snapshot: true }, TransferRequest::Piece(piece)] {
             let bytes = request.to_bytes();
-            assert_eq!(Request::from_bytes(&bytes), Ok(request));
-            assert!((0..bytes.len()).all(|length| Request::from_bytes(&bytes[..length]).is_err()));
-            assert!(Request::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+            assert_eq!(TransferRequest::from_bytes(&bytes), Ok(request));
+            assert!((0..bytes.len()).all(|length| TransferRequest::from_bytes(&bytes[..length]).is_err()));
+            assert!(TransferRequest::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
         }
-        let without = Offer { snapshot: None, ..offer() };
-        for answer in [Answer::Offer(Box::new(offer())), Answer::Offer(Box::new(without)), Answer::Piece(piece, 9)] {
+        let without = TransferOffer { snapshot: None, ..offer() };
+        for answer in [
+            TransferAnswer::Offer(Box::new(offer())),
+            TransferAnswer::Offer(Box::new(without)),
+            TransferAnswer::Piece(piece, 9),
+        ] {
             let bytes = answer.to_bytes();
-            assert_eq!(Answer::from_bytes(&bytes), Ok(answer));
-            assert!((0..bytes.len()).all(|length| Answer::from_bytes(&bytes[..length]).is_err()));
-            assert!(Answer::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+            assert_eq!(TransferAnswer::from_bytes(&bytes), Ok(answer));
+            assert!((0..bytes.len()).all(|length| TransferAnswer::from_bytes(&bytes[..length]).is_err()));
+            assert!(TransferAnswer::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
         }
-        let no = Answer::no(&"ä".repeat(150));
-        assert_eq!(Answer::from_bytes(&no.to_bytes()), Ok(no));
+        let no = TransferAnswer::refuse(&"ä".repeat(150));
+        assert_eq!(TransferAnswer::from_bytes(&no.to_bytes()), Ok(no));
     }
 
     #[test]
     fn impossible_offer_is_refused() {
-        let wrong: [fn(&mut Offer); 8] = [
+        let wrong: [fn(&mut TransferOffer); 8] = [
             |offer| offer.state.sequence = 99,
             |offer| offer.state.sequence = 251,
             |offer| offer.state.length = STATE_LENGTH_MAX + 1,
-            |offer| offer.snapshot = Some(FileOf { sequence: 251, length: 1 }),
-            |offer| offer.snapshot = Some(FileOf { sequence: 250, length: 0 }),
+            |offer| offer.snapshot = Some(OfferedFile { sequence: 251, length: 1 }),
+            |offer| offer.snapshot = Some(OfferedFile { sequence: 250, length: 0 }),
             |offer| offer.members = Members::default(),
             |offer| offer.position.index = 0,
             |offer| (offer.base.sequence, offer.state.sequence) = (250, 250),
@@ -318,7 +326,7 @@ mod tests {
         for change in wrong {
             let mut offer = offer();
             change(&mut offer);
-            let read = Answer::from_bytes(&Answer::Offer(Box::new(offer)).to_bytes());
+            let read = TransferAnswer::from_bytes(&TransferAnswer::Offer(Box::new(offer)).to_bytes());
             assert!(matches!(read, Err(SnapshotTransferError::Field(_))), "{read:?}");
         }
     }

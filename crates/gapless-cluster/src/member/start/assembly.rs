@@ -1,4 +1,4 @@
-//! [`Assembly`]: assembles a member's agents from the content of its directory, and starts them.
+//! [`MemberAssembly`]: assembles a member's agents from the content of its directory, and starts them.
 
 use super::{MemberDirectory, RecoveredLog, member_id, peer_options};
 use crate::ClusterError;
@@ -8,8 +8,8 @@ use crate::link::LinkTls;
 use crate::member::advertised_endpoints::AdvertisedEndpoints;
 use crate::member::ballot::Ballot;
 use crate::member::core::divergence::{DivergenceCheck, HASHES_MAX};
-use crate::member::core::{Core, CoreParts, ENTRY_BYTES_MAX, ReplicatedStream};
-use crate::member::durable::Durable;
+use crate::member::core::{ENTRY_BYTES_MAX, MemberCore, MemberCoreParts, ReplicatedStream};
+use crate::member::journal_sync::JournalSync;
 use crate::member::member_environment::MemberEnvironment;
 use crate::member::member_journal::MemberJournal;
 use crate::member::peers::Peers;
@@ -22,14 +22,14 @@ use gapless_agent::{Clock, OptimizeFor, Waker};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Journal, JournalReader, Retention, SegmentPreparer, Syncer, Zeroing};
 use gapless_log::{GatingCursor, Scope, StreamIdentity, WindowWriter};
-use gapless_stream::event_stream::builder::{Head, OwnJournaling, StreamBuilder};
+use gapless_stream::event_stream::builder::{OwnJournaling, StreamBuilder, StreamRole};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use gapless_stream::member_service::{
     MemberService, SenderParts, ServiceAgents, ServiceParts, StateHash, TransactionLinks,
 };
 use gapless_stream::options::EventStreamOptions;
-use gapless_stream::persistence::Opening;
+use gapless_stream::persistence::JournalParameters;
 use gapless_stream::responder::Responder;
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
@@ -44,7 +44,7 @@ use std::sync::Arc;
 /// Frames per turn on a member that is tuned for throughput.
 const THROUGHPUT_FRAMES_PER_POLL: usize = 256;
 /// Parts that a member is started with.
-pub(super) struct Assembly<'a> {
+pub(super) struct MemberAssembly<'a> {
     pub config: &'a ClusterConfig,
     pub options: &'a EventStreamOptions,
     pub member_environment: &'a MemberEnvironment,
@@ -58,7 +58,7 @@ struct Watermarks {
     of_service: RetentionWatermark,
 }
 
-impl Assembly<'_> {
+impl MemberAssembly<'_> {
     /// Assembles the agents and starts them.
     pub fn start(
         self,
@@ -72,7 +72,7 @@ impl Assembly<'_> {
         let MemberDirectory { directory, layout, files, instances, identity } = member_directory;
         let RecoveredLog { opened, consensus, voting, ballot, pending_checkpoint, .. } = log;
         let RecoveredLog { state_sequence, snapshot_sequence, committed, last_sequence, .. } = log;
-        let head = if service.is_some() { Head::Replica } else { Head::Member };
+        let head = if service.is_some() { StreamRole::Replica } else { StreamRole::Member };
         let rules = self.rules(service.is_some());
         if let Some(service) = &mut service {
             service.recover(&layout, identity, committed).map_err(ClusterError::Service)?;
@@ -96,7 +96,7 @@ impl Assembly<'_> {
         let consensus = Consensus::new(of_consensus, consensus)?;
         let mut links = peer_options::links(config, tls, identity, files.instance(), member_environment)?;
         let peers = Peers::new(config, instances);
-        peers.tell_instances(&mut links);
+        peers.apply_instances(&mut links);
 
         let mut builder = StreamBuilder::new(options, Some(directory), identity, committed + 1, Some(opened), head)?;
         if member_environment.without_helpers {
@@ -115,7 +115,7 @@ impl Assembly<'_> {
             ingress = ingress.with_speculative_execution(transactions);
         }
         if self.is_witness() {
-            ingress.serve_nobody();
+            ingress.redirect_all();
         }
         ingress.follow(None);
         let ingress_shared = ingress.shared();
@@ -131,7 +131,7 @@ impl Assembly<'_> {
             open_journal: open_journal(options, member_environment, identity.stream_id),
             waker: (!member_environment.without_helpers).then_some(waker),
         };
-        let parts = CoreParts {
+        let parts = MemberCoreParts {
             member: member_id(config.member),
             voting,
             endpoints: self.endpoints(&layout, service.is_some()),
@@ -157,7 +157,7 @@ impl Assembly<'_> {
             committed,
             retention_watermark,
         };
-        let mut core = Core::new(parts);
+        let mut core = MemberCore::new(parts);
         take_uncommitted(&mut core, committed, last_sequence)?;
         // A message takes at most half of the window.
         let message_bytes_max = member_environment.message_bytes_max.unwrap_or(MESSAGE_BYTES_MAX);
@@ -247,9 +247,9 @@ impl Assembly<'_> {
         let durable = || {
             let syncer = journal.syncer();
             if self.member_environment.without_helpers {
-                return Ok(Durable::by_hand(syncer));
+                return Ok(JournalSync::by_hand(syncer));
             }
-            Durable::start(syncer, waker.clone(), self.options.sync_cpus)
+            JournalSync::start(syncer, waker.clone(), self.options.sync_cpus)
         };
         let worker = self.options.tier.is_synced().then(durable).transpose()?;
         let is_flushed_by_frame = self.options.persistence.flush_on_commit;
@@ -279,7 +279,7 @@ impl Assembly<'_> {
     fn ingress(
         &self,
         builder: &StreamBuilder<'_>,
-        head: Head,
+        head: StreamRole,
         sequencer: Sequencer,
         writer: WindowWriter,
     ) -> Result<Ingress, ClusterError> {
@@ -319,13 +319,18 @@ fn open_journal(options: &EventStreamOptions, member_environment: &MemberEnviron
     persistence.zeroing = Zeroing::None;
     Box::new(move |directory, first_sequence| {
         let (new_stream_id, environment) = (Some(stream_id), environment.clone());
-        let opening = Opening { first_sequence, new_stream_id, environment, ..Opening::new(tier, FRAME_LENGTH_MAX) };
+        let opening = JournalParameters {
+            first_sequence,
+            new_stream_id,
+            environment,
+            ..JournalParameters::new(tier, FRAME_LENGTH_MAX)
+        };
         Ok(persistence.open(directory, opening)?.journal)
     })
 }
 
 /// Puts journaled frames that are not known to be committed back into the window.
-fn take_uncommitted(core: &mut Core, committed: u64, last: u64) -> Result<(), ClusterError> {
+fn take_uncommitted(core: &mut MemberCore, committed: u64, last: u64) -> Result<(), ClusterError> {
     let journal = core.stream.layout.journal();
     if committed >= last {
         return Ok(());

@@ -8,9 +8,9 @@ use crate::member::member_files::{Instances, MemberFiles, check_incarnation, che
 use crate::member::snapshot_transfer::base_file;
 use crate::member::snapshot_transfer::install::install;
 use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::{Environment, JournalError, JournalReader};
+use gapless_journal::{JournalEnvironment, JournalError, JournalReader};
 use gapless_log::StreamIdentity;
-use gapless_stream::locked_directory::{LockedDirectory, Owner};
+use gapless_stream::locked_directory::{DirectoryOwner, LockedDirectory};
 use gapless_stream::options::EventStreamOptions;
 use gapless_wire::fnv::fnv_128;
 use std::path::Path;
@@ -37,7 +37,7 @@ impl MemberDirectory {
         let root = options.directory.as_ref().expect("a replicated tier has a directory");
         let mut directory = LockedDirectory::lock(StreamLayout::new(root))?;
         let layout = directory.layout().clone();
-        directory.check_owner(Owner::Member)?;
+        directory.check_owner(DirectoryOwner::Member)?;
         check_not_removed(layout.root(), config.member)?;
         let has_journal = check_journal_of(&layout.journal(), stream_id, &member_environment.journal)?;
         if !has_service && config.own().kind != MemberKind::Witness && layout.outputs().exists() {
@@ -51,7 +51,7 @@ impl MemberDirectory {
         // The file is read when it is needed; a damaged one is reported now.
         base_file(&files)?;
         let instances = Instances::read(&files)?;
-        instances.check_is(config.member)?;
+        instances.check_member(config.member)?;
         let identity = StreamIdentity { stream_id, incarnation: config.incarnation };
         Ok(Self { directory, layout, files, instances, identity })
     }
@@ -59,7 +59,7 @@ impl MemberDirectory {
 
 /// Refuses another stream's journal, before this becomes a member's directory. Opening the journal reports everything
 /// else. Returns whether there is a journal.
-fn check_journal_of(journal: &Path, stream_id: u128, environment: &Environment) -> Result<bool, ClusterError> {
+fn check_journal_of(journal: &Path, stream_id: u128, environment: &JournalEnvironment) -> Result<bool, ClusterError> {
     match JournalReader::open_in(journal, environment.clone()) {
         Ok(found) if found.stream_id() != stream_id => Err(foreign_journal(journal)),
         Err(JournalError::NoJournal { .. }) => Ok(false),

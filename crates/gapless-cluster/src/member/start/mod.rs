@@ -20,12 +20,12 @@ pub(super) use recovered_log::{newest_readable, recover};
 
 use super::control::ControlThread;
 use super::member_environment::MemberEnvironment;
-use super::requests::{AdminCommand, Outcome};
+use super::requests::{AdminCommand, AdminOutcome};
 use super::shared::{MemberShared, MemberStatus};
 use super::snapshot_transfer::is_complete;
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
-use assembly::Assembly;
+use assembly::MemberAssembly;
 use gapless_agent::{Clock, Now};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::member_service::MemberService;
@@ -132,7 +132,7 @@ impl ClusterMember {
 
     /// Makes a request, and waits for the answer; `None` after `timeout`.
     #[must_use]
-    pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<Outcome> {
+    pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<AdminOutcome> {
         self.shared.ask(command, timeout)
     }
 
@@ -177,7 +177,7 @@ fn start(
     let log = RecoveredLog::open(config, &options, service.as_deref(), &member_directory, member_environment)?;
     let root = member_directory.layout.root().to_owned();
     let has_threads = clock.is_some();
-    let (stream, shared) = Assembly { config, options: &options, member_environment, has_threads }.start(
+    let (stream, shared) = MemberAssembly { config, options: &options, member_environment, has_threads }.start(
         member_directory,
         log,
         service,

@@ -4,8 +4,10 @@ use super::member_id;
 use crate::ClusterError;
 use crate::config::{ClusterConfig, DiscoveryConfig, MemberConfig, MemberKind, TlsConfig};
 use crate::consensus::{ConsensusOptions, MemberDetails, MemberId, Members};
-use crate::link::wire::{ClusterName, Identity};
-use crate::link::{ADDRESSES_MAX, DetachedSend, DiscoveryOptions, LinkError, LinkTls, Links, MemberLinkOptions, Peer};
+use crate::link::wire::{ClusterName, MemberIdentity};
+use crate::link::{
+    DetachedSend, DiscoveryOptions, LinkError, LinkTls, Links, MEMBER_ADDRESSES_MAX, MemberLinkOptions, PeerOptions,
+};
 use crate::member::member_environment::MemberEnvironment;
 use gapless_log::StreamIdentity;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -70,7 +72,7 @@ pub(super) fn links(
     let listen_shared = own.shared_memory_path();
     let discovery = config.discovery.as_ref().map(|discovery| discovery_options(discovery, own)).transpose()?;
     let cluster = ClusterName::new(&config.name).expect("the configuration has checked it");
-    let identity = Identity {
+    let identity = MemberIdentity {
         cluster,
         stream_id: identity.stream_id,
         incarnation: identity.incarnation,
@@ -78,7 +80,7 @@ pub(super) fn links(
         instance,
     };
     let peers: Vec<_> =
-        config.others().map(|each| Peer { member: each.id, addresses: each.addresses.clone() }).collect();
+        config.others().map(|each| PeerOptions { member: each.id, addresses: each.addresses.clone() }).collect();
     let network = member_environment.network.clone();
     let mut options =
         MemberLinkOptions { listen, listen_shared, network, discovery, tls, ..MemberLinkOptions::default() };
@@ -97,7 +99,7 @@ pub(super) fn links(
 
 /// Returns the options of discovery. The member announces its own addresses, as they are resolved here.
 fn discovery_options(config: &DiscoveryConfig, own: &MemberConfig) -> Result<DiscoveryOptions, ClusterError> {
-    let addresses = own.network_addresses().take(ADDRESSES_MAX).map(resolve).collect::<Result<_, _>>()?;
+    let addresses = own.network_addresses().take(MEMBER_ADDRESSES_MAX).map(resolve).collect::<Result<_, _>>()?;
     Ok(DiscoveryOptions { group: config.group, interface: config.interface.clone(), addresses })
 }
 

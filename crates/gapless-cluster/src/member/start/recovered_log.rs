@@ -4,25 +4,25 @@ use super::MemberDirectory;
 use super::member_directory::foreign_journal;
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
-use crate::consensus::Recovered;
+use crate::consensus::RecoveredState;
 use crate::member::ballot;
 use crate::member::ballot::Ballot;
 use crate::member::member_environment::MemberEnvironment;
 use crate::member::pending_checkpoint::PendingCheckpoint;
 use crate::member::voting::Voting;
 use gapless_agent::fault::crash_point;
-use gapless_journal::{FilePoint, Journal, JournalReader, Record};
+use gapless_journal::{ConsensusRecord, FilePoint, Journal, JournalReader};
 use gapless_log::StreamIdentity;
 use gapless_stream::member_service::MemberService;
 use gapless_stream::options::EventStreamOptions;
-use gapless_stream::persistence::{OpenedJournal, Opening};
+use gapless_stream::persistence::{JournalParameters, OpenedJournal};
 use gapless_stream::sequencer_state_writer;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 
 /// A member's log, without the frames that no other member knows.
 pub(super) struct RecoveredLog {
     pub opened: OpenedJournal,
-    pub consensus: Recovered,
+    pub consensus: RecoveredState,
     pub voting: Voting,
     pub ballot: Ballot,
     pub pending_checkpoint: PendingCheckpoint,
@@ -53,7 +53,7 @@ impl RecoveredLog {
         // A joining member receives the list of members from a leader.
         let awaited = if config.joins { Vec::new() } else { voters.collect() };
         let is_synced = options.tier.is_synced();
-        let found = ballot::FoundBallot::read(root, files.instance())?;
+        let found = ballot::StoredBallot::read(root, files.instance())?;
         let mut voting = Voting::begin(files, &directory, environment(), &found, is_synced, awaited)?;
         let of_state = points_of(*identity, sequencer_state_writer::points(&layout.state())?)?;
         let of_service = match service {
@@ -61,12 +61,12 @@ impl RecoveredLog {
             None => Vec::new(),
         };
         let (state_sequence, snapshot_sequence) = (newest_readable(&of_state), newest_readable(&of_service));
-        let opening = Opening {
+        let opening = JournalParameters {
             new_stream_id: Some(identity.stream_id),
             points: [of_state, of_service].concat().into_iter().map(without_identity).collect(),
             environment: environment(),
             // Records of consensus may be longer than the stream's frames.
-            ..Opening::new(options.tier, FRAME_LENGTH_MAX)
+            ..JournalParameters::new(options.tier, FRAME_LENGTH_MAX)
         };
         let mut opened = options.persistence.open(&directory, opening)?;
         let pending_checkpoint = PendingCheckpoint::new(root, files.instance()).on(environment());
@@ -91,7 +91,7 @@ impl RecoveredLog {
         cut(&mut opened.journal, &consensus, &pending_checkpoint, known_sequence)?;
         consensus.note_committed(known_sequence);
         if let Some(behind) = behind {
-            consensus = consensus.behind(behind);
+            consensus = consensus.rejoining(behind);
         }
         let committed = consensus.committed_sequence().max(known_sequence);
         let last_sequence = opened.journal.last_sequence();
@@ -112,22 +112,22 @@ impl RecoveredLog {
 /// Cuts the frames that no other member knows, and completes a cut that a crash interrupted.
 fn cut(
     journal: &mut Journal,
-    consensus: &Recovered,
+    consensus: &RecoveredState,
     pending_checkpoint: &PendingCheckpoint,
     known_sequence: u64,
 ) -> Result<(), ClusterError> {
     let last_sequence = journal.last_sequence();
-    let cut_behind = consensus.cut_behind().max(known_sequence);
-    let is_longer = last_sequence > cut_behind;
+    let truncate_after = consensus.truncate_after().max(known_sequence);
+    let is_longer = last_sequence > truncate_after;
     if is_longer {
-        tracing::info!(cut_behind, last_sequence, "frames are cut that nobody was told of");
+        tracing::info!(truncate_after, last_sequence, "frames are cut that nobody was told of");
     }
     if let Some(checkpoint) = consensus.checkpoint().filter(|_| is_longer || pending_checkpoint.exists()) {
         // A cut removes records that must be kept.
         journal.sync()?;
         pending_checkpoint.write(&checkpoint)?;
         crash_point("start_before_truncation");
-        journal.truncate_after(cut_behind)?;
+        journal.truncate_after(truncate_after)?;
         crash_point("start_after_truncation");
         journal.append_checkpoint(&checkpoint)?;
         journal.sync()?;
@@ -161,11 +161,11 @@ fn without_identity(point: FilePoint) -> FilePoint {
 /// checkpoint of a cut.
 pub(in crate::member) fn recover(
     journal: &JournalReader,
-    mut records: Vec<Record>,
+    mut records: Vec<ConsensusRecord>,
     last_sequence: u64,
     stream_id: u128,
     pending_checkpoint: Option<&PendingCheckpoint>,
-) -> Result<Recovered, ClusterError> {
+) -> Result<RecoveredState, ClusterError> {
     let path = journal.directory().to_owned();
     let foreign = |reason: &str| Err(ClusterError::Foreign { path: path.clone(), reason: reason.to_owned() });
     if journal.stream_id() != stream_id {
@@ -181,10 +181,10 @@ pub(in crate::member) fn recover(
     if let (Some(pending_checkpoint), Some(payload)) = (pending_checkpoint, written) {
         // The checkpoint was written when the journal was about to be cut, and holds the content of all records.
         let of_pending = |source| ClusterError::Recovery { path: pending_checkpoint.path().to_owned(), source };
-        let known = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));
-        Recovered::check_pending(known, &payload).map_err(of_pending)?;
-        records.push(Record { behind_sequence: last_sequence, is_checkpoint: true, payload });
+        let known = records.iter().map(|each| (each.after_sequence, each.is_checkpoint, &each.payload[..]));
+        RecoveredState::check_pending(known, &payload).map_err(of_pending)?;
+        records.push(ConsensusRecord { after_sequence: last_sequence, is_checkpoint: true, payload });
     }
-    let records = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));
-    Recovered::from_records(records, last_sequence).map_err(|source| ClusterError::Recovery { path, source })
+    let records = records.iter().map(|each| (each.after_sequence, each.is_checkpoint, &each.payload[..]));
+    RecoveredState::from_records(records, last_sequence).map_err(|source| ClusterError::Recovery { path, source })
 }

@@ -1,4 +1,4 @@
-//! [`History`]: operations of clients with their results, in Jepsen's EDN, one operation a line, with Elle's
+//! [`ClientHistory`]: operations of clients with their results, in Jepsen's EDN, one operation a line, with Elle's
 //! list-append transactions of one operation each:
 //!
 //! ```text
@@ -15,20 +15,20 @@ use std::fmt;
 use std::fmt::Write as _;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EventKind {
     Invoke,
     Ok,
     Fail,
     Info,
 }
 
-impl Kind {
+impl EventKind {
     const NAMES: [(&'static str, Self); 4] =
         [(":invoke", Self::Invoke), (":ok", Self::Ok), (":fail", Self::Fail), (":info", Self::Info)];
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum ClientAction {
     Append {
         key: u64,
         value: u64,
@@ -41,19 +41,19 @@ pub enum Action {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    pub kind: Kind,
+pub struct HistoryEvent {
+    pub kind: EventKind,
     pub process: u64,
     pub time_ns: u64,
-    pub action: Action,
+    pub action: ClientAction,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct History(Vec<Event>);
+pub struct ClientHistory(Vec<HistoryEvent>);
 
 /// Counts of a valid history.
 #[derive(Debug)]
-pub struct Counts {
+pub struct HistoryCounts {
     pub appends: usize,
     pub reads: usize,
     pub failed: usize,
@@ -61,7 +61,7 @@ pub struct Counts {
     pub unknown_happened: usize,
 }
 
-impl fmt::Display for Counts {
+impl fmt::Display for HistoryCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { appends, reads, failed, unknown, unknown_happened } = self;
         write!(
@@ -77,28 +77,28 @@ struct Operation<'a> {
     begun_ns: u64,
     /// `u64::MAX` if the outcome was never known.
     ended_ns: u64,
-    end: Kind,
-    action: &'a Action,
+    end: EventKind,
+    action: &'a ClientAction,
 }
 
-impl History {
-    pub fn push(&mut self, kind: Kind, process: u64, time_ns: u64, action: Action) {
-        self.0.push(Event { kind, process, time_ns, action });
+impl ClientHistory {
+    pub fn push(&mut self, kind: EventKind, process: u64, time_ns: u64, action: ClientAction) {
+        self.0.push(HistoryEvent { kind, process, time_ns, action });
     }
 
     pub fn to_edn(&self) -> String {
         let mut text = String::new();
         for (index, event) in self.0.iter().enumerate() {
-            let kind = Kind::NAMES.iter().find(|(_, kind)| *kind == event.kind).unwrap().0;
+            let kind = EventKind::NAMES.iter().find(|(_, kind)| *kind == event.kind).unwrap().0;
             let action = match &event.action {
-                Action::Append { key, value } => format!("[:append {key} {value}]"),
-                Action::Read { key, list: None } => format!("[:r {key} nil]"),
-                Action::Read { key, list: Some(list) } => {
+                ClientAction::Append { key, value } => format!("[:append {key} {value}]"),
+                ClientAction::Read { key, list: None } => format!("[:r {key} nil]"),
+                ClientAction::Read { key, list: Some(list) } => {
                     let values: Vec<String> = list.iter().map(u64::to_string).collect();
                     format!("[:r {key} [{}]]", values.join(" "))
                 }
             };
-            let Event { process, time_ns, .. } = event;
+            let HistoryEvent { process, time_ns, .. } = event;
             writeln!(
                 text,
                 "{{:index {index}, :type {kind}, :f :txn, :value [{action}], :process {process}, :time {time_ns}}}"
@@ -108,7 +108,7 @@ impl History {
         text
     }
 
-    /// Parses the output of [`History::to_edn`], and no other EDN.
+    /// Parses the output of [`ClientHistory::to_edn`], and no other EDN.
     pub fn from_edn(text: &str) -> Result<Self, String> {
         let mut history = Self::default();
         for line in text.lines() {
@@ -119,42 +119,42 @@ impl History {
     }
 
     fn operations(&self) -> Result<Vec<Operation<'_>>, String> {
-        let mut open = HashMap::<u64, &Event>::new();
+        let mut open = HashMap::<u64, &HistoryEvent>::new();
         let mut operations = Vec::new();
         let operation =
-            |begin: &Event, ended_ns, end, action| Operation { begun_ns: begin.time_ns, ended_ns, end, action };
+            |begin: &HistoryEvent, ended_ns, end, action| Operation { begun_ns: begin.time_ns, ended_ns, end, action };
         for event in &self.0 {
-            if event.kind == Kind::Invoke {
+            if event.kind == EventKind::Invoke {
                 if open.insert(event.process, event).is_some() {
                     return Err(format!("process {} does two things at a time", event.process));
                 }
                 continue;
             }
             let begin = open.remove(&event.process).ok_or("an end without a beginning")?;
-            let ended_ns = if event.kind == Kind::Info { u64::MAX } else { event.time_ns };
+            let ended_ns = if event.kind == EventKind::Info { u64::MAX } else { event.time_ns };
             operations.push(operation(begin, ended_ns, event.kind, &event.action));
         }
-        operations.extend(open.into_values().map(|begin| operation(begin, u64::MAX, Kind::Info, &begin.action)));
+        operations.extend(open.into_values().map(|begin| operation(begin, u64::MAX, EventKind::Info, &begin.action)));
         Ok(operations)
     }
 
     /// Checks that some order of the operations explains all results, and that in it each operation precedes those that
     /// began after its end.
-    pub fn check(&self) -> Result<Counts, String> {
+    pub fn check(&self) -> Result<HistoryCounts, String> {
         let operations = self.operations()?;
-        let mut counts = Counts { appends: 0, reads: 0, failed: 0, unknown: 0, unknown_happened: 0 };
+        let mut counts = HistoryCounts { appends: 0, reads: 0, failed: 0, unknown: 0, unknown_happened: 0 };
         for operation in &operations {
             match (operation.end, operation.action) {
-                (Kind::Ok, Action::Append { .. }) => counts.appends += 1,
-                (Kind::Ok, Action::Read { .. }) => counts.reads += 1,
-                (Kind::Fail, _) => counts.failed += 1,
+                (EventKind::Ok, ClientAction::Append { .. }) => counts.appends += 1,
+                (EventKind::Ok, ClientAction::Read { .. }) => counts.reads += 1,
+                (EventKind::Fail, _) => counts.failed += 1,
                 _ => counts.unknown += 1,
             }
         }
         let mut keys: Vec<u64> = operations
             .iter()
             .map(|operation| match operation.action {
-                Action::Append { key, .. } | Action::Read { key, .. } => *key,
+                ClientAction::Append { key, .. } | ClientAction::Read { key, .. } => *key,
             })
             .collect();
         keys.sort_unstable();
@@ -172,11 +172,11 @@ fn check_list(key: u64, operations: &[Operation<'_>]) -> Result<usize, String> {
     let (mut reads, mut is_unique) = (Vec::new(), true);
     for operation in operations {
         match operation.action {
-            Action::Append { key: of, value } if *of == key => {
+            ClientAction::Append { key: of, value } if *of == key => {
                 let before = appends.insert(*value, operation);
                 is_unique &= before.is_none();
             }
-            Action::Read { key: of, list: Some(list) } if *of == key && operation.end == Kind::Ok => {
+            ClientAction::Read { key: of, list: Some(list) } if *of == key && operation.end == EventKind::Ok => {
                 reads.push((list, operation));
             }
             _ => {}
@@ -196,13 +196,13 @@ fn check_list(key: u64, operations: &[Operation<'_>]) -> Result<usize, String> {
     let mut places = HashMap::new();
     for (place, value) in longest.iter().enumerate() {
         let append = appends.get(value).ok_or_else(|| format!("{value} in list {key} was never appended"))?;
-        if append.end == Kind::Fail {
+        if append.end == EventKind::Fail {
             return Err(format!("{value} in list {key} has failed"));
         }
         if places.insert(*value, place).is_some() {
             return Err(format!("{value} is in list {key} twice"));
         }
-        unknown_happened += usize::from(append.end == Kind::Info);
+        unknown_happened += usize::from(append.end == EventKind::Info);
     }
     // Appends along the list: none begins after a later one has ended.
     let mut begun_max = 0;
@@ -216,7 +216,7 @@ fn check_list(key: u64, operations: &[Operation<'_>]) -> Result<usize, String> {
     for (list, read) in &reads {
         for (value, append) in &appends {
             let is_seen = places.get(value).is_some_and(|place| *place < list.len());
-            if append.end == Kind::Ok && append.ended_ns < read.begun_ns && !is_seen {
+            if append.end == EventKind::Ok && append.ended_ns < read.begun_ns && !is_seen {
                 return Err(format!("{value} was in list {key} before a read that does not have it"));
             }
             if read.ended_ns < append.begun_ns && is_seen {
@@ -232,13 +232,13 @@ fn check_list(key: u64, operations: &[Operation<'_>]) -> Result<usize, String> {
     Ok(unknown_happened)
 }
 
-fn event(line: &str) -> Option<Event> {
+fn event(line: &str) -> Option<HistoryEvent> {
     let field = |name: &str, end: &str| {
         let (_, rest) = line.split_once(name)?;
         rest.split_once(end).map(|(field, _)| field)
     };
     let name = field(":type ", ",")?;
-    let kind = Kind::NAMES.iter().find(|(other, _)| *other == name)?.1;
+    let kind = EventKind::NAMES.iter().find(|(other, _)| *other == name)?.1;
     let process = field(":process ", ",")?.parse().ok()?;
     let time_ns = field(":time ", "}")?.parse().ok()?;
     let value = field(":value [[", "]], :process").or_else(|| field(":value [[", "], :process"))?;
@@ -246,39 +246,39 @@ fn event(line: &str) -> Option<Event> {
     let (key, rest) = rest.split_once(' ')?;
     let key = key.parse().ok()?;
     let action = match (word, rest) {
-        (":append", value) => Action::Append { key, value: value.parse().ok()? },
-        (":r", "nil") => Action::Read { key, list: None },
+        (":append", value) => ClientAction::Append { key, value: value.parse().ok()? },
+        (":r", "nil") => ClientAction::Read { key, list: None },
         (":r", list) => {
             let list = list.trim_start_matches('[').trim_end_matches(']');
             let values: Result<_, _> = list.split_whitespace().map(str::parse).collect();
-            Action::Read { key, list: Some(values.ok()?) }
+            ClientAction::Read { key, list: Some(values.ok()?) }
         }
         _ => return None,
     };
-    Some(Event { kind, process, time_ns, action })
+    Some(HistoryEvent { kind, process, time_ns, action })
 }
 
 /// Checks that each planted error is found.
 pub fn a_wrong_history_is_refused() {
-    let append = |value| Action::Append { key: 1, value };
-    let read = |list: &[u64]| Action::Read { key: 1, list: Some(list.to_vec()) };
-    let history = |operations: &[(u64, u64, Kind, Action)]| {
+    let append = |value| ClientAction::Append { key: 1, value };
+    let read = |list: &[u64]| ClientAction::Read { key: 1, list: Some(list.to_vec()) };
+    let history = |operations: &[(u64, u64, EventKind, ClientAction)]| {
         let mut events = Vec::new();
         for (process, (begun, ended, kind, action)) in operations.iter().enumerate() {
             let begin = match action {
-                Action::Read { key, .. } => Action::Read { key: *key, list: None },
+                ClientAction::Read { key, .. } => ClientAction::Read { key: *key, list: None },
                 append => append.clone(),
             };
-            events.push((*begun, Kind::Invoke, process as u64, begin));
+            events.push((*begun, EventKind::Invoke, process as u64, begin));
             events.push((*ended, *kind, process as u64, action.clone()));
         }
         events.sort_by_key(|(time_ns, ..)| *time_ns);
-        let mut history = History::default();
+        let mut history = ClientHistory::default();
         events.into_iter().for_each(|(time_ns, kind, process, action)| history.push(kind, process, time_ns, action));
-        assert_eq!(History::from_edn(&history.to_edn()).unwrap(), history);
+        assert_eq!(ClientHistory::from_edn(&history.to_edn()).unwrap(), history);
         history
     };
-    let (ok, fail, info) = (Kind::Ok, Kind::Fail, Kind::Info);
+    let (ok, fail, info) = (EventKind::Ok, EventKind::Fail, EventKind::Info);
     let right = history(&[
         (1, 4, ok, append(7)),
         (2, 3, ok, append(8)),

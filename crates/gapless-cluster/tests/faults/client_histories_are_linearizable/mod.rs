@@ -17,7 +17,7 @@ use crate::processes::{Cluster, PATIENCE, THREE, WITNESS};
 use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
-use history::{Action, History, Kind};
+use history::{ClientAction, ClientHistory, EventKind};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -39,8 +39,8 @@ pub fn module() -> Module {
 }
 
 /// State shared by all clients.
-struct Shared {
-    history: Mutex<History>,
+struct ClientState {
+    history: Mutex<ClientHistory>,
     begun: Instant,
     is_over: AtomicBool,
     next_value: AtomicU64,
@@ -48,8 +48,8 @@ struct Shared {
     done: AtomicU64,
 }
 
-impl Shared {
-    fn record(&self, kind: Kind, process: u64, action: &Action) {
+impl ClientState {
+    fn record(&self, kind: EventKind, process: u64, action: &ClientAction) {
         // The time is taken under the lock, so that times rise along the file.
         let mut history = self.history.lock().unwrap();
         let time_ns = self.begun.elapsed().as_nanos() as u64;
@@ -57,10 +57,10 @@ impl Shared {
     }
 }
 
-fn a_history(plan: processes::Plan, name: &str, random: &mut Random) {
+fn a_history(plan: processes::ClusterPlan, name: &str, random: &mut Random) {
     let mut cluster = Cluster::start(plan);
     cluster.leader();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ClientState {
         history: Mutex::default(),
         begun: Instant::now(),
         is_over: AtomicBool::new(false),
@@ -110,7 +110,7 @@ fn a_history(plan: processes::Plan, name: &str, random: &mut Random) {
     };
     std::fs::write(&path, history.to_edn()).unwrap();
     // The check reads the same file as outside checkers.
-    let read = History::from_edn(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let read = ClientHistory::from_edn(&std::fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!(read, history);
     let counts = read.check().unwrap_or_else(|reason| {
         let kept = std::env::temp_dir().join(format!("gapless-history-{name}-{}.edn", std::process::id()));
@@ -122,16 +122,16 @@ fn a_history(plan: processes::Plan, name: &str, random: &mut Random) {
 }
 
 /// Encodes a message: 0 for an append and 1 for a read, key, value; and a number that identifies it for its client.
-fn encode(action: &Action) -> Vec<u8> {
+fn encode(action: &ClientAction) -> Vec<u8> {
     let (kind, key, value) = match action {
-        Action::Append { key, value } => (0, *key, *value),
-        Action::Read { key, .. } => (1, *key, 0),
+        ClientAction::Append { key, value } => (0, *key, *value),
+        ClientAction::Read { key, .. } => (1, *key, 0),
     };
     [kind, key, value].into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
 /// Runs operations one after the other, each by the client's present process.
-fn run_client(number: u64, directories: &[PathBuf], shared: &Shared) {
+fn run_client(number: u64, directories: &[PathBuf], shared: &ClientState) {
     let mut random = number;
     while !shared.is_over.load(Ordering::SeqCst) {
         let process = shared.next_process.fetch_add(1, Ordering::SeqCst);
@@ -143,19 +143,19 @@ fn run_client(number: u64, directories: &[PathBuf], shared: &Shared) {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let key = (random >> 33) % KEYS;
             let action = if (random >> 43).is_multiple_of(3) {
-                Action::Read { key, list: None }
+                ClientAction::Read { key, list: None }
             } else {
-                Action::Append { key, value: shared.next_value.fetch_add(1, Ordering::SeqCst) }
+                ClientAction::Append { key, value: shared.next_value.fetch_add(1, Ordering::SeqCst) }
             };
-            shared.record(Kind::Invoke, process, &action);
+            shared.record(EventKind::Invoke, process, &action);
             match operate(&mut node, &mut lists, &action) {
-                Outcome::Done(action) => {
-                    shared.record(Kind::Ok, process, &action);
+                OperationOutcome::Done(action) => {
+                    shared.record(EventKind::Ok, process, &action);
                     shared.done.fetch_add(1, Ordering::SeqCst);
                 }
-                Outcome::NotSent => shared.record(Kind::Fail, process, &action),
-                Outcome::Unknown => {
-                    shared.record(Kind::Info, process, &action);
+                OperationOutcome::NotSent => shared.record(EventKind::Fail, process, &action),
+                OperationOutcome::Unknown => {
+                    shared.record(EventKind::Info, process, &action);
                     break;
                 }
             }
@@ -164,21 +164,25 @@ fn run_client(number: u64, directories: &[PathBuf], shared: &Shared) {
     }
 }
 
-enum Outcome {
+enum OperationOutcome {
     /// The operation happened; a read has its list.
-    Done(Action),
+    Done(ClientAction),
     /// The message was never accepted.
     NotSent,
     /// The outcome is unknown: it may have happened, or may still happen.
     Unknown,
 }
 
-fn operate(node: &mut StreamNode<SharedMemoryLink>, lists: &mut HashMap<u64, Vec<u64>>, action: &Action) -> Outcome {
+fn operate(
+    node: &mut StreamNode<SharedMemoryLink>,
+    lists: &mut HashMap<u64, Vec<u64>>,
+    action: &ClientAction,
+) -> OperationOutcome {
     let deadline = Instant::now() + GIVEN_UP;
     let (mut is_sent, mut done) = (false, None);
     while done.is_none() {
         if Instant::now() > deadline {
-            return if is_sent { Outcome::Unknown } else { Outcome::NotSent };
+            return if is_sent { OperationOutcome::Unknown } else { OperationOutcome::NotSent };
         }
         if !is_sent && node.can_publish() {
             node.publish(TYPE, &encode(action)).unwrap();
@@ -189,7 +193,7 @@ fn operate(node: &mut StreamNode<SharedMemoryLink>, lists: &mut HashMap<u64, Vec
             let word = |at: usize| u64::from_le_bytes(message.payload[8 * at..8 * at + 8].try_into().unwrap());
             let list = lists.entry(word(1)).or_default();
             if message.own {
-                let seen = Action::Read { key: word(1), list: Some(list.clone()) };
+                let seen = ClientAction::Read { key: word(1), list: Some(list.clone()) };
                 done = Some(if word(0) == 1 { seen } else { action.clone() });
             }
             if word(0) == 0 {
@@ -200,5 +204,5 @@ fn operate(node: &mut StreamNode<SharedMemoryLink>, lists: &mut HashMap<u64, Vec
             node.wait(Duration::from_micros(500)).unwrap();
         }
     }
-    Outcome::Done(done.unwrap())
+    OperationOutcome::Done(done.unwrap())
 }

@@ -17,7 +17,7 @@ fn clock_file(config: &Path) -> PathBuf {
 
 /// Sets the wall clock of the member with this configuration `ahead_s` seconds ahead, also after a restart; a running
 /// member only follows if the file existed at its start.
-pub fn tell(config: &Path, ahead_s: i64) {
+pub fn set_offset(config: &Path, ahead_s: i64) {
     let (file, next) = (clock_file(config), config.with_extension("clock-next"));
     std::fs::write(&next, ahead_s.to_string()).unwrap();
     std::fs::rename(next, file).unwrap();
@@ -33,7 +33,7 @@ pub fn is_possible() -> bool {
 }
 
 /// Shifts the wall clock of this member's process, if its file asks for it.
-pub fn be_wrong_if_told(config: &Path) {
+pub fn install_clock(config: &Path) {
     let Ok(ahead_s) = std::fs::read_to_string(clock_file(config)) else { return };
     AHEAD_S.store(ahead_s.parse().unwrap(), Ordering::SeqCst);
     if !IS_REPLACED.swap(true, Ordering::SeqCst) {

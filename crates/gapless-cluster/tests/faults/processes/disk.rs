@@ -80,17 +80,17 @@ fn fault_file(config: &Path) -> PathBuf {
 }
 
 /// Makes the member with this configuration meet the fault until it is started again.
-pub fn tell(config: &Path, fault: Fault) {
+pub fn set_fault(config: &Path, fault: Fault) {
     std::fs::write(fault_file(config), fault.name()).unwrap();
 }
 
 /// Removes the fault of a member that ended before it read its file.
-pub fn tell_nothing(config: &Path) {
+pub fn clear_fault(config: &Path) {
     let _ = std::fs::remove_file(fault_file(config));
 }
 
 /// Begins this member's process with the fault that its file names.
-pub fn fail_if_told(config: &Path) {
+pub fn install_fault(config: &Path) {
     let file = fault_file(config);
     let Ok(name) = std::fs::read_to_string(&file) else { return };
     // The file may still be incomplete.

@@ -27,10 +27,10 @@ const TRIAL: &str = "ip netns add a && ip netns exec a true && ip link add name 
 const PORT: u16 = 7_000;
 
 /// A scenario that runs inside the namespaces.
-pub type Inside = fn(&mut Random);
+pub type IsolatedScenario = fn(&mut Random);
 
 /// Runs a scenario and never returns if this process was started inside the namespaces for one.
-pub fn run_if_inside(scenarios: &[(&str, Inside)]) {
+pub fn run_if_inside(scenarios: &[(&str, IsolatedScenario)]) {
     let Some(arguments) = started_as(INSIDE) else { return };
     let [scenario, seed] = &arguments[..] else { panic!("a scenario and a seed are expected, not {arguments:?}") };
     // A scenario that hangs ends with this process.
@@ -75,14 +75,14 @@ fn missing() -> Option<String> {
 
 /// A direction, seen from the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum PacketDirection {
     /// Packets to the host.
     In,
     /// Packets from the host.
     Out,
 }
 
-impl Way {
+impl PacketDirection {
     pub const BOTH: [Self; 2] = [Self::In, Self::Out];
 
     fn name(self) -> &'static str {
@@ -132,7 +132,7 @@ impl Hosts {
     }
 
     /// Drops packets one way at random, `per_mille` of a thousand; 1,000 are all, 0 none.
-    pub fn lose(&self, host: usize, way: Way, per_mille: u32) {
+    pub fn lose(&self, host: usize, way: PacketDirection, per_mille: u32) {
         let place = format!("tc -n host{host} filter replace dev eth0 {} pref 1 handle 1 bpf da bytecode", way.name());
         // Load a random number, compare, let pass (0) or drop (2): tc-bpf(8), and SKF_AD_RANDOM of linux/filter.h.
         let bound = u64::from(per_mille) * u64::from(u32::MAX) / 1_000;

@@ -1,4 +1,4 @@
-//! [`Load`]: threads that publish numbered messages to the leader, and read the stream meanwhile.
+//! [`PublisherLoad`]: threads that publish numbered messages to the leader, and read the stream meanwhile.
 
 use super::{Cluster, PATIENCE};
 use gapless_client::client::MessageType;
@@ -34,7 +34,7 @@ pub fn read_payload(bytes: &[u8]) -> (u64, u64) {
 }
 
 #[derive(Default)]
-struct Shared {
+struct LoadState {
     is_over: AtomicBool,
     is_paused: AtomicBool,
     /// Pause between two messages of a publisher, µs.
@@ -46,19 +46,19 @@ struct Shared {
 }
 
 /// Messages that one publisher has sent, and read.
-pub struct Published {
+pub struct PublishedMessages {
     pub owner: u64,
     pub sent: u64,
     /// Sequence of the last frame, owner and number.
     pub met: Vec<(u64, u64, u64)>,
 }
 
-pub struct Load {
-    shared: Arc<Shared>,
-    threads: Vec<JoinHandle<Published>>,
+pub struct PublisherLoad {
+    shared: Arc<LoadState>,
+    threads: Vec<JoinHandle<PublishedMessages>>,
 }
 
-impl Load {
+impl PublisherLoad {
     /// Starts `publishers` publishers, each at about a thousand messages a second.
     pub fn start(cluster: &Cluster, publishers: u64) -> Self {
         Self::start_as(cluster, 1..=publishers)
@@ -66,7 +66,7 @@ impl Load {
 
     /// Starts one publisher for each of these owners, which must not have published before.
     pub fn start_as(cluster: &Cluster, owners: RangeInclusive<u64>) -> Self {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<LoadState>::default();
         shared.interval_us.store(1000, Ordering::SeqCst);
         shared.in_flight_max.store(IN_FLIGHT_MAX, Ordering::SeqCst);
         let thread = |owner| {
@@ -118,16 +118,16 @@ impl Load {
     }
 
     /// Stops the publishers; waits until every message is read back.
-    pub fn finish(self) -> Vec<Published> {
+    pub fn finish(self) -> Vec<PublishedMessages> {
         self.shared.is_over.store(true, Ordering::SeqCst);
         self.threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     }
 }
 
-fn publish(owner: u64, directories: &[PathBuf], shared: &Shared) -> Published {
+fn publish(owner: u64, directories: &[PathBuf], shared: &LoadState) -> PublishedMessages {
     let link = SharedMemoryLink::any(directories, SharedMemoryOptions::default());
     let mut node = StreamNode::new(link, StreamNodeOptions::with_token(u128::from(owner)));
-    let mut published = Published { owner, sent: 0, met: Vec::new() };
+    let mut published = PublishedMessages { owner, sent: 0, met: Vec::new() };
     let (mut own, mut next, mut over) = (0, Instant::now(), None);
     loop {
         let now = Instant::now();

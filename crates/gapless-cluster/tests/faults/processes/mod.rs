@@ -10,7 +10,7 @@ pub mod streams;
 
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::member::control::{self, Answer, Request, StatusReport};
+use gapless_cluster::member::control::{self, AdminAnswer, AdminRequest, StatusReport};
 use gapless_testkit::ports::own_loopback;
 use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_testkit::wait::until_some;
@@ -31,12 +31,12 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 const MEMBER: &str = "processes::member";
 
 /// Runs a member until it is killed and never returns, if this process was started as one.
-pub fn be_a_member_if_asked() {
+pub fn run_as_member_if_asked() {
     let Some(arguments) = started_as(MEMBER) else { return };
     let file = &arguments[0];
     // Otherwise no one would end it if the test died.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
-    clock::be_wrong_if_told(Path::new(file));
+    clock::install_clock(Path::new(file));
     tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
     let run = || -> Result<(), Box<dyn std::error::Error>> {
         let mut member = ClusterMember::start(&ClusterConfig::load(file)?)?;
@@ -45,8 +45,8 @@ pub fn be_a_member_if_asked() {
                 member.stop()?;
                 std::process::exit(0);
             }
-            disk::fail_if_told(Path::new(file));
-            clock::be_wrong_if_told(Path::new(file));
+            disk::install_fault(Path::new(file));
+            clock::install_clock(Path::new(file));
             match member.stream().failure() {
                 Some(failure) if member.must_start_again() => {
                     println!("{failure}");
@@ -72,21 +72,22 @@ fn stop_file(file: &Path) -> PathBuf {
 
 /// Kind of a cluster.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct ClusterPlan {
     pub kinds: &'static [&'static str],
     pub tier: &'static str,
     pub election_timeout: &'static str,
 }
 
-pub const THREE: Plan = Plan { kinds: &["full", "full", "full"], tier: "quorum", election_timeout: "300 ms" };
-pub const WITNESS: Plan = Plan { kinds: &["full", "full", "witness"], ..THREE };
+pub const THREE: ClusterPlan =
+    ClusterPlan { kinds: &["full", "full", "full"], tier: "quorum", election_timeout: "300 ms" };
+pub const WITNESS: ClusterPlan = ClusterPlan { kinds: &["full", "full", "witness"], ..THREE };
 /// Plan for scenarios in which nothing may cause an election, not even a machine that is busy for a while.
-pub const PATIENT: Plan = Plan { election_timeout: "1 s", ..THREE };
+pub const PATIENT: ClusterPlan = ClusterPlan { election_timeout: "1 s", ..THREE };
 
 /// Processes of the members, by their numbers from 1 on.
 pub struct Cluster {
     pub root: tempfile::TempDir,
-    plan: Plan,
+    plan: ClusterPlan,
     /// Listening addresses of the members by number; empty if each has its own host.
     addresses: Vec<SocketAddr>,
     /// Proxies between a member and one with a higher number, which it connects to; empty if each has its own host.
@@ -98,14 +99,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    pub fn start(plan: Plan) -> Self {
+    pub fn start(plan: ClusterPlan) -> Self {
         let mut cluster = Self::prepare(plan);
         (1..=plan.kinds.len()).for_each(|member| cluster.start_member(member, &[]));
         cluster
     }
 
     /// Writes the members' files, and starts no process.
-    pub fn prepare(plan: Plan) -> Self {
+    pub fn prepare(plan: ClusterPlan) -> Self {
         let count = plan.kinds.len();
         let host = own_loopback();
         let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind((host, 0)).unwrap()).collect();
@@ -116,7 +117,7 @@ impl Cluster {
     }
 
     /// Starts all members, each on its own host; see [`hosts::run_inside`].
-    pub fn start_on_hosts(plan: Plan) -> Self {
+    pub fn start_on_hosts(plan: ClusterPlan) -> Self {
         let hosts = Hosts::new(plan.kinds.len());
         let mut cluster = Self::with_files(plan, Vec::new(), HashMap::new(), Some(hosts));
         (1..=plan.kinds.len()).for_each(|member| cluster.start_member(member, &[]));
@@ -124,7 +125,7 @@ impl Cluster {
     }
 
     fn with_files(
-        plan: Plan,
+        plan: ClusterPlan,
         addresses: Vec<SocketAddr>,
         proxies: HashMap<(usize, usize), Proxy>,
         hosts: Option<Hosts>,
@@ -212,7 +213,7 @@ impl Cluster {
         assert!(self.members[member - 1].is_none(), "member {member} runs already");
         // The stop file asked the last process to stop.
         let _ = std::fs::remove_file(stop_file(&self.file(member)));
-        disk::tell_nothing(&self.file(member));
+        disk::clear_fault(&self.file(member));
         let log = std::fs::File::options().create(true).append(true).open(self.log_file(member)).unwrap();
         let mut command = match &self.hosts {
             Some(_) => Hosts::command(member, &std::env::current_exe().unwrap()),
@@ -225,14 +226,14 @@ impl Cluster {
     }
 
     /// Starts another process as a member with a file of this text.
-    pub fn start_extra(&self, name: &str, text: &str) -> Extra {
+    pub fn start_extra(&self, name: &str, text: &str) -> ExtraProcess {
         let file = self.root.path().join(format!("{name}.toml"));
         std::fs::write(&file, text).unwrap();
         let log = self.root.path().join(format!("log-{name}"));
         let output = std::fs::File::create(&log).unwrap();
         let mut command = this_program();
         command.arg(MEMBER).arg(file).stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
-        Extra { process: Process::start_as(&mut command), log }
+        ExtraProcess { process: Process::start_as(&mut command), log }
     }
 
     fn signal(&self, member: usize, signal: Signal) {
@@ -255,13 +256,13 @@ impl Cluster {
 
     /// Makes the member's disk fail from now on, until the member is started again.
     pub fn fail_disk(&self, member: usize, fault: disk::Fault) {
-        disk::tell(&self.file(member), fault);
+        disk::set_fault(&self.file(member), fault);
     }
 
     /// Sets the wall clock of the member's machine `ahead_s` seconds ahead; a running process follows only if its clock
     /// was set before its start.
     pub fn set_clock(&self, member: usize, ahead_s: i64) {
-        clock::tell(&self.file(member), ahead_s);
+        clock::set_offset(&self.file(member), ahead_s);
     }
 
     pub fn kill(&mut self, member: usize) {
@@ -320,8 +321,8 @@ impl Cluster {
 
     /// Returns a member's status; `None` while it does not answer. Not for a paused member.
     pub fn status(&self, member: usize) -> Option<StatusReport> {
-        match control::ask(&self.directory(member), &Request::Status) {
-            Ok(Answer::Status(report)) => Some(*report),
+        match control::ask(&self.directory(member), &AdminRequest::Status) {
+            Ok(AdminAnswer::Status(report)) => Some(*report),
             _ => None,
         }
     }
@@ -329,7 +330,7 @@ impl Cluster {
     /// Asks `member` to transfer leadership to `to`; it may refuse.
     pub fn transfer(&self, member: usize, to: usize) {
         // The caller checks the leader afterwards.
-        let _ = control::ask(&self.directory(member), &Request::Transfer { to: to as u64 });
+        let _ = control::ask(&self.directory(member), &AdminRequest::Transfer { to: to as u64 });
     }
 
     /// Waits until a member has logged all of these words in one line.
@@ -445,12 +446,12 @@ impl Cluster {
 }
 
 /// A process that claims to be a member.
-pub struct Extra {
+pub struct ExtraProcess {
     process: Process,
     log: PathBuf,
 }
 
-impl Extra {
+impl ExtraProcess {
     /// Waits until it has logged all of these words in one line.
     #[track_caller]
     pub fn wait_log(&self, words: &[&str]) -> String {

@@ -17,14 +17,14 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// One direction.
 #[derive(Default)]
-pub struct Way {
+pub struct ProxyDirection {
     is_held: AtomicBool,
     delay_ms: AtomicU64,
     /// Bytes that may pass within a millisecond; 0 for any number.
     bytes_per_ms: AtomicU64,
 }
 
-impl Way {
+impl ProxyDirection {
     pub fn hold(&self, is_held: bool) {
         self.is_held.store(is_held, Ordering::SeqCst);
     }
@@ -39,9 +39,9 @@ impl Way {
 }
 
 #[derive(Default)]
-struct Shared {
-    forward: Way,
-    back: Way,
+struct ProxyState {
+    forward: ProxyDirection,
+    back: ProxyDirection,
     /// Connections of an earlier generation are closed.
     generation: AtomicU64,
     is_over: AtomicBool,
@@ -50,7 +50,7 @@ struct Shared {
 /// A listener on a port of the receiver's host; ends with the value.
 pub struct Proxy {
     pub address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -59,14 +59,14 @@ impl Proxy {
         let listener = TcpListener::bind((to.ip(), 0)).unwrap();
         let address = listener.local_addr().unwrap();
         listener.set_nonblocking(true).unwrap();
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<ProxyState>::default();
         let seen = Arc::clone(&shared);
         let thread = std::thread::spawn(move || accept(&listener, to, &seen));
         Self { address, shared, thread: Some(thread) }
     }
 
     /// Returns the direction from the connecting side, or to it.
-    pub fn way(&self, is_forward: bool) -> &Way {
+    pub fn way(&self, is_forward: bool) -> &ProxyDirection {
         if is_forward { &self.shared.forward } else { &self.shared.back }
     }
 
@@ -86,7 +86,7 @@ impl Drop for Proxy {
     }
 }
 
-fn accept(listener: &TcpListener, address: SocketAddr, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, address: SocketAddr, shared: &Arc<ProxyState>) {
     let mut pumps = Vec::new();
     while !shared.is_over.load(Ordering::SeqCst) {
         pumps.retain(|pump: &JoinHandle<()>| !pump.is_finished());
@@ -107,7 +107,7 @@ fn accept(listener: &TcpListener, address: SocketAddr, shared: &Arc<Shared>) {
 }
 
 /// Queued bytes of one direction.
-struct Queue {
+struct ProxyQueue {
     pieces: VecDeque<(Instant, Vec<u8>)>,
     bytes: usize,
     is_at_end: bool,
@@ -115,13 +115,13 @@ struct Queue {
     looked: Instant,
 }
 
-impl Queue {
+impl ProxyQueue {
     fn new() -> Self {
         Self { pieces: VecDeque::new(), bytes: 0, is_at_end: false, allowed: 0.0, looked: Instant::now() }
     }
 
     /// Moves bytes. Returns whether any were moved, or an error when the connection is over.
-    fn turn(&mut self, from: &mut TcpStream, to: &mut TcpStream, way: &Way) -> std::io::Result<bool> {
+    fn turn(&mut self, from: &mut TcpStream, to: &mut TcpStream, way: &ProxyDirection) -> std::io::Result<bool> {
         let now = Instant::now();
         let mut is_busy = false;
         let mut buffer = [0; 64 << 10];
@@ -170,9 +170,9 @@ impl Queue {
     }
 }
 
-fn pump(mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
+fn pump(mut from: TcpStream, mut to: TcpStream, shared: &ProxyState) {
     let generation = shared.generation.load(Ordering::SeqCst);
-    let (mut forward, mut back) = (Queue::new(), Queue::new());
+    let (mut forward, mut back) = (ProxyQueue::new(), ProxyQueue::new());
     while shared.generation.load(Ordering::SeqCst) == generation {
         let moved = forward
             .turn(&mut from, &mut to, &shared.forward)

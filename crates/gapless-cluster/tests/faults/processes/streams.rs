@@ -1,7 +1,7 @@
 //! Final check of the members' journals: the same everywhere, and every published message in them once and in order.
 
 use super::Cluster;
-use super::load::{Load, Published, read_payload};
+use super::load::{PublishedMessages, PublisherLoad, read_payload};
 use gapless_journal::JournalReader;
 use gapless_wire::{Frame, Kind};
 use std::collections::HashMap;
@@ -67,13 +67,13 @@ fn frames_held(cluster: &Cluster, member: usize, end: u64) -> (u64, Vec<u64>) {
 /// once and in order. No reader has read anything else. Member 1 must hold the whole stream. Returns the number of
 /// messages.
 #[track_caller]
-pub fn check(cluster: &mut Cluster, load: Load) -> usize {
+pub fn check(cluster: &mut Cluster, load: PublisherLoad) -> usize {
     let published = load.finish();
     check_published(cluster, &published)
 }
 
 #[track_caller]
-pub fn check_published(cluster: &mut Cluster, published: &[Published]) -> usize {
+pub fn check_published(cluster: &mut Cluster, published: &[PublishedMessages]) -> usize {
     let met = published.iter().flat_map(|each| each.met.last()).map(|(sequence, ..)| *sequence).max().unwrap_or(0);
     let end = cluster.wait("the same last sequence on all members", |cluster| {
         let ends: Option<Vec<_>> =

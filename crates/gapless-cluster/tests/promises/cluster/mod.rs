@@ -5,9 +5,9 @@ use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Sta
 use gapless_client::replay_merge::ReplayRead;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::consensus::{MemberId, Role};
+use gapless_cluster::consensus::{MemberId, MemberRole};
 use gapless_testkit::ports::{free_port, free_ports};
-use gapless_testkit::turns::{Turn, Turns};
+use gapless_testkit::turns::{TestPermit, TestSemaphore};
 use gapless_wire::{Encoding, Kind};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub fn id(number: u64) -> MemberId {
 }
 
 /// Clusters that run at one time: each has more threads than the machine has cores, and most of them wait.
-pub static TURNS: Turns = Turns::new(3);
+pub static TURNS: TestSemaphore = TestSemaphore::new(3);
 
 pub struct Cluster {
     root: tempfile::TempDir,
@@ -37,7 +37,7 @@ pub struct Cluster {
     joined: BTreeMap<u64, String>,
     pub extra: String,
     pub incarnation: u64,
-    _turn: Turn,
+    _turn: TestPermit,
 }
 
 impl Cluster {
@@ -162,7 +162,7 @@ impl Cluster {
             let leads = |member: &ClusterMember| {
                 let is_leader = |status: gapless_cluster::member::MemberStatus| {
                     let is_alone = status.members.all().len() == 1;
-                    status.consensus.role == Role::Leader && (is_alone || !status.consensus.peers.is_empty())
+                    status.consensus.role == MemberRole::Leader && (is_alone || !status.consensus.peers.is_empty())
                 };
                 member.stream().failure().is_none() && member.status().is_some_and(is_leader)
             };
@@ -264,12 +264,12 @@ impl Traffic {
 
     /// Waits until 500 more are read back.
     #[track_caller]
-    pub fn goes_on(&self) {
-        self.comes(500);
+    pub fn continues(&self) {
+        self.arrives(500);
     }
 
     #[track_caller]
-    pub fn comes(&self, count: u64) {
+    pub fn arrives(&self, count: u64) {
         let target = self.came.load(Ordering::Relaxed) + count;
         let deadline = Instant::now() + PATIENCE;
         while self.came.load(Ordering::Relaxed) < target {

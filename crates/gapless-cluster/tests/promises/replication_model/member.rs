@@ -205,7 +205,7 @@ impl Member {
         self.change_from = if cluster.changes.is_empty() { 0 } else { self.log.len() as u8 };
         self.append(Entry::Empty { term: self.term, by: id });
         self.matched[id as usize] = self.journaled;
-        self.commit_what_a_quorum_has(cluster);
+        self.advance_commit(cluster);
     }
 
     pub fn append_message(&self) -> Message {
@@ -227,7 +227,7 @@ impl Member {
         }
         if self.role == Role::Leader {
             self.matched[id as usize] = self.journaled;
-            self.commit_what_a_quorum_has(cluster);
+            self.advance_commit(cluster);
         }
         // An append carries the leader's whole log, and was sent after this member's start.
         if self.role == Role::Follower && self.agreed > 0 && self.journaled >= self.agreed {
@@ -235,7 +235,7 @@ impl Member {
         }
     }
 
-    fn commit_what_a_quorum_has(&mut self, cluster: &Cluster) {
+    fn advance_commit(&mut self, cluster: &Cluster) {
         let members = self.members(cluster);
         let has = |length: u8| {
             let who = (0..MEMBERS as Id).filter(|member| self.matched[*member as usize] >= length);
@@ -255,7 +255,7 @@ impl Member {
             self.released = self.commit.min(self.journaled);
             let commit = self.commit;
             if self.role == Role::Leader {
-                self.commit_what_a_quorum_has(cluster);
+                self.advance_commit(cluster);
             }
             if self.commit == commit {
                 break;
@@ -363,7 +363,7 @@ impl Member {
                 if self.role == Role::Leader {
                     let matched = &mut self.matched[from as usize];
                     *matched = length.max(*matched);
-                    self.commit_what_a_quorum_has(cluster);
+                    self.advance_commit(cluster);
                 }
             }
         }

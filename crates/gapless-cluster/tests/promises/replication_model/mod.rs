@@ -82,7 +82,7 @@ impl Cluster {
 
 /// Observations of the model, which no member knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Witnessed {
+pub struct Observations {
     pub leaders: Vec<Set>,
     /// Entries released anywhere, each with the lowest term in which that happened.
     pub released: Vec<(Entry, u8)>,
@@ -102,7 +102,7 @@ pub struct State {
     pub changes: u8,
     pub restarts: u8,
     pub power_cuts: u8,
-    pub seen: Witnessed,
+    pub seen: Observations,
 }
 
 /// A step of the cluster.
@@ -146,7 +146,7 @@ impl State {
     }
 
     /// Merges states that differ only in details without effect.
-    fn forget_what_changes_nothing(&mut self, cluster: &Cluster) {
+    fn drop_irrelevant(&mut self, cluster: &Cluster) {
         for (at, link) in self.links.iter_mut().enumerate() {
             let to = &self.members[at % MEMBERS];
             if link.as_ref().is_some_and(|message| to.is_indifferent_to((at / MEMBERS) as Id, message)) {
@@ -176,7 +176,7 @@ impl Model for Cluster {
             changes: 0,
             restarts: 0,
             power_cuts: 0,
-            seen: Witnessed { leaders: vec![Set::NONE; self.term_max as usize + 1], ..Witnessed::default() },
+            seen: Observations { leaders: vec![Set::NONE; self.term_max as usize + 1], ..Observations::default() },
         }]
     }
 
@@ -277,7 +277,7 @@ impl Model for Cluster {
         member.release(self);
         state.members[id as usize] = member;
         state.see(id);
-        state.forget_what_changes_nothing(self);
+        state.drop_irrelevant(self);
         (state != *last).then_some(state)
     }
 

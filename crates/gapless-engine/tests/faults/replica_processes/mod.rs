@@ -6,9 +6,9 @@ use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_client::{Client, Incoming, SessionKey};
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::consensus::Role;
+use gapless_cluster::consensus::MemberRole;
 use gapless_cluster::member::control;
-use gapless_cluster::member::control::{Answer, Request, StatusReport};
+use gapless_cluster::member::control::{AdminAnswer, AdminRequest, StatusReport};
 use gapless_engine::{Reject, Replica};
 use gapless_schema::Encoding;
 use gapless_testkit::ports::free_ports;
@@ -47,7 +47,7 @@ pub fn run_as_replica_if_requested(role: &str, start: impl FnOnce(&ClusterConfig
             eprintln!("{file}: {failure}");
             std::process::exit(3);
         }
-        let is_leader = replica.member().status().is_some_and(|status| status.consensus.role == Role::Leader);
+        let is_leader = replica.member().status().is_some_and(|status| status.consensus.role == MemberRole::Leader);
         let handled = replica.handled_sequence();
         // A service without a store has no hash.
         println!("{is_leader} {handled} {}", replica.state_hash().unwrap_or(0));
@@ -58,7 +58,7 @@ pub fn run_as_replica_if_requested(role: &str, start: impl FnOnce(&ClusterConfig
 }
 
 /// Status of a replica.
-pub struct Standing {
+pub struct ReplicaStatus {
     pub leads: bool,
     pub handled_sequence: u64,
     pub state_hash: u64,
@@ -84,12 +84,12 @@ impl ReplicaProcess {
         self.process.pid()
     }
 
-    pub fn standing(&mut self) -> Standing {
+    pub fn standing(&mut self) -> ReplicaStatus {
         self.input.write_all(b"?\n").unwrap();
         let line = self.process.line();
         let words: Vec<&str> = line.split(' ').collect();
         let [leads, handled, hash] = words[..] else { panic!("a running replica replies: {line:?}") };
-        Standing {
+        ReplicaStatus {
             leads: leads == "true",
             handled_sequence: handled.parse().unwrap(),
             state_hash: hash.parse().unwrap(),
@@ -185,14 +185,14 @@ impl Cluster {
         }
     }
 
-    fn ask(&self, member: usize, request: &Request) -> Option<Answer> {
+    fn ask(&self, member: usize, request: &AdminRequest) -> Option<AdminAnswer> {
         control::ask(&self.root.path().join(format!("member-{member}")), request).ok()
     }
 
     fn status(&self, member: usize) -> StatusReport {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            if let Some(Answer::Status(status)) = self.ask(member, &Request::Status) {
+            if let Some(AdminAnswer::Status(status)) = self.ask(member, &AdminRequest::Status) {
                 return *status;
             }
             assert!(Instant::now() < deadline, "member {member} reports no status");
@@ -215,7 +215,7 @@ impl Cluster {
             assert!(Instant::now() < deadline, "member {member} does not become the leader");
             let leader = self.leader();
             // It may have lost the lead; the next attempt asks again.
-            let _ = self.ask(leader, &Request::Transfer { to: member as u64 });
+            let _ = self.ask(leader, &AdminRequest::Transfer { to: member as u64 });
             std::thread::sleep(Duration::from_millis(100));
         }
     }

@@ -119,7 +119,7 @@ pub(crate) fn newest_slot(file: &File, second: u64) -> u64 {
 /// Marks the journal as written before a reboot.
 pub(crate) fn other_boot(journal: &Path) {
     for file in files(journal) {
-        let Some(_) = d::meaning_of_name(file.to_str().unwrap()) else { continue };
+        let Some(_) = d::parse_file_name(file.to_str().unwrap()) else { continue };
         let file = OpenOptions::new().read(true).write(true).open(journal.join(file)).unwrap();
         let mut slot = Vec::new();
         for word in [0xb007_u64, 0, 1] {

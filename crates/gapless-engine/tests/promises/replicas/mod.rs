@@ -5,10 +5,10 @@ use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_client::{Client, Incoming, SessionKey};
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::consensus::Role;
+use gapless_cluster::consensus::MemberRole;
 use gapless_engine::{Replica, ReplicaOptions, Service};
 use gapless_testkit::ports::{free_port, free_ports};
-use gapless_testkit::turns::{Turn, Turns};
+use gapless_testkit::turns::{TestPermit, TestSemaphore};
 use gapless_transport::token::random_token;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 pub(crate) use gapless_testkit::wait::PATIENCE;
 
 /// Clusters that run in parallel: each has more threads than the machine has cores, and most of them wait.
-static TURNS: Turns = Turns::new(3);
+static TURNS: TestSemaphore = TestSemaphore::new(3);
 
 pub(crate) struct Cluster {
     root: tempfile::TempDir,
     pub members: Vec<Option<Replica>>,
     /// Errors of members that have stopped by themselves.
     pub failures: BTreeMap<usize, String>,
-    _turn: Turn,
+    _turn: TestPermit,
 }
 
 impl Cluster {
@@ -99,7 +99,7 @@ impl Cluster {
     pub fn leader(&self) -> usize {
         let leads = |replica: &Option<Replica>| {
             let status = replica.as_ref().filter(|each| each.failure().is_none())?.member().status();
-            status.filter(|status| status.consensus.role == Role::Leader)
+            status.filter(|status| status.consensus.role == MemberRole::Leader)
         };
         wait("a leader", || (1..=self.members.len()).find(|member| leads(&self.members[member - 1]).is_some()))
     }

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use gapless_journal::descriptor::FixedHeader;
 use gapless_journal::{
-    BootId, Disk, DiskWork, Environment, Flush, Journal, JournalError, JournalOptions, JournalReader, Record,
+    BootId, ConsensusRecord, Disk, DiskOperation, Flush, Journal, JournalEnvironment, JournalError, JournalOptions,
+    JournalReader,
 };
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 
@@ -27,8 +28,8 @@ pub fn options(directory: &Path) -> JournalOptions {
 }
 
 /// Returns the environment of a machine on its `number`-th boot, whose clock stands still.
-pub fn boot(number: u128) -> Environment {
-    Environment { boot_id: Some(BootId(number)), epoch_ns: || 1_000_000_000, disk: None }
+pub fn boot(number: u128) -> JournalEnvironment {
+    JournalEnvironment { boot_id: Some(BootId(number)), epoch_ns: || 1_000_000_000, disk: None }
 }
 
 /// Returns the payload of a frame, derived from its sequence and `salt`.
@@ -74,7 +75,11 @@ pub fn append(journal: &mut Journal, count: u64, size: u64, salt: u64) {
 }
 
 /// Reads all frames from `from` on, or returns the first error.
-pub fn read_all(directory: &Path, environment: Environment, from: u64) -> Result<Vec<(u64, Vec<u8>)>, JournalError> {
+pub fn read_all(
+    directory: &Path,
+    environment: JournalEnvironment,
+    from: u64,
+) -> Result<Vec<(u64, Vec<u8>)>, JournalError> {
     let mut replay = JournalReader::open_in(directory, environment)?.replay(from)?;
     let mut frames = Vec::new();
     while let Some(frame) = replay.next_frame()? {
@@ -84,7 +89,7 @@ pub fn read_all(directory: &Path, environment: Environment, from: u64) -> Result
 }
 
 /// Asserts that the journal has exactly `first..=last`, each with its payload.
-pub fn assert_holds(directory: &Path, environment: Environment, first: u64, last: u64, salt: u64) {
+pub fn assert_holds(directory: &Path, environment: JournalEnvironment, first: u64, last: u64, salt: u64) {
     let frames = read_all(directory, environment, first).unwrap();
     assert_eq!(frames.len() as u64, last + 1 - first, "frames from {first} to {last}");
     for ((sequence, found), expected) in frames.into_iter().zip(first..) {
@@ -152,12 +157,12 @@ pub fn record_payload(number: u64) -> Vec<u8> {
 }
 
 /// Builds an expected record.
-pub fn record(behind_sequence: u64, is_checkpoint: bool, payload: Vec<u8>) -> Record {
-    Record { behind_sequence, is_checkpoint, payload }
+pub fn record(after_sequence: u64, is_checkpoint: bool, payload: Vec<u8>) -> ConsensusRecord {
+    ConsensusRecord { after_sequence, is_checkpoint, payload }
 }
 
 /// Reads the records of a journal.
-pub fn read_records(directory: &Path, environment: Environment) -> Result<Vec<Record>, JournalError> {
+pub fn read_records(directory: &Path, environment: JournalEnvironment) -> Result<Vec<ConsensusRecord>, JournalError> {
     Ok(JournalReader::open_in(directory, environment)?.records()?.collect())
 }
 
@@ -225,41 +230,41 @@ pub fn set_mark(segment: &Path, offset: usize, first: u64, second: u64) {
 
 /// Disk that refuses one kind of work, and counts syncs.
 #[derive(Debug, Default)]
-pub struct Refusing {
-    pub work: Mutex<Option<DiskWork>>,
+pub struct RefusingDisk {
+    pub work: Mutex<Option<DiskOperation>>,
     pub syncs: AtomicU64,
     /// Number of the sync that fails, from 1; 0 for none.
     pub failing_sync: AtomicU64,
 }
 
-impl Refusing {
-    pub fn refuse(&self, work: Option<DiskWork>) {
+impl RefusingDisk {
+    pub fn refuse(&self, work: Option<DiskOperation>) {
         *self.work.lock().unwrap() = work;
     }
 }
 
-impl Disk for Refusing {
-    fn ask(&self, work: DiskWork) -> std::io::Result<()> {
-        let syncs = self.syncs.fetch_add(u64::from(work == DiskWork::Sync), Ordering::SeqCst) + 1;
-        if work == DiskWork::Sync && syncs == self.failing_sync.load(Ordering::SeqCst) {
+impl Disk for RefusingDisk {
+    fn check(&self, operation: DiskOperation) -> std::io::Result<()> {
+        let syncs = self.syncs.fetch_add(u64::from(operation == DiskOperation::Sync), Ordering::SeqCst) + 1;
+        if operation == DiskOperation::Sync && syncs == self.failing_sync.load(Ordering::SeqCst) {
             return Err(Error::other("refused"));
         }
         match *self.work.lock().unwrap() {
-            Some(refused) if refused != work => Ok(()),
+            Some(refused) if refused != operation => Ok(()),
             None => Ok(()),
-            Some(DiskWork::Allocate) => Err(ErrorKind::StorageFull.into()),
+            Some(DiskOperation::Allocate) => Err(ErrorKind::StorageFull.into()),
             Some(_) => Err(Error::other("refused")),
         }
     }
 }
 
 /// Returns options for a journal on this disk.
-pub fn on(directory: &Path, disk: &Arc<Refusing>, flush: Flush) -> JournalOptions {
+pub fn on(directory: &Path, disk: &Arc<RefusingDisk>, flush: Flush) -> JournalOptions {
     let disk: Arc<dyn Disk> = Arc::clone(disk) as _;
     JournalOptions {
         flush,
         marks: flush,
-        environment: Environment { disk: Some(disk), ..boot(1) },
+        environment: JournalEnvironment { disk: Some(disk), ..boot(1) },
         ..options(directory)
     }
 }

@@ -1,38 +1,38 @@
 //! The process of the follower.
 
 use super::{LEADER, TIMEOUT, model, parse};
-use crate::commands::messages::{OfSbe, OfSerde};
+use crate::commands::messages::{SbeForm, SerdeForm};
 use crate::commands::{NAME, failed};
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::requests::AdminCommand;
 use gapless_cqrs::CommandHostOptions;
 use gapless_cqrs::member::CommandMember;
 use gapless_measure::Result;
-use gapless_measure::child_process::{Parent, WhenGone};
+use gapless_measure::child_process::{OrphanPolicy, Parent};
 use gapless_measure::resources::process_cpu_ns;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Assignment {
+pub struct FollowerAssignment {
     pub config: String,
     pub encoding: String,
 }
 
 /// Answer once the member runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Ready;
+pub struct FollowerReady;
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum Order {
+pub enum FollowerRequest {
     /// Hand over to the other member, if this one leads.
     HandOver,
-    /// Stop, and answer [`Stopped`].
+    /// Stop, and answer [`FollowerReport`].
     Stop,
 }
 
 /// Answer after the end, with the CPU time used.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Stopped {
+pub struct FollowerReport {
     pub cpu_ns: u64,
 }
 
@@ -41,28 +41,28 @@ pub struct Stopped {
 /// # Errors
 /// A malformed assignment; a member that does not start, or has stopped.
 pub fn main(assignment: &str) -> Result<()> {
-    let assignment: Assignment = serde_json::from_str(assignment)?;
-    let parent = Parent::listen(NAME, WhenGone::Exit)?;
+    let assignment: FollowerAssignment = serde_json::from_str(assignment)?;
+    let parent = Parent::listen(NAME, OrphanPolicy::Exit)?;
     let model = match &*assignment.encoding {
-        "sbe" => model::<OfSbe>(),
-        _ => model::<OfSerde>(),
+        "sbe" => model::<SbeForm>(),
+        _ => model::<SerdeForm>(),
     };
     let cpu_before_ns = process_cpu_ns();
     let member = CommandMember::start(model, CommandHostOptions::default(), &parse(&assignment.config)?);
     let member = member.map_err(failed)?;
-    parent.send(&Ready)?;
+    parent.send(&FollowerReady)?;
     while let Some(order) = parent.receive()? {
         match order {
-            Order::HandOver => {
+            FollowerRequest::HandOver => {
                 let to = MemberId::new(LEADER).expect("it is not 0");
                 // Refused if this member does not lead, which is fine.
                 let _ = member.replica().member().ask(AdminCommand::Transfer(to), TIMEOUT);
             }
-            Order::Stop => break,
+            FollowerRequest::Stop => break,
         }
     }
     if let Some(failure) = member.replica().failure() {
         return Err(failed(failure));
     }
-    parent.send(&Stopped { cpu_ns: process_cpu_ns() - cpu_before_ns })
+    parent.send(&FollowerReport { cpu_ns: process_cpu_ns() - cpu_before_ns })
 }

@@ -8,16 +8,16 @@
 
 pub mod follower_process;
 
-use crate::commands::case::Encoding;
-use crate::commands::load::{Driver, Load, Loaded, Outcome, Sender, on_driver_with};
-use crate::commands::messages::{Counter, Form, OfSbe, OfSerde};
+use crate::commands::case::CommandEncoding;
+use crate::commands::load::{BusAnswer, CommandLoad, CommandSender, LoadDriver, LoadResult, on_driver_with};
+use crate::commands::messages::{CommandForm, Counter, SbeForm, SerdeForm};
 use crate::commands::{NAME, failed};
-use follower_process::{Order, Stopped};
+use follower_process::{FollowerReport, FollowerRequest};
 use gapless_agent::Clock;
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::consensus::Role as MemberRole;
+use gapless_cluster::consensus::MemberRole;
 use gapless_cqrs::member::CommandMember;
-use gapless_cqrs::{BusOptions, CommandBus, CommandHostOptions, CommandModel, Draft, Pending};
+use gapless_cqrs::{BusOptions, CommandBus, CommandHostOptions, CommandModel, Draft, PendingOutcome};
 use gapless_measure::Result;
 use gapless_measure::child_process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,20 +36,24 @@ const ASKED_AGAIN: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// A member that does not start or stop; an interrupt.
-pub fn drive(text: &str, load: Load<'_>, follower: &mut Child<'_>) -> Result<(Loaded, u64)> {
+pub fn drive(text: &str, load: CommandLoad<'_>, follower: &mut Child<'_>) -> Result<(LoadResult, u64)> {
     match load.case.encoding {
-        Encoding::Sbe => drive_form::<OfSbe>(text, load, follower),
-        Encoding::Serde => drive_form::<OfSerde>(text, load, follower),
+        CommandEncoding::Sbe => drive_form::<SbeForm>(text, load, follower),
+        CommandEncoding::Serde => drive_form::<SerdeForm>(text, load, follower),
     }
 }
 
-fn drive_form<F: Form>(text: &str, load: Load<'_>, follower: &mut Child<'_>) -> Result<(Loaded, u64)> {
-    let start = || Leading::start::<F>(text, load.in_flight, follower, load.interrupted);
+fn drive_form<F: CommandForm>(
+    text: &str,
+    load: CommandLoad<'_>,
+    follower: &mut Child<'_>,
+) -> Result<(LoadResult, u64)> {
+    let start = || PolledLeader::start::<F>(text, load.in_flight, follower, load.interrupted);
     let (loaded, leading) = on_driver_with(start, |mut leading| {
-        let loaded = Driver::<F, _>::new(&mut leading, load).run()?;
+        let loaded = LoadDriver::<F, _>::new(&mut leading, load).run()?;
         Ok((loaded, leading))
     })?;
-    let Stopped { cpu_ns } = follower.ask(&Order::Stop)?;
+    let FollowerReport { cpu_ns } = follower.ask(&FollowerRequest::Stop)?;
     leading.stop()?;
     Ok((loaded, cpu_ns))
 }
@@ -58,19 +62,19 @@ pub fn parse(text: &str) -> Result<ClusterConfig> {
     ClusterConfig::parse(text, NAME).map_err(failed)
 }
 
-pub fn model<F: Form>() -> CommandModel {
+pub fn model<F: CommandForm>() -> CommandModel {
     CommandModel::new().aggregate::<Counter<F>>()
 }
 
 /// The leader, polled by its sender.
-struct Leading {
+struct PolledLeader {
     member: CommandMember,
     bus: CommandBus,
     clock: Clock,
 }
 
-impl Leading {
-    fn start<F: Form>(
+impl PolledLeader {
+    fn start<F: CommandForm>(
         text: &str,
         in_flight: usize,
         follower: &mut Child<'_>,
@@ -91,7 +95,7 @@ impl Leading {
                 break;
             }
             if status.consensus.leader.is_some() && asked.elapsed() > ASKED_AGAIN {
-                follower.send(&Order::HandOver)?;
+                follower.send(&FollowerRequest::HandOver)?;
                 asked = Instant::now();
             }
         }
@@ -109,8 +113,8 @@ impl Leading {
     }
 }
 
-impl<F: Form> Sender<F> for &mut Leading {
-    type Pending = Pending<(), ()>;
+impl<F: CommandForm> CommandSender<F> for &mut PolledLeader {
+    type Pending = PendingOutcome<(), ()>;
 
     #[inline]
     fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending {
@@ -125,7 +129,7 @@ impl<F: Form> Sender<F> for &mut Leading {
         }
     }
 
-    fn wait(&mut self, mut pending: Self::Pending) -> Outcome {
+    fn wait(&mut self, mut pending: Self::Pending) -> BusAnswer {
         loop {
             match pending.try_wait() {
                 Ok(outcome) => return outcome,

@@ -1,21 +1,21 @@
 //! The process of the bus: fills a stream, or resumes one after its process was killed.
 
-use super::spread::{Spread, call_each};
+use super::spread::{CommandSpread, call_each};
 use crate::commands::NAME;
-use crate::commands::load::Loaded;
-use crate::commands::messages::{Counter, Form, OfSbe};
-use crate::commands::stand::Stand;
+use crate::commands::bus_under_test::BusUnderTest;
+use crate::commands::load::LoadResult;
+use crate::commands::messages::{CommandForm, Counter, SbeForm};
 use gapless_cqrs::{Aggregate as _, CommandBus};
 use gapless_measure::LatencyNs;
 use gapless_measure::Result;
-use gapless_measure::child_process::{Parent, WhenGone};
+use gapless_measure::child_process::{OrphanPolicy, Parent};
 use gapless_measure::resources::memory;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Assignment {
+pub struct BusAssignment {
     pub directory: PathBuf,
     /// Events of each aggregate once the stream is full.
     pub events_each: u64,
@@ -29,31 +29,31 @@ pub struct Assignment {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum Order {
+pub enum BusRequest {
     /// Start with an empty directory.
     Begin,
-    /// Start with the existing stream, and answer [`Started`].
+    /// Start with the existing stream, and answer [`StartReport`].
     GoOn,
-    /// Create all aggregates and send commands until the stream is full. Answer: [`Rate`].
+    /// Create all aggregates and send commands until the stream is full. Answer: [`RateReport`].
     Fill,
-    /// Send that many commands one by one, each for a random aggregate. Answer: latencies and [`Rate`].
+    /// Send that many commands one by one, each for a random aggregate. Answer: latencies and [`RateReport`].
     Lone(u64),
-    /// Send commands, that many percent of them for random aggregates. Answer: [`Rate`].
+    /// Send commands, that many percent of them for random aggregates. Answer: [`RateReport`].
     Spread(u64),
-    /// Create that many new aggregates. Answer: [`Rate`].
+    /// Create that many new aggregates. Answer: [`RateReport`].
     Create(u64),
     Stop,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Started {
+pub struct StartReport {
     pub is_last_event_there: bool,
     pub peak_memory_bytes: Option<u64>,
     pub anonymous_memory_bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Rate {
+pub struct RateReport {
     pub counted: u64,
     pub elapsed_ns: u64,
     pub driver_cpu_ns: u64,
@@ -63,8 +63,8 @@ pub struct Rate {
     pub first_wrong: Option<String>,
 }
 
-impl From<Loaded> for Rate {
-    fn from(loaded: Loaded) -> Self {
+impl From<LoadResult> for RateReport {
+    fn from(loaded: LoadResult) -> Self {
         Self {
             counted: loaded.counted,
             elapsed_ns: loaded.elapsed.as_nanos() as u64,
@@ -77,36 +77,36 @@ impl From<Loaded> for Rate {
     }
 }
 
-type F = OfSbe;
+type F = SbeForm;
 
 /// Runs the process.
 ///
 /// # Errors
 /// A malformed assignment; a bus that does not start or stop; a benchmark that is gone.
 pub fn main(assignment: &str) -> Result<()> {
-    let assignment: Assignment = serde_json::from_str(assignment)?;
-    let parent = Parent::listen(NAME, WhenGone::Exit)?;
-    let first: Order = parent.receive()?.ok_or_else(|| parent.gone())?;
-    let stand = Stand::in_directory::<F>(&assignment.directory, assignment.aggregates_max)?;
+    let assignment: BusAssignment = serde_json::from_str(assignment)?;
+    let parent = Parent::listen(NAME, OrphanPolicy::Exit)?;
+    let first: BusRequest = parent.receive()?.ok_or_else(|| parent.ended_error())?;
+    let stand = BusUnderTest::in_directory::<F>(&assignment.directory, assignment.aggregates_max)?;
     let bus = stand.bus(assignment.in_flight)?;
-    let Assignment { events_each, aggregates, hot, in_flight, time, .. } = assignment;
-    let had = if matches!(first, Order::GoOn) { events_each } else { 0 };
-    let mut spread = Spread::new(had, aggregates, hot, in_flight, time);
+    let BusAssignment { events_each, aggregates, hot, in_flight, time, .. } = assignment;
+    let had = if matches!(first, BusRequest::GoOn) { events_each } else { 0 };
+    let mut spread = CommandSpread::new(had, aggregates, hot, in_flight, time);
     if had > 0 {
         parent.send(&started(&mut spread, &bus))?;
     }
     while let Some(order) = parent.receive()? {
         match order {
-            Order::Fill => parent.send(&Rate::from(spread.fill::<F>(&bus, events_each)?))?,
-            Order::Lone(count) => {
-                let (latency, loaded): (Option<LatencyNs>, Loaded) = call_each::<F>(&bus, &mut spread, count)?;
-                parent.send(&(latency, Rate::from(loaded)))?;
+            BusRequest::Fill => parent.send(&RateReport::from(spread.fill::<F>(&bus, events_each)?))?,
+            BusRequest::Lone(count) => {
+                let (latency, loaded): (Option<LatencyNs>, LoadResult) = call_each::<F>(&bus, &mut spread, count)?;
+                parent.send(&(latency, RateReport::from(loaded)))?;
             }
-            Order::Spread(percent) => {
-                parent.send(&Rate::from(spread.run::<F>(&bus, percent)?))?;
+            BusRequest::Spread(percent) => {
+                parent.send(&RateReport::from(spread.run::<F>(&bus, percent)?))?;
             }
-            Order::Create(count) => parent.send(&Rate::from(spread.create::<F>(&bus, count)?))?,
-            Order::Begin | Order::GoOn | Order::Stop => break,
+            BusRequest::Create(count) => parent.send(&RateReport::from(spread.create::<F>(&bus, count)?))?,
+            BusRequest::Begin | BusRequest::GoOn | BusRequest::Stop => break,
         }
     }
     drop(bus);
@@ -114,12 +114,12 @@ pub fn main(assignment: &str) -> Result<()> {
 }
 
 /// Queries the aggregate of the last command, which gives it one more event.
-fn started(spread: &mut Spread, bus: &CommandBus) -> Started {
+fn started(spread: &mut CommandSpread, bus: &CommandBus) -> StartReport {
     let (aggregate, version) = spread.last();
     let nothing = F::command(0, "");
     let outcome = bus.call(Counter::<F>::command(&aggregate, &nothing).expecting_version(version - 1));
     let memory = memory();
-    Started {
+    StartReport {
         is_last_event_there: outcome.is_ok_and(|accepted| accepted.version == version),
         peak_memory_bytes: memory.map(|memory| memory.peak_bytes),
         anonymous_memory_bytes: memory.map(|memory| memory.anonymous_bytes),

@@ -1,8 +1,8 @@
 //! Commands mostly for few aggregates, and some for random ones. Each outcome must have its aggregate's next version.
 
-use crate::commands::load::{Counted, Loaded, Outcome, headers, on_driver, whose};
-use crate::commands::messages::{Counter, Form};
-use gapless_cqrs::{Accepted, Aggregate as _, CommandBus, Pending};
+use crate::commands::load::{BusAnswer, CountedClocks, LoadResult, aggregate_and_version, headers, on_driver};
+use crate::commands::messages::{CommandForm, Counter};
+use gapless_cqrs::{AcceptedCommand, Aggregate as _, CommandBus, PendingOutcome};
 use gapless_measure::LatencyNs;
 use gapless_measure::Result;
 use gapless_measure::histogram::LatencyHistogram;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const FILLED_TOGETHER: u64 = 8_000;
 
 /// Commands sent so far, by aggregate.
-pub struct Spread {
+pub struct CommandSpread {
     aggregates: u64,
     hot: u64,
     in_flight: usize,
@@ -24,12 +24,12 @@ pub struct Spread {
     random: u64,
 }
 
-struct Sent {
-    pending: Pending<(), ()>,
+struct SpreadCommand {
+    pending: PendingOutcome<(), ()>,
     version: u64,
 }
 
-impl Spread {
+impl CommandSpread {
     /// Starts with `events` events of each aggregate. Most commands are for `hot` of the aggregates; `time` is for the
     /// warm-up and the counted part.
     pub fn new(events: u64, aggregates: u64, hot: u64, in_flight: usize, time: (Duration, Duration)) -> Self {
@@ -42,7 +42,7 @@ impl Spread {
     }
 
     /// Sends `each` commands to each aggregate.
-    pub fn fill<F: Form>(&mut self, bus: &CommandBus, each: u64) -> Result<Loaded> {
+    pub fn fill<F: CommandForm>(&mut self, bus: &CommandBus, each: u64) -> Result<LoadResult> {
         let (in_flight, aggregates) = (self.in_flight, self.aggregates);
         let groups = (0..aggregates).step_by(FILLED_TOGETHER as usize);
         let mut firsts = groups.flat_map(move |begin| {
@@ -63,11 +63,11 @@ impl Spread {
     fn next_of(&mut self, first: u64) -> (u64, u64) {
         let version = &mut self.versions[first as usize];
         *version += 1;
-        (whose(first, self.aggregates).0, u64::from(*version))
+        (aggregate_and_version(first, self.aggregates).0, u64::from(*version))
     }
 
     /// Sends for the assigned time, `percent` of the commands for random aggregates.
-    pub fn run<F: Form>(&mut self, bus: &CommandBus, percent: u64) -> Result<Loaded> {
+    pub fn run<F: CommandForm>(&mut self, bus: &CommandBus, percent: u64) -> Result<LoadResult> {
         let (warm_up, time) = self.time;
         let in_flight = self.in_flight;
         let mut number = 0;
@@ -83,7 +83,7 @@ impl Spread {
     }
 
     /// Creates further aggregates.
-    pub fn create<F: Form>(&mut self, bus: &CommandBus, count: u64) -> Result<Loaded> {
+    pub fn create<F: CommandForm>(&mut self, bus: &CommandBus, count: u64) -> Result<LoadResult> {
         let in_flight = self.in_flight;
         let mut created = self.aggregates;
         let next = |_: &mut Self| {
@@ -96,28 +96,28 @@ impl Spread {
 
 /// Sends to the aggregates from `next` until it returns `None`. `goes_on` ends the warm-up, and then the counted part;
 /// it gets the start, the number of answers, and whether the part counts.
-fn send<F: Form>(
+fn send<F: CommandForm>(
     bus: &CommandBus,
-    spread: &mut Spread,
+    spread: &mut CommandSpread,
     in_flight: usize,
-    mut next: impl FnMut(&mut Spread) -> Option<(u64, u64)>,
+    mut next: impl FnMut(&mut CommandSpread) -> Option<(u64, u64)>,
     goes_on: impl Fn(Instant, u64, bool) -> bool,
-) -> Result<Loaded> {
+) -> Result<LoadResult> {
     let (command, headers) = (F::command(1, ""), headers());
-    let (mut loaded, mut sent, mut answered) = (Loaded::default(), VecDeque::with_capacity(in_flight), 0);
-    let mut counted = Counted::begin(0);
+    let (mut loaded, mut sent, mut answered) = (LoadResult::default(), VecDeque::with_capacity(in_flight), 0);
+    let mut counted = CountedClocks::begin(0);
     for is_counted in [false, true] {
-        counted = Counted::begin(answered);
+        counted = CountedClocks::begin(answered);
         while goes_on(counted.begin, answered, is_counted) {
             while sent.len() < in_flight {
                 let Some((aggregate, version)) = next(spread) else { break };
                 let pending = bus.send(Counter::<F>::command(&aggregate, &command).with(&headers));
-                sent.push_back(Sent { pending, version });
+                sent.push_back(SpreadCommand { pending, version });
             }
             if sent.is_empty() {
                 break;
             }
-            for Sent { pending, version } in sent.drain(..sent.len().div_ceil(2)) {
+            for SpreadCommand { pending, version } in sent.drain(..sent.len().div_ceil(2)) {
                 check(&mut loaded, pending.wait(), version);
                 answered += 1;
             }
@@ -125,16 +125,21 @@ fn send<F: Form>(
     }
     counted.end(answered, &mut loaded);
     loaded.sent = answered + sent.len() as u64;
-    sent.into_iter().for_each(|Sent { pending, version }| check(&mut loaded, pending.wait(), version));
+    sent.into_iter().for_each(|SpreadCommand { pending, version }| check(&mut loaded, pending.wait(), version));
     Ok(loaded)
 }
 
 /// Sends commands one by one, each for a random aggregate.
-pub fn call_each<F: Form>(bus: &CommandBus, spread: &mut Spread, count: u64) -> Result<(Option<LatencyNs>, Loaded)> {
+pub fn call_each<F: CommandForm>(
+    bus: &CommandBus,
+    spread: &mut CommandSpread,
+    count: u64,
+) -> Result<(Option<LatencyNs>, LoadResult)> {
     on_driver(|| {
         let (command, headers) = (F::command(1, ""), headers());
-        let (mut histogram, mut loaded) = (LatencyHistogram::new(), Loaded { sent: count, ..Loaded::default() });
-        let counted = Counted::begin(0);
+        let (mut histogram, mut loaded) =
+            (LatencyHistogram::new(), LoadResult { sent: count, ..LoadResult::default() });
+        let counted = CountedClocks::begin(0);
         for _ in 0..count {
             let (aggregate, version) = spread.any();
             let begin = Instant::now();
@@ -148,8 +153,8 @@ pub fn call_each<F: Form>(bus: &CommandBus, spread: &mut Spread, count: u64) -> 
 }
 
 #[inline]
-fn check(loaded: &mut Loaded, outcome: Outcome, version: u64) {
-    if !matches!(&outcome, Ok(Accepted { events: 1, version: found, .. }) if *found == version) {
+fn check(loaded: &mut LoadResult, outcome: BusAnswer, version: u64) {
+    if !matches!(&outcome, Ok(AcceptedCommand { events: 1, version: found, .. }) if *found == version) {
         loaded.note_wrong(&outcome, version);
     }
 }

@@ -1,15 +1,15 @@
 //! One member's end of a link.
 
-use super::protocol::Transport;
+use super::protocol::LinkTransport;
 use super::{CONSENSUS_BYTES, LONG_BYTES, LONG_RING_BYTES};
 use crate::Result;
 use crate::components::failed;
 use crate::components::peer::PeerProcess;
 use gapless_agent::Now;
 use gapless_agent::monotonic::saturating_ns;
-use gapless_cluster::link::wire::{ClusterName, Identity, MemberId};
+use gapless_cluster::link::wire::{ClusterName, MemberIdentity, MemberNumber};
 use gapless_cluster::link::{
-    Content, LinkError, LinkEvent, Links, MemberLinkOptions, Peer, SHARED_MEMORY_PREFIX, SendError,
+    LinkError, LinkEvent, Links, MemberLinkOptions, MessageContent, PeerOptions, SHARED_MEMORY_PREFIX, SendError,
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -18,16 +18,16 @@ use std::time::Instant;
 /// Empty turns between two checks that the other process is alive.
 const TURNS_BETWEEN_LOOKS: u32 = 10_000;
 /// The second process listens.
-const DIALS: MemberId = 1;
-const LISTENS: MemberId = 2;
+const DIALS: MemberNumber = 1;
+const LISTENS: MemberNumber = 2;
 
 /// A message that is sent repeatedly, each time with another number.
-pub struct Outgoing {
+pub struct NumberedMessage {
     consensus: [u8; CONSENSUS_BYTES],
     frame: Vec<u8>,
 }
 
-impl Outgoing {
+impl NumberedMessage {
     pub fn new(frame_length: usize) -> Self {
         let frame = (0..frame_length).map(|index| (index * 31 % 251) as u8).collect();
         Self { consensus: [7; CONSENSUS_BYTES], frame }
@@ -44,14 +44,14 @@ impl Outgoing {
 }
 
 #[derive(Clone, Copy)]
-pub struct Incoming {
+pub struct ReceivedNumber {
     /// Number at both ends of the frame.
     pub number: u64,
 }
 
-pub struct Endpoint<'a> {
+pub struct LinkEndpoint<'a> {
     links: Links,
-    to: MemberId,
+    to: MemberNumber,
     other: PeerProcess<'a>,
     clock: Instant,
     is_connected: bool,
@@ -65,9 +65,9 @@ fn of_links(error: LinkError) -> crate::BenchError {
     failed("link", error)
 }
 
-impl<'a> Endpoint<'a> {
+impl<'a> LinkEndpoint<'a> {
     pub fn dials(address: String, frame_length: usize, other: PeerProcess<'a>) -> Result<Self> {
-        let peer = Peer { member: LISTENS, addresses: vec![address] };
+        let peer = PeerOptions { member: LISTENS, addresses: vec![address] };
         let mut options = options();
         if frame_length >= LONG_BYTES {
             options.shared_ring_bytes = LONG_RING_BYTES;
@@ -80,12 +80,12 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Accepts the first process; frames have `frame_length` bytes.
-    pub fn listens(other: PeerProcess<'a>, transport: Transport, frame_length: usize) -> Result<Self> {
-        let peer = Peer { member: DIALS, addresses: Vec::new() };
+    pub fn listens(other: PeerProcess<'a>, transport: LinkTransport, frame_length: usize) -> Result<Self> {
+        let peer = PeerOptions { member: DIALS, addresses: Vec::new() };
         let mut options = options();
         match transport {
-            Transport::Tcp => options.listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
-            Transport::SharedMemory => {
+            LinkTransport::Tcp => options.listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
+            LinkTransport::SharedMemory => {
                 let name = format!("gapless-bench-link-{}", std::process::id());
                 options.listen_shared = Some(std::env::temp_dir().join(name));
             }
@@ -97,9 +97,14 @@ impl<'a> Endpoint<'a> {
         Ok(end)
     }
 
-    fn open(options: MemberLinkOptions, member: MemberId, peer: &Peer, other: PeerProcess<'a>) -> Result<Self> {
+    fn open(
+        options: MemberLinkOptions,
+        member: MemberNumber,
+        peer: &PeerOptions,
+        other: PeerProcess<'a>,
+    ) -> Result<Self> {
         let cluster = ClusterName::new("bench").expect("a short printable name");
-        let identity = Identity { cluster, stream_id: 1, incarnation: 1, member, instance: member };
+        let identity = MemberIdentity { cluster, stream_id: 1, incarnation: 1, member, instance: member };
         let links = Links::open(options, identity, std::slice::from_ref(peer)).map_err(of_links)?;
         let (to, clock) = (peer.member, Instant::now());
         Ok(Self { links, to, other, clock, is_connected: false, empty_turns: 0, frame_length: None, path: None })
@@ -116,7 +121,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Polls once, and passes on received messages.
-    pub fn turn(&mut self, mut take: impl FnMut(Incoming) -> Result<()>) -> Result<usize> {
+    pub fn turn(&mut self, mut take: impl FnMut(ReceivedNumber) -> Result<()>) -> Result<usize> {
         self.poll()?;
         let (mut outcome, expected) = (Ok(()), self.frame_length);
         let handed = self.links.receive(|message| {
@@ -126,13 +131,13 @@ impl<'a> Endpoint<'a> {
         });
         outcome?;
         if handed == 0 {
-            self.rest()?;
+            self.back_off()?;
         }
         Ok(handed)
     }
 
     /// Polls until `is_done` accepts a message.
-    pub fn wait_until(&mut self, mut is_done: impl FnMut(Incoming) -> Result<bool>) -> Result<()> {
+    pub fn wait_until(&mut self, mut is_done: impl FnMut(ReceivedNumber) -> Result<bool>) -> Result<()> {
         let mut done = false;
         while !done {
             self.turn(|message| {
@@ -144,13 +149,13 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Sends a message. Waits while the connection is full.
-    pub fn send(&mut self, message: &Outgoing) -> Result<()> {
+    pub fn send(&mut self, message: &NumberedMessage) -> Result<()> {
         loop {
-            match self.links.send(self.to, Content::Consensus, &message.consensus, &[&message.frame]) {
+            match self.links.send(self.to, MessageContent::Consensus, &message.consensus, &[&message.frame]) {
                 Ok(()) => return Ok(()),
                 Err(SendError::Full) => {
                     self.poll()?;
-                    self.rest()?;
+                    self.back_off()?;
                 }
                 Err(error) => return Err(failed("link", error)),
             }
@@ -161,7 +166,7 @@ impl<'a> Endpoint<'a> {
     pub fn flush(&mut self) -> Result<()> {
         while self.links.statistics(self.to).is_some_and(|statistics| statistics.queued_bytes > 0) {
             self.poll()?;
-            self.rest()?;
+            self.back_off()?;
         }
         Ok(())
     }
@@ -177,7 +182,7 @@ impl<'a> Endpoint<'a> {
         while self.links.is_connected(self.to) {
             self.links.poll(self.now());
             self.links.receive(|_| ());
-            self.rest()?;
+            self.back_off()?;
         }
         Ok(())
     }
@@ -195,9 +200,9 @@ impl<'a> Endpoint<'a> {
                 self.is_connected = true;
                 Ok(())
             }
-            Some(LinkEvent::Gone(_, why)) => {
+            Some(LinkEvent::Disconnected(_, why)) => {
                 // The end of the other process is the cause, if it has ended.
-                self.other.look()?;
+                self.other.check_running()?;
                 Err(failed("link", why))
             }
             Some(LinkEvent::Refused(_, refusal) | LinkEvent::NotWanted(_, refusal)) => Err(failed("link", refusal)),
@@ -205,7 +210,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Called after a turn without work.
-    fn rest(&mut self) -> Result<()> {
+    fn back_off(&mut self) -> Result<()> {
         self.empty_turns += 1;
         if self.other.shares_the_cpu() {
             std::thread::yield_now();
@@ -214,19 +219,19 @@ impl<'a> Endpoint<'a> {
             return Ok(());
         }
         self.empty_turns = 0;
-        self.other.look()
+        self.other.check_running()
     }
 }
 
 /// Number of an intact frame.
-fn check(frame: &[u8], expected_length: Option<usize>) -> Result<Incoming> {
+fn check(frame: &[u8], expected_length: Option<usize>) -> Result<ReceivedNumber> {
     let (Some(first), Some(last)) = (frame.first_chunk(), frame.last_chunk()) else {
         return Err(failed("link", format!("a frame of {} bytes", frame.len())));
     };
     if first != last || expected_length.is_some_and(|length| length != frame.len()) {
         return Err(failed("link", format!("a frame of {} bytes is not as it was sent", frame.len())));
     }
-    Ok(Incoming { number: u64::from_le_bytes(*first) })
+    Ok(ReceivedNumber { number: u64::from_le_bytes(*first) })
 }
 
 /// No queue on the sender's side: the connection is measured.

@@ -2,8 +2,8 @@
 //!
 //! Reports its address and the measured rate; ends when the first process is gone.
 
-use super::endpoint::{Endpoint, Outgoing};
-use super::protocol::{Assignment, PARTS, Task};
+use super::endpoint::{LinkEndpoint, NumberedMessage};
+use super::protocol::{LinkAssignment, LinkTask, PARTS};
 use crate::Result;
 use crate::components::failed;
 use crate::components::peer::PeerProcess;
@@ -17,26 +17,29 @@ const ACKNOWLEDGEMENT_BYTES: usize = 16;
 /// # Errors
 /// A malformed assignment, no free port, damaged messages, a parent that is gone.
 pub fn main(assignment: &str) -> Result<()> {
-    let assignment: Assignment = serde_json::from_str(assignment)?;
+    let assignment: LinkAssignment = serde_json::from_str(assignment)?;
     if assignment.frame_length < 16 || assignment.messages == 0 || !assignment.messages.is_multiple_of(PARTS) {
         return Err(failed("link", "the assignment is malformed"));
     }
-    let mut end =
-        Endpoint::listens(PeerProcess::first("link", assignment.cpu)?, assignment.transport, assignment.frame_length)?;
+    let mut end = LinkEndpoint::listens(
+        PeerProcess::first("link", assignment.cpu)?,
+        assignment.transport,
+        assignment.frame_length,
+    )?;
     let address = end.address();
     end.other().send(&address)?;
     match assignment.task {
-        Task::Read => {
+        LinkTask::Read => {
             let rate = read(&mut end, assignment.messages)?;
             end.other().send(&rate)
         }
-        Task::Echo => send_back(&mut end, assignment.messages, assignment.frame_length, true),
-        Task::Acknowledge => send_back(&mut end, assignment.messages, ACKNOWLEDGEMENT_BYTES, false),
+        LinkTask::Echo => send_back(&mut end, assignment.messages, assignment.frame_length, true),
+        LinkTask::Acknowledge => send_back(&mut end, assignment.messages, ACKNOWLEDGEMENT_BYTES, false),
     }
 }
 
 /// Takes messages up to `last`. Each must be the next.
-fn take(end: &mut Endpoint<'_>, number: &mut u64, last: u64) -> Result<usize> {
+fn take(end: &mut LinkEndpoint<'_>, number: &mut u64, last: u64) -> Result<usize> {
     end.turn(|message| {
         *number += 1;
         if message.number == *number && *number <= last {
@@ -49,7 +52,7 @@ fn take(end: &mut Endpoint<'_>, number: &mut u64, last: u64) -> Result<usize> {
 
 /// Reads the messages, and returns the rate after the first part, messages a second. One poll brings a megabyte, so
 /// smaller parts would be meaningless.
-fn read(end: &mut Endpoint<'_>, messages: u64) -> Result<f64> {
+fn read(end: &mut LinkEndpoint<'_>, messages: u64) -> Result<f64> {
     let mut number = 0;
     while number < messages / PARTS {
         take(end, &mut number, messages)?;
@@ -62,8 +65,8 @@ fn read(end: &mut Endpoint<'_>, messages: u64) -> Result<f64> {
 }
 
 /// Answers each message, or all of one poll by the number of the last.
-fn send_back(end: &mut Endpoint<'_>, messages: u64, answer_length: usize, each: bool) -> Result<()> {
-    let mut outgoing = Outgoing::new(answer_length);
+fn send_back(end: &mut LinkEndpoint<'_>, messages: u64, answer_length: usize, each: bool) -> Result<()> {
+    let mut outgoing = NumberedMessage::new(answer_length);
     let mut number = 0;
     while number < messages {
         let before = number;

@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 pub const PARTS: u64 = 6;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
+pub struct LinkAssignment {
     /// CPU of the process; `None` if both processes have to share one.
     pub cpu: Option<usize>,
     /// Length of each frame with its header, bytes.
     pub frame_length: usize,
     /// Number of messages, a multiple of [`PARTS`].
     pub messages: u64,
-    pub task: Task,
+    pub task: LinkTask,
     #[serde(default)]
-    pub transport: Transport,
+    pub transport: LinkTransport,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Transport {
+pub enum LinkTransport {
     /// TCP on loopback.
     #[default]
     Tcp,
@@ -30,7 +30,7 @@ pub enum Transport {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Task {
+pub enum LinkTask {
     /// Report the rate, messages a second.
     Read,
     /// Send each message back.

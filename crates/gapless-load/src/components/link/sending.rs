@@ -1,9 +1,9 @@
 //! The first process: sends messages, and measures.
 
-use super::endpoint::{Endpoint, Outgoing};
-use super::protocol::{Assignment, PARTS, Task, Transport};
+use super::endpoint::{LinkEndpoint, NumberedMessage};
+use super::protocol::{LinkAssignment, LinkTask, LinkTransport, PARTS};
 use crate::Result;
-use crate::child_process::Role;
+use crate::child_process::ChildRole;
 use crate::components::peer::PeerProcess;
 use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
@@ -11,16 +11,16 @@ use gapless_measure::floor::HEADER_BYTES;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Messages in flight for [`Figure::InFlight`].
+/// Messages in flight for [`LinkFigure::InFlight`].
 pub const IN_FLIGHT: u64 = 64;
-/// Limits of [`Figure::Acknowledged`]: messages in flight, and bytes of their payloads.
+/// Limits of [`LinkFigure::Acknowledged`]: messages in flight, and bytes of their payloads.
 pub const UNACKNOWLEDGED: u64 = 1024;
 pub const UNACKNOWLEDGED_BYTES: u64 = 4 << 20;
 
 #[derive(Clone, Copy)]
-pub enum Figure {
+pub enum LinkFigure {
     /// Round trips, one message in flight.
-    ThereAndBack,
+    RoundTrips,
     /// Messages a second, each sent back, [`IN_FLIGHT`] at a time.
     InFlight,
     /// Messages a second, measured by the receiver.
@@ -29,7 +29,7 @@ pub enum Figure {
     Acknowledged,
 }
 
-pub enum Measured {
+pub enum LinkResult {
     Latencies(LatencyHistogram),
     /// Messages a second.
     Rate(f64),
@@ -40,35 +40,35 @@ pub enum Measured {
 /// # Errors
 /// Damaged messages; a second process that ends too early.
 pub fn measure(
-    (transport, payload, figure): (Transport, usize, Figure),
+    (transport, payload, figure): (LinkTransport, usize, LinkFigure),
     messages: u64,
     its_cpu: Option<usize>,
     interrupted: &AtomicBool,
-) -> Result<Measured> {
+) -> Result<LinkResult> {
     let task = match figure {
-        Figure::ThereAndBack | Figure::InFlight => Task::Echo,
-        Figure::OneWay => Task::Read,
-        Figure::Acknowledged => Task::Acknowledge,
+        LinkFigure::RoundTrips | LinkFigure::InFlight => LinkTask::Echo,
+        LinkFigure::OneWay => LinkTask::Read,
+        LinkFigure::Acknowledged => LinkTask::Acknowledge,
     };
     let frame_length = payload + HEADER_BYTES as usize;
-    let assignment = Assignment { cpu: its_cpu, frame_length, messages, task, transport };
-    let mut other = PeerProcess::start("link", (Role::LinkPartner, &assignment), its_cpu, interrupted)?;
+    let assignment = LinkAssignment { cpu: its_cpu, frame_length, messages, task, transport };
+    let mut other = PeerProcess::start("link", (ChildRole::LinkPartner, &assignment), its_cpu, interrupted)?;
     let address: String = other.receive()?;
-    let mut end = Endpoint::dials(address, frame_length, other)?;
-    let mut message = Outgoing::new(frame_length);
+    let mut end = LinkEndpoint::dials(address, frame_length, other)?;
+    let mut message = NumberedMessage::new(frame_length);
     let measured = match figure {
-        Figure::ThereAndBack => Measured::Latencies(there_and_back(&mut end, &mut message, messages)?),
-        Figure::InFlight => Measured::Rate(answered(&mut end, &mut message, messages, IN_FLIGHT)?),
-        Figure::OneWay => {
+        LinkFigure::RoundTrips => LinkResult::Latencies(measure_round_trips(&mut end, &mut message, messages)?),
+        LinkFigure::InFlight => LinkResult::Rate(answered(&mut end, &mut message, messages, IN_FLIGHT)?),
+        LinkFigure::OneWay => {
             for number in 1..=messages {
                 end.send(message.number(number))?;
             }
             end.flush()?;
-            Measured::Rate(end.other().receive()?)
+            LinkResult::Rate(end.other().receive()?)
         }
-        Figure::Acknowledged => {
+        LinkFigure::Acknowledged => {
             let in_flight = (UNACKNOWLEDGED_BYTES / payload as u64).clamp(1, UNACKNOWLEDGED);
-            Measured::Rate(answered(&mut end, &mut message, messages, in_flight)?)
+            LinkResult::Rate(answered(&mut end, &mut message, messages, in_flight)?)
         }
     };
     end.finish()?;
@@ -76,7 +76,11 @@ pub fn measure(
 }
 
 /// Sends messages one by one, waiting for each to come back.
-fn there_and_back(end: &mut Endpoint, message: &mut Outgoing, messages: u64) -> Result<LatencyHistogram> {
+fn measure_round_trips(
+    end: &mut LinkEndpoint,
+    message: &mut NumberedMessage,
+    messages: u64,
+) -> Result<LatencyHistogram> {
     let mut histogram = LatencyHistogram::new();
     for number in 1..=messages {
         let begin = Instant::now();
@@ -94,7 +98,7 @@ fn there_and_back(end: &mut Endpoint, message: &mut Outgoing, messages: u64) -> 
 }
 
 /// Sends with at most `in_flight` unanswered messages. Returns messages a second without the warm-up.
-fn answered(end: &mut Endpoint, message: &mut Outgoing, messages: u64, in_flight: u64) -> Result<f64> {
+fn answered(end: &mut LinkEndpoint, message: &mut NumberedMessage, messages: u64, in_flight: u64) -> Result<f64> {
     let warm_up = messages / PARTS;
     let (mut sent, mut answered) = (0, 0);
     let mut begin = None;

@@ -23,7 +23,7 @@ const REPORTS: u64 = 8;
 const PROGRESS_BYTES: usize = 64;
 
 /// The writing end.
-pub trait Sends {
+pub trait FrameSink {
     /// Copies `frame`, which carries `number`, in. Waits for room.
     fn write(&mut self, frame: &[u8], number: u64, other: &mut PeerProcess<'_>) -> Result<()>;
     /// Makes written frames visible to the other process.
@@ -31,7 +31,7 @@ pub trait Sends {
 }
 
 /// The reading end.
-pub trait Takes {
+pub trait FrameSource {
     /// Copies the next frame into `frame`, which has its length; `false` without one.
     fn take(&mut self, frame: &mut Vec<u8>) -> Result<bool>;
     /// Releases the room of frames up to `number`, possibly later.
@@ -73,7 +73,7 @@ fn has_room(claimed: std::result::Result<(), LogError>) -> Result<bool> {
     }
 }
 
-impl Sends for RingWriter {
+impl FrameSink for RingWriter {
     #[inline]
     fn write(&mut self, frame: &[u8], _: u64, other: &mut PeerProcess<'_>) -> Result<()> {
         other.wait_until(|| has_room(self.claim(frame.len()).map(|space| space.copy_from_slice(frame))))?;
@@ -88,7 +88,7 @@ impl Sends for RingWriter {
     }
 }
 
-impl Takes for RingReader {
+impl FrameSource for RingReader {
     #[inline]
     fn take(&mut self, frame: &mut Vec<u8>) -> Result<bool> {
         let Some(length) = self.next_length().map_err(of_log)? else { return Ok(false) };
@@ -137,7 +137,7 @@ fn outstanding_max(length: usize) -> u64 {
 
 impl KnownReader {
     #[inline]
-    fn lets(&mut self, number: u64) -> Result<bool> {
+    fn has_room_for(&mut self, number: u64) -> Result<bool> {
         while number > self.taken + self.outstanding_max {
             if !self.progress.take(&mut self.report)? {
                 return Ok(false);
@@ -150,11 +150,11 @@ impl KnownReader {
     }
 }
 
-impl Sends for WindowSender {
+impl FrameSink for WindowSender {
     #[inline]
     fn write(&mut self, frame: &[u8], number: u64, other: &mut PeerProcess<'_>) -> Result<()> {
         if let Some(reader) = &mut self.reader {
-            other.wait_until(|| reader.lets(number))?;
+            other.wait_until(|| reader.has_room_for(number))?;
         }
         let writer = &mut self.writer;
         other.wait_until(|| has_room(writer.claim(frame.len()).map(|space| space.copy_from_slice(frame))))?;
@@ -176,7 +176,7 @@ pub struct WindowTaker {
     progress: Option<(RingWriter, u64)>,
 }
 
-impl Takes for WindowTaker {
+impl FrameSource for WindowTaker {
     #[inline]
     fn take(&mut self, frame: &mut Vec<u8>) -> Result<bool> {
         let expected = frame.len();
@@ -198,7 +198,7 @@ impl Takes for WindowTaker {
                 report[..4].copy_from_slice(&(PROGRESS_BYTES as u32).to_le_bytes());
                 set_number(&mut report, number);
                 progress.write(&report, number, other)?;
-                Sends::publish(progress);
+                FrameSink::publish(progress);
                 Ok(())
             }
             _ => Ok(()),
@@ -299,7 +299,7 @@ mod tests {
         let (mut sent, mut frame, mut copy) = (0, new_frame(length), vec![0; length]);
         for taken in 1..=5_000 {
             // Writes as much as is allowed, then takes one more.
-            while sender.reader.as_mut().unwrap().lets(sent + 1).unwrap() && sent < taken + 4_000 {
+            while sender.reader.as_mut().unwrap().has_room_for(sent + 1).unwrap() && sent < taken + 4_000 {
                 sent += 1;
                 set_number(&mut frame, sent);
                 sender.write(&frame, sent, &mut other).unwrap();

@@ -2,7 +2,8 @@
 //! process is gone.
 
 use super::endpoints::{
-    Sends, Takes, check_number, open_ring_to_send, open_ring_to_take, open_window, open_window_with_progress, window,
+    FrameSink, FrameSource, check_number, open_ring_to_send, open_ring_to_take, open_window, open_window_with_progress,
+    window,
 };
 use crate::Result;
 use crate::components::peer::PeerProcess;
@@ -19,19 +20,19 @@ pub const PARTS: u64 = 6;
 pub const SPINS_BETWEEN_LOOKS: u32 = 32;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
+pub struct LogAssignment {
     /// CPU of the process; `None` if both processes have to share one.
     pub cpu: Option<usize>,
     /// Length of each frame with its header, bytes.
     pub frame_length: usize,
     /// Number of frames; for a task that measures a multiple of [`PARTS`].
     pub frames: u64,
-    pub task: Task,
+    pub task: LogTask,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Task {
+pub enum LogTask {
     /// Take frames from `ring`, and report the rate, frames a second.
     ReadRing { ring: PathBuf },
     /// The same with a free cursor of `window`; progress is reported in the ring `progress`.
@@ -47,22 +48,22 @@ pub enum Task {
 /// # Errors
 /// A malformed assignment, memory that cannot be opened, damaged frames, a parent that is gone.
 pub fn main(assignment: &str) -> Result<()> {
-    let assignment: Assignment = serde_json::from_str(assignment)?;
+    let assignment: LogAssignment = serde_json::from_str(assignment)?;
     let mut first = PeerProcess::first("log", assignment.cpu)?;
     match &assignment.task {
-        Task::ReadRing { ring } => {
+        LogTask::ReadRing { ring } => {
             let rate = read(open_ring_to_take(ring)?, &assignment, &mut first)?;
             first.send(&rate)
         }
-        Task::ReadWindow { window, progress } => {
+        LogTask::ReadWindow { window, progress } => {
             let taker = open_window_with_progress(window, progress, assignment.frame_length)?;
             let rate = read(taker, &assignment, &mut first)?;
             first.send(&rate)
         }
-        Task::EchoByRing { ring, back } => {
+        LogTask::EchoByRing { ring, back } => {
             echo(open_ring_to_take(ring)?, open_ring_to_send(back)?, &assignment, &mut first)
         }
-        Task::EchoByWindow { window: from } => {
+        LogTask::EchoByWindow { window: from } => {
             let (sender, path) = window()?;
             first.send(&path)?;
             echo(open_window(from)?, sender, &assignment, &mut first)
@@ -70,7 +71,7 @@ pub fn main(assignment: &str) -> Result<()> {
     }
 }
 
-fn read(mut taker: impl Takes, assignment: &Assignment, first: &mut PeerProcess<'_>) -> Result<f64> {
+fn read(mut taker: impl FrameSource, assignment: &LogAssignment, first: &mut PeerProcess<'_>) -> Result<f64> {
     let mut frame = vec![0; assignment.frame_length];
     let part = assignment.frames / PARTS;
     let (mut number, mut rates) = (0, Vec::new());
@@ -81,7 +82,7 @@ fn read(mut taker: impl Takes, assignment: &Assignment, first: &mut PeerProcess<
             first.wait_until(|| {
                 let is_taken = taker.take(&mut frame)?;
                 if !is_taken {
-                    let_frames_gather();
+                    pause_for_batching();
                 }
                 Ok(is_taken)
             })?;
@@ -98,14 +99,14 @@ fn read(mut taker: impl Takes, assignment: &Assignment, first: &mut PeerProcess<
 
 /// Lets frames gather, to measure throughput. A reader that polls again at once takes the cache lines away that the
 /// writer is about to write; then both go in lockstep, frame by frame, at a quarter of the rate.
-fn let_frames_gather() {
+fn pause_for_batching() {
     (0..SPINS_BETWEEN_LOOKS).for_each(|_| std::hint::spin_loop());
 }
 
 fn echo(
-    mut taker: impl Takes,
-    mut sender: impl Sends,
-    assignment: &Assignment,
+    mut taker: impl FrameSource,
+    mut sender: impl FrameSink,
+    assignment: &LogAssignment,
     first: &mut PeerProcess<'_>,
 ) -> Result<()> {
     let mut frame = vec![0; assignment.frame_length];

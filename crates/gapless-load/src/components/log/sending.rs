@@ -1,12 +1,12 @@
 //! The first process: sends frames, and takes them back.
 
 use super::endpoints::{
-    Sends, Takes, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
+    FrameSink, FrameSource, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
     window_with_progress,
 };
-use super::partner::{Assignment, PARTS, Task};
+use super::partner::{LogAssignment, LogTask, PARTS};
 use crate::Result;
-use crate::child_process::Role;
+use crate::child_process::ChildRole;
 use crate::components::peer::PeerProcess;
 use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
@@ -20,29 +20,29 @@ use std::time::Instant;
 const FRAMES_PER_LOOK: u64 = 1 << 16;
 
 #[derive(Clone, Copy)]
-pub enum Way {
+pub enum LogTransport {
     Ring,
     Window,
 }
 
 /// Frames of one length on one kind of connection.
 #[derive(Clone, Copy)]
-pub struct Sending {
-    pub way: Way,
+pub struct FrameTransfer {
+    pub way: LogTransport,
     /// Length of a frame with its header, bytes.
     pub frame_length: usize,
 }
 
-impl Sending {
+impl FrameTransfer {
     fn start<'a>(
         &self,
         frames: u64,
         cpu: Option<usize>,
-        task: Task,
+        task: LogTask,
         interrupted: &'a AtomicBool,
     ) -> Result<PeerProcess<'a>> {
-        let assignment = Assignment { cpu, frame_length: self.frame_length, frames, task };
-        PeerProcess::start("log", (Role::LogPartner, &assignment), cpu, interrupted)
+        let assignment = LogAssignment { cpu, frame_length: self.frame_length, frames, task };
+        PeerProcess::start("log", (ChildRole::LogPartner, &assignment), cpu, interrupted)
     }
 
     /// Frames a second, measured by the second process, with `batch` frames for each publish.
@@ -54,21 +54,21 @@ impl Sending {
         // Like on the floor, the reader has the first core.
         let (its_cpu, own_cpu) = pair_of_cores().unzip();
         match self.way {
-            Way::Ring => {
+            LogTransport::Ring => {
                 let (sender, ring) = ring_to_send()?;
-                let partner = self.start(frames, its_cpu, Task::ReadRing { ring }, interrupted)?;
+                let partner = self.start(frames, its_cpu, LogTask::ReadRing { ring }, interrupted)?;
                 on_core(own_cpu, || self.send(sender, partner, frames, batch))
             }
-            Way::Window => {
+            LogTransport::Window => {
                 let (sender, window, progress) = window_with_progress(self.frame_length)?;
-                let partner = self.start(frames, its_cpu, Task::ReadWindow { window, progress }, interrupted)?;
+                let partner = self.start(frames, its_cpu, LogTask::ReadWindow { window, progress }, interrupted)?;
                 on_core(own_cpu, || self.send(sender, partner, frames, batch))
             }
         }
     }
 
     /// Sends, and returns the result of the second process.
-    fn send(&self, mut sender: impl Sends, mut partner: PeerProcess<'_>, frames: u64, batch: u64) -> Result<f64> {
+    fn send(&self, mut sender: impl FrameSink, mut partner: PeerProcess<'_>, frames: u64, batch: u64) -> Result<f64> {
         let mut frame = new_frame(self.frame_length);
         for number in 1..=frames {
             set_number(&mut frame, number);
@@ -77,7 +77,7 @@ impl Sending {
                 sender.publish();
             }
             if number.is_multiple_of(FRAMES_PER_LOOK) {
-                partner.look()?;
+                partner.check_running()?;
             }
         }
         sender.publish();
@@ -89,20 +89,20 @@ impl Sending {
     /// Latencies of frames that are sent back.
     ///
     /// # Errors
-    /// The same as for [`Sending::one_way`].
-    pub fn there_and_back(&self, round_trips: u64, interrupted: &AtomicBool) -> Result<LatencyHistogram> {
+    /// The same as for [`FrameTransfer::one_way`].
+    pub fn measure_round_trips(&self, round_trips: u64, interrupted: &AtomicBool) -> Result<LatencyHistogram> {
         let warm_up = round_trips.div_ceil(10);
         let frames = warm_up + round_trips;
         let (own_cpu, its_cpu) = pair_of_cores().unzip();
         match self.way {
-            Way::Ring => {
+            LogTransport::Ring => {
                 let ((sender, ring), (taker, back)) = (ring_to_send()?, ring_to_take()?);
-                let partner = self.start(frames, its_cpu, Task::EchoByRing { ring, back }, interrupted)?;
+                let partner = self.start(frames, its_cpu, LogTask::EchoByRing { ring, back }, interrupted)?;
                 on_core(own_cpu, || self.bounce(sender, taker, partner, warm_up, frames))
             }
-            Way::Window => {
+            LogTransport::Window => {
                 let (sender, window) = window()?;
-                let mut partner = self.start(frames, its_cpu, Task::EchoByWindow { window }, interrupted)?;
+                let mut partner = self.start(frames, its_cpu, LogTask::EchoByWindow { window }, interrupted)?;
                 let taker = open_window(&partner.receive::<PathBuf>()?)?;
                 on_core(own_cpu, || self.bounce(sender, taker, partner, warm_up, frames))
             }
@@ -112,8 +112,8 @@ impl Sending {
     /// Sends frames one by one, waiting for each to come back.
     fn bounce(
         &self,
-        mut sender: impl Sends,
-        mut taker: impl Takes,
+        mut sender: impl FrameSink,
+        mut taker: impl FrameSource,
         mut partner: PeerProcess<'_>,
         warm_up: u64,
         frames: u64,
@@ -134,7 +134,7 @@ impl Sending {
                 histogram.record(elapsed_ns);
             }
             if number.is_multiple_of(FRAMES_PER_LOOK) {
-                partner.look()?;
+                partner.check_running()?;
             }
         }
         partner.finish()?;

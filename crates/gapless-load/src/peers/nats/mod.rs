@@ -10,10 +10,10 @@
 mod protocol;
 
 use crate::peers::broker::{BrokerProcess, find, free_address};
-use crate::peers::connection::{Connection, silence};
-use crate::peers::subject::{Caller, Handler, Server, Waiting};
+use crate::peers::connection::{BrokerConnection, silence};
+use crate::peers::subject::{PeerCaller, PeerHandler, PeerServer, WaitMode};
 use crate::peers::{PeerError, Result};
-use protocol::{Operation, PROTOCOL};
+use protocol::{NatsOperation, PROTOCOL};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ impl NatsBroker {
         std::fs::write(&file, configuration).map_err(|error| PeerError::io("write nats.conf", error))?;
         let arguments = ["-c".into(), file.into()];
         let mut process = BrokerProcess::start("nats-server", &path, &arguments, &[], directory)?;
-        process.wait_until_up(|| NatsCaller::connect(address, "up", Waiting::Blocking).ok(), stop)?;
+        process.wait_until_up(|| NatsCaller::connect(address, "up", WaitMode::Blocking).ok(), stop)?;
         Ok(Self { process, address })
     }
 
@@ -70,8 +70,8 @@ impl NatsBroker {
 }
 
 /// Connects, and waits until the server has confirmed the subscription.
-fn open(address: SocketAddr, waiting: Waiting, subscribe: &str) -> Result<Connection> {
-    let mut connection = Connection::open(address, waiting)?;
+fn open(address: SocketAddr, waiting: WaitMode, subscribe: &str) -> Result<BrokerConnection> {
+    let mut connection = BrokerConnection::open(address, waiting)?;
     let hello =
         r#"CONNECT {"verbose":false,"pedantic":false,"tls_required":false,"lang":"rust","version":"0","protocol":1}"#;
     connection.output().extend_from_slice(format!("{hello}\r\n{subscribe}PING\r\n").as_bytes());
@@ -79,7 +79,7 @@ fn open(address: SocketAddr, waiting: Waiting, subscribe: &str) -> Result<Connec
     let mut since = None;
     loop {
         while let Some((operation, length)) = protocol::parse(connection.unread())? {
-            let is_ready = matches!(operation, Operation::Pong);
+            let is_ready = matches!(operation, NatsOperation::Pong);
             connection.take(length);
             if is_ready {
                 return Ok(connection);
@@ -90,7 +90,7 @@ fn open(address: SocketAddr, waiting: Waiting, subscribe: &str) -> Result<Connec
 }
 
 pub struct NatsCaller {
-    connection: Connection,
+    connection: BrokerConnection,
     route: String,
     inbox: String,
 }
@@ -100,7 +100,7 @@ impl NatsCaller {
     ///
     /// # Errors
     /// No server there, or another one.
-    pub fn connect(address: SocketAddr, route: &str, waiting: Waiting) -> Result<Self> {
+    pub fn connect(address: SocketAddr, route: &str, waiting: WaitMode) -> Result<Self> {
         let mut token = [0; 8];
         rustix::rand::getrandom(&mut token, rustix::rand::GetRandomFlags::empty())
             .map_err(|error| PeerError::io("draw a random number", error))?;
@@ -110,7 +110,7 @@ impl NatsCaller {
     }
 }
 
-impl Caller for NatsCaller {
+impl PeerCaller for NatsCaller {
     fn begin(&mut self, ticket: u64, request: &[u8]) -> Result<()> {
         let output = self.connection.output();
         // Writing to memory does not fail.
@@ -127,15 +127,15 @@ impl Caller for NatsCaller {
             while let Some((operation, length)) = protocol::parse(self.connection.unread())? {
                 let mut pong = false;
                 match operation {
-                    Operation::Message { subject, payload, .. } => {
+                    NatsOperation::Message { subject, payload, .. } => {
                         let ticket = subject.rsplit_once('.').and_then(|(_, number)| number.parse().ok());
                         let ticket =
                             ticket.ok_or_else(|| PeerError::protocol(PROTOCOL, "the number of a reply", subject))?;
                         take(ticket, payload);
                         has_come = true;
                     }
-                    Operation::Ping => pong = true,
-                    Operation::Pong | Operation::Other => {}
+                    NatsOperation::Ping => pong = true,
+                    NatsOperation::Pong | NatsOperation::Other => {}
                 }
                 self.connection.take(length);
                 if pong {
@@ -164,7 +164,7 @@ impl Caller for NatsCaller {
 }
 
 pub struct NatsServer {
-    connection: Connection,
+    connection: BrokerConnection,
 }
 
 impl NatsServer {
@@ -172,19 +172,19 @@ impl NatsServer {
     ///
     /// # Errors
     /// No broker there, or another one.
-    pub fn connect(address: SocketAddr, route: &str, waiting: Waiting) -> Result<Self> {
+    pub fn connect(address: SocketAddr, route: &str, waiting: WaitMode) -> Result<Self> {
         Ok(Self { connection: open(address, waiting, &format!("SUB {route} {QUEUE_GROUP} 1\r\n"))? })
     }
 }
 
-impl Server for NatsServer {
-    fn serve(&mut self, handler: &mut dyn Handler, stop: &AtomicBool) -> Result<()> {
+impl PeerServer for NatsServer {
+    fn serve(&mut self, handler: &mut dyn PeerHandler, stop: &AtomicBool) -> Result<()> {
         let (mut answer, mut output) = (Vec::new(), Vec::new());
         // Relaxed: the flag guards no data.
         while !stop.load(Ordering::Relaxed) {
             while let Some((operation, length)) = protocol::parse(self.connection.unread())? {
                 match operation {
-                    Operation::Message { reply: Some(inbox), payload, .. } => {
+                    NatsOperation::Message { reply: Some(inbox), payload, .. } => {
                         answer.clear();
                         handler.call(payload, &mut answer);
                         // Writing to memory does not fail.
@@ -192,9 +192,9 @@ impl Server for NatsServer {
                         output.extend_from_slice(&answer);
                         output.extend_from_slice(b"\r\n");
                     }
-                    Operation::Message { payload, .. } => handler.receive(payload),
-                    Operation::Ping => output.extend_from_slice(b"PONG\r\n"),
-                    Operation::Pong | Operation::Other => {}
+                    NatsOperation::Message { payload, .. } => handler.receive(payload),
+                    NatsOperation::Ping => output.extend_from_slice(b"PONG\r\n"),
+                    NatsOperation::Pong | NatsOperation::Other => {}
                 }
                 self.connection.take(length);
                 if !output.is_empty() {

@@ -14,7 +14,7 @@ const HEAD_LENGTH_MAX: usize = 16 << 10;
 const PAYLOAD_LENGTH_MAX: usize = 64 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Operation<'a> {
+pub(super) enum NatsOperation<'a> {
     Message {
         subject: &'a str,
         reply: Option<&'a str>,
@@ -27,7 +27,7 @@ pub(super) enum Operation<'a> {
 }
 
 /// The first operation of `bytes` and its length; `None` while it is incomplete.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Operation<'_>, usize)>> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<(NatsOperation<'_>, usize)>> {
     let Some(end) = bytes.windows(2).take(HEAD_LENGTH_MAX).position(|two| two == b"\r\n") else {
         if bytes.len() > HEAD_LENGTH_MAX {
             return Err(PeerError::protocol(
@@ -44,16 +44,21 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Operation<'_>, usize)>> {
     let (name, rest) = head.split_once(' ').unwrap_or((head, ""));
     let operation = match name {
         "MSG" => return message(head, rest, bytes, body),
-        "PING" => Operation::Ping,
-        "PONG" => Operation::Pong,
-        "INFO" | "+OK" => Operation::Other,
+        "PING" => NatsOperation::Ping,
+        "PONG" => NatsOperation::Pong,
+        "INFO" | "+OK" => NatsOperation::Other,
         "-ERR" => return Err(PeerError::protocol(PROTOCOL, "no error", rest)),
         _ => return Err(PeerError::protocol(PROTOCOL, "an operation", head.chars().take(80).collect::<String>())),
     };
     Ok(Some((operation, body)))
 }
 
-fn message<'a>(head: &'a str, rest: &'a str, bytes: &'a [u8], body: usize) -> Result<Option<(Operation<'a>, usize)>> {
+fn message<'a>(
+    head: &'a str,
+    rest: &'a str,
+    bytes: &'a [u8],
+    body: usize,
+) -> Result<Option<(NatsOperation<'a>, usize)>> {
     let malformed = || PeerError::protocol(PROTOCOL, "MSG subject sid [reply] bytes", head);
     let mut words = rest.split(' ');
     let (subject, _sid) = (words.next().ok_or_else(malformed)?, words.next().ok_or_else(malformed)?);
@@ -74,7 +79,7 @@ fn message<'a>(head: &'a str, rest: &'a str, bytes: &'a [u8], body: usize) -> Re
             format!("{:?}", &bytes[end..end + 2]),
         ));
     }
-    Ok(Some((Operation::Message { subject, reply, payload: &bytes[body..end] }, end + 2)))
+    Ok(Some((NatsOperation::Message { subject, reply, payload: &bytes[body..end] }, end + 2)))
 }
 
 #[cfg(test)]
@@ -97,12 +102,12 @@ mod tests {
         assert_eq!(
             found,
             [
-                Operation::Other,
-                Operation::Message { subject: "a.b", reply: None, payload: b"he\r\no" },
-                Operation::Message { subject: "a.c", reply: Some("in.7"), payload: b"" },
-                Operation::Ping,
-                Operation::Pong,
-                Operation::Other,
+                NatsOperation::Other,
+                NatsOperation::Message { subject: "a.b", reply: None, payload: b"he\r\no" },
+                NatsOperation::Message { subject: "a.c", reply: Some("in.7"), payload: b"" },
+                NatsOperation::Ping,
+                NatsOperation::Pong,
+                NatsOperation::Other,
             ]
         );
     }

@@ -146,9 +146,9 @@ pub(super) fn write_message(
     }
 }
 
-pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+pub(super) struct FrameFields<'a>(pub(super) &'a [u8]);
 
-impl<'a> Fields<'a> {
+impl<'a> FrameFields<'a> {
     fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         let found = self.0.split_at_checked(count);
         let (taken, rest) = found.ok_or_else(|| {
@@ -191,7 +191,7 @@ impl<'a> Fields<'a> {
 
 /// Decodes a content: length of its body, correlation identifier and address for replies; empty if missing.
 pub(super) fn parse_content(payload: &[u8]) -> Result<(u64, &str, &str)> {
-    let mut fields = Fields(payload);
+    let mut fields = FrameFields(payload);
     fields.long()?;
     let length = fields.long_long()?;
     let flags = fields.short()?;
@@ -225,7 +225,7 @@ mod tests {
             }
             match kind {
                 FrameKind::Method => {
-                    let mut fields = Fields(payload);
+                    let mut fields = FrameFields(payload);
                     assert_eq!((fields.method().unwrap(), fields.short().unwrap()), (BASIC_PUBLISH, 0));
                     assert_eq!(
                         (fields.text().unwrap(), fields.text().unwrap(), fields.byte().unwrap()),

@@ -17,10 +17,10 @@ mod session;
 pub use node::{RabbitMqBroker, find_node};
 
 use crate::peers::connection::silence;
-use crate::peers::subject::{Caller, Handler, Server, Waiting};
+use crate::peers::subject::{PeerCaller, PeerHandler, PeerServer, WaitMode};
 use crate::peers::{PeerError, Result};
 use frames::PROTOCOL;
-use session::Session;
+use session::AmqpSession;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,7 +38,7 @@ pub enum Acknowledgement {
 }
 
 pub struct RabbitMqCaller {
-    session: Session,
+    session: AmqpSession,
     route: String,
 }
 
@@ -47,8 +47,8 @@ impl RabbitMqCaller {
     ///
     /// # Errors
     /// No broker there, or one that refuses.
-    pub fn connect(address: SocketAddr, route: &str, waiting: Waiting) -> Result<Self> {
-        let mut session = Session::open(address, waiting)?;
+    pub fn connect(address: SocketAddr, route: &str, waiting: WaitMode) -> Result<Self> {
+        let mut session = AmqpSession::open(address, waiting)?;
         // The queue must exist before the first request.
         session.declare(route)?;
         session.consume(REPLY_TO, true)?;
@@ -56,7 +56,7 @@ impl RabbitMqCaller {
     }
 }
 
-impl Caller for RabbitMqCaller {
+impl PeerCaller for RabbitMqCaller {
     fn begin(&mut self, ticket: u64, request: &[u8]) -> Result<()> {
         self.session.publish(&self.route, Some((REPLY_TO, &ticket.to_string())), request)
     }
@@ -89,7 +89,7 @@ impl Caller for RabbitMqCaller {
 }
 
 pub struct RabbitMqServer {
-    session: Session,
+    session: AmqpSession,
     acknowledgement: Acknowledgement,
 }
 
@@ -101,10 +101,10 @@ impl RabbitMqServer {
     pub fn connect(
         address: SocketAddr,
         route: &str,
-        waiting: Waiting,
+        waiting: WaitMode,
         acknowledgement: Acknowledgement,
     ) -> Result<Self> {
-        let mut session = Session::open(address, waiting)?;
+        let mut session = AmqpSession::open(address, waiting)?;
         session.declare(route)?;
         if acknowledgement == Acknowledgement::Explicit {
             session.prefetch(PREFETCH_COUNT)?;
@@ -114,8 +114,8 @@ impl RabbitMqServer {
     }
 }
 
-impl Server for RabbitMqServer {
-    fn serve(&mut self, handler: &mut dyn Handler, stop: &AtomicBool) -> Result<()> {
+impl PeerServer for RabbitMqServer {
+    fn serve(&mut self, handler: &mut dyn PeerHandler, stop: &AtomicBool) -> Result<()> {
         let (mut answer, mut reply_to, mut ticket) = (Vec::new(), String::new(), String::new());
         // Relaxed: the flag guards no data.
         while !stop.load(Ordering::Relaxed) {

@@ -3,7 +3,7 @@
 
 use super::RabbitMqCaller;
 use crate::peers::broker::{BrokerProcess, find, free_address};
-use crate::peers::subject::Waiting;
+use crate::peers::subject::WaitMode;
 use crate::peers::{PeerError, Result};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -56,7 +56,7 @@ impl RabbitMqBroker {
         let environment = environment(&node, address, distribution.port(), names_address.port());
         write_configuration(&node)?;
         let mut process = BrokerProcess::start("rabbitmq-server", &script, &[], &environment, &node)?;
-        process.wait_until_up(|| RabbitMqCaller::connect(address, "up", Waiting::Blocking).ok(), stop)?;
+        process.wait_until_up(|| RabbitMqCaller::connect(address, "up", WaitMode::Blocking).ok(), stop)?;
         Ok(Self { process, _names: names, address })
     }
 

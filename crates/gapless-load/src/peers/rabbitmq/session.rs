@@ -3,11 +3,11 @@
 use super::frames::{
     BASIC_ACK, BASIC_CONSUME, BASIC_CONSUME_OK, BASIC_DELIVER, BASIC_QOS, BASIC_QOS_OK, CHANNEL_CLOSE, CHANNEL_OPEN,
     CHANNEL_OPEN_OK, CONNECTION_CLOSE, CONNECTION_OPEN, CONNECTION_OPEN_OK, CONNECTION_START, CONNECTION_START_OK,
-    CONNECTION_TUNE, CONNECTION_TUNE_OK, FRAME_LENGTH_MAX, Fields, FrameKind, GREETING, Method, PROTOCOL,
+    CONNECTION_TUNE, CONNECTION_TUNE_OK, FRAME_LENGTH_MAX, FrameFields, FrameKind, GREETING, Method, PROTOCOL,
     QUEUE_DECLARE, QUEUE_DECLARE_OK, parse_content, parse_frame, write_long, write_message, write_method, write_short,
 };
-use crate::peers::connection::{Connection, silence};
-use crate::peers::subject::Waiting;
+use crate::peers::connection::{BrokerConnection, silence};
+use crate::peers::subject::WaitMode;
 use crate::peers::{PeerError, Result};
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -16,8 +16,8 @@ const CHANNEL: u16 = 1;
 /// Longest body, bytes: RabbitMQ's own limit.
 const BODY_LENGTH_MAX: u64 = 128 << 20;
 
-pub(super) struct Session {
-    connection: Connection,
+pub(super) struct AmqpSession {
+    connection: BrokerConnection,
     /// Parts of the next delivery that were read.
     tag: Option<u64>,
     is_redelivered: bool,
@@ -29,7 +29,7 @@ pub(super) struct Session {
     was_given: bool,
 }
 
-pub(super) struct Delivery<'a> {
+pub(super) struct AmqpDelivery<'a> {
     pub(super) tag: u64,
     /// Whether it was sent before to a server that did not acknowledge it.
     pub(super) is_redelivered: bool,
@@ -38,11 +38,11 @@ pub(super) struct Delivery<'a> {
     pub(super) body: &'a [u8],
 }
 
-impl Session {
+impl AmqpSession {
     /// Connects as RabbitMQ's guest, who exists on every new node, without heartbeats.
-    pub(super) fn open(address: SocketAddr, waiting: Waiting) -> Result<Self> {
+    pub(super) fn open(address: SocketAddr, waiting: WaitMode) -> Result<Self> {
         let mut session = Self {
-            connection: Connection::open(address, waiting)?,
+            connection: BrokerConnection::open(address, waiting)?,
             tag: None,
             is_redelivered: false,
             correlation_id: String::new(),
@@ -136,7 +136,7 @@ impl Session {
     }
 
     /// The next complete delivery.
-    pub(super) fn next_delivery(&mut self) -> Result<Option<Delivery<'_>>> {
+    pub(super) fn next_delivery(&mut self) -> Result<Option<AmqpDelivery<'_>>> {
         if std::mem::take(&mut self.was_given) {
             (self.tag, self.body_length) = (None, None);
             self.body.clear();
@@ -144,7 +144,7 @@ impl Session {
         while let Some((kind, payload, length)) = parse_frame(self.connection.unread())? {
             match kind {
                 FrameKind::Method => {
-                    let mut fields = Fields(payload);
+                    let mut fields = FrameFields(payload);
                     match fields.method()? {
                         BASIC_DELIVER => {
                             fields.text()?;
@@ -180,7 +180,7 @@ impl Session {
                 self.was_given = true;
                 let (correlation_id, reply_to, body) = (&*self.correlation_id, &*self.reply_to, &*self.body);
                 let is_redelivered = self.is_redelivered;
-                return Ok(Some(Delivery { tag, is_redelivered, correlation_id, reply_to, body }));
+                return Ok(Some(AmqpDelivery { tag, is_redelivered, correlation_id, reply_to, body }));
             }
         }
         Ok(None)
@@ -193,7 +193,7 @@ impl Session {
         loop {
             while let Some((kind, payload, length)) = parse_frame(self.connection.unread())? {
                 if kind == FrameKind::Method {
-                    let mut fields = Fields(payload);
+                    let mut fields = FrameFields(payload);
                     let found = fields.method()?;
                     if found != expected {
                         return Err(unexpected(&format!("method {}.{}", expected.0, expected.1), found, fields));
@@ -210,7 +210,7 @@ impl Session {
 }
 
 /// Error for an unexpected method; one that closes has a reason.
-fn unexpected(expected: &str, found: Method, mut fields: Fields<'_>) -> PeerError {
+fn unexpected(expected: &str, found: Method, mut fields: FrameFields<'_>) -> PeerError {
     let is_close = matches!(found, CONNECTION_CLOSE | CHANNEL_CLOSE);
     let reason = if is_close { fields.short().and_then(|_| fields.text()).unwrap_or_default() } else { "" };
     let found = format!("method {}.{}{}{reason}", found.0, found.1, if reason.is_empty() { "" } else { ": " });

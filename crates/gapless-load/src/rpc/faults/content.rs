@@ -43,7 +43,7 @@ pub fn answer(request: &[u8], attempt: u8) -> Vec<u8> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checked {
+pub enum AnswerCheck {
     /// The right answer, from this attempt.
     Right {
         attempt: u8,
@@ -53,22 +53,22 @@ pub enum Checked {
     Wrong,
 }
 
-pub fn check(number: u64, seed: u64, found: &[u8]) -> Checked {
+pub fn check(number: u64, seed: u64, found: &[u8]) -> AnswerCheck {
     let is_of = |number: u64| {
         let expected = answer(&request(number, seed), 0);
         found.len() == LENGTH && found[..8] == expected[..8] && found[9..] == expected[9..]
     };
     match number_of(found) {
-        Some(same) if same == number && is_of(number) => Checked::Right { attempt: found[8] },
-        Some(other) if other >> 48 == number >> 48 && other < number && is_of(other) => Checked::Doubled,
-        _ => Checked::Wrong,
+        Some(same) if same == number && is_of(number) => AnswerCheck::Right { attempt: found[8] },
+        Some(other) if other >> 48 == number >> 48 && other < number && is_of(other) => AnswerCheck::Doubled,
+        _ => AnswerCheck::Wrong,
     }
 }
 
 /// A file of noted numbers, such as those of begun requests. It is appended to, so that it survives the process.
-pub struct Numbers(File);
+pub struct NumberFile(File);
 
-impl Numbers {
+impl NumberFile {
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::options().append(true).create(true).open(path);
         Ok(Self(file.map_err(|source| BenchError::io("open", path, source))?))
@@ -97,14 +97,14 @@ mod tests {
     fn answer_must_match_its_number() {
         let of = |count| number(3, count);
         let found = answer(&request(of(7), 1), 2);
-        assert_eq!(check(of(7), 1, &found), Checked::Right { attempt: 2 });
-        assert_eq!(check(of(8), 1, &found), Checked::Doubled, "an earlier answer");
-        assert_eq!(check(of(6), 1, &found), Checked::Wrong, "an answer to no request");
-        assert_eq!(check(number(4, 8), 1, &found), Checked::Wrong, "an answer to another caller");
-        assert_eq!(check(of(7), 2, &found), Checked::Wrong, "an answer of another run");
-        assert_eq!(check(of(7), 1, &request(of(7), 1)), Checked::Wrong, "the request itself");
+        assert_eq!(check(of(7), 1, &found), AnswerCheck::Right { attempt: 2 });
+        assert_eq!(check(of(8), 1, &found), AnswerCheck::Doubled, "an earlier answer");
+        assert_eq!(check(of(6), 1, &found), AnswerCheck::Wrong, "an answer to no request");
+        assert_eq!(check(number(4, 8), 1, &found), AnswerCheck::Wrong, "an answer to another caller");
+        assert_eq!(check(of(7), 2, &found), AnswerCheck::Wrong, "an answer of another run");
+        assert_eq!(check(of(7), 1, &request(of(7), 1)), AnswerCheck::Wrong, "the request itself");
         for length in [0, 7, 8, 63] {
-            assert_eq!(check(of(7), 1, &found[..length]), Checked::Wrong);
+            assert_eq!(check(of(7), 1, &found[..length]), AnswerCheck::Wrong);
         }
         assert!(answer(&[], 1).is_empty());
     }
@@ -113,7 +113,7 @@ mod tests {
     fn numbers_are_counted_over_processes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("begun");
-        let (first, second) = (Numbers::open(&path).unwrap(), Numbers::open(&path).unwrap());
+        let (first, second) = (NumberFile::open(&path).unwrap(), NumberFile::open(&path).unwrap());
         [1, 2].into_iter().for_each(|number| first.note(number).unwrap());
         [2, 3].into_iter().for_each(|number| second.note(number).unwrap());
         let counted = read_numbers(&path).unwrap();

@@ -1,11 +1,11 @@
 //! The serving process: an instance of a route, or the server of a broker. It notes each request that it begins, and
 //! takes its time.
 
-use super::content::{Numbers, answer, number_of};
+use super::content::{NumberFile, answer, number_of};
 use crate::peers::rabbitmq::{Acknowledgement, RabbitMqServer};
-use crate::peers::subject::{Handler, Server as _, Waiting};
+use crate::peers::subject::{PeerHandler, PeerServer as _, WaitMode};
 use crate::rpc::{NAME, failed};
-use gapless_measure::child_process::{Parent, WhenGone};
+use gapless_measure::child_process::{OrphanPolicy, Parent};
 use gapless_measure::{BenchError, Result};
 use gapless_rpc::{Domain, DomainOptions, Rejection, ServedRoute};
 use serde::{Deserialize, Serialize};
@@ -24,15 +24,15 @@ pub const WORK: Duration = Duration::from_millis(1);
 pub const SERVES: &str = "serves";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Assignment {
-    pub place: Place,
+pub struct FaultAssignment {
+    pub place: ServerPlace,
     /// File for the numbers of begun requests.
     pub begun: PathBuf,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum ServerPlace {
     Domain(PathBuf),
     /// Domain of a supervisor, which gives the process no parent to listen to; the process notes its start in a file.
     Supervised {
@@ -47,9 +47,9 @@ pub fn open(directory: &Path) -> Result<Domain> {
     Domain::open_directory(directory, DomainOptions::default()).map_err(failed)
 }
 
-struct Work(Numbers);
+struct NotedWork(NumberFile);
 
-impl Work {
+impl NotedWork {
     fn answered(&self, request: &[u8], attempt: u8) -> std::io::Result<Vec<u8>> {
         if let Some(number) = number_of(request) {
             self.0.note(number)?;
@@ -59,7 +59,7 @@ impl Work {
     }
 }
 
-impl Handler for Work {
+impl PeerHandler for NotedWork {
     fn call(&mut self, request: &[u8], reply: &mut Vec<u8>) {
         // Without an answer its caller reports a wrong one.
         reply.extend(self.answered(request, 1).unwrap_or_default());
@@ -72,7 +72,7 @@ impl Handler for Work {
     fn receive(&mut self, _message: &[u8]) {}
 }
 
-fn serve(domain: &Path, work: Work) -> Result<ServedRoute> {
+fn serve(domain: &Path, work: NotedWork) -> Result<ServedRoute> {
     let served = open(domain)?.serve(ROUTE).workers(WORKERS).handle(move |request: Vec<u8>, context| {
         work.answered(&request, context.attempt()).map_err(|error| Rejection::from(error.to_string()))
     });
@@ -84,18 +84,18 @@ fn serve(domain: &Path, work: Work) -> Result<ServedRoute> {
 /// # Errors
 /// A malformed assignment; a domain that cannot be opened; a broker or a benchmark that is gone.
 pub fn main(assignment: &str) -> Result<()> {
-    let Assignment { place, begun } = serde_json::from_str(assignment)?;
-    let work = Work(Numbers::open(&begun)?);
+    let FaultAssignment { place, begun } = serde_json::from_str(assignment)?;
+    let work = NotedWork(NumberFile::open(&begun)?);
     match place {
-        Place::Domain(directory) => {
-            let parent = Parent::listen(NAME, WhenGone::Exit)?;
+        ServerPlace::Domain(directory) => {
+            let parent = Parent::listen(NAME, OrphanPolicy::Exit)?;
             let _served = serve(&directory, work)?;
             parent.send(&true)?;
             while parent.receive::<bool>()?.is_some() {}
             Ok(())
         }
-        Place::Supervised { domain, started } => {
-            let noted = Numbers::open(&started)?.note(std::process::id().into());
+        ServerPlace::Supervised { domain, started } => {
+            let noted = NumberFile::open(&started)?.note(std::process::id().into());
             noted.map_err(|source| BenchError::io("write", &started, source))?;
             let _served = serve(&domain, work)?;
             println!("{SERVES}");
@@ -104,10 +104,10 @@ pub fn main(assignment: &str) -> Result<()> {
                 std::thread::park();
             }
         }
-        Place::Broker(address) => {
-            let parent = Parent::listen(NAME, WhenGone::Exit)?;
+        ServerPlace::Broker(address) => {
+            let parent = Parent::listen(NAME, OrphanPolicy::Exit)?;
             let mut work = work;
-            let server = RabbitMqServer::connect(address, ROUTE, Waiting::Blocking, Acknowledgement::Explicit);
+            let server = RabbitMqServer::connect(address, ROUTE, WaitMode::Blocking, Acknowledgement::Explicit);
             let mut server = server.map_err(failed)?;
             parent.send(&true)?;
             server.serve(&mut work, &AtomicBool::new(false)).map_err(failed)

@@ -1,12 +1,12 @@
 //! Callers without a pause, each with one call at a time, and their observations.
 
-use super::content::{Checked, check, number, request};
+use super::content::{AnswerCheck, check, number, request};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The calling end of one thread.
-pub trait Line: Send {
+pub trait FaultCaller: Send {
     /// Waits until a call is possible; `false` if no further call is needed.
     fn ready(&mut self) -> bool {
         true
@@ -21,19 +21,19 @@ pub trait Line: Send {
 
 /// Shared by all callers: the longest time without an answer.
 #[derive(Debug)]
-pub struct Shared {
+pub struct SilenceClock {
     began: Instant,
     last_ns: AtomicU64,
     longest_ns: AtomicU64,
 }
 
-impl Default for Shared {
+impl Default for SilenceClock {
     fn default() -> Self {
         Self { began: Instant::now(), last_ns: AtomicU64::new(0), longest_ns: AtomicU64::new(0) }
     }
 }
 
-impl Shared {
+impl SilenceClock {
     fn answered(&self, at: Instant) {
         let now_ns = (at - self.began).as_nanos() as u64;
         // Relaxed: the numbers are read after the callers have ended.
@@ -52,14 +52,14 @@ impl Shared {
 
 /// A call affected by a killed process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touched {
+pub struct AffectedCall {
     pub began_at: Instant,
     /// When its caller had the outcome.
     pub known_at: Instant,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct CallOutcomes {
     pub calls: u64,
     /// Outcomes without an answer, by kind.
     pub failed: BTreeMap<&'static str, u64>,
@@ -68,12 +68,12 @@ pub struct Seen {
     /// Numbers of answered calls.
     pub answered: Vec<u64>,
     /// Calls without an answer.
-    pub lost: Vec<Touched>,
+    pub lost: Vec<AffectedCall>,
     /// Calls answered on a later attempt.
-    pub answered_again: Vec<Touched>,
+    pub answered_again: Vec<AffectedCall>,
 }
 
-impl Seen {
+impl CallOutcomes {
     pub fn of_all(each: Vec<Self>) -> Self {
         each.into_iter().fold(Self::default(), |mut all, seen| {
             all.calls += seen.calls;
@@ -87,8 +87,14 @@ impl Seen {
     }
 }
 
-pub fn call_until(stop: &AtomicBool, caller: usize, seed: u64, line: &mut dyn Line, shared: &Shared) -> Seen {
-    let (mut seen, mut answer) = (Seen::default(), Vec::new());
+pub fn call_until(
+    stop: &AtomicBool,
+    caller: usize,
+    seed: u64,
+    line: &mut dyn FaultCaller,
+    shared: &SilenceClock,
+) -> CallOutcomes {
+    let (mut seen, mut answer) = (CallOutcomes::default(), Vec::new());
     // Relaxed: the flag guards no data.
     while !stop.load(Ordering::Relaxed) && line.ready() {
         let number = number(caller, seen.calls);
@@ -99,18 +105,18 @@ pub fn call_until(stop: &AtomicBool, caller: usize, seed: u64, line: &mut dyn Li
         let known_at = Instant::now();
         seen.calls += 1;
         match outcome.map(|()| check(number, seed, &answer)) {
-            Ok(Checked::Right { attempt }) => {
+            Ok(AnswerCheck::Right { attempt }) => {
                 shared.answered(known_at);
                 seen.answered.push(number);
                 if attempt > 1 {
-                    seen.answered_again.push(Touched { began_at, known_at });
+                    seen.answered_again.push(AffectedCall { began_at, known_at });
                 }
             }
-            Ok(Checked::Doubled) => seen.doubled += 1,
-            Ok(Checked::Wrong) => seen.wrong += 1,
+            Ok(AnswerCheck::Doubled) => seen.doubled += 1,
+            Ok(AnswerCheck::Wrong) => seen.wrong += 1,
             Err(kind) => {
                 *seen.failed.entry(kind).or_default() += 1;
-                seen.lost.push(Touched { began_at, known_at });
+                seen.lost.push(AffectedCall { began_at, known_at });
             }
         }
     }
@@ -123,9 +129,9 @@ mod tests {
     use super::*;
 
     /// Answers as scripted, one call after the other; then ends.
-    struct Told<'a>(std::slice::Iter<'a, &'static str>, Vec<u8>);
+    struct ScriptedCaller<'a>(std::slice::Iter<'a, &'static str>, Vec<u8>);
 
-    impl Line for Told<'_> {
+    impl FaultCaller for ScriptedCaller<'_> {
         fn ready(&mut self) -> bool {
             self.0.len() > 0
         }
@@ -147,17 +153,17 @@ mod tests {
     #[test]
     fn outcomes_are_counted_by_kind() {
         let told = ["answer", "unknown", "again", "the same once more", "the request", "unknown", "answer"];
-        let shared = Shared::default();
-        let line = &mut Told(told.iter(), Vec::new());
+        let shared = SilenceClock::default();
+        let line = &mut ScriptedCaller(told.iter(), Vec::new());
         let seen = call_until(&AtomicBool::new(false), 2, 1, line, &shared);
         assert_eq!((seen.calls, seen.wrong, seen.doubled), (7, 1, 1));
         assert_eq!(seen.answered, [0, 2, 6].map(|count| number(2, count)));
         assert_eq!((seen.failed.get("unknown"), seen.lost.len(), seen.answered_again.len()), (Some(&2), 2, 1));
         assert!(seen.lost.iter().all(|touched| touched.began_at <= touched.known_at));
         assert!(shared.longest_silence() > Duration::ZERO);
-        let all = Seen::of_all(vec![seen.clone(), seen]);
+        let all = CallOutcomes::of_all(vec![seen.clone(), seen]);
         assert_eq!((all.calls, all.failed["unknown"], all.answered.len(), all.lost.len()), (14, 4, 6, 4));
-        let stopped = call_until(&AtomicBool::new(true), 0, 1, &mut Told(told.iter(), Vec::new()), &shared);
-        assert_eq!(stopped, Seen::default());
+        let stopped = call_until(&AtomicBool::new(true), 0, 1, &mut ScriptedCaller(told.iter(), Vec::new()), &shared);
+        assert_eq!(stopped, CallOutcomes::default());
     }
 }

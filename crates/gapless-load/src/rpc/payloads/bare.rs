@@ -1,7 +1,7 @@
 //! The floor of calls within a process: the same payloads sent to another thread and back, by two channels of the
 //! standard library. The number in flight is that of the calls, and payloads are written before the clock runs.
 
-use super::content::{Payloads, is_whole};
+use super::content::{TaggedPayloads, is_whole};
 use super::cycles::forked_max;
 use gapless_measure::FloorRow;
 use gapless_measure::statistics::median;
@@ -18,7 +18,7 @@ const ROUNDS_MIN: usize = 3;
 /// receiver drops it.
 #[must_use]
 pub fn measure(length: usize, ways: u64, time: Duration) -> FloorRow {
-    let payloads = Payloads::new(length);
+    let payloads = TaggedPayloads::new(length);
     let (forked, mut rates, begun) = (forked_max(length), Vec::new(), Instant::now());
     let (to_worker, requests) = channel::<Vec<u8>>();
     let (to_caller, replies) = channel::<Option<Vec<u8>>>();

@@ -9,9 +9,9 @@ const DISTINCT: usize = 64;
 const LENGTH_MIN: usize = 32;
 
 /// Payloads of one length, all written before the clock runs.
-pub struct Payloads(Vec<Vec<u8>>);
+pub struct TaggedPayloads(Vec<Vec<u8>>);
 
-impl Payloads {
+impl TaggedPayloads {
     pub fn new(length: usize) -> Self {
         assert!(length >= LENGTH_MIN, "a payload of {length} bytes has no room for what tells it apart");
         let payload = |number: usize| {
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn truncated_payload_is_detected() {
         for length in [32, 69, 500_071] {
-            let payloads = Payloads::new(length);
+            let payloads = TaggedPayloads::new(length);
             assert_eq!(payloads.of(3).len(), length);
             assert!(is_whole(payloads.of(3)));
             assert!(!is_whole(&payloads.of(3)[..length - 1]) && !is_whole(&payloads.of(3)[1..]));

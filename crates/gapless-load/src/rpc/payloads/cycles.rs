@@ -1,7 +1,7 @@
 //! Cycles of calls: each forks as many as fit in flight and joins them, repeatedly. Payloads are written before the
 //! clock runs, and replies checked when it stands.
 
-use super::content::{Payloads, is_whole};
+use super::content::{TaggedPayloads, is_whole};
 use super::served::{ONE_WAY, SLOTS, TWO_WAY};
 use crate::rpc::check_interrupted;
 use crate::rpc::failed;
@@ -22,7 +22,7 @@ pub fn forked_max(length: usize) -> u64 {
 
 /// Results of the cycles of one size, without the warm-up.
 #[derive(Debug, Default, PartialEq)]
-pub struct Cycles {
+pub struct CycleTotals {
     /// Calls a second of each cycle.
     pub rates: Vec<f64>,
     /// Duration of all cycles.
@@ -33,19 +33,19 @@ pub struct Cycles {
     pub wrong: u64,
 }
 
-impl Cycles {
+impl CycleTotals {
     /// Median rate, calls a second.
     pub fn rate(&self) -> f64 {
         gapless_measure::statistics::median(&self.rates)
     }
 }
 
-pub struct Callers {
+pub struct CycleCallers {
     one_way: Caller<Vec<u8>, bool>,
     two_way: Caller<Vec<u8>, Vec<u8>>,
 }
 
-impl Callers {
+impl CycleCallers {
     /// Callers in `domain`.
     ///
     /// # Errors
@@ -62,7 +62,12 @@ impl Callers {
     ///
     /// # Errors
     /// A call that fails; an interrupt.
-    pub fn one_way(&self, length: usize, counts: (u64, (usize, usize)), interrupted: &AtomicBool) -> Result<Cycles> {
+    pub fn one_way(
+        &self,
+        length: usize,
+        counts: (u64, (usize, usize)),
+        interrupted: &AtomicBool,
+    ) -> Result<CycleTotals> {
         run(&self.one_way, length, counts, |_, came| *came, interrupted)
     }
 
@@ -70,7 +75,12 @@ impl Callers {
     ///
     /// # Errors
     /// A call that fails; an interrupt.
-    pub fn two_way(&self, length: usize, counts: (u64, (usize, usize)), interrupted: &AtomicBool) -> Result<Cycles> {
+    pub fn two_way(
+        &self,
+        length: usize,
+        counts: (u64, (usize, usize)),
+        interrupted: &AtomicBool,
+    ) -> Result<CycleTotals> {
         run(&self.two_way, length, counts, |sent, reply| is_whole(reply) && sent == reply, interrupted)
     }
 }
@@ -83,10 +93,10 @@ fn run<Reply: Message>(
     (calls, cycles): (u64, (usize, usize)),
     is_right: fn(&[u8], &Reply) -> bool,
     interrupted: &AtomicBool,
-) -> Result<Cycles> {
-    let payloads = Payloads::new(length);
+) -> Result<CycleTotals> {
+    let payloads = TaggedPayloads::new(length);
     let forked_max = forked_max(length);
-    let mut counted = Cycles::default();
+    let mut counted = CycleTotals::default();
     for cycle in 0..cycles.0 {
         check_interrupted(interrupted)?;
         let (mut elapsed, mut cpu_ns, mut wrong) = (Duration::ZERO, 0, 0);
@@ -120,7 +130,7 @@ fn run<Reply: Message>(
 mod tests {
     use super::*;
 
-    fn cycles(length: usize, spoil: fn(&mut Vec<u8>)) -> Cycles {
+    fn cycles(length: usize, spoil: fn(&mut Vec<u8>)) -> CycleTotals {
         let domain = Domain::in_process("payloads");
         let route = domain.serve("echo").workers(3).handle(move |mut bytes: Vec<u8>, _context| {
             spoil(&mut bytes);

@@ -4,7 +4,7 @@
 use super::content::is_whole;
 use crate::rpc::{NAME, failed};
 use gapless_measure::Result;
-use gapless_measure::child_process::{Parent, WhenGone};
+use gapless_measure::child_process::{OrphanPolicy, Parent};
 use gapless_measure::resources::process_cpu_ns;
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{Domain, DomainOptions, ServedRoute};
@@ -38,7 +38,7 @@ pub fn serve(domain: &Domain, reach: ServeReach) -> Result<[ServedRoute; 2]> {
 /// A malformed assignment; a domain that cannot be opened; a benchmark that is gone.
 pub fn main(assignment: &str) -> Result<()> {
     let directory: PathBuf = serde_json::from_str(assignment)?;
-    let parent = Parent::listen(NAME, WhenGone::Exit)?;
+    let parent = Parent::listen(NAME, OrphanPolicy::Exit)?;
     let domain = open(&directory)?;
     let _routes = serve(&domain, ServeReach::OtherProcesses)?;
     parent.send(&process_cpu_ns())?;

@@ -34,7 +34,7 @@ impl Payload {
 
 /// Kind of threads or tasks of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LoadKind {
     /// Tasks of one executor.
     Tasks,
     /// One thread each, which sleeps when idle.
@@ -44,8 +44,8 @@ pub enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    pub kind: Kind,
+pub struct LoadShape {
+    pub kind: LoadKind,
     pub callers: usize,
     /// Calls in flight of each caller.
     pub in_flight: usize,
@@ -56,15 +56,15 @@ pub struct Shape {
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Count {
+struct CallCounts {
     calls: AtomicU64,
     wrong: AtomicU64,
     failed: AtomicU64,
 }
 
-/// A running load; [`Load::end`] ends it.
-pub struct Load {
-    counts: Arc<[Count]>,
+/// A running load; [`ScenarioLoad::end`] ends it.
+pub struct ScenarioLoad {
+    counts: Arc<[CallCounts]>,
     stop: Arc<AtomicBool>,
     /// Callers and chains of callbacks that have not ended.
     running: Arc<AtomicUsize>,
@@ -75,18 +75,18 @@ pub struct Load {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ended {
+pub struct LoadTotals {
     pub calls: u64,
     pub wrong: u64,
     pub failed: u64,
     pub overflow: Option<OverflowCounters>,
 }
 
-impl Load {
+impl ScenarioLoad {
     /// Starts a load, with all threads on `cpus`, if any are named.
     pub fn begin(
         domain: &Domain,
-        shape: Shape,
+        shape: LoadShape,
         cpus: Option<&[usize]>,
         overflow: Option<ElasticQueueOptions>,
     ) -> Result<Self> {
@@ -99,7 +99,7 @@ impl Load {
         let mut executor = tokio::runtime::Builder::new_multi_thread();
         let runtime = executor.worker_threads(threads).on_thread_start(pin.clone()).build().map_err(failed)?;
         let mut route = domain.serve("scenarios/load").reach(ServeReach::ThisProcess).workers(shape.workers);
-        if shape.kind != Kind::Threads {
+        if shape.kind != LoadKind::Threads {
             let handle = runtime.handle().clone();
             route = route.tasks(move |task| drop(handle.spawn(task)));
         }
@@ -111,7 +111,7 @@ impl Load {
         }
         let route = route.init(move |_| pin()).handle(|payload: Payload, _context| Ok(payload.answered()));
         let mut load = Self {
-            counts: (0..shape.callers).map(|_| Count::default()).collect(),
+            counts: (0..shape.callers).map(|_| CallCounts::default()).collect(),
             stop: Arc::default(),
             running: Arc::default(),
             threads: Vec::new(),
@@ -119,23 +119,23 @@ impl Load {
             runtime,
         };
         let caller = domain.caller::<Payload, Payload>("scenarios/load").map_err(failed)?;
-        (0..shape.callers).for_each(|number| load.start(shape, Calling::new(&caller, &load, number)));
+        (0..shape.callers).for_each(|number| load.start(shape, LoadCaller::new(&caller, &load, number)));
         Ok(load)
     }
 
-    fn start(&mut self, shape: Shape, mut calling: Calling) {
+    fn start(&mut self, shape: LoadShape, mut calling: LoadCaller) {
         match shape.kind {
-            Kind::Tasks => drop(self.runtime.spawn(async move {
+            LoadKind::Tasks => drop(self.runtime.spawn(async move {
                 while let Some((number, call)) = calling.next(shape.in_flight) {
                     calling.check(number, call.await);
                 }
             })),
-            Kind::Threads => self.threads.push(std::thread::spawn(move || {
+            LoadKind::Threads => self.threads.push(std::thread::spawn(move || {
                 while let Some((number, call)) = calling.next(shape.in_flight) {
                     calling.check(number, call.wait());
                 }
             })),
-            Kind::Callbacks => (0..shape.in_flight).for_each(|number| call_back(calling.another(), number as u64)),
+            LoadKind::Callbacks => (0..shape.in_flight).for_each(|number| call_back(calling.another(), number as u64)),
         }
     }
 
@@ -169,38 +169,38 @@ impl Load {
     }
 
     /// Ends the load, and returns its result.
-    pub fn end(mut self) -> Ended {
+    pub fn end(mut self) -> LoadTotals {
         self.finish();
         let sum =
-            |of: fn(&Count) -> &AtomicU64| self.counts.iter().map(|count| of(count).load(Ordering::Relaxed)).sum();
+            |of: fn(&CallCounts) -> &AtomicU64| self.counts.iter().map(|count| of(count).load(Ordering::Relaxed)).sum();
         let overflow = self.route.as_ref().and_then(ServedRoute::overflow_counters);
         if let Some(route) = self.route.take() {
             route.drain();
         }
         let (wrong, failed) = (sum(|count| &count.wrong), sum(|count| &count.failed));
-        Ended { calls: self.calls(), wrong, failed, overflow }
+        LoadTotals { calls: self.calls(), wrong, failed, overflow }
     }
 }
 
-impl Drop for Load {
+impl Drop for ScenarioLoad {
     fn drop(&mut self) {
         // After an interrupt: without the route, its callers would call for ever.
         self.finish();
     }
 }
 
-struct Calling {
+struct LoadCaller {
     caller: Caller<Payload, Payload>,
     window: VecDeque<(u64, Call<Payload>)>,
     next_number: u64,
-    counts: Arc<[Count]>,
+    counts: Arc<[CallCounts]>,
     own: usize,
     stop: Arc<AtomicBool>,
     running: Arc<AtomicUsize>,
 }
 
-impl Calling {
-    fn new(caller: &Caller<Payload, Payload>, load: &Load, own: usize) -> Self {
+impl LoadCaller {
+    fn new(caller: &Caller<Payload, Payload>, load: &ScenarioLoad, own: usize) -> Self {
         // Relaxed: further ones are started only by one that is counted already.
         load.running.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -259,19 +259,19 @@ impl Calling {
     }
 }
 
-impl Drop for Calling {
+impl Drop for LoadCaller {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // Replies to its calls in flight were not checked.
             self.counts[self.own].failed.fetch_add(1, Ordering::Relaxed);
         }
-        // Release: pairs with the Acquire in `Load::finish`.
+        // Release: pairs with the Acquire in `ScenarioLoad::finish`.
         self.running.fetch_sub(1, Ordering::Release);
     }
 }
 
 /// Makes a call whose end makes the next one.
-fn call_back(calling: Calling, number: u64) {
+fn call_back(calling: LoadCaller, number: u64) {
     if calling.is_over() {
         return;
     }
@@ -286,14 +286,14 @@ fn call_back(calling: Calling, number: u64) {
 mod tests {
     use super::*;
 
-    fn shape(kind: Kind) -> Shape {
-        Shape { kind, callers: 3, in_flight: 4, workers: 2, queue_max: None }
+    fn shape(kind: LoadKind) -> LoadShape {
+        LoadShape { kind, callers: 3, in_flight: 4, workers: 2, queue_max: None }
     }
 
     #[test]
     fn loads_have_no_wrong_reply() {
-        for kind in [Kind::Tasks, Kind::Threads, Kind::Callbacks] {
-            let load = Load::begin(&Domain::in_process("load"), shape(kind), None, None).unwrap();
+        for kind in [LoadKind::Tasks, LoadKind::Threads, LoadKind::Callbacks] {
+            let load = ScenarioLoad::begin(&Domain::in_process("load"), shape(kind), None, None).unwrap();
             gapless_testkit::wait::until("calls of every caller", || {
                 load.counts.iter().all(|count| count.calls.load(Ordering::Relaxed) > 100)
             });
@@ -305,8 +305,8 @@ mod tests {
 
     #[test]
     fn dropped_load_ends() {
-        for kind in [Kind::Tasks, Kind::Threads, Kind::Callbacks] {
-            let load = Load::begin(&Domain::in_process("load"), shape(kind), None, None).unwrap();
+        for kind in [LoadKind::Tasks, LoadKind::Threads, LoadKind::Callbacks] {
+            let load = ScenarioLoad::begin(&Domain::in_process("load"), shape(kind), None, None).unwrap();
             let interrupted = || Err(failed("interrupted"));
             assert!(load.rates(1, Duration::from_millis(2), &interrupted).is_err());
             let running = Arc::clone(&load.running);
@@ -320,8 +320,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut overflow = ElasticQueueOptions::new("load", directory.path());
         overflow.memory_bytes_max = 4096;
-        let shape = Shape { in_flight: 200, queue_max: Some(8), ..shape(Kind::Tasks) };
-        let load = Load::begin(&Domain::in_process("load"), shape, None, Some(overflow)).unwrap();
+        let shape = LoadShape { in_flight: 200, queue_max: Some(8), ..shape(LoadKind::Tasks) };
+        let load = ScenarioLoad::begin(&Domain::in_process("load"), shape, None, Some(overflow)).unwrap();
         gapless_testkit::wait::until("calls", || load.calls() > 5_000);
         let ended = load.end();
         assert_eq!((ended.wrong, ended.failed), (0, 0));
@@ -331,8 +331,8 @@ mod tests {
     #[test]
     fn panicked_caller_is_a_failure() {
         let domain = Domain::in_process("load");
-        let mut load = Load::begin(&domain, shape(Kind::Threads), None, None).unwrap();
-        let calling = Calling::new(&domain.caller("scenarios/load").unwrap(), &load, 0);
+        let mut load = ScenarioLoad::begin(&domain, shape(LoadKind::Threads), None, None).unwrap();
+        let calling = LoadCaller::new(&domain.caller("scenarios/load").unwrap(), &load, 0);
         load.threads.push(std::thread::spawn(move || {
             let _calling = calling;
             panic!("as a caller does here");
@@ -343,8 +343,8 @@ mod tests {
     #[test]
     fn failed_call_is_counted() {
         let domain = Domain::in_process("load");
-        let load = Load::begin(&domain, shape(Kind::Tasks), None, None).unwrap();
-        let calling = Calling::new(&domain.caller("scenarios/load").unwrap(), &load, 0);
+        let load = ScenarioLoad::begin(&domain, shape(LoadKind::Tasks), None, None).unwrap();
+        let calling = LoadCaller::new(&domain.caller("scenarios/load").unwrap(), &load, 0);
         let failed_before = calling.counts[0].failed.load(Ordering::Relaxed);
         calling.check(7, Err(CallError::Closed));
         calling.check(7, Ok(Payload::new(7)));

@@ -17,10 +17,10 @@ const PACE: Duration = Duration::from_micros(500);
 pub const PER_S: u64 = 1_000_000 / PACE.as_micros() as u64;
 
 /// Latencies of single calls, and the number of wrong replies.
-pub type Probed = (LatencyHistogram, u64);
+pub type ProbeResult = (LatencyHistogram, u64);
 
 /// Makes `count` calls; caller and worker are threads, on `cpu` if it is named.
-pub fn run(domain: &Domain, count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<Probed> {
+pub fn run(domain: &Domain, count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<ProbeResult> {
     let route = domain.serve("scenarios/probe").reach(ServeReach::ThisProcess).init(move |_| pin(cpu));
     let _route = route.handle(|payload: Payload, _context| Ok(payload.answered())).map_err(failed)?;
     let caller = domain.caller::<Payload, Payload>("scenarios/probe").map_err(failed)?;
@@ -31,8 +31,8 @@ pub fn run(domain: &Domain, count: u64, cpu: Option<usize>, interrupted: &Atomic
 }
 
 /// The same with two threads that only wake each other: the cost of the machine at that pace.
-pub fn bare(count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<Probed> {
-    let (asked, answered) = (Word::default(), Word::default());
+pub fn bare(count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<ProbeResult> {
+    let (asked, answered) = (WakeWord::default(), WakeWord::default());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             pin(cpu);
@@ -56,12 +56,12 @@ const END: u64 = u64::MAX;
 
 /// A word that one thread changes and another sleeps for.
 #[derive(Default)]
-struct Word {
+struct WakeWord {
     value: Mutex<u64>,
     changed: Condvar,
 }
 
-impl Word {
+impl WakeWord {
     fn set(&self, value: u64) {
         *self.value.lock().unwrap_or_else(PoisonError::into_inner) = value;
         self.changed.notify_one();
@@ -85,7 +85,7 @@ fn paced(
     cpu: Option<usize>,
     interrupted: &AtomicBool,
     mut call: impl FnMut(u64) -> Result<bool> + Send,
-) -> Result<Probed> {
+) -> Result<ProbeResult> {
     let probing = move || {
         pin(cpu);
         let (mut histogram, mut wrong) = (LatencyHistogram::new(), 0);

@@ -1,6 +1,6 @@
 //! Adds the counters of a link to the account of a node.
 
-use crate::sequencer::protocol::Account;
+use crate::sequencer::protocol::MessageAccount;
 use gapless_client::client::MessageType;
 use gapless_client::node::feed_receiver::FeedCounts;
 use gapless_client::node::{DatagramLink, NodeLink, SharedMemoryLink, StreamNode, TcpLink};
@@ -18,9 +18,9 @@ pub trait CountingLink: NodeLink {
     }
 }
 
-pub fn complete<L: CountingLink>(account: Account, node: &StreamNode<L>) -> Account {
+pub fn complete<L: CountingLink>(account: MessageAccount, node: &StreamNode<L>) -> MessageAccount {
     let FeedCounts { frames_requested: requested, frames_rewound: rewound, .. } = node.link().feed_counts();
-    Account {
+    MessageAccount {
         resent: node.resent(),
         requested,
         rewound,

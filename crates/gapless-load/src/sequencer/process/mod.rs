@@ -17,9 +17,9 @@ mod rewind;
 mod round_trips;
 mod serve;
 
-use super::protocol::Assignment;
+use super::protocol::StreamAssignment;
 use crate::Result;
-use crate::child_process::{Parent, WhenGone};
+use crate::child_process::{OrphanPolicy, Parent};
 use gapless_measure::affinity::pin_current_thread;
 use std::time::Duration;
 
@@ -32,9 +32,11 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// A malformed assignment, a stream that cannot be run or reached, messages that do not arrive.
 pub fn main(assignment: &str) -> Result<()> {
     match serde_json::from_str(assignment)? {
-        Assignment::Sequencer(assignment) => serve::run(&assignment, &Parent::listen(super::NAME, WhenGone::Notice)?),
-        Assignment::Node(assignment) => {
-            let parent = Parent::listen(super::NAME, WhenGone::Exit)?;
+        StreamAssignment::Sequencer(assignment) => {
+            serve::run(&assignment, &Parent::listen(super::NAME, OrphanPolicy::Notice)?)
+        }
+        StreamAssignment::Node(assignment) => {
+            let parent = Parent::listen(super::NAME, OrphanPolicy::Exit)?;
             if let Some(cpu) = assignment.cpu {
                 pin_current_thread(&[cpu])?;
             }

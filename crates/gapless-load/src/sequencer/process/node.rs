@@ -5,7 +5,9 @@ use super::{TIMEOUT, push, rewind, round_trips};
 use crate::Result;
 use crate::child_process::Parent;
 use crate::sequencer::failed;
-use crate::sequencer::protocol::{NodeAssignment, Ready, Role, Way, datagrams, shared_memory, stream_failed, tcp};
+use crate::sequencer::protocol::{
+    NodeAssignment, NodeReady, NodeRole, StreamAddress, datagrams, shared_memory, stream_failed, tcp,
+};
 use gapless_client::node::{PublisherOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_wire::mtu::Mtu;
 use std::time::Duration;
@@ -13,9 +15,9 @@ use std::time::Duration;
 pub fn run(assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
     let mtu = assignment.mtu.map(|bytes| Mtu::new(bytes.into())).transpose().map_err(failed)?;
     match &assignment.way {
-        Way::SharedMemory { directory } => work(shared_memory(directory, mtu), assignment, parent),
-        way @ Way::Tcp { .. } => work(tcp(way, mtu)?, assignment, parent),
-        way @ Way::Datagrams { .. } => work(datagrams(way, assignment.batch, mtu)?, assignment, parent),
+        StreamAddress::SharedMemory { directory } => work(shared_memory(directory, mtu), assignment, parent),
+        way @ StreamAddress::Tcp { .. } => work(tcp(way, mtu)?, assignment, parent),
+        way @ StreamAddress::Datagrams { .. } => work(datagrams(way, assignment.batch, mtu)?, assignment, parent),
     }
 }
 
@@ -23,15 +25,15 @@ fn work<L: CountingLink>(link: L, assignment: &NodeAssignment, parent: &Parent) 
     let publisher = PublisherOptions { window_messages: assignment.window_messages, ..PublisherOptions::default() };
     let live = StreamNodeOptions { start: Start::Live, publisher: Some(publisher), ..StreamNodeOptions::default() };
     match assignment.role {
-        Role::RoundTrips { warm_up, messages, time_limit_ms } => {
+        NodeRole::RoundTrips { warm_up, messages, time_limit_ms } => {
             let mut node = open(StreamNode::new(link, live), parent)?;
             let outcome =
                 round_trips::run(&mut node, assignment, (warm_up, messages), Duration::from_millis(time_limit_ms))?;
             parent.send(&outcome)
         }
-        Role::Push => push::run(open(StreamNode::new(link, live), parent)?, assignment, parent),
-        Role::Rewind => {
-            parent.send(&Ready { session: 0 })?;
+        NodeRole::Push => push::run(open(StreamNode::new(link, live), parent)?, assignment, parent),
+        NodeRole::Rewind => {
+            parent.send(&NodeReady { session: 0 })?;
             let node = StreamNode::new(link, StreamNodeOptions::reading(Start::First));
             rewind::run(node, parent)
         }
@@ -41,6 +43,6 @@ fn work<L: CountingLink>(link: L, assignment: &NodeAssignment, parent: &Parent) 
 /// Waits until the node can publish, and reports it.
 fn open<L: CountingLink>(mut node: StreamNode<L>, parent: &Parent) -> Result<StreamNode<L>> {
     node.wait_open(TIMEOUT).map_err(|error| stream_failed(&error))?;
-    parent.send(&Ready { session: node.session().unwrap_or(0) })?;
+    parent.send(&NodeReady { session: node.session().unwrap_or(0) })?;
     Ok(node)
 }

@@ -8,8 +8,8 @@ use crate::histogram::LatencyHistogram;
 use crate::open_loop::Schedule;
 use crate::resources::process_cpu_ns;
 use crate::sequencer::failed;
-use crate::sequencer::payload::{PayloadPattern, Seen, Tally};
-use crate::sequencer::protocol::{NodeAssignment, NodeRequest, Paced, Pushed, stream_failed};
+use crate::sequencer::payload::{MessageTally, PayloadPattern, ReceivedMessage};
+use crate::sequencer::protocol::{NodeAssignment, NodeRequest, PaceResult, PushResult, stream_failed};
 use crate::time_sources::elapsed_ns;
 use gapless_client::ClientError;
 use gapless_client::node::{NodeEvent, StreamNode};
@@ -34,15 +34,15 @@ pub fn run<L: CountingLink>(node: StreamNode<L>, assignment: &NodeAssignment, pa
         pattern: PayloadPattern::new(session, assignment.payload_bytes),
         session,
         spins: assignment.spins,
-        tally: Tally::new(&[], false),
+        tally: MessageTally::new(&[], false),
         sent: 0,
         reported_seen: 0,
-        idle: Idle::default(),
+        idle: IdlePause::default(),
     };
     loop {
-        match pusher.read_until_told(parent)? {
+        match pusher.read_until_request(parent)? {
             NodeRequest::Participants(participants) => {
-                pusher.tally = Tally::new(&participants, false);
+                pusher.tally = MessageTally::new(&participants, false);
                 parent.send(&true)?;
             }
             NodeRequest::Push(messages) => parent.send(&pusher.push(messages)?)?,
@@ -58,22 +58,22 @@ struct Pusher<L> {
     pattern: PayloadPattern,
     session: u64,
     spins: bool,
-    tally: Tally,
+    tally: MessageTally,
     /// Messages published so far: the number of the next one.
     sent: u64,
     /// Messages of all participants reported so far.
     reported_seen: u64,
-    idle: Idle,
+    idle: IdlePause,
 }
 
 #[derive(Default)]
-struct Idle {
+struct IdlePause {
     turns: u32,
     since: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Look {
+struct PollSummary {
     frames: usize,
     /// Stamps of the first and the last message of the participants.
     stamps_ns: Option<(u64, u64)>,
@@ -83,10 +83,10 @@ struct Look {
 
 impl<L: CountingLink> Pusher<L> {
     /// Waits for the benchmark's next request. Reads meanwhile, because the stream would evict a node that does not.
-    fn read_until_told(&mut self, parent: &Parent) -> Result<NodeRequest> {
+    fn read_until_request(&mut self, parent: &Parent) -> Result<NodeRequest> {
         loop {
             if let Some(request) = parent.try_receive()? {
-                self.idle = Idle::default();
+                self.idle = IdlePause::default();
                 return Ok(request);
             }
             if self.read(|| ())?.frames == 0 {
@@ -120,12 +120,12 @@ impl<L: CountingLink> Pusher<L> {
 
     /// Reads, and calls `own` for each message of this node.
     #[inline]
-    fn read(&mut self, mut own: impl FnMut()) -> Result<Look> {
+    fn read(&mut self, mut own: impl FnMut()) -> Result<PollSummary> {
         let (tally, session) = (&mut self.tally, self.session);
-        let mut look = Look::default();
+        let mut look = PollSummary::default();
         let polled = self.node.poll(FRAMES_PER_TURN, |event| {
             if let NodeEvent::Message(message) = event
-                && tally.take(Seen::from(&message))
+                && tally.take(ReceivedMessage::from(&message))
             {
                 let first = look.stamps_ns.map_or(message.timestamp_ns, |(first, _)| first);
                 look.stamps_ns = Some((first, message.timestamp_ns));
@@ -141,9 +141,9 @@ impl<L: CountingLink> Pusher<L> {
 
     /// After an idle turn, yields the CPU, and later sleeps.
     #[inline]
-    fn rest(&mut self, work: usize) -> Result<()> {
+    fn back_off(&mut self, work: usize) -> Result<()> {
         if work > 0 {
-            self.idle = Idle::default();
+            self.idle = IdlePause::default();
             return Ok(());
         }
         self.idle.turns += 1;
@@ -170,7 +170,7 @@ impl<L: CountingLink> Pusher<L> {
         )))
     }
 
-    fn push(&mut self, messages: u64) -> Result<Pushed> {
+    fn push(&mut self, messages: u64) -> Result<PushResult> {
         let goal = self.sent + messages;
         let (cpu_before, begin) = (process_cpu_ns(), Instant::now());
         let (mut own_seen, mut own_ns) = (0, 0);
@@ -185,7 +185,7 @@ impl<L: CountingLink> Pusher<L> {
                 own_seen += look.own;
                 own_ns = elapsed_ns(begin);
             }
-            self.rest(look.frames + published as usize)?;
+            self.back_off(look.frames + published as usize)?;
         }
         let all_ns = elapsed_ns(begin);
         let (first_stamp_ns, last_stamp_ns) = stamps_ns.unwrap_or_default();
@@ -193,11 +193,11 @@ impl<L: CountingLink> Pusher<L> {
         let seen = self.tally.total() - self.reported_seen;
         self.reported_seen = self.tally.total();
         let cpu_ns = process_cpu_ns() - cpu_before;
-        Ok(Pushed { sent: messages, seen, own_ns, all_ns, first_stamp_ns, last_stamp_ns, cpu_ns })
+        Ok(PushResult { sent: messages, seen, own_ns, all_ns, first_stamp_ns, last_stamp_ns, cpu_ns })
     }
 
     /// Publishes at a rate until asked to stop; each latency counts from the scheduled time.
-    fn pace(&mut self, rate_per_s: u64, parent: &Parent) -> Result<Paced> {
+    fn pace(&mut self, rate_per_s: u64, parent: &Parent) -> Result<PaceResult> {
         let (cpu_before, begin) = (process_cpu_ns(), Instant::now());
         let schedule = Schedule::new(0, rate_per_s);
         let mut histogram = LatencyHistogram::new();
@@ -213,7 +213,7 @@ impl<L: CountingLink> Pusher<L> {
             })?;
             let until_due = Duration::from_nanos(schedule.due_ns(sent).saturating_sub(elapsed_ns(begin)));
             if came == sent && until_due > AWAKE_AHEAD {
-                self.idle = Idle::default();
+                self.idle = IdlePause::default();
                 self.sleep((until_due - AWAKE_AHEAD).min(SLEEP_MAX))?;
             } else if self.spins && came == sent {
                 std::hint::spin_loop();
@@ -221,7 +221,12 @@ impl<L: CountingLink> Pusher<L> {
                 self.wait_awake(look.frames)?;
             }
         }
-        Ok(Paced { sent, latencies: histogram, elapsed_ns: elapsed_ns(begin), cpu_ns: process_cpu_ns() - cpu_before })
+        Ok(PaceResult {
+            sent,
+            latencies: histogram,
+            elapsed_ns: elapsed_ns(begin),
+            cpu_ns: process_cpu_ns() - cpu_before,
+        })
     }
 
     /// Waits for messages in flight.
@@ -230,7 +235,7 @@ impl<L: CountingLink> Pusher<L> {
         /// Turns, about a tenth of a millisecond.
         const SPINS: u32 = 4096;
         if !self.spins {
-            return self.rest(work);
+            return self.back_off(work);
         }
         self.idle.turns = if work > 0 { 0 } else { self.idle.turns + 1 };
         if self.idle.turns <= SPINS {

@@ -6,8 +6,8 @@ use crate::Result;
 use crate::child_process::Parent;
 use crate::resources::process_cpu_ns;
 use crate::sequencer::failed;
-use crate::sequencer::payload::{Seen, Tally};
-use crate::sequencer::protocol::{NodeRequest, Rewound, stream_failed};
+use crate::sequencer::payload::{MessageTally, ReceivedMessage};
+use crate::sequencer::protocol::{NodeRequest, RewindResult, stream_failed};
 use crate::time_sources::elapsed_ns;
 use gapless_client::node::{NodeEvent, NodeState, StreamNode};
 use std::time::Instant;
@@ -20,13 +20,13 @@ pub fn run<L: CountingLink>(mut node: StreamNode<L>, parent: &Parent) -> Result<
     let Some(NodeRequest::Participants(participants)) = request else {
         return Err(failed(format!("its participants were expected, {request:?} was found")));
     };
-    let mut tally = Tally::new(&participants, false);
+    let mut tally = MessageTally::new(&participants, false);
     let (cpu_before, begin) = (process_cpu_ns(), Instant::now());
     let mut is_live = false;
     while !is_live {
         let frames = node.poll(FRAMES_PER_TURN, |event| match event {
             NodeEvent::Message(message) => {
-                tally.take(Seen::from(&message));
+                tally.take(ReceivedMessage::from(&message));
             }
             NodeEvent::State(NodeState::Live) => is_live = true,
             _ => {}
@@ -38,5 +38,5 @@ pub fn run<L: CountingLink>(mut node: StreamNode<L>, parent: &Parent) -> Result<
     let elapsed_ns = elapsed_ns(begin);
     let cpu_ns = process_cpu_ns() - cpu_before;
     let frames = node.position().saturating_sub(1);
-    parent.send(&Rewound { frames, elapsed_ns, cpu_ns, account: complete(tally.account(), &node) })
+    parent.send(&RewindResult { frames, elapsed_ns, cpu_ns, account: complete(tally.account(), &node) })
 }

@@ -6,8 +6,8 @@ use crate::Result;
 use crate::histogram::LatencyHistogram;
 use crate::resources::process_cpu_ns;
 use crate::sequencer::failed;
-use crate::sequencer::payload::{PayloadPattern, Seen, Tally};
-use crate::sequencer::protocol::{NodeAssignment, Participant, RoundTrips, stream_failed};
+use crate::sequencer::payload::{MessageTally, PayloadPattern, ReceivedMessage};
+use crate::sequencer::protocol::{NodeAssignment, Participant, RoundTripResult, stream_failed};
 use crate::time_sources::elapsed_ns;
 use gapless_agent::monotonic::saturating_ns;
 use gapless_client::node::{NodeEvent, StreamNode};
@@ -23,14 +23,14 @@ pub fn run<L: CountingLink>(
     assignment: &NodeAssignment,
     (warm_up, messages): (u64, u64),
     time_limit: Duration,
-) -> Result<RoundTrips> {
+) -> Result<RoundTripResult> {
     let session = node.session().ok_or_else(|| failed("a node without a session"))?;
     let pattern = PayloadPattern::new(session, assignment.payload_bytes);
-    let mut tally = Tally::new(&[Participant { session, payload_bytes: pattern.payload_bytes() }], true);
+    let mut tally = MessageTally::new(&[Participant { session, payload_bytes: pattern.payload_bytes() }], true);
     let mut histogram = LatencyHistogram::new();
     let mut payload = vec![0; pattern.payload_bytes()];
     // The received message, to be checked when the clock has stopped.
-    let mut came = Received { payload: payload.clone(), ..Received::default() };
+    let mut came = OwnMessage { payload: payload.clone(), ..OwnMessage::default() };
     let (mut began, mut cpu_before) = (Instant::now(), process_cpu_ns());
     let (started, mut warmed_up, mut measured) = (began, None, 0);
     for number in 0.. {
@@ -50,18 +50,18 @@ pub fn run<L: CountingLink>(
             histogram.record(saturating_ns(end - begin));
             measured += 1;
         }
-        came.tell(&mut tally, session);
+        came.record_in(&mut tally, session);
     }
     let elapsed_ns = elapsed_ns(began);
     let cpu_ns = process_cpu_ns() - cpu_before;
     let account = complete(tally.account(), node);
     let warmed_up = warmed_up.unwrap_or(0);
-    Ok(RoundTrips { latencies: histogram, warmed_up, measured, elapsed_ns, cpu_ns, account })
+    Ok(RoundTripResult { latencies: histogram, warmed_up, measured, elapsed_ns, cpu_ns, account })
 }
 
 /// The node's own message, received back.
 #[derive(Default)]
-struct Received {
+struct OwnMessage {
     count: u64,
     sequence: u64,
     session_seq: u64,
@@ -70,12 +70,12 @@ struct Received {
     payload: Vec<u8>,
 }
 
-impl Received {
-    fn tell(&mut self, tally: &mut Tally, session: u64) {
+impl OwnMessage {
+    fn record_in(&mut self, tally: &mut MessageTally, session: u64) {
         for _ in 0..std::mem::take(&mut self.count) {
             let Self { sequence, session_seq, payload_crc, .. } = *self;
             let payload = &self.payload[..self.length];
-            tally.take(Seen { sequence, session, session_seq, payload_crc, payload });
+            tally.take(ReceivedMessage { sequence, session, session_seq, payload_crc, payload });
         }
     }
 }
@@ -84,7 +84,7 @@ impl Received {
 #[inline]
 fn wait<L: CountingLink>(
     node: &mut StreamNode<L>,
-    came: &mut Received,
+    came: &mut OwnMessage,
     begin: Instant,
     spins: bool,
 ) -> Result<Instant> {

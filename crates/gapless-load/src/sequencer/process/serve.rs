@@ -4,7 +4,7 @@ use crate::Result;
 use crate::child_process::Parent;
 use crate::sequencer::failed;
 use crate::sequencer::protocol::{
-    Cost, PacketOptions, SequencerAssignment, SequencerRequest, Started, Way, stream_failed,
+    PacketOptions, ProcessCost, SequencerAssignment, SequencerReady, SequencerRequest, StreamAddress, stream_failed,
 };
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
 use gapless_journal::Zeroing;
@@ -27,30 +27,30 @@ pub fn run(assignment: &SequencerAssignment, parent: &Parent) -> Result<()> {
     let (stream, mut way) = start(assignment)?;
     let addresses = stream.tcp_addresses();
     match (&mut way, addresses) {
-        (Way::Datagrams { rewind, .. }, addresses) => *rewind = addresses.map(|addresses| addresses.rewind),
-        (Way::Tcp { command, rewind, .. }, Some(addresses)) => {
+        (StreamAddress::Datagrams { rewind, .. }, addresses) => *rewind = addresses.map(|addresses| addresses.rewind),
+        (StreamAddress::Tcp { command, rewind, .. }, Some(addresses)) => {
             (*command, *rewind) = (addresses.command, addresses.rewind)
         }
         _ => {}
     }
-    parent.send(&Started { way, plan: stream.plan().to_string() })?;
+    parent.send(&SequencerReady { way, plan: stream.plan().to_string() })?;
     // If the benchmark is gone there are no more requests, and the stream stops in order.
     while let Some(request) = parent.receive()? {
         if let Some(failure) = stream.failure() {
             return Err(stream_failed(&failure));
         }
         match request {
-            SequencerRequest::Cost => parent.send(&Cost::of_this_process())?,
+            SequencerRequest::Cost => parent.send(&ProcessCost::of_this_process())?,
             SequencerRequest::Stop => {
                 stream.stop().map_err(|error| stream_failed(&error))?;
-                return parent.send(&Cost::of_this_process());
+                return parent.send(&ProcessCost::of_this_process());
             }
         }
     }
     stream.stop().map(|_| ()).map_err(|error| stream_failed(&error))
 }
 
-fn start(assignment: &SequencerAssignment) -> Result<(EventStream, Way)> {
+fn start(assignment: &SequencerAssignment) -> Result<(EventStream, StreamAddress)> {
     let mut attempt = 1;
     loop {
         let (options, way) = options(assignment)?;
@@ -62,7 +62,7 @@ fn start(assignment: &SequencerAssignment) -> Result<(EventStream, Way)> {
     }
 }
 
-fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, Way)> {
+fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, StreamAddress)> {
     let mut options = EventStreamOptions::in_directory(&assignment.directory);
     options.plan = match assignment.plan.as_str() {
         "min" => PlanKind::Min,
@@ -84,15 +84,15 @@ fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, Way)
         options.tcp = Some(TcpNetwork::new(any, any));
         let options = with_mtu(options, assignment)?;
         let (username, password) = (String::new(), String::new());
-        return Ok((options, Way::Tcp { command: any, rewind: any, username, password }));
+        return Ok((options, StreamAddress::Tcp { command: any, rewind: any, username, password }));
     }
     let Some(packets) = assignment.packets else {
         let options = with_mtu(options, assignment)?;
-        return Ok((options, Way::SharedMemory { directory: assignment.directory.clone() }));
+        return Ok((options, StreamAddress::SharedMemory { directory: assignment.directory.clone() }));
     };
     options.frame_length_max = FRAME_LENGTH_UDP;
     let network = network(packets)?;
-    let way = Way::Datagrams {
+    let way = StreamAddress::Datagrams {
         command: network.command,
         request: network.request,
         groups: network.groups.clone(),

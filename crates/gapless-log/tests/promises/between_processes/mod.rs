@@ -3,23 +3,23 @@
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod a_killed_writer_leaves_nothing_half_visible;
-mod a_mad_process_spoils_only_its_own_ring;
-mod a_ring_carries_every_frame;
-mod a_windows_reader_sees_every_frame_or_is_told;
+mod corrupt_ring_is_contained;
+mod killed_writer_is_atomic;
 mod messages;
 mod peer;
+mod ring_carries_frames;
+mod window_reader_sees_frames;
 
 /// Entry of the other process; does nothing in the test run itself.
 #[test]
 fn peer_entry() {
     match std::env::var(peer::PART).as_deref() {
-        Ok("publish") => a_ring_carries_every_frame::publish(),
-        Ok("echo") => a_ring_carries_every_frame::echo(),
-        Ok("publish for ever") => a_killed_writer_leaves_nothing_half_visible::publish_for_ever(),
-        Ok("stop in mid-write") => a_killed_writer_leaves_nothing_half_visible::stop_in_mid_write(),
-        Ok("scribble") => a_mad_process_spoils_only_its_own_ring::scribble(),
-        Ok("read the window") => a_windows_reader_sees_every_frame_or_is_told::read(),
+        Ok("publish") => ring_carries_frames::publish(),
+        Ok("echo") => ring_carries_frames::echo(),
+        Ok("publish for ever") => killed_writer_is_atomic::publish_for_ever(),
+        Ok("stop in mid-write") => killed_writer_is_atomic::stop_in_mid_write(),
+        Ok("scribble") => corrupt_ring_is_contained::scribble(),
+        Ok("read the window") => window_reader_sees_frames::read(),
         Ok(part) => panic!("no such part: {part}"),
         Err(_) => {}
     }

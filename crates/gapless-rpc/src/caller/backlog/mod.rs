@@ -7,27 +7,27 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `mover` | the thread that dequeues requests, offers them and follows each to its end |
-//! | `shown` | its counters |
+//! | `gauges` | its counters |
 //! | `record` | a queued request, as a value and as bytes |
 
+mod gauges;
 mod mover;
 mod record;
-mod shown;
 
 use super::remote_call::{Destination, RequestBytes, Terms};
-use super::routes::UsedTable;
+use super::routes::SharedTable;
+use crate::caller::table::CallEnd;
 use crate::error::RpcError;
-use crate::local::{LocalCall, LocalOptions, LocalRoute, Offer};
+use crate::local::{LocalCall, LocalOffer, LocalOptions, LocalRoute};
 use crate::options::{Priority, Waiting};
 use crate::outcome::CallError;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions};
-use crate::remote::table::End;
 use crate::spill::{Refill, Spill};
 use gapless_agent::fault::crash_point;
 use gapless_agent::foreign;
-use mover::{Mover, Woken};
-use record::{BacklogLine, BacklogPlace, Behind, Record};
-use shown::BacklogShown;
+use gauges::BacklogGauges;
+use mover::{Mover, MoverWakeups};
+use record::{BacklogCounts, BacklogOverflow, BacklogPlace, BacklogRecord};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
@@ -39,20 +39,20 @@ const FIRST_MAX: usize = 16;
 pub(crate) type EncodedReply = (Vec<u8>, u32);
 
 pub(crate) struct Backlog {
-    route: LocalRoute<Record, EncodedReply>,
-    line: Arc<BacklogLine>,
+    route: LocalRoute<BacklogRecord, EncodedReply>,
+    line: Arc<BacklogCounts>,
     queue: Arc<ElasticQueue>,
-    woken: Arc<Woken>,
+    woken: Arc<MoverWakeups>,
     /// Counters, once the mover runs.
-    started: Mutex<Option<Arc<BacklogShown>>>,
+    started: Mutex<Option<Arc<BacklogGauges>>>,
 }
 
 impl Backlog {
     /// Creates neither a file nor a thread: the first queued request does.
     pub(crate) fn new(route: &str, options: ElasticQueueOptions) -> Result<Self, RpcError> {
-        let (refill, line) = (Refill::default(), Arc::<BacklogLine>::default());
+        let (refill, line) = (Refill::default(), Arc::<BacklogCounts>::default());
         let queue = Arc::new(refill.queue(options)?);
-        let behind = Behind::new(Spill::new(Arc::clone(&queue)), Arc::clone(&line));
+        let behind = BacklogOverflow::new(Spill::new(Arc::clone(&queue)), Arc::clone(&line));
         let options =
             LocalOptions { queue_max: FIRST_MAX, overflow: Some(Box::new(behind)), ..LocalOptions::default() };
         let route = LocalRoute::new(route, options)?;
@@ -90,7 +90,7 @@ impl Backlog {
         self.lock().iter().for_each(|shown| shown.publish());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<BacklogShown>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<BacklogGauges>>> {
         self.started.lock().expect("nobody panics with the lock")
     }
 
@@ -99,7 +99,7 @@ impl Backlog {
         to: &Destination,
         mut terms: Terms,
         (user_headers, payload): RequestBytes,
-    ) -> Result<(Record, Offer), CallError> {
+    ) -> Result<(BacklogRecord, LocalOffer), CallError> {
         self.start(to).map_err(|error| {
             let reason = format!("its backlog has no thread: {error}");
             refused(to, CallError::Busy { route: to.key.route.to_string(), reason })
@@ -108,10 +108,10 @@ impl Backlog {
         terms.offer.one_way = false;
         let class = terms.class();
         let deadline_ns = terms.offer.header.deadline_ns;
-        let offer = Offer::default().with_priority(class);
+        let offer = LocalOffer::default().with_priority(class);
         let offer = if deadline_ns == 0 { offer } else { offer.with_deadline(deadline_ns, terms.timeout) };
         let place = BacklogPlace::take(&self.line, class);
-        Ok((Record { terms, user_headers, payload, place }, offer))
+        Ok((BacklogRecord { terms, user_headers, payload, place }, offer))
     }
 
     /// Starts the mover on the first request, and again if that failed.
@@ -120,7 +120,8 @@ impl Backlog {
         if started.is_some() {
             return Ok(());
         }
-        let shown = Arc::new(BacklogShown::new(Arc::clone(&to.table), Arc::clone(&self.line), Arc::clone(&self.queue)));
+        let shown =
+            Arc::new(BacklogGauges::new(Arc::clone(&to.table), Arc::clone(&self.line), Arc::clone(&self.queue)));
         let (to, route) = (to.clone(), self.route.clone());
         let (woken, for_mover) = (Arc::clone(&self.woken), Arc::clone(&shown));
         std::thread::Builder::new().name("gapless-backlog".to_owned()).spawn(move || {
@@ -136,7 +137,7 @@ impl Backlog {
 }
 
 fn refused(to: &Destination, error: CallError) -> CallError {
-    to.table.count_unoffered(End::of(&error));
+    to.table.count_unoffered(CallEnd::of(&error));
     error
 }
 
@@ -150,8 +151,8 @@ impl Drop for Backlog {
 /// A queued call. Dropping it cancels it.
 pub(crate) struct BacklogCall {
     call: Option<LocalCall<EncodedReply>>,
-    woken: Arc<Woken>,
-    table: Arc<UsedTable>,
+    woken: Arc<MoverWakeups>,
+    table: Arc<SharedTable>,
 }
 
 impl BacklogCall {
@@ -183,7 +184,7 @@ impl BacklogCall {
             if let Err(error) = outcome
                 && !self.has_begun()
             {
-                self.table.count_unoffered(End::of(error));
+                self.table.count_unoffered(CallEnd::of(error));
             }
             self.call = None;
         }
@@ -199,7 +200,7 @@ impl Drop for BacklogCall {
         if call.cancel() {
             self.woken.cancelled();
         } else {
-            self.table.count_unoffered(End::Cancelled);
+            self.table.count_unoffered(CallEnd::Cancelled);
         }
     }
 }

@@ -4,12 +4,12 @@
 //! One request at a time waits for a slot and the others wait in the queue, so the order is kept.
 
 use super::EncodedReply;
-use super::record::{BacklogPlace, Record};
-use super::shown::BacklogShown;
+use super::gauges::BacklogGauges;
+use super::record::{BacklogPlace, BacklogRecord};
 use crate::caller::remote_call::{Destination, RemoteCall};
 use crate::context::Cancellation;
-use crate::local::{Answer, Incoming, LocalWorker};
-use crate::remote::request_words::FLAG_ONE_WAY;
+use crate::local::{IncomingRequest, LocalWorker, ReplySender};
+use crate::protocol::request_flags::FLAG_ONE_WAY;
 use gapless_agent::fault::crash_point;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 #[derive(Debug, Default)]
-pub(super) struct Woken {
+pub(super) struct MoverWakeups {
     /// Flights that may have ended, and [`IN_LINE`].
     numbers: Mutex<Vec<usize>>,
     has_cancelled: AtomicBool,
@@ -27,7 +27,7 @@ pub(super) struct Woken {
 /// Number that stands for new requests in the queue.
 const IN_LINE: usize = usize::MAX;
 
-impl Woken {
+impl MoverWakeups {
     fn wake(&self, number: usize) {
         let mut numbers = self.numbers.lock().expect("nobody panics with the lock");
         let is_first = numbers.is_empty();
@@ -56,12 +56,12 @@ impl Woken {
     }
 }
 
-struct WakesMover {
-    woken: Arc<Woken>,
+struct MoverWaker {
+    woken: Arc<MoverWakeups>,
     number: usize,
 }
 
-impl Wake for WakesMover {
+impl Wake for MoverWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -74,10 +74,10 @@ impl Wake for WakesMover {
 /// Thread of the backlog; see the module documentation.
 pub(super) struct Mover {
     to: Destination,
-    worker: LocalWorker<Record, EncodedReply>,
-    woken: Arc<Woken>,
-    shown: Arc<BacklogShown>,
-    flights: Vec<Option<Flight>>,
+    worker: LocalWorker<BacklogRecord, EncodedReply>,
+    woken: Arc<MoverWakeups>,
+    shown: Arc<BacklogGauges>,
+    flights: Vec<Option<InFlightRequest>>,
     /// Wakers, by number of the flight.
     wakers: Vec<Waker>,
     free: Vec<usize>,
@@ -85,19 +85,19 @@ pub(super) struct Mover {
     first: Option<(usize, BacklogPlace)>,
 }
 
-struct Flight {
+struct InFlightRequest {
     remote_call: RemoteCall,
     cancellation: Cancellation,
-    answer: Answer<Record, EncodedReply>,
+    answer: ReplySender<BacklogRecord, EncodedReply>,
     reply: Vec<u8>,
 }
 
 impl Mover {
     pub(super) fn new(
         to: Destination,
-        worker: LocalWorker<Record, EncodedReply>,
-        woken: Arc<Woken>,
-        shown: Arc<BacklogShown>,
+        worker: LocalWorker<BacklogRecord, EncodedReply>,
+        woken: Arc<MoverWakeups>,
+        shown: Arc<BacklogGauges>,
     ) -> Self {
         Self { to, worker, woken, shown, flights: Vec::new(), wakers: Vec::new(), free: Vec::new(), first: None }
     }
@@ -107,10 +107,10 @@ impl Mover {
         // Set before the first look, so that every later wake-up finds the thread.
         let _ = self.woken.thread.set(std::thread::current());
         crash_point("backlog_mover_started");
-        let in_line = Waker::from(Arc::new(WakesMover { woken: Arc::clone(&self.woken), number: IN_LINE }));
+        let in_line = Waker::from(Arc::new(MoverWaker { woken: Arc::clone(&self.woken), number: IN_LINE }));
         let mut numbers = vec![IN_LINE];
         loop {
-            // Acquire: pairs with the Release in `Woken::cancelled`.
+            // Acquire: pairs with the Release in `MoverWakeups::cancelled`.
             if self.woken.has_cancelled.swap(false, Ordering::Acquire) {
                 self.drop_cancelled();
             }
@@ -133,7 +133,7 @@ impl Mover {
     fn take_in(&mut self, in_line: &Waker) -> bool {
         loop {
             if let Some((number, _)) = &self.first {
-                let is_waiting = |flight: &Flight| !flight.remote_call.is_offered();
+                let is_waiting = |flight: &InFlightRequest| !flight.remote_call.is_offered();
                 if self.flights[*number].as_ref().is_some_and(is_waiting) {
                     return true;
                 }
@@ -147,8 +147,9 @@ impl Mover {
         }
     }
 
-    fn begin(&mut self, incoming: Incoming<Record, EncodedReply>) {
-        let Incoming { request: Record { mut terms, user_headers, payload, place }, context, answer } = incoming;
+    fn begin(&mut self, incoming: IncomingRequest<BacklogRecord, EncodedReply>) {
+        let IncomingRequest { request: BacklogRecord { mut terms, user_headers, payload, place }, context, answer } =
+            incoming;
         crash_point("backlog_taken");
         terms.offer.uses_reserve = true;
         terms.offer.is_followed = terms.offer.header.flags & FLAG_ONE_WAY != 0;
@@ -156,11 +157,12 @@ impl Mover {
             Ok(remote_call) => remote_call,
             Err(error) => return answer.end(Err(error)),
         };
-        let flight = Some(Flight { remote_call, cancellation: context.cancellation, answer, reply: Vec::new() });
+        let flight =
+            Some(InFlightRequest { remote_call, cancellation: context.cancellation, answer, reply: Vec::new() });
         let number = self.free.pop().unwrap_or(self.flights.len());
         if number == self.flights.len() {
             self.flights.push(flight);
-            self.wakers.push(Waker::from(Arc::new(WakesMover { woken: Arc::clone(&self.woken), number })));
+            self.wakers.push(Waker::from(Arc::new(MoverWaker { woken: Arc::clone(&self.woken), number })));
         } else {
             self.flights[number] = flight;
         }
@@ -175,7 +177,7 @@ impl Mover {
         let task = Context::from_waker(&self.wakers[number]);
         let Poll::Ready(ended) = flight.remote_call.poll(&task, &mut flight.reply) else { return };
         self.free.push(number);
-        if let Some(Flight { remote_call, answer, reply, .. }) = self.flights[number].take() {
+        if let Some(InFlightRequest { remote_call, answer, reply, .. }) = self.flights[number].take() {
             let version = remote_call.reply_version();
             // The slot is freed before the answer: the woken caller may call again at once.
             drop(remote_call);

@@ -1,4 +1,5 @@
-//! [`Record`]: a queued request, either in memory or, after the first few of its class, as bytes in the elastic queue.
+//! [`BacklogRecord`]: a queued request, either in memory or, after the first few of its class, as bytes in the elastic
+//! queue.
 //!
 //! ```text
 //!   0  request header (128), with the length of the user headers
@@ -9,9 +10,9 @@
 //! ```
 
 use crate::caller::remote_call::Terms;
+use crate::caller::table::RemoteOffer;
 use crate::local::{ByteQueues, Overflow, PoppedRequest};
 use crate::options::{Priority, Retry};
-use crate::remote::table::RemoteOffer;
 use crate::spill::Spill;
 use gapless_agent::monotonic::saturating_ns;
 use gapless_log::call_table::{REQUEST_HEADER_LENGTH, RequestHeader};
@@ -28,9 +29,9 @@ const BYTES_KEPT_MAX: usize = 64 << 10;
 
 /// Number of queued requests of each class that have not been offered yet.
 #[derive(Debug, Default)]
-pub(super) struct BacklogLine([AtomicU64; 4]);
+pub(super) struct BacklogCounts([AtomicU64; 4]);
 
-impl BacklogLine {
+impl BacklogCounts {
     pub(super) fn has(&self, class: Priority) -> bool {
         // Acquire: pairs with the Release of `leave`. A caller that sees an empty queue also sees its last request
         // offered, so it cannot overtake it.
@@ -54,10 +55,10 @@ impl BacklogLine {
 
 /// Place of a request in the queue, held until it is dropped.
 #[derive(Debug)]
-pub(super) struct BacklogPlace(Arc<BacklogLine>, Priority);
+pub(super) struct BacklogPlace(Arc<BacklogCounts>, Priority);
 
 impl BacklogPlace {
-    pub(super) fn take(line: &Arc<BacklogLine>, class: Priority) -> Self {
+    pub(super) fn take(line: &Arc<BacklogCounts>, class: Priority) -> Self {
         line.enter(class);
         Self(Arc::clone(line), class)
     }
@@ -70,14 +71,14 @@ impl Drop for BacklogPlace {
 }
 
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct BacklogRecord {
     pub(super) terms: Terms,
     pub(super) user_headers: Vec<u8>,
     pub(super) payload: Vec<u8>,
     pub(super) place: BacklogPlace,
 }
 
-impl Record {
+impl BacklogRecord {
     fn encode(&self, into: &mut Vec<u8>) {
         let Terms { offer, retry, affinity, timeout, wait_for_route } = self.terms;
         let header = RequestHeader {
@@ -121,15 +122,15 @@ impl Record {
 }
 
 /// Queued requests after the first of each class.
-pub(super) struct Behind {
+pub(super) struct BacklogOverflow {
     spill: Spill,
-    line: Arc<BacklogLine>,
+    line: Arc<BacklogCounts>,
     /// Encoding buffer, reused to avoid an allocation per record.
     bytes: Vec<u8>,
 }
 
-impl Behind {
-    pub(super) const fn new(spill: Spill, line: Arc<BacklogLine>) -> Self {
+impl BacklogOverflow {
+    pub(super) const fn new(spill: Spill, line: Arc<BacklogCounts>) -> Self {
         Self { spill, line, bytes: Vec::new() }
     }
 
@@ -139,8 +140,8 @@ impl Behind {
     }
 }
 
-impl Overflow<Record> for Behind {
-    fn push(&mut self, class: Priority, record: &Record) -> Result<(), String> {
+impl Overflow<BacklogRecord> for BacklogOverflow {
+    fn push(&mut self, class: Priority, record: &BacklogRecord) -> Result<(), String> {
         self.clear();
         record.encode(&mut self.bytes);
         self.spill.push(class, &self.bytes)?;
@@ -149,14 +150,14 @@ impl Overflow<Record> for Behind {
         Ok(())
     }
 
-    fn pop(&mut self, class: Priority) -> PoppedRequest<Record> {
+    fn pop(&mut self, class: Priority) -> PoppedRequest<BacklogRecord> {
         self.clear();
         let popped = self.spill.pop(class, &mut self.bytes);
         if popped == Ok(false) {
             return PoppedRequest::NotYet;
         }
         let place = BacklogPlace(Arc::clone(&self.line), class);
-        match popped.map(|_| Record::decode(&self.bytes, place)) {
+        match popped.map(|_| BacklogRecord::decode(&self.bytes, place)) {
             Ok(Some(record)) => PoppedRequest::Request(record),
             Ok(None) => PoppedRequest::Lost("what the backlog gave back is no request".to_owned()),
             Err(reason) => PoppedRequest::Lost(reason),
@@ -170,17 +171,17 @@ mod tests {
 
     #[test]
     fn record_survives_a_round_trip() {
-        let line = Arc::new(BacklogLine::default());
+        let line = Arc::new(BacklogCounts::default());
         let header = RequestHeader { class: 1, key: 7, deadline_ns: 9, trace_id: 11, ..RequestHeader::default() };
         for (retry, affinity) in [(Retry::Never, None), (Retry::NotBegun, Some(7)), (Retry::Always, Some(0))] {
             let offer = RemoteOffer { header, ..RemoteOffer::default() };
             let (timeout, wait_for_route) = (Duration::from_nanos(5), Duration::MAX);
             let terms = Terms { offer, retry, affinity, timeout, wait_for_route };
             let place = BacklogPlace::take(&line, Priority::High);
-            let record = Record { terms, user_headers: vec![1, 2, 3], payload: vec![4], place };
+            let record = BacklogRecord { terms, user_headers: vec![1, 2, 3], payload: vec![4], place };
             let mut bytes = Vec::new();
             record.encode(&mut bytes);
-            let read = Record::decode(&bytes, BacklogPlace::take(&line, Priority::High)).unwrap();
+            let read = BacklogRecord::decode(&bytes, BacklogPlace::take(&line, Priority::High)).unwrap();
             assert_eq!((&read.user_headers, &read.payload), (&vec![1, 2, 3], &vec![4]));
             assert_eq!((read.terms.retry, read.terms.affinity, read.terms.timeout), (retry, affinity, timeout));
             assert_eq!(read.terms.wait_for_route, Duration::from_nanos(u64::MAX));
@@ -189,12 +190,15 @@ mod tests {
             assert_eq!(line.len(), 2);
             for cut in 0..PREFIX_LENGTH + 3 {
                 assert!(
-                    Record::decode(&bytes[..cut], BacklogPlace::take(&line, Priority::High)).is_none(),
+                    BacklogRecord::decode(&bytes[..cut], BacklogPlace::take(&line, Priority::High)).is_none(),
                     "cut at {cut}"
                 );
             }
             bytes[REQUEST_HEADER_LENGTH + 16] = 3;
-            assert!(Record::decode(&bytes, BacklogPlace::take(&line, Priority::High)).is_none(), "no such retry");
+            assert!(
+                BacklogRecord::decode(&bytes, BacklogPlace::take(&line, Priority::High)).is_none(),
+                "no such retry"
+            );
         }
         assert_eq!(line.len(), 0, "every place was left");
     }

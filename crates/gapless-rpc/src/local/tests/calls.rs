@@ -76,7 +76,7 @@ fn only_the_last_waker_is_woken() {
 fn dropped_call_drops_its_waker() {
     let route = route();
     let count = Arc::new(WakeCount::default());
-    let mut called = route.call(1, Offer::default().with_timeout(Duration::from_secs(3600))).unwrap();
+    let mut called = route.call(1, LocalOffer::default().with_timeout(Duration::from_secs(3600))).unwrap();
     assert!(poll(&mut called, &count).is_pending());
     assert_eq!(Arc::strong_count(&count), 2);
     drop(called);
@@ -88,7 +88,7 @@ fn timeout_tells_if_it_began() {
     let route = route();
     let mut worker = route.worker().unwrap();
     for begins in [false, true] {
-        let called = route.call(1, Offer::default().with_timeout(Duration::from_millis(20))).unwrap();
+        let called = route.call(1, LocalOffer::default().with_timeout(Duration::from_millis(20))).unwrap();
         let incoming = begins.then(|| next(&mut worker));
         let outcome = called.wait(Waiting::Park);
         let after = Duration::from_millis(20);
@@ -105,7 +105,7 @@ fn timeout_tells_if_it_began() {
 fn expired_request_never_begins() {
     let route = route();
     let mut worker = route.worker().unwrap();
-    let late = Offer::default().with_deadline(monotonic_ns(), Duration::from_millis(1));
+    let late = LocalOffer::default().with_deadline(monotonic_ns(), Duration::from_millis(1));
     let mut called = route.call(1, late.clone()).unwrap();
     route.send(2, late).unwrap();
     assert!(worker.try_next().is_none());
@@ -120,7 +120,7 @@ fn unpolled_future_times_out() {
     let mut worker = route.worker().unwrap();
     for begins in [false, true] {
         let count = Arc::new(WakeCount::default());
-        let mut called = route.call(1, Offer::default().with_timeout(Duration::from_millis(30))).unwrap();
+        let mut called = route.call(1, LocalOffer::default().with_timeout(Duration::from_millis(30))).unwrap();
         assert!(poll(&mut called, &count).is_pending());
         let _incoming = begins.then(|| next(&mut worker));
         wait::until("the wake-up", || count.count() > 0);
@@ -149,7 +149,7 @@ fn callback_runs_once() {
     tell(called);
     assert_eq!(*told.lock().unwrap(), [Ok(11), Ok(22)]);
     // Expired first.
-    tell(route.call(3, Offer::default().with_timeout(Duration::from_millis(20))).unwrap());
+    tell(route.call(3, LocalOffer::default().with_timeout(Duration::from_millis(20))).unwrap());
     let incoming = next(&mut worker);
     wait::until("the end of its time", || told.lock().unwrap().len() == 3);
     assert!(matches!(told.lock().unwrap()[2], Err(CallError::TimedOut { begun: true, .. })));
@@ -168,7 +168,7 @@ fn ended_call_keeps_no_deadline() {
     let route = Route::new("test", options).unwrap();
     let mut worker = route.worker().unwrap();
     let count = Arc::new(WakeCount::default());
-    let offer = || Offer::default().with_timeout(Duration::from_secs(3600));
+    let offer = || LocalOffer::default().with_timeout(Duration::from_secs(3600));
     for _ in 0..100 {
         let mut polled = route.call(1, offer()).unwrap();
         assert!(poll(&mut polled, &count).is_pending());
@@ -194,7 +194,7 @@ fn context_has_the_attributes() {
         trace: crate::TraceContext::new(1 << 100, 5, 1).with_state("a=1"),
         ..Default::default()
     };
-    let _called = route.call(1, Offer::new(&options).with_attempt(3)).unwrap();
+    let _called = route.call(1, LocalOffer::new(&options).with_attempt(3)).unwrap();
     let context = next(&mut worker).context;
     assert_eq!((context.key(), context.attempt(), context.hops()), (77, 3, 0));
     assert_eq!(context.headers().get("tenant"), Some(&b"blue"[..]));
@@ -248,7 +248,7 @@ fn answer_races_with_timeout() {
     let calls = rounds(20_000, 2_000);
     for request in 0..calls {
         let timeout = Duration::from_nanos(random.below(60_000));
-        let called = route.call(request, Offer::default().with_timeout(timeout)).unwrap();
+        let called = route.call(request, LocalOffer::default().with_timeout(timeout)).unwrap();
         let is_right = move |outcome: Result<u64, CallError>| match outcome {
             Ok(reply) => reply == request + 1,
             Err(error) => matches!(error, CallError::TimedOut { .. }),

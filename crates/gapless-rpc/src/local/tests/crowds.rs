@@ -30,7 +30,7 @@ fn thousands_of_tasks_call() {
             runtime.spawn(async move {
                 for number in 0..50 {
                     let request = caller * 1_000 + number;
-                    let offer = Offer::default().with_timeout(Duration::from_secs(100));
+                    let offer = LocalOffer::default().with_timeout(Duration::from_secs(100));
                     assert_eq!(route.call(request, offer).unwrap().await, Ok(request + 1));
                 }
             })
@@ -95,7 +95,7 @@ fn calls_end_once_as_workers_churn() {
                 let mut random = Random::new(seed ^ caller);
                 let mut answered = 0;
                 for request in 0..2_000 {
-                    let offer = Offer::default();
+                    let offer = LocalOffer::default();
                     let offer = if random.happens(300) {
                         offer.with_timeout(Duration::from_micros(random.below(500)))
                     } else {

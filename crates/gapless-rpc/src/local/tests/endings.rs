@@ -69,7 +69,7 @@ fn dropped_answer_is_unknown_or_panic() {
     assert!(died.join().is_err());
     assert!(matches!(called.wait(Waiting::Park), Err(CallError::Panicked { .. })));
     // This was the last worker.
-    assert!(matches!(route.call(3, Offer::default()).unwrap_err().error, CallError::NoRoute { .. }));
+    assert!(matches!(route.call(3, LocalOffer::default()).unwrap_err().error, CallError::NoRoute { .. }));
 }
 
 #[test]

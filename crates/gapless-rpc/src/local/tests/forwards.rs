@@ -1,7 +1,7 @@
 //! Forwarding: the value goes on, the caller waits for the last route, and nothing is lost on the way.
 
 use super::*;
-use crate::local::{Forwarded, Forwarding, HOPS_MAX};
+use crate::local::{ForwardSupport, ForwardedRequest, HOPS_MAX};
 use crate::outcome::CallError;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
@@ -12,7 +12,7 @@ fn routes(names: &[&str]) -> Routes {
     let routes: Routes = Arc::default();
     let map = names.iter().map(|name| {
         let known = Arc::downgrade(&routes);
-        let hook = move |forwarded: Forwarded<u64, u64>| {
+        let hook = move |forwarded: ForwardedRequest<u64, u64>| {
             let known = known.upgrade().unwrap();
             let target = known.get().unwrap().lock().unwrap().get(&forwarded.route).cloned();
             match target.map(|target| target.adopt(forwarded)) {
@@ -20,7 +20,7 @@ fn routes(names: &[&str]) -> Routes {
                 Some(Err(back)) => back.0.answer.end(Err(back.1)),
             }
         };
-        let forwarding = Some(Forwarding { keep: Some(|request| Some(*request)), hook: Arc::new(hook) });
+        let forwarding = Some(ForwardSupport { keep: Some(|request| Some(*request)), hook: Arc::new(hook) });
         (name.to_string(), Route::new(name, LocalOptions { forwarding, ..LocalOptions::default() }).unwrap())
     });
     routes.set(Mutex::new(map.collect())).unwrap();
@@ -43,7 +43,7 @@ fn last_route_answers_a_forward() {
         assert_eq!(call(&get(&routes, "front"), request).wait(Waiting::Park), Ok(request + 1));
     }
     // One-way requests are forwarded, too.
-    get(&routes, "front").send(1, Offer::default()).unwrap();
+    get(&routes, "front").send(1, LocalOffer::default()).unwrap();
     get(&routes, "front").drain();
     assert_eq!(front.join().unwrap(), 101);
     get(&routes, "back").drain();
@@ -78,7 +78,7 @@ fn missing_target_is_unknown() {
 fn waiting_at(back: &Route) -> crate::local::LocalCall<u64> {
     let back = back.clone();
     let hook = move |forwarded| assert!(back.adopt(forwarded).is_ok());
-    let forwarding = Some(Forwarding { keep: None, hook: Arc::new(hook) });
+    let forwarding = Some(ForwardSupport { keep: None, hook: Arc::new(hook) });
     let front = Route::new("front", LocalOptions { forwarding, ..LocalOptions::default() }).unwrap();
     let mut worker = front.worker().unwrap();
     let called = call(&front, 1);

@@ -7,7 +7,7 @@ mod forwards;
 mod overflows;
 mod routes;
 
-use super::{Incoming, LocalOptions, LocalRoute, LocalWorker, Offer};
+use super::{IncomingRequest, LocalOffer, LocalOptions, LocalRoute, LocalWorker};
 use crate::context::CallContext;
 use crate::options::Waiting;
 use crate::outcome::Rejection;
@@ -24,10 +24,10 @@ fn route() -> Route {
 }
 
 fn call(route: &Route, request: u64) -> super::LocalCall<u64> {
-    route.call(request, Offer::default()).unwrap()
+    route.call(request, LocalOffer::default()).unwrap()
 }
 
-fn next(worker: &mut Worker) -> Incoming<u64, u64> {
+fn next(worker: &mut Worker) -> IncomingRequest<u64, u64> {
     worker.try_next().expect("a request waits")
 }
 

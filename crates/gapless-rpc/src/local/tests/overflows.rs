@@ -22,10 +22,10 @@ const UNWRITABLE: u64 = u64::MAX - 2;
 type Route = LocalRoute<Number, u64>;
 
 fn call(route: &Route, request: u64) -> crate::local::LocalCall<u64> {
-    route.call(Number(request), Offer::default()).unwrap()
+    route.call(Number(request), LocalOffer::default()).unwrap()
 }
 
-fn next(worker: &mut LocalWorker<Number, u64>) -> Incoming<Number, u64> {
+fn next(worker: &mut LocalWorker<Number, u64>) -> IncomingRequest<Number, u64> {
     worker.try_next().expect("a request waits")
 }
 
@@ -123,8 +123,8 @@ fn overflow_keeps_order() {
 #[test]
 fn full_disk_is_busy() {
     let (route, _disk) = overflowing(1, 2);
-    (0..3).for_each(|request| route.send(Number(request), Offer::default()).unwrap());
-    let reason = |request| route.send(Number(request), Offer::default()).unwrap_err().error.to_string();
+    (0..3).for_each(|request| route.send(Number(request), LocalOffer::default()).unwrap());
+    let reason = |request| route.send(Number(request), LocalOffer::default()).unwrap_err().error.to_string();
     assert!(reason(3).contains("the disk is full"));
     assert!(reason(u64::MAX).contains("too large"));
     let mut worker = route.worker().unwrap();
@@ -170,7 +170,7 @@ fn panicking_request_has_not_begun() {
     let is_unlucky = |request: u64| request % 5 == 3;
     let calls: Vec<_> =
         (0..50).map(|request| call(&route, if is_unlucky(request) { UNREADABLE } else { request })).collect();
-    let unsent = route.call(Number(UNWRITABLE), Offer::default()).unwrap_err();
+    let unsent = route.call(Number(UNWRITABLE), LocalOffer::default()).unwrap_err();
     assert!(unsent.error.to_string().contains("it panics when it is written"), "{unsent:?}");
     let serving: Vec<_> = (0..3).map(|_| serve(&route)).collect();
     for (request, call) in (0..).zip(calls) {
@@ -196,7 +196,7 @@ fn loss_callback_may_call() {
         call.on_outcome(move |outcome| {
             let is_lost = outcome.is_err();
             // The queue is full, so this goes through the overflow.
-            let again = is_lost.then(|| [7, 8].map(|number| route.send(Number(number), Offer::default()).is_ok()));
+            let again = is_lost.then(|| [7, 8].map(|number| route.send(Number(number), LocalOffer::default()).is_ok()));
             told.send((is_lost, again)).unwrap();
         });
     }
@@ -243,7 +243,7 @@ impl std::task::Wake for PolledAtOnce {
 fn waker_may_poll_its_worker() {
     let (route, disk) = overflowing(1, 100);
     disk.0.lock().unwrap().is_slow = true;
-    (0..20).for_each(|request| route.send(Number(request), Offer::default()).unwrap());
+    (0..20).for_each(|request| route.send(Number(request), LocalOffer::default()).unwrap());
     let (taken, is_taken) = std::sync::mpsc::channel();
     let worker = Mutex::new(route.worker().unwrap());
     Arc::new(PolledAtOnce { worker, is_woken: AtomicBool::new(false), taken }).poll();
@@ -291,7 +291,7 @@ fn order_holds_between_memory_and_disk() {
                 for burst in 0..100 {
                     let calls: Vec<_> = (0..random.below(100))
                         .map(|number| caller << 32 | burst << 16 | number)
-                        .map(|request| route.call(Number(request), Offer::default().with_priority(class)).unwrap())
+                        .map(|request| route.call(Number(request), LocalOffer::default().with_priority(class)).unwrap())
                         .collect();
                     calls.into_iter().for_each(|call| assert!(call.wait(Waiting::Park).is_ok()));
                 }

@@ -18,7 +18,7 @@ fn queue_is_served_by_weight() {
     let route = route();
     let mut worker = route.worker().unwrap();
     for class in PRIORITIES {
-        (0..100).for_each(|_| route.send(class as u64, Offer::default().with_priority(class)).unwrap());
+        (0..100).for_each(|_| route.send(class as u64, LocalOffer::default().with_priority(class)).unwrap());
     }
     for _ in 0..12 {
         let mut served = [0; 4];
@@ -31,15 +31,15 @@ fn queue_is_served_by_weight() {
 fn full_class_is_busy() {
     let route = limited(3);
     let kept: Vec<_> = (0..3).map(|request| call(&route, request)).collect();
-    let unsent = route.call(3, Offer::default()).unwrap_err();
+    let unsent = route.call(3, LocalOffer::default()).unwrap_err();
     assert_eq!(unsent.request, 3);
     assert!(matches!(&unsent.error, CallError::Busy { route, .. } if route == "test"), "{}", unsent.error);
-    assert_eq!(route.send(4, Offer::default()).unwrap_err().request, 4);
-    assert!(route.send(5, Offer::default().with_priority(Priority::Urgent)).is_ok());
+    assert_eq!(route.send(4, LocalOffer::default()).unwrap_err().request, 4);
+    assert!(route.send(5, LocalOffer::default().with_priority(Priority::Urgent)).is_ok());
     let mut worker = route.worker().unwrap();
     assert_eq!(next(&mut worker).request, 5);
     assert_eq!(next(&mut worker).request, 0);
-    assert!(route.call(6, Offer::default()).is_ok());
+    assert!(route.call(6, LocalOffer::default()).is_ok());
     drop(kept);
 }
 
@@ -50,13 +50,13 @@ fn cancelled_request_frees_room() {
         let calls: Vec<_> = (0..64).map(|request| call(&route, request)).collect();
         drop(calls);
         // Removed at the first refusal.
-        assert!(route.send(9, Offer::default()).is_ok());
+        assert!(route.send(9, LocalOffer::default()).is_ok());
         assert_eq!(route.queued(), (1, 0));
         // These are wanted; the queue is searched at the first refusal and at every ninth.
         let kept: Vec<_> = (0..63).map(|request| call(&route, request)).collect();
-        assert!(route.send(9, Offer::default()).is_err());
+        assert!(route.send(9, LocalOffer::default()).is_err());
         drop(kept);
-        let refused = (0..64).take_while(|_| route.send(9, Offer::default()).is_err()).count();
+        let refused = (0..64).take_while(|_| route.send(9, LocalOffer::default()).is_err()).count();
         assert_eq!((refused, route.queued()), (8, (2, 0)));
         let mut worker = route.worker().unwrap();
         (0..2).for_each(|_| assert!(worker.try_next().is_some()));
@@ -96,7 +96,7 @@ fn drain_serves_the_queue() {
     let staying = route.worker();
     let calls: Vec<_> = (0..1_000).map(|request| call(&route, request)).collect();
     route.drain();
-    assert!(matches!(route.call(1, Offer::default()).unwrap_err().error, CallError::NoRoute { .. }));
+    assert!(matches!(route.call(1, LocalOffer::default()).unwrap_err().error, CallError::NoRoute { .. }));
     let serving: Vec<_> = (0..3).map(|_| serve(&route, plus_one)).collect();
     drop(staying);
     calls.into_iter().zip(0..).for_each(|(call, request)| assert_eq!(call.wait(Waiting::Park), Ok(request + 1)));
@@ -118,7 +118,7 @@ fn draining_under_load_loses_nothing() {
                 std::thread::spawn(move || {
                     let mut answered = 0;
                     loop {
-                        match route.call(answered, Offer::default()) {
+                        match route.call(answered, LocalOffer::default()) {
                             Ok(called) => assert_eq!(called.wait(Waiting::Park), Ok(answered + 1)),
                             Err(unsent) => {
                                 assert!(matches!(unsent.error, CallError::NoRoute { .. }));
@@ -205,17 +205,17 @@ fn task_lingers_before_sleep() {
     let count = Arc::new(WakeCount::default());
     let waker = Arc::clone(&count).into();
     let mut task = std::task::Context::from_waker(&waker);
-    route.send(1, Offer::default()).unwrap();
+    route.send(1, LocalOffer::default()).unwrap();
     assert!(worker.poll_next(&mut task).is_ready());
     assert!(worker.poll_next(&mut task).is_pending());
     assert_eq!((count.count(), route.workers()), (1, (1, 0)), "it has woken itself");
-    route.send(2, Offer::default()).unwrap();
+    route.send(2, LocalOffer::default()).unwrap();
     assert_eq!(count.count(), 1, "it comes anyway");
     assert!(worker.poll_next(&mut task).is_ready());
     assert!(worker.poll_next(&mut task).is_pending());
     assert!(worker.poll_next(&mut task).is_pending());
     assert_eq!((count.count(), route.workers()), (2, (1, 1)), "now it sleeps");
-    route.send(3, Offer::default()).unwrap();
+    route.send(3, LocalOffer::default()).unwrap();
     assert_eq!(count.count(), 3);
 }
 
@@ -225,13 +225,13 @@ fn leaving_lingerer_wakes_another() {
     let (mut first, mut second) = (route.worker().unwrap(), route.worker().unwrap());
     let waker = std::task::Waker::noop();
     let mut task = std::task::Context::from_waker(waker);
-    route.send(1, Offer::default()).unwrap();
+    route.send(1, LocalOffer::default()).unwrap();
     assert!(first.poll_next(&mut task).is_ready());
     assert!(first.poll_next(&mut task).is_pending());
     let count = Arc::new(WakeCount::default());
     let counted = Arc::clone(&count).into();
     assert!(second.poll_next(&mut std::task::Context::from_waker(&counted)).is_pending());
-    route.send(2, Offer::default()).unwrap();
+    route.send(2, LocalOffer::default()).unwrap();
     assert_eq!(count.count(), 0, "the first is on its way");
     drop(first);
     assert_eq!(count.count(), 1);

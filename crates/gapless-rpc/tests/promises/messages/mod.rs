@@ -1,11 +1,11 @@
 //! Promises of messages, a module for each.
 
-mod any_bytes_are_a_message_or_an_error;
-mod any_message_may_grow;
-mod every_change_of_a_type_is_noticed;
-mod every_value_comes_back;
-mod functions_are_served_and_called;
-mod old_and_new_programs_understand_each_other;
+mod decoders_never_panic;
+mod functions_become_routes;
+mod messages_may_grow;
+mod type_changes_are_detected;
+mod values_round_trip;
+mod versions_interoperate;
 
 use gapless_rpc::Message;
 use gapless_testkit::random::rounds;

@@ -2,9 +2,9 @@
 //!
 //! The relay of these tests is a thread that polls a [`Relay`] of one domain and its calls in the other.
 
-mod relayed_calls_end_as_others;
-mod requests_keep_their_words;
-mod stand_ins_share_a_route;
+mod relayed_outcomes_match;
+mod relays_share_a_route;
+mod requests_keep_attributes;
 
 use gapless_rpc::message::described::TypeDescription;
 use gapless_rpc::relay::{Relay, RelayedCall, RelayedCaller, RelayedRequest};

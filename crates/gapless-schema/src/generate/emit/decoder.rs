@@ -3,19 +3,19 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::super::model::{Data, Group, Level};
+use super::super::model::{DataModel, GroupModel, Level};
 use super::values::{docs, long, note_lines, size};
-use super::{Emitter, Role, ident};
+use super::{Emitter, LevelOwner, ident};
 
 impl Emitter<'_> {
-    pub(super) fn decoder(&self, level: &Level, role: Role<'_>) -> TokenStream {
+    pub(super) fn decoder(&self, level: &Level, role: LevelOwner<'_>) -> TokenStream {
         let runtime = &self.runtime;
         let name = ident(&format!("{}Decoder", level.rust));
         let path = &level.path;
         let kind = match role {
-            Role::Message(_) => "message",
-            Role::Entry => "an entry of group",
-            Role::Composite => "composite",
+            LevelOwner::Message(_) => "message",
+            LevelOwner::Entry => "an entry of group",
+            LevelOwner::Composite => "composite",
         };
         let docs = docs(&note_lines(&level.notes, format!("Reads {kind} `{path}` where it lies.")));
         let known = size(level.known_length());
@@ -34,16 +34,16 @@ impl Emitter<'_> {
         let groups = level.groups.iter().map(|group| self.group_getter(group));
         let data = level.data.iter().map(|data| self.data_getter(path, data));
         let more = match role {
-            Role::Composite => self.composite_is_null(level),
-            Role::Entry => self.level_parse(level),
-            Role::Message(message) => {
+            LevelOwner::Composite => self.composite_is_null(level),
+            LevelOwner::Entry => self.level_parse(level),
+            LevelOwner::Message(message) => {
                 let body = self.level_parse(level);
                 let message = self.message_parse(message);
                 quote!(#message #body)
             }
         };
         let entry = match role {
-            Role::Entry => self.entry_trait(level),
+            LevelOwner::Entry => self.entry_trait(level),
             _ => quote!(),
         };
         quote! {
@@ -141,7 +141,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn group_parse(&self, level: &Level, group: &Group) -> TokenStream {
+    fn group_parse(&self, level: &Level, group: &GroupModel) -> TokenStream {
         let runtime = &self.runtime;
         let name = group_field(group);
         let path = &group.level.path;
@@ -155,7 +155,7 @@ impl Emitter<'_> {
         self.member_parse(level, &name, group.level.notes.since, &parse, &quote!(#runtime::sbe::Group::empty()))
     }
 
-    fn data_parse(&self, level: &Level, data: &Data) -> TokenStream {
+    fn data_parse(&self, level: &Level, data: &DataModel) -> TokenStream {
         let name = data_field(data);
         let path = format!("{}.{}", level.path, data.name);
         let length = size(data.length.size());
@@ -185,10 +185,10 @@ impl Emitter<'_> {
 }
 
 /// Private field of a group in a decoder; a prefix separates it from the decoder's own.
-pub(super) fn group_field(group: &Group) -> Ident {
+pub(super) fn group_field(group: &GroupModel) -> Ident {
     ident(&format!("group_{}", group.rust))
 }
 
-pub(super) fn data_field(data: &Data) -> Ident {
+pub(super) fn data_field(data: &DataModel) -> Ident {
     ident(&format!("data_{}", data.rust))
 }

@@ -8,22 +8,24 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::super::model::{Charset, Data, Field, Group, Kind, Level, Slot};
+use super::super::model::{Charset, DataModel, FieldKind, FieldModel, GroupModel, IntegerSlot, Level};
 use super::getters::is_option;
 use super::values::{data_docs, deprecated, docs, long, note_lines, number, primitive_type, setter_docs, size};
-use super::{Emitter, Role, ident};
+use super::{Emitter, LevelOwner, ident};
 
 impl Emitter<'_> {
-    pub(super) fn encoder(&self, level: &Level, role: Role<'_>) -> TokenStream {
+    pub(super) fn encoder(&self, level: &Level, role: LevelOwner<'_>) -> TokenStream {
         let name = ident(&format!("{}Encoder", level.rust));
         let stage = ident(&format!("{}Stage", level.rust));
         let path = &level.path;
-        let shift = if matches!(role, Role::Message(_)) { self.schema.header.length } else { 0 };
+        let shift = if matches!(role, LevelOwner::Message(_)) { self.schema.header.length } else { 0 };
         let length = size(shift + level.block_length);
         let has_members = level.has_members();
         let (generics, fields) = match role {
-            Role::Message(_) => (quote!(<'a>), quote!(tail: Tail<'a>, stage: #stage,)),
-            Role::Entry if has_members => (quote!(<'g, 'a>), quote!(tail: &'g mut Tail<'a>, stage: &'g mut #stage,)),
+            LevelOwner::Message(_) => (quote!(<'a>), quote!(tail: Tail<'a>, stage: #stage,)),
+            LevelOwner::Entry if has_members => {
+                (quote!(<'g, 'a>), quote!(tail: &'g mut Tail<'a>, stage: &'g mut #stage,))
+            }
             _ => (quote!(<'a>), quote!()),
         };
         let docs = docs(&note_lines(&level.notes, format!("Writes `{path}` where it will lie.")));
@@ -32,16 +34,17 @@ impl Emitter<'_> {
         let data =
             level.data.iter().enumerate().map(|(index, data)| self.data_setter(path, data, level.groups.len() + index));
         let template = match role {
-            Role::Composite => quote!(),
+            LevelOwner::Composite => quote!(),
             _ => self.template(level, role, shift),
         };
         let message = match role {
-            Role::Message(_) => self.message_encoder(level, shift),
+            LevelOwner::Message(_) => self.message_encoder(level, shift),
             _ => quote!(),
         };
-        let must_use = matches!(role, Role::Message(_)).then(|| quote!(#[must_use = "the message ends with finish"]));
+        let must_use =
+            matches!(role, LevelOwner::Message(_)).then(|| quote!(#[must_use = "the message ends with finish"]));
         let stage = match role {
-            Role::Message(_) => self.stage(level),
+            LevelOwner::Message(_) => self.stage(level),
             _ if has_members => self.stage(level),
             _ => quote!(),
         };
@@ -67,10 +70,10 @@ impl Emitter<'_> {
     }
 
     /// The block before anything is set: nulls, and the header of a message.
-    fn template(&self, level: &Level, role: Role<'_>, shift: usize) -> TokenStream {
+    fn template(&self, level: &Level, role: LevelOwner<'_>, shift: usize) -> TokenStream {
         let length = size(shift + level.block_length);
         let header = match role {
-            Role::Message(message) => {
+            LevelOwner::Message(message) => {
                 let header = &self.schema.header;
                 let slots = [
                     (header.block_length, level.block_length as u64),
@@ -126,7 +129,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn setter(&self, level: &Level, field: &Field, shift: usize) -> TokenStream {
+    fn setter(&self, level: &Level, field: &FieldModel, shift: usize) -> TokenStream {
         let name = ident(&field.rust);
         let docs = setter_docs(level, field);
         let deprecated = deprecated(&field.notes);
@@ -135,8 +138,8 @@ impl Emitter<'_> {
         let block = size(shift + level.block_length);
         let slot = quote!(field_mut::<#offset, #length, #block>(self.block));
         let (of, write, null) = match &field.kind {
-            Kind::Constant(_) => return quote!(),
-            Kind::Composite(inner) => {
+            FieldKind::Constant(_) => return quote!(),
+            FieldKind::Composite(inner) => {
                 let encoder = ident(&format!("{}Encoder", inner.rust));
                 return quote! {
                     #docs
@@ -147,23 +150,23 @@ impl Emitter<'_> {
                     }
                 };
             }
-            Kind::Scalar { primitive, null, .. } => {
+            FieldKind::Scalar { primitive, null, .. } => {
                 let bytes = self.bytes(&quote!(value));
                 let null = number(*primitive, *null);
                 (primitive_type(*primitive), quote!(*#slot = #bytes;), quote!(self.#name(#null)))
             }
-            Kind::Enum { of, null } => {
+            FieldKind::Enum { of, null } => {
                 let bytes = self.bytes(&quote!(value.raw()));
                 let of_name = ident(&of.rust);
                 let null = number(of.primitive, *null);
                 (quote!(#of_name), quote!(*#slot = #bytes;), quote!(self.#name(#of_name::from_raw(#null))))
             }
-            Kind::Set(of) => {
+            FieldKind::Set(of) => {
                 let bytes = self.bytes(&quote!(value.raw()));
                 let of_name = ident(&of.rust);
                 (quote!(#of_name), quote!(*#slot = #bytes;), quote!(self.#name(#of_name::default())))
             }
-            Kind::Array { primitive, length, null, .. } => {
+            FieldKind::Array { primitive, length, null, .. } => {
                 let item = size(primitive.size());
                 let count = size(*length);
                 let bytes = self.bytes(&quote!(item));
@@ -206,8 +209,8 @@ impl Emitter<'_> {
         }
     }
 
-    fn text_setter(&self, level: &Level, field: &Field, slot: &TokenStream) -> TokenStream {
-        let Kind::Array { charset: Some(charset), .. } = &field.kind else { return quote!() };
+    fn text_setter(&self, level: &Level, field: &FieldModel, slot: &TokenStream) -> TokenStream {
+        let FieldKind::Array { charset: Some(charset), .. } = &field.kind else { return quote!() };
         let runtime = &self.runtime;
         let name = ident(&format!("{}_str", field.rust));
         let path = format!("{}.{}", level.path, field.name);
@@ -234,7 +237,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn group_opener(&self, group: &Group, index: usize) -> TokenStream {
+    fn group_opener(&self, group: &GroupModel, index: usize) -> TokenStream {
         let name = ident(&group.rust);
         let encoder = ident(&format!("{}GroupEncoder", group.level.rust));
         let path = &group.level.path;
@@ -263,7 +266,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn data_setter(&self, path: &str, data: &Data, index: usize) -> TokenStream {
+    fn data_setter(&self, path: &str, data: &DataModel, index: usize) -> TokenStream {
         let runtime = &self.runtime;
         let name = ident(&data.rust);
         let path = format!("{path}.{}", data.name);
@@ -299,7 +302,7 @@ impl Emitter<'_> {
     }
 
     /// The encoder of a whole group: it begins entries and counts them.
-    pub(super) fn group_encoder(&self, group: &Group) -> TokenStream {
+    pub(super) fn group_encoder(&self, group: &GroupModel) -> TokenStream {
         let runtime = &self.runtime;
         let level = &group.level;
         let name = ident(&format!("{}GroupEncoder", level.rust));
@@ -310,7 +313,7 @@ impl Emitter<'_> {
         let length = size(group.dimension.length);
         let block_length = self.with_slot(group.dimension.block_length, level.block_length as u64);
         let limit = long(group.dimension.num_max);
-        let Slot::At { offset, primitive } = group.dimension.num_in_group else {
+        let IntegerSlot::At { offset, primitive } = group.dimension.num_in_group else {
             unreachable!("the reader refuses a constant numInGroup")
         };
         let offset = size(offset);
@@ -468,6 +471,6 @@ impl Emitter<'_> {
 }
 
 /// Field of a group in the stage of its parent, with its type.
-fn child(group: &Group) -> (proc_macro2::Ident, proc_macro2::Ident) {
+fn child(group: &GroupModel) -> (proc_macro2::Ident, proc_macro2::Ident) {
     (ident(&format!("child_{}", group.rust)), ident(&format!("{}Stage", group.level.rust)))
 }

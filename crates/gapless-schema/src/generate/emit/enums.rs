@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::super::model::{EnumType, Number, Primitive, SetType};
+use super::super::model::{EnumType, NumberValue, Primitive, SetType};
 use super::values::{deprecated, docs, long, note_lines, number, primitive_type};
 use super::{Emitter, ident};
 
@@ -31,7 +31,7 @@ impl Emitter<'_> {
         });
         let into = of.values.iter().map(|value| {
             let variant = ident(&value.rust);
-            let number = number(of.primitive, Number::Integer(value.number));
+            let number = number(of.primitive, NumberValue::Integer(value.number));
             quote!(Self::#variant => #number)
         });
         let first = ident(&of.values.first().expect("an enum has a value").rust);

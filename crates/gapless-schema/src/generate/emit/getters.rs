@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::super::model::{Charset, Data, Field, Group, Kind, Level, Number, Primitive};
+use super::super::model::{Charset, DataModel, FieldKind, FieldModel, GroupModel, Level, NumberValue, Primitive};
 use super::super::names::snake;
 use super::decoder::{data_field, group_field};
 use super::values::{
@@ -12,11 +12,11 @@ use super::values::{
 use super::{Emitter, ident};
 
 impl Emitter<'_> {
-    pub(super) fn field_getter(&self, level: &Level, field: &Field) -> TokenStream {
+    pub(super) fn field_getter(&self, level: &Level, field: &FieldModel) -> TokenStream {
         let name = ident(&field.rust);
         let docs = field_docs(level, field);
         let deprecated = deprecated(&field.notes);
-        if let Kind::Constant(value) = &field.kind {
+        if let FieldKind::Constant(value) = &field.kind {
             let (of, value) = constant(value);
             return quote! {
                 #docs
@@ -64,11 +64,11 @@ impl Emitter<'_> {
     }
 
     /// Expression that decodes the bytes `raw`.
-    fn decoded_value(&self, kind: &Kind, offset: usize) -> TokenStream {
+    fn decoded_value(&self, kind: &FieldKind, offset: usize) -> TokenStream {
         match kind {
-            Kind::Scalar { primitive, .. } => self.read(*primitive, &quote!(*raw)),
-            Kind::Array { primitive, .. } if is_bytes(*primitive) => quote!(raw),
-            Kind::Array { primitive, length, .. } => {
+            FieldKind::Scalar { primitive, .. } => self.read(*primitive, &quote!(*raw)),
+            FieldKind::Array { primitive, .. } if is_bytes(*primitive) => quote!(raw),
+            FieldKind::Array { primitive, length, .. } => {
                 let bytes = size(primitive.size());
                 let length = size(*length);
                 let item = self.read(*primitive, &quote!(items[index]));
@@ -77,17 +77,17 @@ impl Emitter<'_> {
                     core::array::from_fn::<_, #length, _>(|index| #item)
                 }}
             }
-            Kind::Enum { of, .. } => {
+            FieldKind::Enum { of, .. } => {
                 let name = ident(&of.rust);
                 let raw = self.read(of.primitive, &quote!(*raw));
                 quote!(#name::from_raw(#raw))
             }
-            Kind::Set(of) => {
+            FieldKind::Set(of) => {
                 let name = ident(&of.rust);
                 let raw = self.read(of.primitive, &quote!(*raw));
                 quote!(#name::from_raw(#raw))
             }
-            Kind::Composite(level) => {
+            FieldKind::Composite(level) => {
                 let name = ident(&format!("{}Decoder", level.rust));
                 let versioned = level.is_versioned().then(|| {
                     let offset = size(offset);
@@ -95,31 +95,33 @@ impl Emitter<'_> {
                 });
                 quote!(#name { block: raw #versioned })
             }
-            Kind::Constant(_) => quote!(()),
+            FieldKind::Constant(_) => quote!(()),
         }
     }
 
-    fn is_null(&self, kind: &Kind) -> TokenStream {
+    fn is_null(&self, kind: &FieldKind) -> TokenStream {
         match kind {
-            Kind::Scalar { primitive, null, .. } => null_test(*primitive, *null, &quote!(value)),
-            Kind::Array { primitive, null, charset: Some(_), .. } => null_test(*primitive, *null, &quote!(value[0])),
-            Kind::Array { primitive, null, .. } => {
+            FieldKind::Scalar { primitive, null, .. } => null_test(*primitive, *null, &quote!(value)),
+            FieldKind::Array { primitive, null, charset: Some(_), .. } => {
+                null_test(*primitive, *null, &quote!(value[0]))
+            }
+            FieldKind::Array { primitive, null, .. } => {
                 let test = null_test(*primitive, *null, &quote!((*value)));
                 quote!(value.iter().all(|value| #test))
             }
-            Kind::Enum { of, null } => {
+            FieldKind::Enum { of, null } => {
                 let raw = self.read(of.primitive, &quote!(*raw));
                 let null = number(of.primitive, *null);
                 quote!(#raw == #null)
             }
-            Kind::Composite(_) => quote!(value.is_null()),
-            Kind::Set(_) | Kind::Constant(_) => quote!(false),
+            FieldKind::Composite(_) => quote!(value.is_null()),
+            FieldKind::Set(_) | FieldKind::Constant(_) => quote!(false),
         }
     }
 
     /// Test of a composite for null, by its first member that takes bytes.
     pub(super) fn composite_is_null(&self, level: &Level) -> TokenStream {
-        let first = level.fields.iter().find(|field| !matches!(field.kind, Kind::Constant(_)));
+        let first = level.fields.iter().find(|field| !matches!(field.kind, FieldKind::Constant(_)));
         let test = match first {
             Some(first) if !level.is_late(first) => {
                 let offset = size(first.offset);
@@ -145,8 +147,8 @@ impl Emitter<'_> {
         }
     }
 
-    fn text_getter(&self, level: &Level, field: &Field) -> TokenStream {
-        let Kind::Array { charset: Some(charset), .. } = &field.kind else { return quote!() };
+    fn text_getter(&self, level: &Level, field: &FieldModel) -> TokenStream {
+        let FieldKind::Array { charset: Some(charset), .. } = &field.kind else { return quote!() };
         let runtime = &self.runtime;
         let name = ident(&field.rust);
         let path = format!("{}.{}", level.path, field.name);
@@ -184,7 +186,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub(super) fn group_getter(&self, group: &Group) -> TokenStream {
+    pub(super) fn group_getter(&self, group: &GroupModel) -> TokenStream {
         let runtime = &self.runtime;
         let name = ident(&group.rust);
         let field = group_field(group);
@@ -203,7 +205,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub(super) fn data_getter(&self, path: &str, data: &Data) -> TokenStream {
+    pub(super) fn data_getter(&self, path: &str, data: &DataModel) -> TokenStream {
         let runtime = &self.runtime;
         let name = ident(&data.rust);
         let field = data_field(data);
@@ -241,10 +243,10 @@ impl Emitter<'_> {
 }
 
 /// Whether a getter returns an option. A set has no null value: only a late one can be absent.
-pub(super) fn is_option(level: &Level, field: &Field) -> bool {
+pub(super) fn is_option(level: &Level, field: &FieldModel) -> bool {
     match field.kind {
-        Kind::Constant(_) => false,
-        Kind::Set(_) => level.is_late(field),
+        FieldKind::Constant(_) => false,
+        FieldKind::Set(_) => level.is_late(field),
         _ => level.is_nullable(field),
     }
 }
@@ -254,34 +256,34 @@ pub(super) const fn is_bytes(primitive: Primitive) -> bool {
     matches!(primitive, Primitive::Char | Primitive::Uint8)
 }
 
-fn decoded_type(kind: &Kind) -> TokenStream {
+fn decoded_type(kind: &FieldKind) -> TokenStream {
     match kind {
-        Kind::Scalar { primitive, .. } => primitive_type(*primitive),
-        Kind::Array { primitive, length, .. } => {
+        FieldKind::Scalar { primitive, .. } => primitive_type(*primitive),
+        FieldKind::Array { primitive, length, .. } => {
             let of = primitive_type(*primitive);
             let length = size(*length);
             if is_bytes(*primitive) { quote!(&'a [u8; #length]) } else { quote!([#of; #length]) }
         }
-        Kind::Enum { of, .. } => {
+        FieldKind::Enum { of, .. } => {
             let name = ident(&of.rust);
             quote!(#name)
         }
-        Kind::Set(of) => {
+        FieldKind::Set(of) => {
             let name = ident(&of.rust);
             quote!(#name)
         }
-        Kind::Composite(level) => {
+        FieldKind::Composite(level) => {
             let name = ident(&format!("{}Decoder", level.rust));
             quote!(#name<'a>)
         }
-        Kind::Constant(value) => constant(value).0,
+        FieldKind::Constant(value) => constant(value).0,
     }
 }
 
 /// Test of `value` for null. NaN is not equal to itself.
-pub(super) fn null_test(primitive: Primitive, null: Number, value: &TokenStream) -> TokenStream {
+pub(super) fn null_test(primitive: Primitive, null: NumberValue, value: &TokenStream) -> TokenStream {
     match null {
-        Number::Float(null) if null.is_nan() => quote!(#value.is_nan()),
+        NumberValue::Float(null) if null.is_nan() => quote!(#value.is_nan()),
         _ => {
             let null = number(primitive, null);
             quote!(#value == #null)
@@ -290,10 +292,10 @@ pub(super) fn null_test(primitive: Primitive, null: Number, value: &TokenStream)
 }
 
 /// Constants for the range of a field, if the schema gives one.
-fn range_constants(field: &Field) -> TokenStream {
-    let Kind::Scalar { primitive, min, max, .. } = &field.kind else { return quote!() };
+fn range_constants(field: &FieldModel) -> TokenStream {
+    let FieldKind::Scalar { primitive, min, max, .. } = &field.kind else { return quote!() };
     let of = primitive_type(*primitive);
-    let constant = |suffix: &str, what: &str, value: Option<Number>| {
+    let constant = |suffix: &str, what: &str, value: Option<NumberValue>| {
         value.map(|value| {
             let name = ident(&format!("{}_{suffix}", snake(&field.rust).to_ascii_uppercase()));
             let value = number(*primitive, value);

@@ -3,13 +3,13 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::super::model::Message;
+use super::super::model::MessageModel;
 use super::values::size;
 use super::{Emitter, ident};
 
 impl Emitter<'_> {
     /// `parse` of a message: its header, then its body.
-    pub(super) fn message_parse(&self, message: &Message) -> TokenStream {
+    pub(super) fn message_parse(&self, message: &MessageModel) -> TokenStream {
         let runtime = &self.runtime;
         let header = &self.schema.header;
         let name = &message.name;
@@ -42,7 +42,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub(super) fn message_traits(&self, message: &Message) -> TokenStream {
+    pub(super) fn message_traits(&self, message: &MessageModel) -> TokenStream {
         let runtime = &self.runtime;
         let name = &message.name;
         let template_id = message.template_id;
@@ -96,7 +96,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn protobuf_traits(&self, message: &Message, ids: &TokenStream) -> TokenStream {
+    fn protobuf_traits(&self, message: &MessageModel, ids: &TokenStream) -> TokenStream {
         let runtime = &self.runtime;
         let of = |suffix: &str| ident(&format!("{}{suffix}", message.level.rust));
         let (object, decoder, encoder) = (of(""), of("ProtobufDecoder"), of("ProtobufEncoder"));

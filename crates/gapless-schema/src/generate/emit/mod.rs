@@ -30,7 +30,7 @@ use quote::quote;
 
 pub(crate) use enums::fits_protobuf;
 
-use super::model::{Level, Message, Schema};
+use super::model::{Level, MessageModel, Schema};
 
 pub(crate) struct Emitter<'s> {
     schema: &'s Schema,
@@ -40,8 +40,8 @@ pub(crate) struct Emitter<'s> {
 
 /// Owner of a level.
 #[derive(Clone, Copy)]
-enum Role<'s> {
-    Message(&'s Message),
+enum LevelOwner<'s> {
+    Message(&'s MessageModel),
     Entry,
     Composite,
 }
@@ -82,9 +82,9 @@ impl Emitter<'_> {
         let version = schema.version;
         let enums = schema.enums.iter().map(|of| self.enumeration(of));
         let sets = schema.sets.iter().map(|of| self.set(of));
-        let composites = schema.composites.iter().map(|level| self.level(level, Role::Composite));
+        let composites = schema.composites.iter().map(|level| self.level(level, LevelOwner::Composite));
         let messages = schema.messages.iter().map(|message| {
-            let levels = self.level(&message.level, Role::Message(message));
+            let levels = self.level(&message.level, LevelOwner::Message(message));
             let traits = self.message_traits(message);
             quote! { #levels #traits }
         });
@@ -124,7 +124,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn level(&self, level: &Level, role: Role<'_>) -> TokenStream {
+    fn level(&self, level: &Level, role: LevelOwner<'_>) -> TokenStream {
         let decoder = self.decoder(level, role);
         let encoder = self.encoder(level, role);
         let object = self.object(level, role);
@@ -135,7 +135,7 @@ impl Emitter<'_> {
             quote! { #encoder #decoder #object }
         });
         let groups = level.groups.iter().map(|group| {
-            let entry = self.level(&group.level, Role::Entry);
+            let entry = self.level(&group.level, LevelOwner::Entry);
             let group_encoder = self.group_encoder(group);
             quote! { #entry #group_encoder }
         });

@@ -3,13 +3,13 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::super::model::{Charset, Data, Field, Group, Kind, Level, Number};
+use super::super::model::{Charset, DataModel, FieldKind, FieldModel, GroupModel, Level, NumberValue};
 use super::getters::{is_option, null_test};
 use super::values::{constant, data_docs, docs, field_docs, note_lines, number, primitive_type, size};
-use super::{Emitter, Role, ident};
+use super::{Emitter, LevelOwner, ident};
 
 impl Emitter<'_> {
-    pub(super) fn object(&self, level: &Level, role: Role<'_>) -> TokenStream {
+    pub(super) fn object(&self, level: &Level, role: LevelOwner<'_>) -> TokenStream {
         let name = ident(&level.rust);
         let path = &level.path;
         let docs = docs(&note_lines(&level.notes, format!("`{path}` as an object: any field in any order.")));
@@ -35,7 +35,7 @@ impl Emitter<'_> {
             let name = ident(&field.rust);
             let value = match &field.kind {
                 _ if has_option(level, field) => quote!(None),
-                Kind::Array { charset: None, primitive, length, .. } => {
+                FieldKind::Array { charset: None, primitive, length, .. } => {
                     let zero = if primitive.is_float() { quote!(0.0) } else { quote!(0) };
                     let length = size(*length);
                     quote!([#zero; #length])
@@ -50,7 +50,7 @@ impl Emitter<'_> {
             quote!(#name: Default::default(),)
         });
         let constants = level.fields.iter().filter_map(|field| match &field.kind {
-            Kind::Constant(value) => {
+            FieldKind::Constant(value) => {
                 let name = ident(&field.rust.to_ascii_uppercase());
                 let docs = field_docs(level, field);
                 let (of, value) = constant(value);
@@ -134,22 +134,22 @@ impl Emitter<'_> {
         }
     }
 
-    fn field_to_object(&self, level: &Level, field: &Field) -> TokenStream {
+    fn field_to_object(&self, level: &Level, field: &FieldModel) -> TokenStream {
         let runtime = &self.runtime;
         let name = ident(&field.rust);
         let path = format!("{}.{}", level.path, field.name);
         let option = is_option(level, field);
         let (item, convert) = match &field.kind {
-            Kind::Array { charset: Some(charset), .. } => {
+            FieldKind::Array { charset: Some(charset), .. } => {
                 let text = quote!(#runtime::sbe::text::until_nul(item));
                 (quote!(item), self.bytes_to_object(Some(*charset), &text, &path))
             }
-            Kind::Array { primitive, .. } if super::getters::is_bytes(*primitive) => (quote!(item), quote!(*item)),
-            Kind::Composite(inner) => {
+            FieldKind::Array { primitive, .. } if super::getters::is_bytes(*primitive) => (quote!(item), quote!(*item)),
+            FieldKind::Composite(inner) => {
                 let object = ident(&inner.rust);
                 (quote!(item), quote!(#object::from_decoder(&item)?))
             }
-            Kind::Set(_) if option => return quote!(decoder.#name().unwrap_or_default()),
+            FieldKind::Set(_) if option => return quote!(decoder.#name().unwrap_or_default()),
             _ => return quote!(decoder.#name()),
         };
         if option {
@@ -168,11 +168,11 @@ impl Emitter<'_> {
         }
     }
 
-    fn object_encode(&self, level: &Level, role: Role<'_>) -> TokenStream {
+    fn object_encode(&self, level: &Level, role: LevelOwner<'_>) -> TokenStream {
         let runtime = &self.runtime;
         let encoder = ident(&format!("{}Encoder", level.rust));
         let generics = match role {
-            Role::Entry if level.has_members() => quote!(<'_, '_>),
+            LevelOwner::Entry if level.has_members() => quote!(<'_, '_>),
             _ => quote!(<'_>),
         };
         let fields =
@@ -219,15 +219,15 @@ impl Emitter<'_> {
         }
     }
 
-    fn field_encode(&self, level: &Level, field: &Field) -> TokenStream {
+    fn field_encode(&self, level: &Level, field: &FieldModel) -> TokenStream {
         let name = ident(&field.rust);
         let write = match &field.kind {
-            Kind::Array { charset: Some(_), .. } => {
+            FieldKind::Array { charset: Some(_), .. } => {
                 let setter = ident(&format!("{}_str", field.rust));
                 quote!(encoder.#setter(value)?;)
             }
-            Kind::Array { .. } => quote!(encoder.#name(value);),
-            Kind::Composite(_) => quote!(value.encode_into(&mut encoder.#name())?;),
+            FieldKind::Array { .. } => quote!(encoder.#name(value);),
+            FieldKind::Composite(_) => quote!(value.encode_into(&mut encoder.#name())?;),
             _ => {
                 let check = self.range_check(level, field, &quote!(*value));
                 quote!(#check encoder.#name(*value);)
@@ -241,26 +241,26 @@ impl Emitter<'_> {
     }
 
     /// Refuses values outside the schema's range, and values that would be read as null.
-    fn range_check(&self, level: &Level, field: &Field, value: &TokenStream) -> TokenStream {
+    fn range_check(&self, level: &Level, field: &FieldModel, value: &TokenStream) -> TokenStream {
         let path = format!("{}.{}", level.path, field.name);
         let (primitive, null, min, max, number_of) = match &field.kind {
-            Kind::Scalar { primitive, null, min, max } => (*primitive, *null, *min, *max, quote!((#value))),
-            Kind::Enum { of, null } => (of.primitive, *null, None, None, quote!((#value).raw())),
+            FieldKind::Scalar { primitive, null, min, max } => (*primitive, *null, *min, *max, quote!((#value))),
+            FieldKind::Enum { of, null } => (of.primitive, *null, None, None, quote!((#value).raw())),
             _ => return quote!(),
         };
         let mut tests = Vec::new();
         // NaN means null, so it is allowed.
-        let nan = matches!(null, Number::Float(null) if null.is_nan());
+        let nan = matches!(null, NumberValue::Float(null) if null.is_nan());
         if level.is_nullable(field) && !nan {
             tests.push(null_test(primitive, null, &number_of));
         }
-        let zero_min = min == Some(Number::Integer(0)) && !primitive.is_signed();
+        let zero_min = min == Some(NumberValue::Integer(0)) && !primitive.is_signed();
         if let Some(min) = min.filter(|_| !zero_min) {
             let min = number(primitive, min);
             tests.push(quote!(#number_of < #min));
         }
         let (_, greatest) = primitive.integer_range();
-        if let Some(max) = max.filter(|max| *max != Number::Integer(greatest)) {
+        if let Some(max) = max.filter(|max| *max != NumberValue::Integer(greatest)) {
             let max = number(primitive, max);
             tests.push(quote!(#number_of > #max));
         }
@@ -270,7 +270,7 @@ impl Emitter<'_> {
         let range = match (min, max) {
             (None, None) => "of its type without the null value".to_owned(),
             (min, max) => {
-                let text = |number: Option<Number>| number.map_or("…".to_owned(), |number| number.to_string());
+                let text = |number: Option<NumberValue>| number.map_or("…".to_owned(), |number| number.to_string());
                 format!("{} to {}", text(min), text(max))
             }
         };
@@ -281,8 +281,8 @@ impl Emitter<'_> {
         }
     }
 
-    fn object_length(&self, level: &Level, role: Role<'_>) -> TokenStream {
-        if matches!(role, Role::Composite) {
+    fn object_length(&self, level: &Level, role: LevelOwner<'_>) -> TokenStream {
+        if matches!(role, LevelOwner::Composite) {
             return quote!();
         }
         let block = size(level.block_length);
@@ -314,42 +314,42 @@ impl Emitter<'_> {
     }
 }
 
-pub(super) const fn is_constant(field: &Field) -> bool {
-    matches!(field.kind, Kind::Constant(_))
+pub(super) const fn is_constant(field: &FieldModel) -> bool {
+    matches!(field.kind, FieldKind::Constant(_))
 }
 
 /// Whether the object holds an option. Absent sets are empty.
-pub(super) fn has_option(level: &Level, field: &Field) -> bool {
-    is_option(level, field) && !matches!(field.kind, Kind::Set(_))
+pub(super) fn has_option(level: &Level, field: &FieldModel) -> bool {
+    is_option(level, field) && !matches!(field.kind, FieldKind::Set(_))
 }
 
-fn object_type(level: &Level, field: &Field) -> TokenStream {
+fn object_type(level: &Level, field: &FieldModel) -> TokenStream {
     let of = match &field.kind {
-        Kind::Scalar { primitive, .. } => primitive_type(*primitive),
-        Kind::Array { charset: Some(_), .. } => quote!(String),
-        Kind::Array { primitive, length, .. } => {
+        FieldKind::Scalar { primitive, .. } => primitive_type(*primitive),
+        FieldKind::Array { charset: Some(_), .. } => quote!(String),
+        FieldKind::Array { primitive, length, .. } => {
             let of = primitive_type(*primitive);
             let length = size(*length);
             quote!([#of; #length])
         }
-        Kind::Enum { of, .. } => {
+        FieldKind::Enum { of, .. } => {
             let name = ident(&of.rust);
             quote!(#name)
         }
-        Kind::Set(of) => {
+        FieldKind::Set(of) => {
             let name = ident(&of.rust);
             quote!(#name)
         }
-        Kind::Composite(level) => {
+        FieldKind::Composite(level) => {
             let name = ident(&level.rust);
             quote!(#name)
         }
-        Kind::Constant(value) => constant(value).0,
+        FieldKind::Constant(value) => constant(value).0,
     };
     if has_option(level, field) { quote!(Option<#of>) } else { of }
 }
 
-pub(super) fn item_type(group: &Group) -> TokenStream {
+pub(super) fn item_type(group: &GroupModel) -> TokenStream {
     match group.level.list_field() {
         Some(field) => object_type(&group.level, field),
         None => {
@@ -359,6 +359,6 @@ pub(super) fn item_type(group: &Group) -> TokenStream {
     }
 }
 
-fn data_type(data: &Data) -> TokenStream {
+fn data_type(data: &DataModel) -> TokenStream {
     if data.charset.is_some() { quote!(String) } else { quote!(Vec<u8>) }
 }

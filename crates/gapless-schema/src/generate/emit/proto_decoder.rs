@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::super::model::{Data, Field, Group, Kind, Level, Primitive};
+use super::super::model::{DataModel, FieldKind, FieldModel, GroupModel, Level, Primitive};
 use super::getters::is_bytes;
 use super::object::{is_constant, item_type};
 use super::values::{docs, note_lines, primitive_type};
@@ -11,7 +11,7 @@ use super::{Emitter, ident};
 use crate::protobuf::{FIXED32, FIXED64, LENGTH_DELIMITED, VARINT};
 
 /// Variant of the enum of fields: its content, whether that borrows, and the code that reads it.
-struct Variant {
+struct FieldVariant {
     name: proc_macro2::Ident,
     docs: TokenStream,
     path: String,
@@ -31,15 +31,15 @@ impl Emitter<'_> {
         let field_name = ident(&format!("{}Field", level.rust));
         let path = &level.path;
         let fields = level.fields.iter().filter(|field| !is_constant(field));
-        let variants: Vec<Variant> = fields
+        let variants: Vec<FieldVariant> = fields
             .map(|field| self.field_variant(level, field))
             .chain(level.groups.iter().map(|group| self.group_variant(group)))
             .chain(level.data.iter().map(|data| self.data_variant(level, data)))
             .collect();
         let generics = variants.iter().any(|variant| variant.borrows).then(|| quote!(<'a>));
-        let declared = variants.iter().map(|Variant { name, docs, of, .. }| quote!(#docs #name(#of),));
+        let declared = variants.iter().map(|FieldVariant { name, docs, of, .. }| quote!(#docs #name(#of),));
         // The whole key is matched, so that a known field needs no check of its wire type.
-        let reads = variants.iter().map(|Variant { name, number, wire, read, single, .. }| {
+        let reads = variants.iter().map(|FieldVariant { name, number, wire, read, single, .. }| {
             let key = number << 3 | wire;
             let single = single.as_ref().map(|(wire, read)| {
                 let key = number << 3 | wire;
@@ -47,7 +47,7 @@ impl Emitter<'_> {
             });
             quote!(#key => return Ok(Some(#field_name::#name(#read))), #single)
         });
-        let known = variants.iter().map(|Variant { number, path, .. }| quote!((#number, #path)));
+        let known = variants.iter().map(|FieldVariant { number, path, .. }| quote!((#number, #path)));
         let enum_docs = docs(&[format!("A field of `{path}` in a protobuf payload.")]);
         let docs = docs(&note_lines(&level.notes, format!("Goes over the fields of `{path}` in a protobuf payload.")));
         quote! {
@@ -108,7 +108,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn field_variant(&self, level: &Level, field: &Field) -> Variant {
+    fn field_variant(&self, level: &Level, field: &FieldModel) -> FieldVariant {
         let runtime = &self.runtime;
         let path = format!("{}.{}", level.path, field.name);
         let read_value = |of: &TokenStream| quote!(<#of as #runtime::protobuf::Value>::read(reader, #path)?);
@@ -116,14 +116,16 @@ impl Emitter<'_> {
         let mut single = None;
         let mut borrows = true;
         let (of, read) = match &field.kind {
-            Kind::Array { charset: Some(_), .. } => (quote!(&'a str), quote!(reader.text(#path)?)),
-            Kind::Array { primitive, .. } if is_bytes(*primitive) => (quote!(&'a [u8]), quote!(reader.bytes(#path)?)),
-            Kind::Array { primitive, .. } => {
+            FieldKind::Array { charset: Some(_), .. } => (quote!(&'a str), quote!(reader.text(#path)?)),
+            FieldKind::Array { primitive, .. } if is_bytes(*primitive) => {
+                (quote!(&'a [u8]), quote!(reader.bytes(#path)?))
+            }
+            FieldKind::Array { primitive, .. } => {
                 let item = primitive_type(*primitive);
                 single = Some((wire_type(&field.kind), quote!(reader.unpacked(#path)?)));
                 (quote!(#runtime::protobuf::Packed<'a, #item>), quote!(reader.packed(#path)?))
             }
-            Kind::Composite(inner) => {
+            FieldKind::Composite(inner) => {
                 let decoder = ident(&format!("{}ProtobufDecoder", inner.rust));
                 (quote!(#decoder<'a>), quote!(#decoder { reader: reader.message(#path)? }))
             }
@@ -136,10 +138,10 @@ impl Emitter<'_> {
             }
         };
         let docs = docs(&note_lines(&field.notes, format!("Field `{}`.", field.name)));
-        Variant { name: ident(&field.variant), docs, path, number: field.number, of, borrows, wire, read, single }
+        FieldVariant { name: ident(&field.variant), docs, path, number: field.number, of, borrows, wire, read, single }
     }
 
-    fn group_variant(&self, group: &Group) -> Variant {
+    fn group_variant(&self, group: &GroupModel) -> FieldVariant {
         let runtime = &self.runtime;
         let path = group.level.path.clone();
         let (of, read, single, what) = if let Some(field) = group.level.list_field() {
@@ -152,10 +154,10 @@ impl Emitter<'_> {
         };
         let docs = docs(&note_lines(&group.level.notes, format!("Group `{}`: {what}.", group.name)));
         let (number, wire) = (group.number, LENGTH_DELIMITED);
-        Variant { name: ident(&group.variant), docs, path, number, of, borrows: true, wire, read, single }
+        FieldVariant { name: ident(&group.variant), docs, path, number, of, borrows: true, wire, read, single }
     }
 
-    fn data_variant(&self, level: &Level, data: &Data) -> Variant {
+    fn data_variant(&self, level: &Level, data: &DataModel) -> FieldVariant {
         let path = format!("{}.{}", level.path, data.name);
         let (of, read) = match data.charset {
             Some(_) => (quote!(&'a str), quote!(reader.text(#path)?)),
@@ -163,26 +165,28 @@ impl Emitter<'_> {
         };
         let docs = docs(&note_lines(&data.notes, format!("Data `{}`.", data.name)));
         let (number, wire) = (data.number, LENGTH_DELIMITED);
-        Variant { name: ident(&data.variant), docs, path, number, of, borrows: true, wire, read, single: None }
+        FieldVariant { name: ident(&data.variant), docs, path, number, of, borrows: true, wire, read, single: None }
     }
 }
 
-fn wire_type(kind: &Kind) -> u32 {
+fn wire_type(kind: &FieldKind) -> u32 {
     match kind {
-        Kind::Scalar { primitive: Primitive::Float, .. } | Kind::Array { primitive: Primitive::Float, .. } => FIXED32,
-        Kind::Scalar { primitive: Primitive::Double, .. } | Kind::Array { primitive: Primitive::Double, .. } => FIXED64,
+        FieldKind::Scalar { primitive: Primitive::Float, .. }
+        | FieldKind::Array { primitive: Primitive::Float, .. } => FIXED32,
+        FieldKind::Scalar { primitive: Primitive::Double, .. }
+        | FieldKind::Array { primitive: Primitive::Double, .. } => FIXED64,
         _ => VARINT,
     }
 }
 
-fn scalar_type(kind: &Kind) -> TokenStream {
+fn scalar_type(kind: &FieldKind) -> TokenStream {
     match kind {
-        Kind::Scalar { primitive, .. } => primitive_type(*primitive),
-        Kind::Enum { of, .. } => {
+        FieldKind::Scalar { primitive, .. } => primitive_type(*primitive),
+        FieldKind::Enum { of, .. } => {
             let name = ident(&of.rust);
             quote!(#name)
         }
-        Kind::Set(of) => {
+        FieldKind::Set(of) => {
             let name = ident(&of.rust);
             quote!(#name)
         }

@@ -3,15 +3,15 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::super::model::{Data, Field, Group, Kind, Level, Primitive};
+use super::super::model::{DataModel, FieldKind, FieldModel, GroupModel, Level, Primitive};
 use super::enums::fits_protobuf;
 use super::getters::is_bytes;
 use super::object::item_type;
 use super::values::{data_docs, docs, field_docs, note_lines, primitive_type, size};
-use super::{Emitter, Role, ident};
+use super::{Emitter, LevelOwner, ident};
 
 impl Emitter<'_> {
-    pub(super) fn proto_encoder(&self, level: &Level, role: Role<'_>) -> TokenStream {
+    pub(super) fn proto_encoder(&self, level: &Level, role: LevelOwner<'_>) -> TokenStream {
         let runtime = &self.runtime;
         let name = ident(&format!("{}ProtobufEncoder", level.rust));
         let path = &level.path;
@@ -20,7 +20,7 @@ impl Emitter<'_> {
         let groups = level.groups.iter().map(|group| self.proto_group(group));
         let data = level.data.iter().map(proto_data);
         let (generics, writer, more) = match role {
-            Role::Message(_) => (
+            LevelOwner::Message(_) => (
                 quote!(<'a>),
                 quote!(#runtime::protobuf::Writer<'a>),
                 quote! {
@@ -58,14 +58,14 @@ impl Emitter<'_> {
         }
     }
 
-    fn proto_setter(&self, level: &Level, field: &Field) -> TokenStream {
+    fn proto_setter(&self, level: &Level, field: &FieldModel) -> TokenStream {
         let name = ident(&field.rust);
         let number = field.number;
         let docs = field_docs(level, field);
         let deprecated = super::values::deprecated(&field.notes);
         let (of, write) = match &field.kind {
-            Kind::Constant(_) => return quote!(),
-            Kind::Composite(inner) => {
+            FieldKind::Constant(_) => return quote!(),
+            FieldKind::Composite(inner) => {
                 let encoder = ident(&format!("{}ProtobufEncoder", inner.rust));
                 return quote! {
                     #docs
@@ -79,10 +79,10 @@ impl Emitter<'_> {
                     }
                 };
             }
-            Kind::Array { charset: Some(_), .. } => {
+            FieldKind::Array { charset: Some(_), .. } => {
                 (quote!(&str), quote!(self.writer.bytes(#number, value.as_bytes());))
             }
-            Kind::Array { primitive, length, .. } => {
+            FieldKind::Array { primitive, length, .. } => {
                 let of = primitive_type(*primitive);
                 let length = size(*length);
                 let write = if is_bytes(*primitive) {
@@ -112,18 +112,18 @@ impl Emitter<'_> {
         }
     }
 
-    fn proto_group(&self, group: &Group) -> TokenStream {
+    fn proto_group(&self, group: &GroupModel) -> TokenStream {
         let name = ident(&group.rust);
         let number = group.number;
         let deprecated = super::values::deprecated(&group.level.notes);
         if let Some(field) = group.level.list_field() {
             let of = item_type(group);
             let item = match &field.kind {
-                Kind::Enum { of, .. } => {
+                FieldKind::Enum { of, .. } => {
                     let value = enum_value(of.primitive, &quote!(item));
                     quote!(self.writer.packed_uint(#value);)
                 }
-                Kind::Scalar { primitive, .. } => packed(*primitive, &quote!(item)),
+                FieldKind::Scalar { primitive, .. } => packed(*primitive, &quote!(item)),
                 _ => quote!(),
             };
             let docs = docs(&note_lines(&group.level.notes, format!("Group `{}`: all of its values.", group.name)));
@@ -160,7 +160,7 @@ impl Emitter<'_> {
     }
 }
 
-fn proto_data(data: &Data) -> TokenStream {
+fn proto_data(data: &DataModel) -> TokenStream {
     let name = ident(&data.rust);
     let number = data.number;
     let docs = data_docs(data);
@@ -183,9 +183,9 @@ fn proto_data(data: &Data) -> TokenStream {
 }
 
 /// Type of a scalar, and the statement that writes `value`.
-fn scalar(kind: &Kind, number: u32) -> (TokenStream, TokenStream) {
+fn scalar(kind: &FieldKind, number: u32) -> (TokenStream, TokenStream) {
     match kind {
-        Kind::Scalar { primitive, .. } => {
+        FieldKind::Scalar { primitive, .. } => {
             let of = primitive_type(*primitive);
             let write = match primitive {
                 Primitive::Float => quote!(self.writer.float(#number, value);),
@@ -195,12 +195,12 @@ fn scalar(kind: &Kind, number: u32) -> (TokenStream, TokenStream) {
             };
             (of, write)
         }
-        Kind::Enum { of, .. } => {
+        FieldKind::Enum { of, .. } => {
             let name = ident(&of.rust);
             let value = enum_value(of.primitive, &quote!(value));
             (quote!(#name), quote!(self.writer.uint(#number, #value);))
         }
-        Kind::Set(of) => {
+        FieldKind::Set(of) => {
             let name = ident(&of.rust);
             (quote!(#name), quote!(self.writer.uint(#number, u64::from(value.raw()));))
         }

@@ -3,20 +3,20 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::super::model::{Field, Group, Kind, Level};
+use super::super::model::{FieldKind, FieldModel, GroupModel, Level};
 use super::getters::is_bytes;
 use super::object::{has_option, is_constant};
 use super::values::size;
-use super::{Emitter, Role, ident};
+use super::{Emitter, LevelOwner, ident};
 
 impl Emitter<'_> {
-    pub(super) fn proto_object(&self, level: &Level, role: Role<'_>) -> TokenStream {
+    pub(super) fn proto_object(&self, level: &Level, role: LevelOwner<'_>) -> TokenStream {
         let name = ident(&level.rust);
         let encoder = ident(&format!("{}ProtobufEncoder", level.rust));
         let decoder = ident(&format!("{}ProtobufDecoder", level.rust));
         let field_enum = ident(&format!("{}Field", level.rust));
         let generics = match role {
-            Role::Message(_) => quote!(<'_>),
+            LevelOwner::Message(_) => quote!(<'_>),
             _ => quote!(<'_, '_>),
         };
         let fields: Vec<_> = level.fields.iter().filter(|field| !is_constant(field)).collect();
@@ -85,17 +85,17 @@ impl Emitter<'_> {
         }
     }
 
-    fn read_field(&self, level: &Level, field: &Field) -> TokenStream {
+    fn read_field(&self, level: &Level, field: &FieldModel) -> TokenStream {
         let name = ident(&field.rust);
         let path = format!("{}.{}", level.path, field.name);
         let option = has_option(level, field);
         let some = |value: TokenStream| if option { quote!(Some(#value)) } else { value };
         match &field.kind {
-            Kind::Array { charset: Some(_), .. } => {
+            FieldKind::Array { charset: Some(_), .. } => {
                 let value = some(quote!(value.to_owned()));
                 quote!(self.#name = #value,)
             }
-            Kind::Array { primitive, length, .. } if is_bytes(*primitive) => {
+            FieldKind::Array { primitive, length, .. } if is_bytes(*primitive) => {
                 let length = size(*length);
                 let value = some(quote!(value));
                 let problem = format!("the bytes are not {length} long");
@@ -106,7 +106,7 @@ impl Emitter<'_> {
                     },
                 }
             }
-            Kind::Array { primitive, length, .. } => {
+            FieldKind::Array { primitive, length, .. } => {
                 let counter = ident(&format!("count_{}", field.rust));
                 let zero = if primitive.is_float() { quote!(0.0) } else { quote!(0) };
                 let problem = format!("more than {length} values");
@@ -124,10 +124,10 @@ impl Emitter<'_> {
                     },
                 }
             }
-            Kind::Composite(_) if option => {
+            FieldKind::Composite(_) if option => {
                 quote!(self.#name.get_or_insert_with(Default::default).merge_protobuf(value)?,)
             }
-            Kind::Composite(_) => quote!(self.#name.merge_protobuf(value)?,),
+            FieldKind::Composite(_) => quote!(self.#name.merge_protobuf(value)?,),
             _ => {
                 let value = some(quote!(value));
                 quote!(self.#name = #value,)
@@ -137,15 +137,15 @@ impl Emitter<'_> {
 }
 
 /// Whether values of the field come one by one, so that they must be counted.
-fn is_counted(field: &Field) -> bool {
-    matches!(&field.kind, Kind::Array { charset: None, primitive, .. } if !is_bytes(*primitive))
+fn is_counted(field: &FieldModel) -> bool {
+    matches!(&field.kind, FieldKind::Array { charset: None, primitive, .. } if !is_bytes(*primitive))
 }
 
-fn write_field(level: &Level, field: &Field) -> TokenStream {
+fn write_field(level: &Level, field: &FieldModel) -> TokenStream {
     let name = ident(&field.rust);
     let write = match &field.kind {
-        Kind::Composite(_) => quote!(encoder.#name(|encoder| value.encode_protobuf(encoder));),
-        Kind::Array { .. } => quote!(encoder.#name(value);),
+        FieldKind::Composite(_) => quote!(encoder.#name(|encoder| value.encode_protobuf(encoder));),
+        FieldKind::Array { .. } => quote!(encoder.#name(value);),
         _ => quote!(encoder.#name(*value);),
     };
     if has_option(level, field) {
@@ -155,7 +155,7 @@ fn write_field(level: &Level, field: &Field) -> TokenStream {
     }
 }
 
-fn write_group(group: &Group) -> TokenStream {
+fn write_group(group: &GroupModel) -> TokenStream {
     let name = ident(&group.rust);
     if group.level.list_field().is_some() {
         quote!(encoder.#name(self.#name.iter().copied());)

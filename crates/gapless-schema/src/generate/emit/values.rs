@@ -3,7 +3,9 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::super::model::{Constant, Data, Field, Kind, Level, Notes, Number, Primitive, Slot};
+use super::super::model::{
+    Constant, DataModel, ElementNotes, FieldKind, FieldModel, IntegerSlot, Level, NumberValue, Primitive,
+};
 use super::{Emitter, ident};
 
 pub(super) fn primitive_type(primitive: Primitive) -> TokenStream {
@@ -22,10 +24,10 @@ pub(super) fn primitive_type(primitive: Primitive) -> TokenStream {
 }
 
 /// A number as an expression of its primitive type.
-pub(super) fn number(primitive: Primitive, value: Number) -> TokenStream {
+pub(super) fn number(primitive: Primitive, value: NumberValue) -> TokenStream {
     let of = primitive_type(primitive);
     match value {
-        Number::Integer(value) => {
+        NumberValue::Integer(value) => {
             let (least, greatest) = primitive.integer_range();
             if value == least && value != 0 {
                 quote!(#of::MIN)
@@ -35,10 +37,10 @@ pub(super) fn number(primitive: Primitive, value: Number) -> TokenStream {
                 format!("({value}{of})").parse().expect("an integer with its type is Rust")
             }
         }
-        Number::Float(value) if value.is_nan() => quote!(#of::NAN),
-        Number::Float(value) if value.is_infinite() && value > 0.0 => quote!(#of::INFINITY),
-        Number::Float(value) if value.is_infinite() => quote!(#of::NEG_INFINITY),
-        Number::Float(value) => {
+        NumberValue::Float(value) if value.is_nan() => quote!(#of::NAN),
+        NumberValue::Float(value) if value.is_infinite() && value > 0.0 => quote!(#of::INFINITY),
+        NumberValue::Float(value) if value.is_infinite() => quote!(#of::NEG_INFINITY),
+        NumberValue::Float(value) => {
             let sign = value.is_sign_negative().then(|| quote!(-));
             let literal = match primitive {
                 Primitive::Float => Literal::f32_suffixed(value.abs() as f32),
@@ -88,7 +90,7 @@ pub(super) fn plain(text: &str) -> String {
     escaped
 }
 
-pub(super) fn note_lines(notes: &Notes, first: String) -> Vec<String> {
+pub(super) fn note_lines(notes: &ElementNotes, first: String) -> Vec<String> {
     let mut lines = vec![notes.description.as_deref().map(plain).filter(|text| !text.is_empty()).unwrap_or(first)];
     let mut more = Vec::new();
     if let Some(semantic) = &notes.semantic_type {
@@ -113,35 +115,35 @@ pub(super) fn note_lines(notes: &Notes, first: String) -> Vec<String> {
     lines
 }
 
-pub(super) fn deprecated(notes: &Notes) -> Option<TokenStream> {
+pub(super) fn deprecated(notes: &ElementNotes) -> Option<TokenStream> {
     notes.deprecated.map(|version| {
         let note = format!("deprecated since version {version} of the schema");
         quote!(#[deprecated(note = #note)])
     })
 }
 
-pub(super) fn field_docs(level: &Level, field: &Field) -> TokenStream {
+pub(super) fn field_docs(level: &Level, field: &FieldModel) -> TokenStream {
     let said = is_nullable(level, field).then(|| "`None` if it is null.".to_owned());
     lines_of(field, said)
 }
 
-pub(super) fn setter_docs(level: &Level, field: &Field) -> TokenStream {
+pub(super) fn setter_docs(level: &Level, field: &FieldModel) -> TokenStream {
     let null = match field.kind {
-        Kind::Scalar { null, .. } | Kind::Array { null, .. } | Kind::Enum { null, .. } => Some(null),
+        FieldKind::Scalar { null, .. } | FieldKind::Array { null, .. } | FieldKind::Enum { null, .. } => Some(null),
         _ => None,
     };
     let said = null.filter(|_| is_nullable(level, field));
     lines_of(field, said.map(|null| format!("The value {null} is the null value: it writes null.")))
 }
 
-fn is_nullable(level: &Level, field: &Field) -> bool {
-    level.is_nullable(field) && !matches!(field.kind, Kind::Constant(_))
+fn is_nullable(level: &Level, field: &FieldModel) -> bool {
+    level.is_nullable(field) && !matches!(field.kind, FieldKind::Constant(_))
 }
 
-fn lines_of(field: &Field, said: Option<String>) -> TokenStream {
+fn lines_of(field: &FieldModel, said: Option<String>) -> TokenStream {
     let mut lines = note_lines(&field.notes, format!("Field `{}`.", field.name));
     let mut more = Vec::new();
-    if let Kind::Scalar { min, max, .. } = &field.kind {
+    if let FieldKind::Scalar { min, max, .. } = &field.kind {
         match (min, max) {
             (Some(min), Some(max)) => more.push(format!("Range: {min} to {max}.")),
             (Some(min), None) => more.push(format!("At least {min}.")),
@@ -157,7 +159,7 @@ fn lines_of(field: &Field, said: Option<String>) -> TokenStream {
     docs(&lines)
 }
 
-pub(super) fn data_docs(data: &Data) -> TokenStream {
+pub(super) fn data_docs(data: &DataModel) -> TokenStream {
     docs(&note_lines(&data.notes, format!("Data `{}`.", data.name)))
 }
 
@@ -174,13 +176,13 @@ impl Emitter<'_> {
     }
 
     /// Reads an integer of a header or dimensions as u64 from the array reference `raw` of `length` bytes.
-    pub(super) fn read_slot(&self, slot: Slot, raw: &TokenStream, length: usize) -> TokenStream {
+    pub(super) fn read_slot(&self, slot: IntegerSlot, raw: &TokenStream, length: usize) -> TokenStream {
         match slot {
-            Slot::Constant(value) => {
+            IntegerSlot::Constant(value) => {
                 let value = long(value);
                 quote!(#value)
             }
-            Slot::At { offset, primitive } => {
+            IntegerSlot::At { offset, primitive } => {
                 let offset = size(offset);
                 let bytes = size(primitive.size());
                 let length = size(length);
@@ -191,11 +193,11 @@ impl Emitter<'_> {
     }
 
     /// Writes the constant `value` into the array `block` of a constant expression.
-    pub(super) fn with_slot(&self, slot: Slot, value: u64) -> TokenStream {
+    pub(super) fn with_slot(&self, slot: IntegerSlot, value: u64) -> TokenStream {
         match slot {
-            Slot::Constant(_) => quote!(),
-            Slot::At { offset, primitive } => {
-                let value = number(primitive, Number::Integer(i128::from(value)));
+            IntegerSlot::Constant(_) => quote!(),
+            IntegerSlot::At { offset, primitive } => {
+                let value = number(primitive, NumberValue::Integer(i128::from(value)));
                 let bytes = self.bytes(&value);
                 let offset = size(offset);
                 quote!(let block = with(block, #offset, #bytes);)
@@ -210,26 +212,26 @@ impl Emitter<'_> {
         quote!(#(#fields)*)
     }
 
-    fn null(&self, kind: &Kind, nullable: bool, at: usize) -> TokenStream {
+    fn null(&self, kind: &FieldKind, nullable: bool, at: usize) -> TokenStream {
         let offset = size(at);
         match kind {
-            Kind::Scalar { primitive, null, .. } if nullable => {
+            FieldKind::Scalar { primitive, null, .. } if nullable => {
                 let bytes = self.bytes(&number(*primitive, *null));
                 quote!(let block = with(block, #offset, #bytes);)
             }
-            Kind::Enum { of, null } if nullable => {
+            FieldKind::Enum { of, null } if nullable => {
                 let bytes = self.bytes(&number(of.primitive, *null));
                 quote!(let block = with(block, #offset, #bytes);)
             }
-            Kind::Array { primitive, null, length, .. } if nullable => {
+            FieldKind::Array { primitive, null, length, .. } if nullable => {
                 let bytes = self.bytes(&number(*primitive, *null));
                 let length = size(*length);
                 quote!(let block = with_repeated(block, #offset, #bytes, #length);)
             }
-            Kind::Composite(level) => {
+            FieldKind::Composite(level) => {
                 let inner = self.nulls(level, at);
                 // A composite is null if its first member is.
-                let first = match level.fields.iter().find(|field| !matches!(field.kind, Kind::Constant(_))) {
+                let first = match level.fields.iter().find(|field| !matches!(field.kind, FieldKind::Constant(_))) {
                     Some(first) if nullable => self.null(&first.kind, true, at + first.offset),
                     _ => quote!(),
                 };

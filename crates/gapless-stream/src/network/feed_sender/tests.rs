@@ -4,7 +4,7 @@ use super::*;
 use gapless_agent::Counters;
 use gapless_log::{Releaser, Scope, WindowOptions, WindowWriter};
 use gapless_wire::mark;
-use gapless_wire::mold::{Content, Packet};
+use gapless_wire::mold::{MoldPacket, PacketContent};
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
 use rustix::fd::BorrowedFd;
 use std::io;
@@ -107,15 +107,15 @@ impl Stream {
             self.now_ns += SECOND_NS / 100;
         }
         let packets = std::mem::take(&mut *self.wire.sent.lock().unwrap());
-        packets.iter().map(|bytes| told(&Packet::parse(bytes).unwrap())).collect()
+        packets.iter().map(|bytes| told(&MoldPacket::parse(bytes).unwrap())).collect()
     }
 }
 
-fn told(packet: &Packet<'_>) -> (String, u64, String) {
+fn told(packet: &MoldPacket<'_>) -> (String, u64, String) {
     let what = match &packet.content {
-        Content::Heartbeat => "heartbeat".to_owned(),
-        Content::EndOfSession => "end".to_owned(),
-        Content::Messages(messages) => messages.len().to_string(),
+        PacketContent::Heartbeat => "heartbeat".to_owned(),
+        PacketContent::EndOfSession => "end".to_owned(),
+        PacketContent::Messages(messages) => messages.len().to_string(),
     };
     (packet.feed_session.as_str().to_owned(), packet.sequence, what)
 }

@@ -6,7 +6,7 @@ use gapless_client::ClientError;
 use gapless_client::feed_sessions::{Feed, Feeds};
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_transport::network::tcp::Received;
-use gapless_transport::network::tcp_server::Slot;
+use gapless_transport::network::tcp_server::ConnectionSlot;
 use gapless_wire::mark::Mark;
 use gapless_wire::soup::{
     ClientPacket, HEADER_LENGTH, HEARTBEAT_INTERVAL_NS, LOGIN_ACCEPTED_LENGTH, LOGIN_LENGTH, LOGIN_REJECTED_LENGTH,
@@ -16,19 +16,19 @@ use gapless_wire::soup::{
 use gapless_wire::{Frame, Kind};
 
 pub(super) struct SoupClient {
-    login_state: LoginState,
-    heard_ns: u64,
+    login_state: SoupClientState,
+    last_packet_ns: u64,
     sent_ns: u64,
     /// Remaining bytes of a packet that is skipped.
     passing_over: usize,
 }
 
-enum LoginState {
+enum SoupClientState {
     /// Connected at this time.
     Anonymous {
         since_ns: u64,
     },
-    Reading(Box<Reading>),
+    Reading(Box<FeedReader>),
     /// Everything was sent. The client then has until this time to close: if we closed first with its bytes unread, the
     /// operating system would discard data that it has not received.
     Leaving {
@@ -36,7 +36,7 @@ enum LoginState {
     },
 }
 
-struct Reading {
+struct FeedReader {
     feed: Feed,
     reader: ReplayMerge,
     /// The feed session is over, and the next packet is its end.
@@ -44,7 +44,7 @@ struct Reading {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Visit {
+pub(super) struct ClientActivity {
     pub bytes: usize,
     pub logged_in: bool,
     /// Messages to the server, which are skipped.
@@ -52,13 +52,13 @@ pub(super) struct Visit {
     pub refused: Option<String>,
 }
 
-pub(super) enum Ending {
+pub(super) enum SoupDisconnect {
     /// The client has closed, or everything was sent.
     Left,
     Malformed(String),
     Silent,
     /// The frames that it reads are no longer kept.
-    Overtaken(ClientError),
+    Lapped(ClientError),
     /// The frames that it reads cannot be read now.
     Failed(ClientError),
 }
@@ -68,88 +68,88 @@ const LEAVING_NS: u64 = 1_000_000_000;
 
 impl SoupClient {
     pub const fn new(now_ns: u64) -> Self {
-        let login_state = LoginState::Anonymous { since_ns: now_ns };
-        Self { login_state, heard_ns: now_ns, sent_ns: now_ns, passing_over: 0 }
+        let login_state = SoupClientState::Anonymous { since_ns: now_ns };
+        Self { login_state, last_packet_ns: now_ns, sent_ns: now_ns, passing_over: 0 }
     }
 
     pub const fn is_reading(&self) -> bool {
-        matches!(self.login_state, LoginState::Reading(_))
+        matches!(self.login_state, SoupClientState::Reading(_))
     }
 
     /// Whether it was sent everything up to `released_sequence`.
-    pub fn has_all(&self, released_sequence: u64) -> bool {
+    pub fn is_caught_up(&self, released_sequence: u64) -> bool {
         match &self.login_state {
-            LoginState::Reading(reading) => reading.reader.sequence() > released_sequence,
+            SoupClientState::Reading(reading) => reading.reader.sequence() > released_sequence,
             _ => true,
         }
     }
 
     #[inline]
     pub fn receive(
-        slot: &mut Slot<Self>,
+        slot: &mut ConnectionSlot<Self>,
         source: &SoupSource,
         options: &SoupServerOptions,
         now_ns: u64,
-    ) -> Result<Visit, Ending> {
-        let mut visit = Visit::default();
+    ) -> Result<ClientActivity, SoupDisconnect> {
+        let mut activity = ClientActivity::default();
         match slot.receive() {
-            Ok(Received::Nothing) => return Ok(visit),
-            Ok(Received::Bytes(bytes)) => visit.bytes = bytes,
+            Ok(Received::Nothing) => return Ok(activity),
+            Ok(Received::Bytes(bytes)) => activity.bytes = bytes,
             Ok(Received::Full) => {}
-            Ok(Received::End) | Err(_) => return Err(Ending::Left),
+            Ok(Received::End) | Err(_) => return Err(SoupDisconnect::Left),
         }
-        slot.state.heard_ns = now_ns;
+        slot.state.last_packet_ns = now_ns;
         loop {
             let passed_over = slot.state.passing_over.min(slot.connection.incoming().len());
             slot.connection.consume(passed_over);
             slot.state.passing_over -= passed_over;
             if slot.state.passing_over > 0 {
-                return Ok(visit);
+                return Ok(activity);
             }
             let limit = match slot.state.login_state {
-                LoginState::Anonymous { .. } => LOGIN_LENGTH,
-                LoginState::Reading(_) => {
+                SoupClientState::Anonymous { .. } => LOGIN_LENGTH,
+                SoupClientState::Reading(_) => {
                     // Texts and messages may be longer than the buffer, and are skipped as they arrive.
-                    if let Some(skipped) = Skipped::at(slot.connection.incoming()) {
-                        visit.ignored += u64::from(skipped.is_message);
+                    if let Some(skipped) = SkippedPacket::at(slot.connection.incoming()) {
+                        activity.ignored += u64::from(skipped.is_message);
                         slot.state.passing_over = skipped.length;
                         continue;
                     }
                     LOGIN_LENGTH
                 }
-                LoginState::Leaving { .. } => {
+                SoupClientState::Leaving { .. } => {
                     slot.connection.discard_incoming();
-                    return Ok(visit);
+                    return Ok(activity);
                 }
             };
-            if matches!(slot.state.login_state, LoginState::Anonymous { .. })
+            if matches!(slot.state.login_state, SoupClientState::Anonymous { .. })
                 && let Some((reason, error)) = unreadable_login(slot.connection.incoming())
             {
                 slot.connection.consume(LOGIN_LENGTH);
-                visit.refused = Some(Self::refuse(slot, reason, &error.to_string()));
+                activity.refused = Some(Self::refuse(slot, reason, &error.to_string()));
                 continue;
             }
             let parsed = ClientPacket::parse(slot.connection.incoming(), limit);
-            let Some((packet, length)) = parsed.map_err(|error| Ending::Malformed(error.to_string()))? else {
-                return Ok(visit);
+            let Some((packet, length)) = parsed.map_err(|error| SoupDisconnect::Malformed(error.to_string()))? else {
+                return Ok(activity);
             };
             match (packet, &slot.state.login_state) {
-                (ClientPacket::Login(login), LoginState::Anonymous { .. }) => {
+                (ClientPacket::Login(login), SoupClientState::Anonymous { .. }) => {
                     slot.connection.consume(length);
                     match Self::log_in(slot, &login, source, options)? {
-                        None => visit.logged_in = true,
-                        refused => visit.refused = refused,
+                        None => activity.logged_in = true,
+                        refused => activity.refused = refused,
                     }
                     continue;
                 }
-                (ClientPacket::Debug(_), _) | (ClientPacket::Heartbeat, LoginState::Reading(_)) => {}
-                (ClientPacket::Logout, _) => return Err(Ending::Left),
-                (ClientPacket::Login(_), _) => return Err(Ending::Malformed("a second login".to_owned())),
+                (ClientPacket::Debug(_), _) | (ClientPacket::Heartbeat, SoupClientState::Reading(_)) => {}
+                (ClientPacket::Logout, _) => return Err(SoupDisconnect::Left),
+                (ClientPacket::Login(_), _) => return Err(SoupDisconnect::Malformed("a second login".to_owned())),
                 (ClientPacket::Unsequenced(_), _) => {
-                    return Err(Ending::Malformed("a message before the login".to_owned()));
+                    return Err(SoupDisconnect::Malformed("a message before the login".to_owned()));
                 }
                 (ClientPacket::Heartbeat, _) => {
-                    return Err(Ending::Malformed("a heartbeat before the login".to_owned()));
+                    return Err(SoupDisconnect::Malformed("a heartbeat before the login".to_owned()));
                 }
             }
             slot.connection.consume(length);
@@ -158,11 +158,11 @@ impl SoupClient {
 
     /// Answers a login. Returns the reason if it is refused.
     fn log_in(
-        slot: &mut Slot<Self>,
+        slot: &mut ConnectionSlot<Self>,
         login: &Login,
         source: &SoupSource,
         options: &SoupServerOptions,
-    ) -> Result<Option<String>, Ending> {
+    ) -> Result<Option<String>, SoupDisconnect> {
         let released_sequence = source.window.released_sequence();
         let found = find(login, &options.sessions, &source.feeds.lock(), released_sequence);
         let begun = match found {
@@ -181,7 +181,7 @@ impl SoupClient {
                     peer = %slot.connection.peer(), username = login.username.as_str(), feed = %reading.feed.name,
                     number, "a rewind client has logged in"
                 );
-                slot.state.login_state = LoginState::Reading(Box::new(reading));
+                slot.state.login_state = SoupClientState::Reading(Box::new(reading));
                 Ok(None)
             }
             Err(reason) => {
@@ -193,11 +193,11 @@ impl SoupClient {
     }
 
     /// Rejects the login; returns the reason for the log.
-    fn refuse(slot: &mut Slot<Self>, reason: RejectReason, why: &str) -> String {
+    fn refuse(slot: &mut ConnectionSlot<Self>, reason: RejectReason, why: &str) -> String {
         let mut packet = [0; LOGIN_REJECTED_LENGTH];
         let length = write_login_rejected(&mut packet, reason).expect("the packet is as long as it is");
         slot.connection.queue(&packet[..length]);
-        slot.state.login_state = LoginState::Leaving { until_ns: None };
+        slot.state.login_state = SoupClientState::Leaving { until_ns: None };
         format!("the rewind client at {} was not let in ({reason:?}): {why}", slot.connection.peer())
     }
 
@@ -205,24 +205,24 @@ impl SoupClient {
     /// stream `is_ending`, the end of the feed session follows the last frame.
     #[inline]
     pub fn feed(
-        slot: &mut Slot<Self>,
+        slot: &mut ConnectionSlot<Self>,
         released_sequence: u64,
         is_ending: bool,
         batch_bytes: usize,
         now_ns: u64,
-    ) -> Result<usize, Ending> {
+    ) -> Result<usize, SoupDisconnect> {
         // Prepared bytes are sent completely before more are prepared, so that the empty buffer needs no move.
-        if !slot.send().map_err(|_| Ending::Left)? {
+        if !slot.send().map_err(|_| SoupDisconnect::Left)? {
             return Ok(0);
         }
-        if let LoginState::Leaving { until_ns } = &mut slot.state.login_state {
+        if let SoupClientState::Leaving { until_ns } = &mut slot.state.login_state {
             if until_ns.is_none() {
                 *until_ns = Some(now_ns + LEAVING_NS);
                 slot.connection.finish();
             }
             return Ok(0);
         }
-        let LoginState::Reading(reading) = &mut slot.state.login_state else { return Ok(0) };
+        let SoupClientState::Reading(reading) = &mut slot.state.login_state else { return Ok(0) };
         if reading.reader.sequence() > released_sequence && !reading.is_over {
             if !is_ending {
                 return Ok(0);
@@ -237,34 +237,36 @@ impl SoupClient {
         if reading.is_over {
             let length = write_end_of_session(slot.connection.room()).expect("a batch leaves room for a packet");
             slot.connection.commit(length);
-            slot.state.login_state = LoginState::Leaving { until_ns: None };
+            slot.state.login_state = SoupClientState::Leaving { until_ns: None };
         }
-        slot.send().map_err(|_| Ending::Left)?;
+        slot.send().map_err(|_| SoupDisconnect::Left)?;
         Ok(count)
     }
 
     /// Does the work that is due by the clock.
-    pub fn tick(slot: &mut Slot<Self>, login_timeout_ns: u64, now_ns: u64) -> Option<Ending> {
+    pub fn tick(slot: &mut ConnectionSlot<Self>, login_timeout_ns: u64, now_ns: u64) -> Option<SoupDisconnect> {
         let client = &mut slot.state;
         match client.login_state {
-            LoginState::Anonymous { since_ns } => {
-                (now_ns.saturating_sub(since_ns) > login_timeout_ns).then_some(Ending::Silent)
+            SoupClientState::Anonymous { since_ns } => {
+                (now_ns.saturating_sub(since_ns) > login_timeout_ns).then_some(SoupDisconnect::Silent)
             }
-            LoginState::Leaving { until_ns: Some(until_ns) } => (now_ns > until_ns).then_some(Ending::Left),
-            LoginState::Reading(_) | LoginState::Leaving { .. }
-                if now_ns.saturating_sub(client.heard_ns) > SILENCE_NS_MAX =>
+            SoupClientState::Leaving { until_ns: Some(until_ns) } => {
+                (now_ns > until_ns).then_some(SoupDisconnect::Left)
+            }
+            SoupClientState::Reading(_) | SoupClientState::Leaving { .. }
+                if now_ns.saturating_sub(client.last_packet_ns) > SILENCE_NS_MAX =>
             {
-                Some(Ending::Silent)
+                Some(SoupDisconnect::Silent)
             }
-            LoginState::Leaving { .. } => None,
-            LoginState::Reading(_) => {
+            SoupClientState::Leaving { .. } => None,
+            SoupClientState::Reading(_) => {
                 // A client with unsent bytes needs no heartbeat.
                 let is_due = now_ns.saturating_sub(client.sent_ns) >= HEARTBEAT_INTERVAL_NS;
                 if is_due && slot.connection.unsent() == 0 {
                     client.sent_ns = now_ns;
                     let length = write_server_heartbeat(slot.connection.room()).expect("an empty buffer has room");
                     slot.connection.commit(length);
-                    return slot.send().is_err().then_some(Ending::Left);
+                    return slot.send().is_err().then_some(SoupDisconnect::Left);
                 }
                 None
             }
@@ -273,13 +275,13 @@ impl SoupClient {
 }
 
 /// A skipped packet: a debug text, or a message to a server that takes none. The specification lets clients send both.
-struct Skipped {
+struct SkippedPacket {
     is_message: bool,
     /// Length of the whole packet, bytes.
     length: usize,
 }
 
-impl Skipped {
+impl SkippedPacket {
     fn at(incoming: &[u8]) -> Option<Self> {
         let &[high, low, kind, ..] = incoming else { return None };
         let length = usize::from(u16::from_be_bytes([high, low]));
@@ -306,10 +308,10 @@ fn find(
     feeds: &Feeds,
     released_sequence: u64,
 ) -> Result<(Feed, u64), RejectReason> {
-    if !sessions.lets_in(&login.username, &login.password) {
+    if !sessions.is_authorized(&login.username, &login.password) {
         return Err(RejectReason::NotAuthorized);
     }
-    let feed = if login.feed_session.is_blank() { feeds.newest() } else { feeds.named(login.feed_session) };
+    let feed = if login.feed_session.is_blank() { feeds.newest() } else { feeds.find_by_name(login.feed_session) };
     let feed = *feed.ok_or(RejectReason::SessionNotAvailable)?;
     // A feed session is known once it is appended, possibly before it is released.
     let last = feed.last_sequence.map_or(released_sequence, |last| last.min(released_sequence));
@@ -322,7 +324,11 @@ fn find(
 }
 
 /// Checks that the first frame of `reader` is still kept.
-fn begin(feed: Feed, mut reader: ReplayMerge, released_sequence: u64) -> Result<Result<Reading, RejectReason>, Ending> {
+fn begin(
+    feed: Feed,
+    mut reader: ReplayMerge,
+    released_sequence: u64,
+) -> Result<Result<FeedReader, RejectReason>, SoupDisconnect> {
     let sequence = reader.sequence();
     if sequence <= released_sequence {
         loop {
@@ -331,26 +337,26 @@ fn begin(feed: Feed, mut reader: ReplayMerge, released_sequence: u64) -> Result<
                 // Switching between window and journal returns empty once.
                 Ok(ReplayRead::Empty) => {}
                 Err(ClientError::Lapped { .. }) => return Ok(Err(RejectReason::SessionNotAvailable)),
-                Err(error) => return Err(Ending::Failed(error)),
+                Err(error) => return Err(SoupDisconnect::Failed(error)),
             }
         }
     }
     let is_over = feed.last_sequence.is_some_and(|last| sequence > last);
-    Ok(Ok(Reading { feed, reader, is_over }))
+    Ok(Ok(FeedReader { feed, reader, is_over }))
 }
 
-impl Reading {
+impl FeedReader {
     /// Puts frames into `room` until `batch_bytes` are full or there are no more. Returns their number, and their
     /// length with headers, bytes.
     #[inline]
-    fn fill(&mut self, room: &mut [u8], batch_bytes: usize) -> Result<(usize, usize), Ending> {
+    fn fill(&mut self, room: &mut [u8], batch_bytes: usize) -> Result<(usize, usize), SoupDisconnect> {
         let (mut count, mut length) = (0, 0);
         while length < batch_bytes && !self.is_over {
             let frame = match self.reader.read() {
                 Ok(ReplayRead::Frame(frame)) => frame,
                 Ok(ReplayRead::Empty) => break,
-                Err(error @ ClientError::Lapped { .. }) => return Err(Ending::Overtaken(error)),
-                Err(error) => return Err(Ending::Failed(error)),
+                Err(error @ ClientError::Lapped { .. }) => return Err(SoupDisconnect::Lapped(error)),
+                Err(error) => return Err(SoupDisconnect::Failed(error)),
             };
             if frame.kind() == Kind::Mark {
                 match Mark::from_bytes(frame.payload()) {

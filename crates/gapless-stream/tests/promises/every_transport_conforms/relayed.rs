@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
 
 /// Nodes that read from and publish to a dispatcher, which is a node of the stream over UDP.
-pub struct Dispatched {
+pub struct DispatchedWorld {
     origin: Udp<0>,
     throttle: Option<Throttle>,
     directory: TempDir,
@@ -34,7 +34,7 @@ fn options(directory: &Path) -> EventStreamOptions {
     options
 }
 
-impl Dispatched {
+impl DispatchedWorld {
     fn start_relay(&mut self) {
         let link = Box::new(self.origin.link());
         let mut options = options(self.directory.path());
@@ -44,7 +44,7 @@ impl Dispatched {
     }
 }
 
-impl World for Dispatched {
+impl World for DispatchedWorld {
     type Link = SharedMemoryLink;
 
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self {
@@ -97,11 +97,11 @@ impl World for Dispatched {
 }
 
 mod dispatched {
-    crate::every_transport_conforms::suite::conformance!(super::Dispatched);
+    crate::every_transport_conforms::suite::conformance!(super::DispatchedWorld);
 }
 
 /// Nodes of two bridges in a row, each of which relays a stream into another network by TCP.
-pub struct Bridged {
+pub struct BridgedWorld {
     origin: Tcp,
     near: Bridge,
     far: Bridge,
@@ -137,7 +137,7 @@ impl Bridge {
     }
 }
 
-impl World for Bridged {
+impl World for BridgedWorld {
     type Link = TcpLink;
 
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self {
@@ -192,5 +192,5 @@ impl World for Bridged {
 }
 
 mod bridged_twice {
-    crate::every_transport_conforms::suite::conformance!(super::Bridged);
+    crate::every_transport_conforms::suite::conformance!(super::BridgedWorld);
 }

@@ -1,6 +1,6 @@
 //! Requirements of every transport.
 
-use super::world::{Met, Party, World, open, payload, run, settle};
+use super::world::{ReceivedMessage, TestNode, World, open, payload, run, settle};
 use gapless_client::ClientError;
 use gapless_client::node::{NodeState, PublisherOptions, Start, StreamNodeOptions};
 use gapless_client::throttle::Throttle;
@@ -9,16 +9,16 @@ use gapless_testkit::random::rounds;
 use gapless_wire::feed_session::FeedSession;
 use std::time::Duration;
 
-fn same_everywhere<L>(parties: &[&Party<L>]) {
-    let first: Vec<_> = parties[0].messages.iter().map(Met::shared).collect();
+fn same_everywhere<L>(parties: &[&TestNode<L>]) {
+    let first: Vec<_> = parties[0].messages.iter().map(ReceivedMessage::shared).collect();
     for (number, party) in parties.iter().enumerate().skip(1) {
-        let other: Vec<_> = party.messages.iter().map(Met::shared).collect();
+        let other: Vec<_> = party.messages.iter().map(ReceivedMessage::shared).collect();
         assert!(first == other, "node {number} met something else than node 0");
     }
     assert!(first.is_sorted_by(|a, b| a.0 < b.0), "sequences rise");
 }
 
-fn own_payloads<L>(party: &Party<L>) -> Vec<Vec<u8>> {
+fn own_payloads<L>(party: &TestNode<L>) -> Vec<Vec<u8>> {
     party.messages.iter().filter(|met| met.own).map(|met| met.payload.clone()).collect()
 }
 
@@ -78,9 +78,9 @@ pub fn late_joiner_reads_history<W: World>() {
     }
     settle(&mut world, &mut [&mut early]);
     let middle = early.messages[250].sequence;
-    let mut first = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
-    let mut later = Party::new(&mut world, StreamNodeOptions::reading(Start::Sequence(middle)));
-    let mut live = Party::new(&mut world, StreamNodeOptions::reading(Start::Live));
+    let mut first = TestNode::new(&mut world, StreamNodeOptions::reading(Start::First));
+    let mut later = TestNode::new(&mut world, StreamNodeOptions::reading(Start::Sequence(middle)));
+    let mut live = TestNode::new(&mut world, StreamNodeOptions::reading(Start::Live));
     {
         let mut all = [&mut first, &mut later, &mut live];
         run(&mut world, &mut all, "all are live", |parties| {
@@ -209,7 +209,7 @@ pub fn timers_fire_once_for_all<W: World>() {
     world.restart();
     a.publish(b"behind the restart");
     settle(&mut world, &mut [&mut a, &mut b]);
-    let fired = |party: &Party<W::Link>| party.notes.iter().filter(|note| note.starts_with("timer")).count();
+    let fired = |party: &TestNode<W::Link>| party.notes.iter().filter(|note| note.starts_with("timer")).count();
     assert_eq!((fired(&a), fired(&b)), (2, 2), "once each, and not again after a restart");
 }
 
@@ -225,7 +225,7 @@ pub fn halt_overtakes_queued_messages<W: World>() {
     });
     assert!(matches!(a.node.publish(super::world::TYPE, b"no"), Err(ClientError::Halted)));
     world.restart();
-    let mut late = Party::new(&mut world, StreamNodeOptions::default());
+    let mut late = TestNode::new(&mut world, StreamNodeOptions::default());
     run(&mut world, &mut [&mut a, &mut b, &mut late], "it is halted still", |parties| {
         parties[2].has_noted("halted prices are wrong") && parties[2].node.state() == NodeState::Live
     });
@@ -251,7 +251,7 @@ pub fn feed_sessions_roll_over_and_end<W: World>() {
     run(&mut world, &mut [&mut a], "it ends", |parties| parties[0].has_noted("feed ended TUESDAY"));
     a.publish(b"waits for wednesday");
     world.restart();
-    let mut late = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
+    let mut late = TestNode::new(&mut world, StreamNodeOptions::reading(Start::First));
     run(&mut world, &mut [&mut a, &mut late], "the late one reads all", |parties| {
         parties[1].has_noted("feed ended TUESDAY")
     });
@@ -270,7 +270,7 @@ pub fn slow_reader_delays_no_other<W: World>() {
         options.message_length_max = 64 << 10;
     });
     let mut fast = open(&mut world, StreamNodeOptions::default());
-    let mut slow = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
+    let mut slow = TestNode::new(&mut world, StreamNodeOptions::reading(Start::First));
     run(&mut world, &mut [&mut slow], "it is there", |parties| parties[0].node.state() == NodeState::Live);
     // More than the window in any case.
     let count = if W::LOSES { rounds(6_000, 2_200) } else { 6_000 };
@@ -303,7 +303,7 @@ pub fn token_takes_over_the_session<W: World>() {
 pub fn closed_session_is_gone<W: World>() {
     let mut world = W::start(|_| {});
     let mut a = open(&mut world, StreamNodeOptions::with_token(9));
-    let mut reader = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
+    let mut reader = TestNode::new(&mut world, StreamNodeOptions::reading(Start::First));
     let first = a.node.session().unwrap();
     let opened = reader.node.wait_open(Duration::MAX);
     assert!(matches!(opened, Err(ClientError::NotOpen)), "a reader opens no session, and does not wait for one");

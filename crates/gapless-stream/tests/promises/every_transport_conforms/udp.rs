@@ -1,6 +1,6 @@
 //! The suite over UDP on the loopback interface: to each node separately, and in multicast groups, one feed and two.
 
-use super::world::{Met, Party, World, open, payload, run, settle};
+use super::world::{ReceivedMessage, TestNode, World, open, payload, run, settle};
 use gapless_client::node::{DatagramLink, DatagramOptions, NodeState, Start, StreamNodeOptions};
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
@@ -101,7 +101,7 @@ fn is_used<const GROUPS: usize>() {
         values.into_iter().find(|(label, _)| label == "rewind.frames").unwrap().1
     };
     let mut fast = open(&mut world, StreamNodeOptions::default());
-    let mut slow = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
+    let mut slow = TestNode::new(&mut world, StreamNodeOptions::reading(Start::First));
     run(&mut world, &mut [&mut slow], "it is there", |parties| parties[0].node.state() == NodeState::Live);
     // More than the sockets' buffers and the window hold.
     for number in 0..24_000 {
@@ -115,13 +115,15 @@ fn is_used<const GROUPS: usize>() {
     assert!(of_slow >= 100, "the slow one rewound {of_slow} frames: {:?}", slow.node.link().counts());
     let before = frames_sent(&world);
     assert!(before >= of_slow, "{before} were sent, {of_slow} came");
-    let mut late = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
+    let mut late = TestNode::new(&mut world, StreamNodeOptions::reading(Start::First));
     settle(&mut world, &mut [&mut fast, &mut late]);
     let of_late = late.node.link().counts();
     assert!(of_late.frames_rewound >= 23_000, "the late one rewound: {of_late:?}");
     assert!(frames_sent(&world) - before >= of_late.frames_rewound);
     for party in [&slow, &late] {
-        assert!(party.messages.iter().map(Met::shared).eq(fast.messages.iter().map(Met::shared)));
+        assert!(
+            party.messages.iter().map(ReceivedMessage::shared).eq(fast.messages.iter().map(ReceivedMessage::shared))
+        );
     }
 }
 
@@ -144,7 +146,7 @@ fn requests_replace_a_silent_rewind() {
     let deaf = SocketAddr::new(LOOPBACK, 1);
     for rewind in [deaf, silent.local_addr().unwrap()] {
         world.options.tcp.as_mut().unwrap().rewind = rewind;
-        let mut late = Party::new(&mut world, StreamNodeOptions::reading(Start::First));
+        let mut late = TestNode::new(&mut world, StreamNodeOptions::reading(Start::First));
         settle(&mut world, &mut [&mut early, &mut late]);
         assert_eq!(late.messages.len(), 3_000);
         let counts = late.node.link().counts();

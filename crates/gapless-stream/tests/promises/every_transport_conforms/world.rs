@@ -45,15 +45,15 @@ pub trait World {
     fn turn(&mut self) {}
 }
 
-pub struct Party<L> {
+pub struct TestNode<L> {
     pub node: StreamNode<L>,
-    pub messages: Vec<Met>,
+    pub messages: Vec<ReceivedMessage>,
     pub notes: Vec<String>,
     pub states: Vec<NodeState>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Met {
+pub struct ReceivedMessage {
     pub sequence: u64,
     pub session: u64,
     pub session_seq: u64,
@@ -61,7 +61,7 @@ pub struct Met {
     pub payload: Vec<u8>,
 }
 
-impl Met {
+impl ReceivedMessage {
     /// Everything but the mark that differs between nodes.
     pub fn shared(&self) -> (u64, u64, u64, &[u8]) {
         (self.sequence, self.session, self.session_seq, &self.payload)
@@ -76,7 +76,7 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// Limit on turns in a world whose time is moved by hand.
 const TURNS_MAX: u64 = 4_000_000;
 
-impl<L: NodeLink> Party<L> {
+impl<L: NodeLink> TestNode<L> {
     pub fn new<W: World<Link = L>>(world: &mut W, options: StreamNodeOptions) -> Self {
         let link = world.link();
         let node = match world.clock() {
@@ -89,7 +89,7 @@ impl<L: NodeLink> Party<L> {
     pub fn poll(&mut self) -> Result<usize, ClientError> {
         let Self { node, messages, notes, states } = self;
         node.poll(256, |event| match event {
-            NodeEvent::Message(message) => messages.push(Met {
+            NodeEvent::Message(message) => messages.push(ReceivedMessage {
                 sequence: message.sequence,
                 session: message.session,
                 session_seq: message.session_seq,
@@ -127,9 +127,9 @@ impl<L: NodeLink> Party<L> {
 /// Turns the world and polls all nodes until `is_done`.
 pub fn run<W: World>(
     world: &mut W,
-    parties: &mut [&mut Party<W::Link>],
+    parties: &mut [&mut TestNode<W::Link>],
     what: &str,
-    mut is_done: impl FnMut(&[&mut Party<W::Link>]) -> bool,
+    mut is_done: impl FnMut(&[&mut TestNode<W::Link>]) -> bool,
 ) {
     let deadline = Instant::now() + PATIENCE;
     let (mut turns, mut quiet_turns) = (0, 0);
@@ -163,14 +163,14 @@ pub fn run<W: World>(
 }
 
 /// A node with its session open.
-pub fn open<W: World>(world: &mut W, options: StreamNodeOptions) -> Party<W::Link> {
-    let mut party = Party::new(world, options);
+pub fn open<W: World>(world: &mut W, options: StreamNodeOptions) -> TestNode<W::Link> {
+    let mut party = TestNode::new(world, options);
     run(world, &mut [&mut party], "a session opens", |parties| parties[0].node.can_publish());
     party
 }
 
 /// Waits until everything in flight has come back, and all nodes are at the end of the stream.
-pub fn settle<W: World>(world: &mut W, parties: &mut [&mut Party<W::Link>]) {
+pub fn settle<W: World>(world: &mut W, parties: &mut [&mut TestNode<W::Link>]) {
     run(world, parties, "everything comes back", |parties| parties.iter().all(|party| party.node.in_flight() == 0));
     let last = parties.iter().map(|party| party.node.position()).max().unwrap_or(0);
     run(world, parties, "everybody catches up", |parties| parties.iter().all(|party| party.node.position() >= last));

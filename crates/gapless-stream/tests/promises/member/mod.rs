@@ -118,7 +118,7 @@ impl Member {
     /// Notices to its service since the last call, except those about its role.
     pub fn told(&self) -> Vec<ResponderMessage> {
         let is_of_role =
-            |told: &ResponderMessage| matches!(told, ResponderMessage::Leads { .. } | ResponderMessage::LeadsNoMore);
+            |told: &ResponderMessage| matches!(told, ResponderMessage::Leads { .. } | ResponderMessage::Deposed);
         self.everything_told().into_iter().filter(|told| !is_of_role(told)).collect()
     }
 

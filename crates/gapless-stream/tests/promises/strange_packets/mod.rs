@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_stream::event_stream::EventStream;
-use gapless_wire::mold::Request;
+use gapless_wire::mold::MoldRequest;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{
-    Body, HELLO_LENGTH, Hello, PACKET_LENGTH_MAX, RefusalReason, Report, UpstreamPacket, Welcome,
+    HELLO_LENGTH, NodeHello, NodeReport, NodeWelcome, PACKET_LENGTH_MAX, RefusalReason, UpstreamBody, UpstreamPacket,
 };
 use gapless_wire::{FeedSession, FrameHeader, FrameWriter, Kind, aligned_length};
 
@@ -16,7 +16,7 @@ pub const FEED: &str = "MONDAY";
 pub const SCHEMA: u32 = 5 << 16 | 1;
 
 /// A valid packet.
-pub fn packet(key: u64, body: Body<'_>) -> Vec<u8> {
+pub fn packet(key: u64, body: UpstreamBody<'_>) -> Vec<u8> {
     let mut buffer = vec![0; 1 << 12];
     let length = UpstreamPacket { key, body }.write_to(&mut buffer).unwrap();
     buffer.truncate(length);
@@ -24,9 +24,9 @@ pub fn packet(key: u64, body: Body<'_>) -> Vec<u8> {
 }
 
 /// Hello of an honest node, with a change.
-pub fn hello(change: impl FnOnce(&mut Hello)) -> Vec<u8> {
+pub fn hello(change: impl FnOnce(&mut NodeHello)) -> Vec<u8> {
     let (username, password) = (Field::new("honest").unwrap(), Field::new("swordfish").unwrap());
-    let mut hello = Hello {
+    let mut hello = NodeHello {
         nonce: 7,
         stream_id: 0,
         incarnation: 0,
@@ -40,7 +40,7 @@ pub fn hello(change: impl FnOnce(&mut Hello)) -> Vec<u8> {
         mtu: None,
     };
     change(&mut hello);
-    packet(0, Body::Hello(hello))
+    packet(0, UpstreamBody::Hello(hello))
 }
 
 /// The bytes with a valid length and checksum: all bytes of a packet of this type are summed.
@@ -94,7 +94,7 @@ pub fn refused(stream: &EventStream) -> Vec<(&'static str, Vec<u8>, RefusalReaso
 pub fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     let good = hello(|_| ());
     let longer = |by: usize| [good.clone(), vec![b'a'; by]].concat();
-    let report = packet(99, Body::Report(Report::default()));
+    let report = packet(99, UpstreamBody::Report(NodeReport::default()));
     vec![
         ("a password that does not end, by a byte", sealed(longer(1))),
         ("a password that does not end", sealed(longer(900))),
@@ -115,14 +115,14 @@ pub fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("noise", vec![0xa5; 1_000]),
         (
             "a request",
-            Request { feed_session: FeedSession::new(FEED).unwrap(), sequence: 1, count: 1 }.to_bytes().to_vec(),
+            MoldRequest { feed_session: FeedSession::new(FEED).unwrap(), sequence: 1, count: 1 }.to_bytes().to_vec(),
         ),
     ]
 }
 
 /// Packets that a sequencer sends, and a node never does.
 pub fn from_a_sequencer(key: u64) -> Vec<(&'static str, Vec<u8>)> {
-    let welcome = Welcome {
+    let welcome = NodeWelcome {
         nonce: 7,
         stream_id: 1,
         incarnation: 1,
@@ -136,11 +136,11 @@ pub fn from_a_sequencer(key: u64) -> Vec<(&'static str, Vec<u8>)> {
         feed_last_sequence: None,
         heartbeat_interval_ns: 1,
     };
-    let refusal = Body::Refusal { nonce: 7, reason: RefusalReason::Unavailable, text: "go away" };
+    let refusal = UpstreamBody::Refusal { nonce: 7, reason: RefusalReason::Unavailable, text: "go away" };
     vec![
-        ("a welcome", packet(key, Body::Welcome(welcome))),
+        ("a welcome", packet(key, UpstreamBody::Welcome(welcome))),
         ("a refusal", packet(key, refusal)),
-        ("answers", packet(key, Body::Answers(&event(1, 1)))),
-        ("unknown", packet(key, Body::Unknown)),
+        ("answers", packet(key, UpstreamBody::Answers(&event(1, 1)))),
+        ("unknown", packet(key, UpstreamBody::Unknown)),
     ]
 }

@@ -1,8 +1,8 @@
 //! [`Drains`]: instances that are being drained, and those that are finished.
 
-use super::offered::Offered;
-use super::protocol::Wishes;
-use crate::copy_name::CopyName;
+use super::protocol::WatchRequests;
+use super::route_offers::RouteOffers;
+use crate::instance_name::InstanceName;
 use crate::process_facts::session;
 use gapless_rpc::Domain;
 use std::collections::BTreeSet;
@@ -13,30 +13,30 @@ use std::time::Duration;
 pub struct Drains {
     /// Process and route.
     asked: BTreeSet<(u32, String)>,
-    over: BTreeSet<(CopyName, u64)>,
+    over: BTreeSet<(InstanceName, u64)>,
     are_waiting: bool,
 }
 
 impl Drains {
     /// Starts wanted drains and returns the instances that have finished since the last call. Without a domain, all
     /// count as finished.
-    pub fn look(&mut self, wishes: &Wishes, domain: Option<&Domain>) -> Vec<(CopyName, u64)> {
+    pub fn poll(&mut self, requests: &WatchRequests, domain: Option<&Domain>) -> Vec<(InstanceName, u64)> {
         let mut over = Vec::new();
         let mut wanted = BTreeSet::new();
         self.are_waiting = false;
-        let known = wishes.values().any(|wish| wish.is_to_drain).then(|| domain.map(Known::of)).flatten();
-        for (copy, wish) in wishes.iter().filter(|(_, wish)| wish.is_to_drain) {
-            let key = (copy.clone(), wish.incarnation);
+        let known = requests.values().any(|request| request.is_to_drain).then(|| domain.map(DomainView::of)).flatten();
+        for (instance, request) in requests.iter().filter(|(_, request)| request.is_to_drain) {
+            let key = (instance.clone(), request.incarnation);
             wanted.insert(key.clone());
             if self.over.contains(&key) {
                 continue;
             }
             if let Some((domain, known)) = domain.zip(known.as_ref()) {
-                for offer in known.offered.by(wish.process_id) {
+                for offer in known.offered.by(request.process_id) {
                     self.ask(domain, offer.process_id, &offer.route);
                 }
             }
-            if known.as_ref().is_none_or(|known| known.serves_nothing(wish.process_id)) {
+            if known.as_ref().is_none_or(|known| known.serves_nothing(request.process_id)) {
                 self.over.insert(key.clone());
                 over.push(key);
             } else {
@@ -67,18 +67,18 @@ impl Drains {
 }
 
 /// State of a domain at one time.
-struct Known {
+struct DomainView {
     has_discovered: bool,
     /// Processes with counters in the domain whose routes are not known yet.
     unheard: Vec<u32>,
-    offered: Offered,
+    offered: RouteOffers,
 }
 
-impl Known {
+impl DomainView {
     fn of(domain: &Domain) -> Self {
         // Order matters: a process that is no longer unheard is among the offers.
-        let (has_discovered, unheard) = (domain.has_discovered(), domain.unheard_processes());
-        Self { has_discovered, unheard, offered: Offered::of(domain.offered_routes()) }
+        let (has_discovered, unheard) = (domain.has_discovered(), domain.unknown_servers());
+        Self { has_discovered, unheard, offered: RouteOffers::of(domain.offered_routes()) }
     }
 
     fn serves_nothing(&self, process_id: u32) -> bool {

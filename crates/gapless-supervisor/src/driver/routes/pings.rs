@@ -1,7 +1,7 @@
 //! [`Pings`]: liveness of one instance, as a state machine. It knows neither clocks nor processes: inputs are events
 //! and times, outputs are steps.
 
-use super::protocol::Answer;
+use super::protocol::PingOutcome;
 use crate::config::process::PingConfig;
 use std::time::{Duration, Instant};
 
@@ -9,24 +9,24 @@ use std::time::{Duration, Instant};
 pub struct Pings {
     config: PingConfig,
     next: Instant,
-    asking: Option<Asking>,
+    pending: Option<PendingPing>,
     /// Consecutive failures.
     failures: u32,
     is_over: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Asking {
+struct PendingPing {
     until: Instant,
     /// Number of the question; `None` while it could not be sent.
     question: Option<u64>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PingStep {
     /// Wait until [`Pings::next`] or an event.
     Wait,
-    /// Send a ping; call [`Pings::asked`] once it was sent.
+    /// Send a ping; call [`Pings::sent`] once it was sent.
     Ask,
     /// The instance is hung. Final.
     Stuck(String),
@@ -34,7 +34,7 @@ pub enum Step {
 
 impl Pings {
     pub fn new(config: PingConfig, now: Instant) -> Self {
-        Self { next: now + config.every, config, asking: None, failures: 0, is_over: false }
+        Self { next: now + config.every, config, pending: None, failures: 0, is_over: false }
     }
 
     pub const fn config(&self) -> &PingConfig {
@@ -43,67 +43,67 @@ impl Pings {
 
     /// Advances to `now`. `is_to_answer`: the instance serves the route and takes calls, or has not announced its
     /// routes yet.
-    pub fn look(&mut self, now: Instant, is_to_answer: bool) -> Step {
+    pub fn poll(&mut self, now: Instant, is_to_answer: bool) -> PingStep {
         if self.is_over {
-            return Step::Wait;
+            return PingStep::Wait;
         }
         if !is_to_answer {
             // Draining or suspended: a sleeping worker answers no pings.
-            (self.asking, self.failures) = (None, 0);
+            (self.pending, self.failures) = (None, 0);
             self.next = self.next.max(now + self.config.every);
-            return Step::Wait;
+            return PingStep::Wait;
         }
-        if let Some(asking) = self.asking.filter(|asking| asking.until <= now) {
-            self.asking = None;
+        if let Some(pending) = self.pending.filter(|pending| pending.until <= now) {
+            self.pending = None;
             // This thread was late itself, so the timeout is no evidence.
-            let is_looked_at = now < asking.until + self.config.within.max(LATE);
-            return if is_looked_at { self.fail() } else { Step::Wait };
+            let is_timely = now < pending.until + self.config.within.max(LATE);
+            return if is_timely { self.fail() } else { PingStep::Wait };
         }
-        match &self.asking {
-            Some(asking) if asking.question.is_none() => Step::Ask,
-            Some(_) => Step::Wait,
+        match &self.pending {
+            Some(pending) if pending.question.is_none() => PingStep::Ask,
+            Some(_) => PingStep::Wait,
             None if self.next <= now => {
                 self.next = now + self.config.every;
-                self.asking = Some(Asking { until: now + self.config.within, question: None });
-                Step::Ask
+                self.pending = Some(PendingPing { until: now + self.config.within, question: None });
+                PingStep::Ask
             }
-            None => Step::Wait,
+            None => PingStep::Wait,
         }
     }
 
     /// Records that the ping was sent.
-    pub fn asked(&mut self, number: u64) {
-        self.asking.iter_mut().for_each(|asking| asking.question = Some(number));
+    pub fn sent(&mut self, number: u64) {
+        self.pending.iter_mut().for_each(|pending| pending.question = Some(number));
     }
 
     /// Records the end of a question; ignores questions of other instances.
-    pub fn answered(&mut self, number: u64, answer: Answer) -> Step {
-        if self.asking.is_none_or(|asking| asking.question != Some(number)) {
-            return Step::Wait;
+    pub fn answered(&mut self, number: u64, answer: PingOutcome) -> PingStep {
+        if self.pending.is_none_or(|pending| pending.question != Some(number)) {
+            return PingStep::Wait;
         }
-        self.asking = None;
+        self.pending = None;
         match answer {
-            Answer::Said => self.failures = 0,
-            Answer::Nothing => return self.fail(),
-            Answer::NotAsked => {}
+            PingOutcome::Answered => self.failures = 0,
+            PingOutcome::TimedOut => return self.fail(),
+            PingOutcome::NotDelivered => {}
         }
-        Step::Wait
+        PingStep::Wait
     }
 
-    /// Time of the next [`Pings::look`]; `None` if only an event matters.
+    /// Time of the next [`Pings::poll`]; `None` if only an event matters.
     pub fn next(&self) -> Option<Instant> {
-        let next = self.asking.map_or(self.next, |asking| asking.until);
+        let next = self.pending.map_or(self.next, |pending| pending.until);
         (!self.is_over).then_some(next)
     }
 
-    fn fail(&mut self) -> Step {
+    fn fail(&mut self) -> PingStep {
         self.failures += 1;
         if self.failures < self.config.failures_max {
-            return Step::Wait;
+            return PingStep::Wait;
         }
         self.is_over = true;
         let pings = if self.failures == 1 { "a ping".to_owned() } else { format!("{} pings", self.failures) };
-        Step::Stuck(format!("stuck: did not answer {pings} in {:?}", self.config.within))
+        PingStep::Stuck(format!("stuck: did not answer {pings} in {:?}", self.config.within))
     }
 }
 
@@ -126,19 +126,23 @@ mod tests {
     #[test]
     fn an_answer_resets_failures() {
         let (mut pings, begin) = pings(2);
-        assert_eq!(pings.look(begin, true), Step::Wait);
+        assert_eq!(pings.poll(begin, true), PingStep::Wait);
         let mut now = begin;
         for number in 0..5 {
             now = pings.next().unwrap();
             assert_eq!(now, begin + EVERY * (number as u32 + 1));
-            assert_eq!(pings.look(now, true), Step::Ask);
-            pings.asked(number);
-            assert_eq!(pings.look(now, true), Step::Wait);
-            let answer = if number % 2 == 0 { Answer::Nothing } else { Answer::Said };
-            assert_eq!(pings.answered(number + 100, Answer::Nothing), Step::Wait, "it belongs to another instance");
-            assert_eq!(pings.answered(number, answer), Step::Wait);
+            assert_eq!(pings.poll(now, true), PingStep::Ask);
+            pings.sent(number);
+            assert_eq!(pings.poll(now, true), PingStep::Wait);
+            let answer = if number % 2 == 0 { PingOutcome::TimedOut } else { PingOutcome::Answered };
+            assert_eq!(
+                pings.answered(number + 100, PingOutcome::TimedOut),
+                PingStep::Wait,
+                "it belongs to another instance"
+            );
+            assert_eq!(pings.answered(number, answer), PingStep::Wait);
         }
-        assert_eq!(pings.look(now, true), Step::Wait);
+        assert_eq!(pings.poll(now, true), PingStep::Wait);
     }
 
     #[test]
@@ -147,27 +151,30 @@ mod tests {
         let mut steps = Vec::new();
         for number in 0..6 {
             let Some(now) = pings.next() else { break };
-            steps.push(pings.look(now, true));
+            steps.push(pings.poll(now, true));
             // The second ping cannot be sent, as its table is missing.
             if number != 2 {
-                pings.asked(number);
+                pings.sent(number);
             }
         }
         let reason = "stuck: did not answer 3 pings in 500ms".to_owned();
-        assert_eq!(steps, [Step::Ask, Step::Wait, Step::Ask, Step::Wait, Step::Ask, Step::Stuck(reason)]);
-        assert_eq!((pings.next(), pings.look(Instant::now(), true)), (None, Step::Wait));
+        assert_eq!(
+            steps,
+            [PingStep::Ask, PingStep::Wait, PingStep::Ask, PingStep::Wait, PingStep::Ask, PingStep::Stuck(reason)]
+        );
+        assert_eq!((pings.next(), pings.poll(Instant::now(), true)), (None, PingStep::Wait));
     }
 
     #[test]
     fn late_looks_are_no_evidence() {
         let (mut pings, begin) = pings(1);
         let now = begin + EVERY;
-        assert_eq!(pings.look(now, true), Step::Ask);
-        assert_eq!(pings.look(now + WITHIN, false), Step::Wait);
-        assert_eq!(pings.look(now + WITHIN * 2, true), Step::Wait);
+        assert_eq!(pings.poll(now, true), PingStep::Ask);
+        assert_eq!(pings.poll(now + WITHIN, false), PingStep::Wait);
+        assert_eq!(pings.poll(now + WITHIN * 2, true), PingStep::Wait);
         let now = pings.next().unwrap();
-        assert_eq!(pings.look(now, true), Step::Ask);
-        assert_eq!(pings.look(now + WITHIN * 10, true), Step::Wait);
-        assert_eq!(pings.look(now + WITHIN * 10, true), Step::Ask, "it is asked again");
+        assert_eq!(pings.poll(now, true), PingStep::Ask);
+        assert_eq!(pings.poll(now + WITHIN * 10, true), PingStep::Wait);
+        assert_eq!(pings.poll(now + WITHIN * 10, true), PingStep::Ask, "it is asked again");
     }
 }

@@ -1,13 +1,13 @@
-//! Messages between the threads: [`Order`] to the watcher, [`Report`] from it.
+//! Messages between the threads: [`WatcherCommand`] to the watcher, [`WatcherReport`] from it.
 
 use crate::config::process::PingConfig;
-use crate::copy_name::CopyName;
-use crate::supervision::event::Event;
+use crate::instance_name::InstanceName;
+use crate::supervision::event::ProcessEvent;
 use std::collections::BTreeMap;
 
 /// Observations wanted of one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct WatchRequest {
     pub incarnation: u64,
     pub process_id: u32,
     /// Report readiness once it serves this route.
@@ -16,17 +16,17 @@ pub struct Wish {
     pub is_to_drain: bool,
 }
 
-pub type Wishes = BTreeMap<CopyName, Wish>;
+pub type WatchRequests = BTreeMap<InstanceName, WatchRequest>;
 
 #[derive(Debug)]
-pub enum Order {
+pub enum WatcherCommand {
     /// Replaces the set of watched instances.
-    Watch(Wishes),
+    Watch(WatchRequests),
     /// The served routes may have changed.
     Changed,
     Answered {
         question: u64,
-        answer: Answer,
+        answer: PingOutcome,
     },
     /// End the thread.
     End,
@@ -34,21 +34,21 @@ pub enum Order {
 
 /// End of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum PingOutcome {
     /// Any reply of the instance.
-    Said,
+    Answered,
     /// Timeout.
-    Nothing,
+    TimedOut,
     /// Not delivered: the instance is gone, or takes no calls.
-    NotAsked,
+    NotDelivered,
 }
 
 #[derive(Debug)]
-pub enum Report {
-    Happened(Event),
+pub enum WatcherReport {
+    Happened(ProcessEvent),
     /// An instance has finished its calls, or drains cannot be observed because the domain cannot be watched.
     Drained {
-        copy: CopyName,
+        instance: InstanceName,
         incarnation: u64,
     },
     /// Reason for which the domain cannot be watched; `None` once it can be again.

@@ -3,15 +3,15 @@
 //! another one.
 
 use super::drains::Drains;
-use super::offered::Offered;
-use super::pings::{Pings, Step};
-use super::protocol::{Answer, Order, Report, Wish, Wishes};
-use crate::copy_name::CopyName;
+use super::pings::{PingStep, Pings};
+use super::protocol::{PingOutcome, WatchRequest, WatchRequests, WatcherCommand, WatcherReport};
+use super::route_offers::RouteOffers;
+use crate::instance_name::InstanceName;
 use crate::process_facts::session;
-use crate::supervision::event::Event;
+use crate::supervision::event::ProcessEvent;
 use gapless_agent::wake_fd;
 use gapless_rpc::domain::RouteWatch;
-use gapless_rpc::{Call, CallError, Caller, CallerOptions, CopyQuery, Domain, DomainOptions, Reach, RpcError};
+use gapless_rpc::{Call, CallError, Caller, CallerOptions, Domain, DomainOptions, InstanceQuery, Reach, RpcError};
 use rustix::fd::OwnedFd;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -22,30 +22,30 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 /// Pause before another attempt to open the domain.
-const OPEN_AGAIN: Duration = Duration::from_millis(500);
+const REOPEN_PAUSE: Duration = Duration::from_millis(500);
 /// Poll interval for drains.
-const DRAIN_LOOK: Duration = Duration::from_millis(20);
+const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Payload limit of a ping and its reply, bytes; neither carries a payload of ours.
 const PAYLOAD_LENGTH_MAX: usize = 64 << 10;
 
 pub struct Watcher {
     path: PathBuf,
-    orders: Sender<Order>,
-    reports: Sender<Report>,
-    bell: Arc<OwnedFd>,
-    domain: Option<Open>,
+    commands: Sender<WatcherCommand>,
+    reports: Sender<WatcherReport>,
+    waker: Arc<OwnedFd>,
+    domain: Option<OpenDomain>,
     open_at: Instant,
     problem: Option<String>,
-    wishes: Wishes,
+    requests: WatchRequests,
     /// Instances that were reported as ready.
-    ready: BTreeSet<(CopyName, u64)>,
-    pings: BTreeMap<(CopyName, u64), Pings>,
+    ready: BTreeSet<(InstanceName, u64)>,
+    pings: BTreeMap<(InstanceName, u64), Pings>,
     drains: Drains,
-    offered: Offered,
+    offered: RouteOffers,
     last_question: u64,
 }
 
-struct Open {
+struct OpenDomain {
     /// By route. Kept while instances are pinged, because instances stay connected to a caller.
     callers: BTreeMap<String, Caller<Vec<u8>, Vec<u8>>>,
     _watch: RouteWatch,
@@ -53,80 +53,87 @@ struct Open {
 }
 
 impl Watcher {
-    pub fn new(path: PathBuf, orders: Sender<Order>, reports: Sender<Report>, bell: Arc<OwnedFd>) -> Self {
+    pub fn new(
+        path: PathBuf,
+        commands: Sender<WatcherCommand>,
+        reports: Sender<WatcherReport>,
+        waker: Arc<OwnedFd>,
+    ) -> Self {
         Self {
             path,
-            orders,
+            commands,
             reports,
-            bell,
+            waker,
             domain: None,
             open_at: Instant::now(),
             problem: None,
-            wishes: Wishes::new(),
+            requests: WatchRequests::new(),
             ready: BTreeSet::new(),
             pings: BTreeMap::new(),
             drains: Drains::default(),
-            offered: Offered::default(),
+            offered: RouteOffers::default(),
             last_question: 0,
         }
     }
 
-    /// Runs until [`Order::End`], or until the thread of the supervisor has ended.
-    pub fn run(mut self, orders: &Receiver<Order>) {
+    /// Runs until [`WatcherCommand::End`], or until the thread of the supervisor has ended.
+    pub fn run(mut self, commands: &Receiver<WatcherCommand>) {
         loop {
             self.open();
-            self.look();
+            self.check();
             let left = self.next().map(|next| next.saturating_duration_since(Instant::now()));
-            let order = match left {
-                Some(left) => orders.recv_timeout(left),
-                None => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            let command = match left {
+                Some(left) => commands.recv_timeout(left),
+                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
-            let order = match order {
-                Ok(order) => Some(order),
+            let command = match command {
+                Ok(command) => Some(command),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             // Takes all pending messages before any deadline is judged.
-            for order in order.into_iter().chain(orders.try_iter()) {
-                if matches!(order, Order::End) {
+            for command in command.into_iter().chain(commands.try_iter()) {
+                if matches!(command, WatcherCommand::End) {
                     return;
                 }
-                self.take(order);
+                self.take(command);
             }
         }
     }
 
-    fn take(&mut self, order: Order) {
-        match order {
-            Order::Watch(wishes) => self.watch(wishes),
-            Order::Changed => {
+    fn take(&mut self, command: WatcherCommand) {
+        match command {
+            WatcherCommand::Watch(requests) => self.watch(requests),
+            WatcherCommand::Changed => {
                 let known = self.domain.as_ref().map(|open| open.domain.offered_routes());
-                self.offered = Offered::of(known.unwrap_or_default());
+                self.offered = RouteOffers::of(known.unwrap_or_default());
             }
-            Order::Answered { question, answer } => {
+            WatcherCommand::Answered { question, answer } => {
                 let mut stuck = Vec::new();
                 for (key, pings) in &mut self.pings {
-                    if let Step::Stuck(reason) = pings.answered(question, answer) {
+                    if let PingStep::Stuck(reason) = pings.answered(question, answer) {
                         stuck.push((key.clone(), reason));
                     }
                 }
-                stuck.into_iter().for_each(|(key, reason)| self.tell_stuck(key, reason));
+                stuck.into_iter().for_each(|(key, reason)| self.report_stuck(key, reason));
             }
-            Order::End => {}
+            WatcherCommand::End => {}
         }
     }
 
-    fn watch(&mut self, wishes: Wishes) {
-        self.wishes = wishes;
+    fn watch(&mut self, requests: WatchRequests) {
+        self.requests = requests;
         let now = Instant::now();
-        let key = |(copy, wish): (&CopyName, &Wish)| (copy.clone(), wish.incarnation);
-        let wanted: BTreeSet<_> = self.wishes.iter().map(key).collect();
+        let key = |(instance, request): (&InstanceName, &WatchRequest)| (instance.clone(), request.incarnation);
+        let wanted: BTreeSet<_> = self.requests.iter().map(key).collect();
         self.ready.retain(|key| wanted.contains(key));
-        let config = |key: &(CopyName, u64)| self.wishes.get(&key.0).filter(|wish| wish.incarnation == key.1);
-        self.pings.retain(|key, pings| config(key).is_some_and(|wish| wish.ping.as_ref() == Some(pings.config())));
-        for (copy, wish) in &self.wishes {
-            if let Some(ping) = &wish.ping {
-                let key = (copy.clone(), wish.incarnation);
+        let config =
+            |key: &(InstanceName, u64)| self.requests.get(&key.0).filter(|request| request.incarnation == key.1);
+        self.pings
+            .retain(|key, pings| config(key).is_some_and(|request| request.ping.as_ref() == Some(pings.config())));
+        for (instance, request) in &self.requests {
+            if let Some(ping) = &request.ping {
+                let key = (instance.clone(), request.incarnation);
                 self.pings.entry(key).or_insert_with(|| Pings::new(ping.clone(), now));
             }
         }
@@ -138,72 +145,72 @@ impl Watcher {
         if self.domain.is_some() || now < self.open_at {
             return;
         }
-        match open(&self.path, self.orders.clone()) {
+        match open(&self.path, self.commands.clone()) {
             Ok(open) => {
                 self.domain = Some(open);
-                self.take(Order::Changed);
+                self.take(WatcherCommand::Changed);
                 if self.problem.take().is_some() {
-                    self.tell(Report::Problem(None));
+                    self.report(WatcherReport::Problem(None));
                 }
             }
             Err(reason) => {
-                self.open_at = now + OPEN_AGAIN;
+                self.open_at = now + REOPEN_PAUSE;
                 if self.problem.as_ref() != Some(&reason) {
                     self.problem = Some(reason.clone());
-                    self.tell(Report::Problem(Some(reason)));
+                    self.report(WatcherReport::Problem(Some(reason)));
                 }
             }
         }
     }
 
-    fn look(&mut self) {
+    fn check(&mut self) {
         let now = Instant::now();
-        self.look_for_readiness();
-        self.look_at_pings(now);
-        self.look_at_drains();
-        let asked: BTreeSet<&str> = self.pings.values().map(|pings| pings.config().route.as_str()).collect();
-        self.domain.iter_mut().for_each(|open| open.callers.retain(|route, _| asked.contains(route.as_str())));
+        self.check_readiness();
+        self.check_pings(now);
+        self.check_drains();
+        let pinged: BTreeSet<&str> = self.pings.values().map(|pings| pings.config().route.as_str()).collect();
+        self.domain.iter_mut().for_each(|open| open.callers.retain(|route, _| pinged.contains(route.as_str())));
     }
 
-    fn look_for_readiness(&mut self) {
+    fn check_readiness(&mut self) {
         let mut ready = Vec::new();
-        for (copy, wish) in &self.wishes {
-            let key = (copy.clone(), wish.incarnation);
-            let serves = |route: &String| self.offered.open(wish.process_id, route).is_some();
-            if wish.ready.as_ref().is_some_and(serves) && !self.ready.contains(&key) {
+        for (instance, request) in &self.requests {
+            let key = (instance.clone(), request.incarnation);
+            let serves = |route: &String| self.offered.open(request.process_id, route).is_some();
+            if request.ready.as_ref().is_some_and(serves) && !self.ready.contains(&key) {
                 ready.push(key);
             }
         }
-        for (copy, incarnation) in ready {
-            self.ready.insert((copy.clone(), incarnation));
-            self.tell(Report::Happened(Event::Ready { copy, incarnation }));
+        for (instance, incarnation) in ready {
+            self.ready.insert((instance.clone(), incarnation));
+            self.report(WatcherReport::Happened(ProcessEvent::Ready { instance, incarnation }));
         }
     }
 
-    fn look_at_pings(&mut self, now: Instant) {
+    fn check_pings(&mut self, now: Instant) {
         for (key, mut pings) in std::mem::take(&mut self.pings) {
-            let process_id = self.wishes.get(&key.0).map_or(0, |wish| wish.process_id);
+            let process_id = self.requests.get(&key.0).map_or(0, |request| request.process_id);
             let config = pings.config().clone();
             let offer = self.offered.open(process_id, &config.route).map(|offer| offer.process_id);
             // An instance that has not announced its routes cannot be pinged; its ping times out.
             let is_unheard = || self.domain.as_ref().is_some_and(|open| is_unheard(&open.domain, process_id));
-            match (pings.look(now, offer.is_some() || is_unheard()), offer) {
-                (Step::Ask, Some(process_id)) => {
-                    let asked = self.ask(&config.route, process_id, config.within);
-                    asked.into_iter().for_each(|number| pings.asked(number));
+            match (pings.poll(now, offer.is_some() || is_unheard()), offer) {
+                (PingStep::Ask, Some(process_id)) => {
+                    let sent = self.ask(&config.route, process_id, config.within);
+                    sent.into_iter().for_each(|number| pings.sent(number));
                 }
-                (Step::Stuck(reason), _) => self.tell_stuck(key.clone(), reason),
-                (Step::Ask | Step::Wait, _) => {}
+                (PingStep::Stuck(reason), _) => self.report_stuck(key.clone(), reason),
+                (PingStep::Ask | PingStep::Wait, _) => {}
             }
             self.pings.insert(key, pings);
         }
     }
 
     /// Starts drains and reports those that are finished.
-    fn look_at_drains(&mut self) {
+    fn check_drains(&mut self) {
         let domain = self.domain.as_ref().map(|open| &open.domain);
-        for (copy, incarnation) in self.drains.look(&self.wishes, domain) {
-            self.tell(Report::Drained { copy, incarnation });
+        for (instance, incarnation) in self.drains.poll(&self.requests, domain) {
+            self.report(WatcherReport::Drained { instance, incarnation });
         }
     }
 
@@ -212,50 +219,51 @@ impl Watcher {
         let call = self.domain.as_mut()?.ask(route, process_id, within);
         let call = call.inspect_err(|error| tracing::warn!("asking process {process_id}: {error}")).ok()??;
         self.last_question += 1;
-        let (question, orders) = (self.last_question, self.orders.clone());
+        let (question, commands) = (self.last_question, self.commands.clone());
         call.on_end(move |outcome| {
             let answer = match outcome {
-                Ok(_) | Err(CallError::BadMessage { .. }) => Answer::Said,
-                Err(CallError::TimedOut { .. }) => Answer::Nothing,
-                Err(_) => Answer::NotAsked,
+                Ok(_) | Err(CallError::BadMessage { .. }) => PingOutcome::Answered,
+                Err(CallError::TimedOut { .. }) => PingOutcome::TimedOut,
+                Err(_) => PingOutcome::NotDelivered,
             };
             // The watcher may have ended.
-            let _ = orders.send(Order::Answered { question, answer });
+            let _ = commands.send(WatcherCommand::Answered { question, answer });
         });
         Some(question)
     }
 
-    fn tell_stuck(&self, (copy, incarnation): (CopyName, u64), reason: String) {
-        self.tell(Report::Happened(Event::Stuck { copy, incarnation, reason }));
+    fn report_stuck(&self, (instance, incarnation): (InstanceName, u64), reason: String) {
+        self.report(WatcherReport::Happened(ProcessEvent::Stuck { instance, incarnation, reason }));
     }
 
-    fn tell(&self, report: Report) {
+    fn report(&self, report: WatcherReport) {
         // The supervisor may have ended.
         let _ = self.reports.send(report);
-        wake_fd::ring(&self.bell);
+        wake_fd::ring(&self.waker);
     }
 
     fn next(&self) -> Option<Instant> {
         let again = self.domain.is_none().then_some(self.open_at);
         let pings = self.pings.values().filter_map(Pings::next);
-        let drains = self.drains.are_waiting().then(|| Instant::now() + DRAIN_LOOK);
+        let drains = self.drains.are_waiting().then(|| Instant::now() + DRAIN_POLL_INTERVAL);
         pings.chain(again).chain(drains).min()
     }
 }
 
-impl Open {
+impl OpenDomain {
     /// Sends a ping; `None` if the process cannot be reached now.
     fn ask(&mut self, route: &str, process_id: u32, within: Duration) -> Result<Option<Call<Vec<u8>>>, Box<dyn Error>> {
         if !self.callers.contains_key(route) {
             let options = CallerOptions { reach: Reach::OtherProcesses, ..CallerOptions::default() };
             self.callers.insert(route.to_owned(), self.domain.caller_with(route, options)?);
         }
-        Ok(self.callers[route].query_copy(process_id, CopyQuery::Ping, within)?)
+        Ok(self.callers[route].query_instance(process_id, InstanceQuery::Ping, within)?)
     }
 }
 
-/// Opens the domain of a directory. `orders` gets [`Order::Changed`] whenever served routes may have changed.
-fn open(path: &Path, orders: Sender<Order>) -> Result<Open, String> {
+/// Opens the domain of a directory. `commands` gets [`WatcherCommand::Changed`] whenever served routes may have
+/// changed.
+fn open(path: &Path, commands: Sender<WatcherCommand>) -> Result<OpenDomain, String> {
     let failed = |error: RpcError| format!("what is served is not known: {error}");
     let options = DomainOptions {
         process_name: Some("gapless supervisor".to_owned()),
@@ -264,8 +272,8 @@ fn open(path: &Path, orders: Sender<Order>) -> Result<Open, String> {
         ..DomainOptions::default()
     };
     let domain = Domain::open_directory(path, options).map_err(failed)?;
-    let watch = domain.watch_routes(move || drop(orders.send(Order::Changed))).map_err(failed)?;
-    Ok(Open { callers: BTreeMap::new(), _watch: watch, domain })
+    let watch = domain.watch_routes(move || drop(commands.send(WatcherCommand::Changed))).map_err(failed)?;
+    Ok(OpenDomain { callers: BTreeMap::new(), _watch: watch, domain })
 }
 
 /// Group for which instances may have created the domain.
@@ -275,5 +283,5 @@ fn group(path: &Path) -> Option<u32> {
 
 /// Whether a process or one of its session has not announced its routes yet.
 fn is_unheard(domain: &Domain, process_id: u32) -> bool {
-    domain.unheard_processes().into_iter().any(|other| other == process_id || session(other) == Some(process_id))
+    domain.unknown_servers().into_iter().any(|other| other == process_id || session(other) == Some(process_id))
 }

@@ -19,9 +19,9 @@ pub struct TlsSocket {
 }
 
 /// Adapter of the TCP connection for the TLS library.
-struct Below<'a>(&'a mut TcpSocket);
+struct TcpAdapter<'a>(&'a mut TcpSocket);
 
-impl Read for Below<'_> {
+impl Read for TcpAdapter<'_> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match self.0.receive(room)? {
             SocketRead::Bytes(length) => Ok(length),
@@ -31,7 +31,7 @@ impl Read for Below<'_> {
     }
 }
 
-impl Write for Below<'_> {
+impl Write for TcpAdapter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_vectored(&[IoSlice::new(bytes)])
     }
@@ -63,7 +63,7 @@ impl TlsSocket {
             SocketRead::Nothing => {}
             looked => return Ok(looked),
         }
-        match self.connection.read_tls(&mut Below(&mut self.tcp)) {
+        match self.connection.read_tls(&mut TcpAdapter(&mut self.tcp)) {
             Ok(0) => self.is_at_end = true,
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(SocketRead::Nothing),
@@ -122,7 +122,7 @@ impl TlsSocket {
     /// The connection failed.
     pub fn flush(&mut self) -> io::Result<()> {
         while self.connection.wants_write() {
-            match self.connection.write_tls(&mut Below(&mut self.tcp)) {
+            match self.connection.write_tls(&mut TcpAdapter(&mut self.tcp)) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),

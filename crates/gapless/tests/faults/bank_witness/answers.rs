@@ -1,11 +1,11 @@
 //! Expected answers of the bank, by a fold of its journal that is independent of its aggregates.
 
 use super::model::{Account, BankCommand, BankEvent, NotTransferred, Overdrawn, Transferred};
-use super::tellers::{ACCOUNTS, Known, What};
+use super::tellers::{ACCOUNTS, CommandContent, KnownOutcomes};
 use gapless::cqrs::message::Message as _;
 use gapless::cqrs::{Aggregate as _, BusOptions, CommandError, CommandMember, TypeKey};
-use gapless_bus_checker::told::LABEL;
-use gapless_bus_checker::{Counts, Decision, Event, History};
+use gapless_bus_checker::reported_outcomes::LABEL;
+use gapless_bus_checker::{Decision, Event, History, OutcomeCounts};
 use gapless_testkit::wait::until_some;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,12 +20,12 @@ pub const IDENTIFIERS_MAX: usize = 1_000_000;
 ///
 /// # Errors
 /// A description of the first difference.
-pub fn check_told(history: &History, known: &Known) -> Result<(Counts, Balances), String> {
+pub fn check_outcomes(history: &History, known: &KnownOutcomes) -> Result<(OutcomeCounts, Balances), String> {
     history.check(IDENTIFIERS_MAX)?;
     if let Some(problem) = &known.problem {
         return Err(problem.clone());
     }
-    let counts = known.told.check(history)?;
+    let counts = known.outcomes.check(history)?;
     Ok((counts, check(history, &known.commands)?))
 }
 
@@ -54,7 +54,7 @@ pub fn compare(sockets: &[PathBuf], balances: &Balances) -> Result<(), String> {
 ///
 /// # Errors
 /// The first unexpected answer, or impossible event.
-pub fn check(history: &History, commands: &BTreeMap<u64, What>) -> Result<Balances, String> {
+pub fn check(history: &History, commands: &BTreeMap<u64, CommandContent>) -> Result<Balances, String> {
     let mut balances = Balances::new();
     for transaction in history.transactions() {
         let sequence = transaction.sequence;
@@ -99,13 +99,13 @@ fn apply(event: &Event, balances: &mut Balances) -> Result<(), String> {
 }
 
 /// Outcome of a command, with its payload.
-fn expected(command: &What, balances: &Balances) -> (u8, Vec<u8>) {
+fn expected(command: &CommandContent, balances: &Balances) -> (u8, Vec<u8>) {
     const ACCEPTED: u8 = 0;
     const REFUSED: u8 = 1;
     const NOT_FOUND: u8 = 2;
     const EXISTS: u8 = 3;
     match command {
-        What::Account(id, command) => match (command, balances.get(id)) {
+        CommandContent::Account(id, command) => match (command, balances.get(id)) {
             (BankCommand::Open, None) => (ACCEPTED, Vec::new()),
             (BankCommand::Open, Some(_)) => (EXISTS, Vec::new()),
             (_, None) => (NOT_FOUND, Vec::new()),
@@ -114,7 +114,7 @@ fn expected(command: &What, balances: &Balances) -> (u8, Vec<u8>) {
             }
             _ => (ACCEPTED, Vec::new()),
         },
-        What::Transfer(transfer) => {
+        CommandContent::Transfer(transfer) => {
             let (from, to) = (balances.get(&transfer.from), balances.get(&transfer.to));
             match (from, to) {
                 (Some(balance), _) if *balance < transfer.amount => {

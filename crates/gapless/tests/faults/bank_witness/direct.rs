@@ -3,10 +3,10 @@
 
 use super::model::{Account, TransferHandler};
 use super::process::BankProcess;
-use super::tellers::{Command, Teller, What, outcome_of};
+use super::tellers::{Command, CommandContent, Teller, outcome_of};
 use gapless::cqrs::{Aggregate as _, BusError, CommandError, CommandHandler as _, DirectBus, Draft, Headers, Message};
 use gapless_bus_checker::Outcome;
-use gapless_bus_checker::told::LABEL;
+use gapless_bus_checker::reported_outcomes::LABEL;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{TryRecvError, channel};
@@ -17,7 +17,7 @@ struct Order {
     label: u64,
     /// Lower half of its identifier; the label is the other.
     identifier: Option<u64>,
-    what: What,
+    what: CommandContent,
 }
 
 impl Order {
@@ -44,13 +44,13 @@ fn send(bus: &mut DirectBus, order: Order) {
     let (label, identifier) = (order.label, order.identifier());
     let headers = Headers::default().with(LABEL, label.to_le_bytes());
     match &order.what {
-        What::Account(id, command) => {
+        CommandContent::Account(id, command) => {
             let draft = identified(Account::command(id, command), identifier).with(&headers);
-            bus.send_then(draft, move |outcome| tell(label, &outcome_of(outcome)));
+            bus.send_then(draft, move |outcome| print_outcome(label, &outcome_of(outcome)));
         }
-        What::Transfer(transfer) => {
+        CommandContent::Transfer(transfer) => {
             let draft = identified(TransferHandler::command(transfer), identifier).with(&headers);
-            bus.send_then(draft, move |outcome| tell(label, &outcome_of(outcome)));
+            bus.send_then(draft, move |outcome| print_outcome(label, &outcome_of(outcome)));
         }
     }
 }
@@ -65,9 +65,9 @@ fn identified<Command: Message, Reply, Refusal>(
     }
 }
 
-fn tell(label: u64, outcome: &Result<Outcome, CommandError<()>>) {
+fn print_outcome(label: u64, outcome: &Result<ReportedOutcome, CommandError<()>>) {
     match outcome {
-        Ok(Outcome::Accepted { sequence, events, version }) => {
+        Ok(ReportedOutcome::Accepted { sequence, events, version }) => {
             println!("{label} accepted {sequence} {events} {version}")
         }
         Ok(_) => println!("{label} refused"),
@@ -75,15 +75,15 @@ fn tell(label: u64, outcome: &Result<Outcome, CommandError<()>>) {
     }
 }
 
-fn read(line: &str) -> Option<(u64, Result<Outcome, CommandError<()>>)> {
+fn read(line: &str) -> Option<(u64, Result<ReportedOutcome, CommandError<()>>)> {
     let (label, said) = line.split_once(' ')?;
     let outcome = match said.split_once(' ') {
         Some(("accepted", numbers)) => {
             let numbers: Vec<u64> = numbers.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
             let [sequence, events, version] = numbers[..] else { return None };
-            Ok(Outcome::Accepted { sequence, events: events as u32, version })
+            Ok(ReportedOutcome::Accepted { sequence, events: events as u32, version })
         }
-        None if said == "refused" => Ok(Outcome::Refused),
+        None if said == "refused" => Ok(ReportedOutcome::Refused),
         _ => Err(CommandError::Failed(said.to_owned())),
     };
     Some((label.parse().ok()?, outcome))
@@ -92,7 +92,7 @@ fn read(line: &str) -> Option<(u64, Result<Outcome, CommandError<()>>)> {
 impl Teller {
     /// Sends batches to a bank that owns its bus, and awaits each, until there are `outcomes` outcomes or the bank has
     /// died. Returns whether it has died.
-    pub fn tell(&mut self, process: &mut BankProcess, outcomes: u64) -> bool {
+    pub fn drive_owner(&mut self, process: &mut BankProcess, outcomes: u64) -> bool {
         let goal = self.counts().0 + outcomes;
         while self.counts().0 < goal && self.known().problem.is_none() {
             let mut awaited = BTreeMap::new();

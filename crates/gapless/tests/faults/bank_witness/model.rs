@@ -1,6 +1,8 @@
 //! The bank: accounts, and transfers between two of them.
 
-use gapless::cqrs::{Aggregate, CommandHandler, CommandModel, Creation, Decision, Message, Stop, Work};
+use gapless::cqrs::{
+    Aggregate, CommandHandler, CommandModel, Creation, Decision, HandlerContext, HandlerError, Message,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
@@ -93,7 +95,11 @@ impl CommandHandler for TransferHandler {
     type Reply = Transferred;
     type Refusal = NotTransferred;
 
-    fn handle(&self, transfer: Transfer, work: &mut Work<'_>) -> Result<Transferred, Stop<NotTransferred>> {
+    fn handle(
+        &self,
+        transfer: Transfer,
+        work: &mut HandlerContext<'_>,
+    ) -> Result<Transferred, HandlerError<NotTransferred>> {
         let Transfer { from, to, amount } = transfer;
         let refusal = |overdrawn| NotTransferred { overdrawn };
         // If the target is missing, the withdrawal is undone.

@@ -39,7 +39,7 @@ fn stream_options(directory: &Path, tier: Tier) -> ServiceHostOptions {
 }
 
 /// Runs the bank if this process was started as one, until its input ends or it is killed.
-pub fn be_the_bank_if_asked() {
+pub fn run_bank_if_asked() {
     if let Some(arguments) = started_as(BANK) {
         let [directory, tier] = &arguments[..] else { panic!("two arguments are expected, not {arguments:?}") };
         let stream = stream_options(Path::new(directory), tier.parse().unwrap());

@@ -3,11 +3,11 @@
 
 use super::model::{Account, BankCommand, Transfer, TransferHandler};
 use gapless::cqrs::{
-    Accepted, Aggregate as _, BusError, BusOptions, CommandBus, CommandError, CommandHandler as _, CommandMember,
-    Headers, Message, Pending,
+    AcceptedCommand, Aggregate as _, BusError, BusOptions, CommandBus, CommandError, CommandHandler as _,
+    CommandMember, Headers, Message, PendingOutcome,
 };
-use gapless_bus_checker::told::LABEL;
-use gapless_bus_checker::{Outcome, Told};
+use gapless_bus_checker::reported_outcomes::LABEL;
+use gapless_bus_checker::{ReportedOutcome, ReportedOutcomes};
 use gapless_testkit::random::Random;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,13 +21,13 @@ pub const ACCOUNTS: u64 = 40;
 const IN_FLIGHT: u64 = 48;
 /// Limit of commands with identifier and outcome that may be sent again: most of them are older than the bank's newest
 /// snapshot.
-const ASKED_AGAIN_MAX: usize = 1000;
+const RETRIES_MAX: usize = 1000;
 /// Limit of the time in which a restarted bank answers, on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const TELLERS: u64 = 2;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
-pub enum What {
+pub enum CommandContent {
     Account(u64, BankCommand),
     Transfer(Transfer),
 }
@@ -36,36 +36,36 @@ pub enum What {
 pub struct Command {
     pub label: u64,
     pub identifier: Option<u128>,
-    pub what: What,
+    pub what: CommandContent,
 }
 
 /// Recorded commands and outcomes.
 #[derive(Default)]
-pub struct Known {
-    pub told: Told,
+pub struct KnownOutcomes {
+    pub outcomes: ReportedOutcomes,
     /// By label.
-    pub commands: BTreeMap<u64, What>,
+    pub commands: BTreeMap<u64, CommandContent>,
     /// The first contradiction.
     pub problem: Option<String>,
 }
 
 #[derive(Default)]
-struct Shared {
-    known: Mutex<Known>,
+struct TellerState {
+    known: Mutex<KnownOutcomes>,
     answered: AtomicU64,
     repeated: AtomicU64,
     is_over: AtomicBool,
 }
 
 pub struct Tellers {
-    shared: Arc<Shared>,
+    shared: Arc<TellerState>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Tellers {
     /// Starts tellers of the bank with these sockets, which may start later.
     pub fn start(sockets: &[PathBuf], random: &mut Random) -> Self {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<TellerState>::default();
         let threads = (1..=TELLERS).map(|number| {
             let (shared, random) = (Arc::clone(&shared), Random::new(random.number()));
             let (sockets, again, answered) = (sockets.to_vec(), Vec::new(), Vec::new());
@@ -85,7 +85,7 @@ impl Tellers {
     }
 
     /// Recorded commands and outcomes.
-    pub fn known(&self) -> MutexGuard<'_, Known> {
+    pub fn known(&self) -> MutexGuard<'_, KnownOutcomes> {
         self.shared.known.lock().unwrap()
     }
 
@@ -106,7 +106,7 @@ pub struct Teller {
     number: u64,
     sockets: Vec<PathBuf>,
     random: Random,
-    shared: Arc<Shared>,
+    shared: Arc<TellerState>,
     labels: u64,
     /// With an identifier and without an outcome.
     again: Vec<Command>,
@@ -114,14 +114,14 @@ pub struct Teller {
     answered: Vec<Command>,
 }
 
-enum Awaited {
-    Account(Pending<(), super::model::Overdrawn>),
-    Transfer(Pending<super::model::Transferred, super::model::NotTransferred>),
+enum PendingCommand {
+    Account(PendingOutcome<(), super::model::Overdrawn>),
+    Transfer(PendingOutcome<super::model::Transferred, super::model::NotTransferred>),
 }
 
 impl Teller {
     /// Creates a teller without a thread, whose batches the caller sends.
-    pub fn alone(random: &mut Random) -> Self {
+    pub fn single(random: &mut Random) -> Self {
         let (random, shared) = (Random::new(random.number()), Arc::default());
         Self { number: 1, sockets: Vec::new(), random, shared, labels: 0, again: Vec::new(), answered: Vec::new() }
     }
@@ -131,12 +131,12 @@ impl Teller {
         (self.shared.answered.load(Ordering::Relaxed), self.shared.repeated.load(Ordering::Relaxed))
     }
 
-    pub fn known(&self) -> MutexGuard<'_, Known> {
+    pub fn known(&self) -> MutexGuard<'_, KnownOutcomes> {
         self.shared.known.lock().unwrap()
     }
 
     fn run(mut self) {
-        let is_over = |shared: &Shared| shared.is_over.load(Ordering::Relaxed);
+        let is_over = |shared: &TellerState| shared.is_over.load(Ordering::Relaxed);
         while !is_over(&self.shared) {
             let Ok(bus) = CommandMember::bus_of(&self.sockets, &BusOptions::default()) else {
                 std::thread::sleep(Duration::from_millis(5));
@@ -153,8 +153,8 @@ impl Teller {
         let mut is_there = true;
         for (awaited, command) in sent {
             let outcome = match awaited {
-                Awaited::Account(pending) => outcome_of(pending.wait_within(PATIENCE)),
-                Awaited::Transfer(pending) => outcome_of(pending.wait_within(PATIENCE)),
+                PendingCommand::Account(pending) => outcome_of(pending.wait_within(PATIENCE)),
+                PendingCommand::Transfer(pending) => outcome_of(pending.wait_within(PATIENCE)),
             };
             is_there &= self.note(command, outcome);
         }
@@ -178,15 +178,15 @@ impl Teller {
     }
 
     /// Records the outcome of a command. Returns whether the bus is still there.
-    pub fn note(&mut self, command: Command, outcome: Result<Outcome, CommandError<()>>) -> bool {
+    pub fn note(&mut self, command: Command, outcome: Result<ReportedOutcome, CommandError<()>>) -> bool {
         let mut known = self.shared.known.lock().unwrap();
         match outcome {
             Ok(outcome) => {
-                if let Err(problem) = known.told.told(command.label, outcome) {
+                if let Err(problem) = known.outcomes.report(command.label, outcome) {
                     known.problem.get_or_insert(problem);
                 }
                 drop(known);
-                self.may_ask_again(command);
+                self.queue_retry(command);
                 self.shared.answered.fetch_add(1, Ordering::Relaxed);
             }
             Err(CommandError::Bus(BusError::Disconnected | BusError::Forgotten)) => {
@@ -201,14 +201,14 @@ impl Teller {
     }
 
     /// Records a command with an outcome for a later repetition.
-    fn may_ask_again(&mut self, command: Command) {
+    fn queue_retry(&mut self, command: Command) {
         if command.identifier.is_none() {
             return;
         }
-        if self.answered.len() < ASKED_AGAIN_MAX {
+        if self.answered.len() < RETRIES_MAX {
             self.answered.push(command);
         } else {
-            let replaced = self.random.below(ASKED_AGAIN_MAX as u64) as usize;
+            let replaced = self.random.below(RETRIES_MAX as u64) as usize;
             self.answered[replaced] = command;
         }
     }
@@ -217,35 +217,35 @@ impl Teller {
         let random = &mut self.random;
         let (account, amount) = (random.below(ACCOUNTS), 1 + random.below(100));
         let what = match random.below(20) {
-            0..=1 => What::Account(account, BankCommand::Open),
-            2..=7 => What::Account(account, BankCommand::Deposit(amount)),
-            8..=12 => What::Account(account, BankCommand::Withdraw(amount)),
-            13 if random.below(3) == 0 => What::Account(account, BankCommand::Note(vec![7; 6000])),
-            _ => What::Transfer(Transfer { from: account, to: random.below(ACCOUNTS), amount }),
+            0..=1 => CommandContent::Account(account, BankCommand::Open),
+            2..=7 => CommandContent::Account(account, BankCommand::Deposit(amount)),
+            8..=12 => CommandContent::Account(account, BankCommand::Withdraw(amount)),
+            13 if random.below(3) == 0 => CommandContent::Account(account, BankCommand::Note(vec![7; 6000])),
+            _ => CommandContent::Transfer(Transfer { from: account, to: random.below(ACCOUNTS), amount }),
         };
         self.labels += 1;
         let label = self.number << 32 | self.labels;
         let identifier = (random.below(3) > 0).then(|| u128::from(label) << 64 | u128::from(random.number()));
         let mut known = self.shared.known.lock().unwrap();
-        known.told.sends(label, identifier);
+        known.outcomes.record_sent(label, identifier);
         known.commands.insert(label, what.clone());
         Command { label, identifier, what }
     }
 }
 
-fn send(bus: &CommandBus, Command { label, identifier, what }: &Command) -> Awaited {
+fn send(bus: &CommandBus, Command { label, identifier, what }: &Command) -> PendingCommand {
     let headers = Headers::default().with(LABEL, label.to_le_bytes());
     match what {
-        What::Account(id, command) => {
+        CommandContent::Account(id, command) => {
             let draft = Account::command(id, command).with(&headers);
-            Awaited::Account(match identifier {
+            PendingCommand::Account(match identifier {
                 Some(identifier) => bus.send(draft.identified_by(*identifier)),
                 None => bus.send(draft),
             })
         }
-        What::Transfer(transfer) => {
+        CommandContent::Transfer(transfer) => {
             let draft = TransferHandler::command(transfer).with(&headers);
-            Awaited::Transfer(match identifier {
+            PendingCommand::Transfer(match identifier {
                 Some(identifier) => bus.send(draft.identified_by(*identifier)),
                 None => bus.send(draft),
             })
@@ -254,15 +254,15 @@ fn send(bus: &CommandBus, Command { label, identifier, what }: &Command) -> Awai
 }
 
 pub fn outcome_of<Reply, Refusal>(
-    outcome: Result<Accepted<Reply>, CommandError<Refusal>>,
-) -> Result<Outcome, CommandError<()>> {
+    outcome: Result<AcceptedCommand<Reply>, CommandError<Refusal>>,
+) -> Result<ReportedOutcome, CommandError<()>> {
     match outcome {
-        Ok(Accepted { position, events, version, .. }) => {
-            Ok(Outcome::Accepted { sequence: position.sequence, events, version })
+        Ok(AcceptedCommand { position, events, version, .. }) => {
+            Ok(ReportedOutcome::Accepted { sequence: position.sequence, events, version })
         }
         Err(CommandError::Quarantined(reason)) => Err(CommandError::Quarantined(reason)),
         Err(CommandError::Failed(reason)) => Err(CommandError::Failed(reason)),
         Err(CommandError::Bus(error)) => Err(CommandError::Bus(error)),
-        Err(_) => Ok(Outcome::Refused),
+        Err(_) => Ok(ReportedOutcome::Refused),
     }
 }

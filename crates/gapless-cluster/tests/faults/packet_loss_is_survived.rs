@@ -1,0 +1,175 @@
+//! Members on separate hosts, which are network namespaces connected by a switch: packets are lost at random, cables
+//! are pulled, a host does not receive or does not send any more, a link is slow. The kernel's own TCP retransmits,
+//! backs off and gives up; nothing is lost or doubled, acknowledged messages stay, and all have the same stream in the
+//! end.
+//!
+//! Needs `unshare`, `ip` and `tc`, and reports that it is skipped if they cannot make such hosts.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::processes::hosts::{self, IsolatedScenario, PacketDirection};
+use crate::processes::load::PublisherLoad;
+use crate::processes::{Cluster, ClusterPlan, PATIENT, THREE, WITNESS, streams};
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
+use std::time::Duration;
+
+/// Longer than the longest election timeout, that of a witness, 1.2 s, and than links wait for a peer.
+const LONG: Duration = Duration::from_millis(3_000);
+const ROUNDS: u32 = 16;
+
+/// Scenarios by name, so that a process inside the namespaces finds its own.
+const SCENARIOS: [(&str, IsolatedScenario); 8] = [
+    ("random_loss_only_slows", |_| random_loss_only_slows()),
+    ("a_leader_whose_cable_is_pulled_is_replaced", |_| pull_the_leaders_cable(THREE)),
+    ("a_primary_whose_cable_is_pulled_is_replaced", |_| pull_the_leaders_cable(WITNESS)),
+    ("deaf_leader_steps_down", |_| lose_one_way(PacketDirection::In)),
+    ("mute_leader_is_replaced", |_| lose_one_way(PacketDirection::Out)),
+    ("slow_follower_link_is_isolated", |_| slow_follower_link_is_isolated()),
+    ("all_cables_pulled", |_| all_cables_pulled()),
+    ("random_network_faults", random_network_faults),
+];
+
+pub fn module() -> Module {
+    SCENARIOS.into_iter().fold(Module::new(module_path!()).side_by_side(2), |module, (name, _)| {
+        module.with_choices(name, |random| hosts::run_inside(name, random))
+    })
+}
+
+/// Runs a scenario and never returns if this process was started inside the namespaces for one.
+pub fn run_if_inside() {
+    hosts::run_if_inside(&SCENARIOS);
+}
+
+fn begin(plan: ClusterPlan) -> (Cluster, PublisherLoad, usize, Vec<usize>) {
+    let mut cluster = Cluster::start_on_hosts(plan);
+    let full = cluster.full();
+    let leader = cluster.leader_among(&full);
+    let load = PublisherLoad::start(&cluster, 2);
+    load.wait_more(200);
+    let others = cluster.all().filter(|other| *other != leader).collect();
+    (cluster, load, leader, others)
+}
+
+fn end(mut cluster: Cluster, load: PublisherLoad) {
+    load.wait_more(100);
+    let dropped = cluster.hosts().dropped();
+    let count = streams::check(&mut cluster, load);
+    println!("{count} messages, each there once and in order on all members; {dropped} packets were dropped");
+}
+
+fn random_loss_only_slows() {
+    let (cluster, load, ..) = begin(THREE);
+    for host in cluster.all() {
+        PacketDirection::BOTH.into_iter().for_each(|way| cluster.hosts().lose(host, way, 20));
+    }
+    load.wait_more(2_000);
+    assert!(cluster.hosts().dropped() > 20, "packets were lost");
+    for host in cluster.all() {
+        PacketDirection::BOTH.into_iter().for_each(|way| cluster.hosts().lose(host, way, 0));
+    }
+    end(cluster, load);
+}
+
+/// Pulls a cable: no side is notified that the connections are gone, and both only receive nothing.
+fn pull_the_leaders_cable(plan: ClusterPlan) {
+    let (mut cluster, load, first, others) = begin(plan);
+    let before = cluster.status(first).unwrap().term;
+    cluster.hosts().cut(first, true);
+    cluster.leader_among(&others);
+    load.wait_more(200);
+    cluster.wait("a leader that steps down", |cluster| (cluster.status(first)?.role != "leader").then_some(()));
+    std::thread::sleep(LONG);
+    load.wait_more(200);
+    cluster.hosts().cut(first, false);
+    cluster.caught_up(first);
+    assert!(cluster.status(first).unwrap().term > before);
+    end(cluster, load);
+}
+
+fn lose_one_way(way: PacketDirection) {
+    let (mut cluster, load, first, others) = begin(THREE);
+    cluster.hosts().lose(first, way, 1_000);
+    cluster.leader_among(&others);
+    cluster.wait("a leader that steps down", |cluster| (cluster.status(first)?.role != "leader").then_some(()));
+    load.wait_more(200);
+    assert!(cluster.hosts().dropped() > 0, "packets were lost");
+    cluster.hosts().lose(first, way, 0);
+    cluster.caught_up(first);
+    end(cluster, load);
+}
+
+fn slow_follower_link_is_isolated() {
+    let (mut cluster, load, leader, others) = begin(PATIENT);
+    let before = cluster.status(leader).unwrap().term;
+    // A hundredth of the rate of the load below.
+    cluster.hosts().limit(others[0], Some(1_000));
+    load.wait_more_fast(15_000);
+    let status = cluster.status(leader).unwrap();
+    assert_eq!((status.role.as_str(), status.term), ("leader", before), "a slow follower changes nothing");
+    let behind = cluster.status(others[0]).unwrap().released_sequence;
+    assert!(behind < status.released_sequence, "the link is slow: {behind} of {}", status.released_sequence);
+    cluster.hosts().limit(others[0], None);
+    cluster.caught_up(others[0]);
+    end(cluster, load);
+}
+
+/// Checks that the cluster stops, and continues when the cables are plugged in again.
+fn all_cables_pulled() {
+    let (mut cluster, load, ..) = begin(THREE);
+    cluster.all().for_each(|host| cluster.hosts().cut(host, true));
+    cluster.wait("members without a leader", |cluster| {
+        cluster.all().all(|member| cluster.status(member).is_some_and(|status| status.role != "leader")).then_some(())
+    });
+    let released = |cluster: &Cluster| -> Vec<u64> {
+        cluster.all().map(|member| cluster.status(member).unwrap().released_sequence).collect()
+    };
+    let before = released(&cluster);
+    std::thread::sleep(LONG);
+    assert_eq!(released(&cluster), before, "a lone member releases nothing");
+    cluster.all().for_each(|host| cluster.hosts().cut(host, false));
+    cluster.leader();
+    end(cluster, load);
+}
+
+fn random_network_faults(random: &mut Random) {
+    let (mut cluster, load, ..) = begin(WITNESS);
+    for round in 0..ROUNDS {
+        let host = 1 + random.below(3) as usize;
+        let time = Duration::from_millis(50 + random.below(1_200));
+        let hosts = cluster.hosts();
+        let what = random.below(6);
+        println!("round {round}: {what} at host {host} for {} ms", time.as_millis());
+        match what {
+            0 => hosts.cut(host, true),
+            1 => hosts.lose(host, PacketDirection::In, 1_000),
+            2 => hosts.lose(host, PacketDirection::Out, 1_000),
+            3 => cluster.all().for_each(|host| hosts.lose(host, PacketDirection::In, 100)),
+            4 => hosts.limit(host, Some(500)),
+            // The other hosts' kernels only learn of it by their own attempts.
+            _ => {
+                hosts.cut(host, true);
+                cluster.kill(host);
+            }
+        }
+        std::thread::sleep(time);
+        let hosts = cluster.hosts();
+        match what {
+            0 => hosts.cut(host, false),
+            1 | 2 => PacketDirection::BOTH.into_iter().for_each(|way| hosts.lose(host, way, 0)),
+            3 => cluster.all().for_each(|host| hosts.lose(host, PacketDirection::In, 0)),
+            4 => hosts.limit(host, None),
+            _ => {
+                hosts.cut(host, false);
+                cluster.start_member(host, &[]);
+            }
+        }
+        // Every other time the next fault begins before the cluster has recovered.
+        if random.below(2) == 0 {
+            cluster.caught_up(host);
+            load.wait_more(50);
+        }
+    }
+    cluster.leader();
+    end(cluster, load);
+}

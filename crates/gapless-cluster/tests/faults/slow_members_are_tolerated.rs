@@ -1,0 +1,229 @@
+//! Members that are paused, that receive nothing, whose messages do not arrive, or that are slow. The others continue,
+//! nothing is lost or doubled, acknowledged messages stay, and a returning member has the same stream in the end.
+//! Frames that only a minority has appended are cut.
+//!
+//! Members are processes; between each two there is a proxy that holds, delays or throttles.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::processes::load::PublisherLoad;
+use crate::processes::{self, Cluster, PATIENT, THREE, WITNESS, streams};
+use gapless_journal::JournalReader;
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
+use std::time::Duration;
+
+/// Longer than the longest election timeout: that of a witness, 1.2 s, and of patient members, 2 s.
+const LONG: Duration = Duration::from_millis(2_500);
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("paused_leader_is_deposed", paused_leader_is_deposed)
+        .scenario("paused_primary_is_deposed", paused_primary_is_deposed)
+        .scenario("paused_follower_slows_no_one", paused_follower_slows_no_one)
+        .scenario("slow_follower_slows_no_one", slow_follower_slows_no_one)
+        .scenario("slow_network_only_slows", slow_network_only_slows)
+        .scenario("cut_off_leader_is_truncated", cut_off_leader_is_truncated)
+        .scenario("long_cut_off_leader_is_truncated", long_cut_off_leader_is_truncated)
+        .with_choices("cut_off_members_return", cut_off_members_return)
+        .scenario("deaf_leader_steps_down", deaf_leader_steps_down)
+        .scenario("mute_leader_is_replaced", mute_leader_is_replaced)
+        .scenario("half_deaf_follower_deposes_no_one", half_deaf_follower_deposes_no_one)
+}
+
+fn begin(plan: processes::ClusterPlan) -> (Cluster, PublisherLoad, usize, Vec<usize>) {
+    let mut cluster = Cluster::start(plan);
+    let full = cluster.full();
+    let leader = cluster.leader_among(&full);
+    let load = PublisherLoad::start(&cluster, 2);
+    load.wait_more(200);
+    let others = cluster.all().filter(|other| *other != leader).collect();
+    (cluster, load, leader, others)
+}
+
+fn term(cluster: &Cluster, member: usize) -> u64 {
+    cluster.status(member).unwrap().term
+}
+
+fn end(mut cluster: Cluster, load: PublisherLoad) {
+    load.wait_more(100);
+    let count = streams::check(&mut cluster, load);
+    println!("{count} messages, each there once and in order on all members");
+}
+
+fn pause_leader(plan: processes::ClusterPlan) {
+    let (mut cluster, load, first, others) = begin(plan);
+    let before = term(&cluster, first);
+    cluster.pause(first);
+    let next = cluster.leader_among(&others);
+    // Also for publishers that had been connected to the paused one.
+    load.wait_more(200);
+    std::thread::sleep(LONG);
+    load.wait_more(200);
+    cluster.go_on(first);
+    cluster.caught_up(first);
+    cluster.wait("a deposed leader", |cluster| {
+        let status = cluster.status(first)?;
+        (status.term > before && status.role == "follower").then_some(())
+    });
+    println!("member {first} led in term {before}, stood still, and follows since {next} led");
+    end(cluster, load);
+}
+
+fn paused_leader_is_deposed() {
+    pause_leader(THREE);
+}
+
+fn paused_primary_is_deposed() {
+    pause_leader(WITNESS);
+}
+
+/// Checks that a slow or absent follower does not delay the frames that the two others have.
+fn slow_follower(slow: impl Fn(&Cluster, usize, usize), well: impl Fn(&Cluster, usize, usize)) {
+    let (mut cluster, load, leader, others) = begin(PATIENT);
+    let before = term(&cluster, leader);
+    let victim = others[0];
+    slow(&cluster, leader, victim);
+    // More than a window holds, and than a link queues for a peer that does not read.
+    load.wait_more_fast(25_000);
+    let released = cluster.status(leader).unwrap().released_sequence;
+    well(&cluster, leader, victim);
+    assert_eq!(cluster.leader_of(&[leader]), Some(leader), "a slow follower changes nothing");
+    assert_eq!(term(&cluster, leader), before);
+    println!("{released} frames were released while member {victim} was slow");
+    cluster.caught_up(victim);
+    end(cluster, load);
+}
+
+fn paused_follower_slows_no_one() {
+    slow_follower(|cluster, _, victim| cluster.pause(victim), |cluster, _, victim| cluster.go_on(victim));
+}
+
+fn slow_follower_slows_no_one() {
+    let throttle = |bytes_per_ms| {
+        move |cluster: &Cluster, leader: usize, victim: usize| {
+            let (proxy, is_forward) = cluster.between(leader, victim);
+            proxy.way(is_forward).throttle(bytes_per_ms);
+        }
+    };
+    slow_follower(throttle(100), throttle(0));
+}
+
+fn slow_network_only_slows() {
+    let (mut cluster, load, leader, others) = begin(THREE);
+    for other in others {
+        let (proxy, _) = cluster.between(leader, other);
+        for is_forward in [true, false] {
+            proxy.way(is_forward).delay(40);
+            proxy.way(is_forward).throttle(2_000);
+        }
+    }
+    // A round trip of 80 ms is shorter than an election timeout.
+    load.wait_more(1_000);
+    for member in cluster.all() {
+        cluster.caught_up(member);
+    }
+    end(cluster, load);
+}
+
+/// Cuts the leader off, lets both sides accept messages, and reconnects them.
+fn cut_off_leader_is_truncated() {
+    let (mut cluster, load, first, others) = begin(THREE);
+    let before = term(&cluster, first);
+    cluster.isolate(first, true);
+    cluster.leader_among(&others);
+    // Messages that publishers sent to it until it stepped down are only in its journal.
+    let (ahead, released) = cluster.wait("a leader that steps down", |cluster| {
+        let status = cluster.status(first).filter(|status| status.role != "leader")?;
+        Some((status.journaled_sequence, status.released_sequence))
+    });
+    assert!(ahead > released);
+    let term_of_last = |cluster: &Cluster| {
+        let mut replay = JournalReader::open(cluster.journal(first)).unwrap().replay(ahead).unwrap();
+        replay.next_frame().unwrap().unwrap().term()
+    };
+    assert_eq!(term_of_last(&cluster), before);
+    // The others' streams become longer than that.
+    load.wait_more(ahead - released + 200);
+    cluster.isolate(first, false);
+    cluster.caught_up(first);
+    assert!(term_of_last(&cluster) > before, "another frame has this sequence now");
+    println!("member {first} had {} frames more than it had released", ahead - released);
+    end(cluster, load);
+}
+
+/// Cuts the leader off until more was committed than its log and its window hold: it cannot hold the frames that would
+/// replace its own, and receives the state of the others.
+fn long_cut_off_leader_is_truncated() {
+    let (mut cluster, load, first, others) = begin(THREE);
+    cluster.isolate(first, true);
+    cluster.leader_among(&others);
+    let status = cluster
+        .wait("a leader that steps down", |cluster| cluster.status(first).filter(|status| status.role != "leader"));
+    assert!(status.journaled_sequence > status.released_sequence, "it has appended frames of its own");
+    // About 1 KiB each, more than half of a window of 8 MiB; and more entries than the 4,096 of a log.
+    load.wait_more_singly(9_000);
+    cluster.isolate(first, false);
+    cluster.caught_up(first);
+    cluster.wait_log(first, &["frames are fetched from the leader"]);
+    let held = JournalReader::open(cluster.journal(first)).unwrap().first_sequence();
+    assert!(held > status.journaled_sequence, "the journal begins after a fetched state, at {held}");
+    end(cluster, load);
+}
+
+fn cut_off_members_return(random: &mut Random) {
+    let (mut cluster, load, ..) = begin(WITNESS);
+    for round in 0..6 {
+        let victim = if round < 3 { round + 1 } else { 1 + random.below(3) as usize };
+        cluster.isolate(victim, true);
+        let others: Vec<usize> = cluster.all().filter(|other| *other != victim).collect();
+        cluster.leader_among(&others);
+        load.wait_more(100);
+        if random.below(2) == 0 {
+            // The links notice it, too.
+            std::thread::sleep(LONG);
+        }
+        cluster.isolate(victim, false);
+        cluster.caught_up(victim);
+        load.wait_more(50);
+    }
+    end(cluster, load);
+}
+
+/// Lets the leader's messages arrive, but not the answers.
+fn deaf_leader_steps_down() {
+    let (mut cluster, load, first, others) = begin(THREE);
+    others.iter().for_each(|other| cluster.hold(*other, first, true));
+    cluster.wait("a leader that steps down", |cluster| (cluster.status(first)?.role != "leader").then_some(()));
+    cluster.leader_among(&others);
+    load.wait_more(200);
+    others.iter().for_each(|other| cluster.hold(*other, first, false));
+    cluster.caught_up(first);
+    end(cluster, load);
+}
+
+/// Lets the leader receive the others' messages, but not send its own.
+fn mute_leader_is_replaced() {
+    let (mut cluster, load, first, others) = begin(THREE);
+    others.iter().for_each(|other| cluster.hold(first, *other, true));
+    cluster.leader_among(&others);
+    load.wait_more(200);
+    others.iter().for_each(|other| cluster.hold(first, *other, false));
+    cluster.caught_up(first);
+    end(cluster, load);
+}
+
+/// Cuts a follower's incoming messages from its leader; it can still send to all. The other follower has a leader, and
+/// grants no vote.
+fn half_deaf_follower_deposes_no_one() {
+    let (mut cluster, load, leader, others) = begin(PATIENT);
+    let before = term(&cluster, leader);
+    cluster.hold(leader, others[0], true);
+    std::thread::sleep(LONG);
+    load.wait_more(200);
+    assert_eq!(cluster.leader_of(&[leader]), Some(leader), "the leader still leads");
+    assert_eq!(term(&cluster, leader), before, "there is no new term");
+    cluster.hold(leader, others[0], false);
+    cluster.caught_up(others[0]);
+    end(cluster, load);
+}

@@ -1,0 +1,186 @@
+//! A service with a slow handler on one member. While that member follows, no other waits for it. When it leads, each
+//! client gets each of its replies once, though late, no other member waits for it, and it keeps the lead. If a single
+//! handler takes longer than an election timeout, another member may lead, and each reply still comes once.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
+
+use crate::replica_processes::{self, Cluster, Environment, HEARD, Numbers, PATIENCE, Sender, number_of};
+use gapless_engine::store::{Counter, Queue, Store, Transaction};
+use gapless_engine::{
+    Context, Handlers, Reject, Replica, ReplicaOptions, Service, StateHandlers, StateOptions, StateService,
+};
+use gapless_testkit::scenarios::Module;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+const SLOW: usize = 2;
+/// Environment variable that makes handlers slow.
+const IS_SLOW: &str = "GAPLESS_TEST_IS_SLOW";
+/// Environment variable of all members that selects state replication.
+const IS_STATE: &str = "GAPLESS_TEST_IS_STATE";
+/// Long enough that handling a whole batch in one poll would keep the member from sending heartbeats.
+const PAUSE: Duration = Duration::from_millis(15);
+/// Command that takes [`LONG_PAUSE`], which exceeds an election timeout.
+const LONG: u32 = 300;
+const LONG_PAUSE: Duration = Duration::from_millis(1_500);
+const ELECTION: &str = "[election]\ntimeout = \"600 ms\"\n";
+const COMMANDS: u64 = 120;
+
+const REPLICA: &str = "slow_service_blocks_none::replica";
+
+pub fn run_as_replica_if_requested() {
+    replica_processes::run_as_replica_if_requested(REPLICA, |config| {
+        if std::env::var_os(IS_STATE).is_some() {
+            Replica::start_state(SlowState::new, StateOptions::default(), config).unwrap()
+        } else {
+            Replica::start(Slow::default(), ReplicaOptions::default(), config).unwrap()
+        }
+    });
+}
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("events_are_replicated", events_are_replicated)
+        .scenario("a_state_is_replicated", a_state_is_replicated)
+}
+
+fn take_long(number: u64) {
+    if std::env::var_os(IS_SLOW).is_some() {
+        std::thread::sleep(if number as u32 == LONG { LONG_PAUSE } else { PAUSE });
+    }
+}
+
+#[derive(Default)]
+struct Slow(Vec<u64>);
+
+impl Service for Slow {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(HEARD.schema, |it: &mut Self, payload: &[u8], context: &mut Context<'_>| {
+            let number = number_of(payload)?;
+            take_long(number);
+            it.0.push(number);
+            context.reply_with(HEARD, payload)
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        self.0.iter().for_each(|number| state.extend_from_slice(&number.to_le_bytes()));
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.0 = state.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect();
+        Ok(())
+    }
+}
+
+gapless_engine::store_object! {
+    struct Number = 1, version 1 {
+        number: u64,
+    }
+}
+
+/// Like [`Slow`], with its state in a store.
+struct SlowState {
+    heard: Queue<Number>,
+    count: Counter,
+}
+
+impl SlowState {
+    fn new(store: &mut Store) -> Self {
+        Self { heard: store.queue(1, "heard"), count: store.counter(2, "count") }
+    }
+
+    fn hear(&self, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
+        let number = number_of(payload)?;
+        take_long(number);
+        store.push(self.heard, Number { number })?;
+        store.add(self.count, 1)?;
+        context.reply_with(HEARD, payload)
+    }
+}
+
+impl StateService for SlowState {
+    fn handlers(handlers: &mut StateHandlers<Self>) {
+        handlers.on_bytes(HEARD.schema, Self::hear);
+    }
+}
+
+/// Has `sender` send [`COMMANDS`] more, and waits for their replies; returns the duration.
+fn call(sender: &mut Numbers) -> Duration {
+    let (begun, goal) = (Instant::now(), sender.sent + COMMANDS);
+    while sender.answered() < goal {
+        assert!(begun.elapsed() < PATIENCE, "{} of {goal} have their replies", sender.answered());
+        sender.turn(goal);
+    }
+    begun.elapsed()
+}
+
+fn has_every_reply(sender: &Numbers) {
+    let expected: BTreeMap<u64, u64> = (1..=sender.sent).map(|number| (number, sender.owner << 32 | number)).collect();
+    assert!(sender.replies == expected, "each command has its own reply");
+}
+
+/// Returns the sequences handled by the slow member and by member 1.
+fn handled(cluster: &mut Cluster) -> [u64; 2] {
+    [SLOW, 1].map(|member| cluster.of(member).standing().handled_sequence)
+}
+
+/// Every member runs the handler, after the stream.
+fn events_are_replicated() {
+    let mut environments: [Environment; 3] = [&[]; 3];
+    environments[SLOW - 1] = &[(IS_SLOW, "1")];
+    let mut cluster = Cluster::start_with(REPLICA, None, ELECTION, environments);
+    cluster.make_leader(1);
+    let mut sender = Numbers::new(&cluster.sockets(), 1);
+    let following = call(&mut sender);
+    let [slow, other] = handled(&mut cluster);
+    assert!(slow < other, "no member waits for the slow one, which is at {slow} of {other}");
+
+    let term = cluster.make_leader(SLOW);
+    let mut is_ahead = false;
+    let (begun, goal) = (Instant::now(), sender.sent + COMMANDS);
+    while sender.answered() < goal {
+        assert!(begun.elapsed() < PATIENCE, "{} of {goal} have their replies", sender.answered());
+        sender.turn(goal);
+        let [slow, other] = handled(&mut cluster);
+        is_ahead |= slow < other;
+    }
+    let leading = begun.elapsed();
+    assert!(is_ahead, "the others wait for the leader's handlers");
+    assert_eq!([1, 2, 3].map(|member| cluster.term(member)), [term; 3], "slow handlers do not cost the lead");
+
+    let deposing = call(&mut sender);
+    cluster.make_leader(1);
+    let behind = call(&mut sender);
+    has_every_reply(&sender);
+    println!(
+        "events: {COMMANDS} commands in {following:?} while the slow one followed, {leading:?} while it led, {deposing:?} \
+         with one that takes {LONG_PAUSE:?}, {behind:?} behind that; {} replies again",
+        sender.again
+    );
+    cluster.settle();
+    drop(sender);
+    cluster.stop();
+}
+
+/// Only the leader runs the handler, ahead of the stream, and does no other work meanwhile.
+fn a_state_is_replicated() {
+    let mut environments: [Environment; 3] = [&[(IS_STATE, "1")]; 3];
+    environments[SLOW - 1] = &[(IS_STATE, "1"), (IS_SLOW, "1")];
+    let mut cluster = Cluster::start_with(REPLICA, None, ELECTION, environments);
+    cluster.make_leader(SLOW);
+    let mut sender = Numbers::new(&cluster.sockets(), 1);
+    let leading = [(); 3].map(|()| call(&mut sender));
+    cluster.make_leader(1);
+    let behind = call(&mut sender);
+    has_every_reply(&sender);
+    println!(
+        "state: {COMMANDS} commands in {leading:?} while the slow one led, the last ones with one that takes \
+         {LONG_PAUSE:?}, {behind:?} behind that; {} replies again",
+        sender.again
+    );
+    cluster.settle();
+    drop(sender);
+    cluster.stop();
+}

@@ -1,0 +1,139 @@
+//! The bus of one row: started for it in a directory of its own, and removed afterwards.
+
+use crate::commands::case::{BusCase, BusTier, CommandEncoding};
+use crate::commands::failed;
+use crate::commands::messages::{CommandForm, Counter, SbeForm, SerdeForm};
+use gapless_agent::{CpuMask, OptimizeFor};
+use gapless_cqrs::{BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, DirectBus};
+use gapless_engine::{Persistence, ServiceHostOptions, Threads};
+use gapless_journal::Zeroing;
+use gapless_measure::Result;
+use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use gapless_measure::own_directory::{OwnDirectory, sync_file_system};
+use std::path::Path;
+
+pub struct BusUnderTest {
+    host: CommandHost,
+    // Dropped, and so removed, after the host.
+    _directory: Option<OwnDirectory>,
+}
+
+/// Place and tuning of a bus.
+#[derive(Clone, Copy)]
+pub struct BusPlace<'a> {
+    pub parent: &'a Path,
+    pub optimize_for: OptimizeFor,
+    /// Length of the journal's segments, bytes: twice the need of a row, because the next segment is prepared from the
+    /// half on.
+    ///
+    /// Segments are zeroed before the run, as in the canonical benchmark: a virtual machine is slow to provide memory
+    /// that it has not used for a while, and that would be measured instead.
+    pub segment_bytes: u64,
+}
+
+impl BusUnderTest {
+    /// Starts the bus of a row.
+    ///
+    /// # Errors
+    /// A bus that does not start.
+    pub fn start(case: &BusCase, place: BusPlace<'_>) -> Result<Self> {
+        let (directory, options) = options(case, place)?;
+        let with = match case.encoding {
+            CommandEncoding::Sbe => Self::with::<SbeForm>,
+            CommandEncoding::Serde => Self::with::<SerdeForm>,
+        };
+        with(CommandHostOptions::default(), options, place.optimize_for, directory)
+    }
+
+    /// Starts a bus on an existing directory at tier `journal`, with a limit of aggregates in memory; the directory
+    /// stays.
+    pub fn in_directory<F: CommandForm>(directory: &Path, aggregates_max: usize) -> Result<Self> {
+        let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
+        Self::with::<F>(options, ServiceHostOptions::in_directory(directory), OptimizeFor::Throughput, None)
+    }
+
+    fn with<F: CommandForm>(
+        bus: CommandHostOptions,
+        mut options: ServiceHostOptions,
+        optimize_for: OptimizeFor,
+        directory: Option<OwnDirectory>,
+    ) -> Result<Self> {
+        options.snapshot_on_stop = false;
+        options.threads =
+            Threads { optimize_for, callers_hot: 1, service_cpus: cpus_without_driver(), ..Threads::default() };
+        let model = CommandModel::new().aggregate::<Counter<F>>();
+        let host = CommandHost::start(model, bus, options).map_err(failed)?;
+        Ok(Self { host, _directory: directory })
+    }
+
+    /// A direct bus with a limit of commands in flight, and its directory.
+    pub fn direct<F: CommandForm>(
+        case: &BusCase,
+        place: BusPlace<'_>,
+        in_flight_max: usize,
+    ) -> Result<(DirectBus, Option<OwnDirectory>)> {
+        let (directory, mut options) = options(case, place)?;
+        options.snapshot_on_stop = false;
+        options.threads.optimize_for = place.optimize_for;
+        let model = CommandModel::new().aggregate::<Counter<F>>();
+        let bus = BusOptions { in_flight_max };
+        let bus = DirectBus::start(model, CommandHostOptions::default(), options, &bus).map_err(failed)?;
+        Ok((bus, directory))
+    }
+
+    pub const fn host(&self) -> &CommandHost {
+        &self.host
+    }
+
+    /// A handle with a limit of commands in flight.
+    pub fn bus(&self, in_flight_max: usize) -> Result<CommandBus> {
+        self.host.bus(&BusOptions { in_flight_max }).map_err(failed)
+    }
+
+    /// Stops the bus. An error that it has met fails the measurement.
+    pub fn stop(self) -> Result<()> {
+        self.host.stop().map(drop).map_err(failed)
+    }
+}
+
+/// Pins the calling thread to the driver's core, if there are two.
+pub fn pin_driver() {
+    if let Some((first, _)) = pair_of_cores() {
+        // An unpinned driver is slower, not wrong.
+        drop(pin_current_thread(&[first]));
+    }
+}
+
+fn cpus_without_driver() -> Option<CpuMask> {
+    let (first, _) = pair_of_cores()?;
+    let others: Vec<usize> = available_cpus().into_iter().filter(|cpu| *cpu != first).collect();
+    CpuMask::of(&others)
+}
+
+/// Directory and options of a row's stream.
+fn options(case: &BusCase, place: BusPlace<'_>) -> Result<(Option<OwnDirectory>, ServiceHostOptions)> {
+    // Also in memory: the same two cores write data that other rows have left.
+    sync_file_system(place.parent)?;
+    let (directory, mut options) = match case.tier {
+        BusTier::Memory => (None, ServiceHostOptions::in_memory()),
+        BusTier::Journal | BusTier::Sync | BusTier::Quorum => {
+            let name = format!(".gapless-commands-{}", std::process::id());
+            let directory = OwnDirectory::create(place.parent, &name)?;
+            let mut options = ServiceHostOptions::in_directory(directory.path());
+            options.persistence = Persistence {
+                segment_length_bytes: place.segment_bytes,
+                first_segment_length_bytes: place.segment_bytes,
+                zeroing: Zeroing::All,
+                ..Persistence::default()
+            };
+            (Some(directory), options)
+        }
+    };
+    options.tier = match case.tier {
+        BusTier::Memory => gapless_transport::Tier::Memory,
+        BusTier::Journal => gapless_transport::Tier::Journal,
+        BusTier::Sync => gapless_transport::Tier::Sync,
+        BusTier::Quorum => unreachable!("that is a member's"),
+    };
+    Ok((directory, options))
+}

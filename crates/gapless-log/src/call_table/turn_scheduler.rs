@@ -1,0 +1,233 @@
+//! [`TurnScheduler`]: the order in which a worker takes requests: by class first (8 : 4 : 2 : 1), then in turn over
+//! callers, which are known by index.
+//!
+//! Many callers are connected and few call at a time, so a look does not cover all of them. Recently active callers are
+//! checked at each look, the others `STRIPE` at a time, in turn. So of `n` callers, one that begins to call is seen
+//! within `n / STRIPE` looks, rounded up, and has its turn from then on. Before a worker sleeps, it checks all.
+
+use super::{CLASS_TURNS, CLASSES};
+
+/// Inactive callers that are checked in one look.
+const STRIPE: usize = 8;
+
+/// Looks without a request after which a caller becomes inactive.
+const IDLE_LOOKS_MAX: u32 = 256;
+
+/// Position of a worker in the turns.
+#[derive(Debug, Default)]
+pub struct TurnScheduler {
+    /// Active callers, in the order of their turns.
+    active: Vec<ActiveCaller>,
+    is_active: Vec<bool>,
+    next_active: usize,
+    /// First caller of the next stripe.
+    next_stripe: usize,
+    /// An active caller has become idle.
+    has_idle: bool,
+    class_turn: usize,
+}
+
+#[derive(Debug)]
+struct ActiveCaller {
+    caller: usize,
+    /// Looks since it last had a request.
+    idle_looks: u32,
+}
+
+/// Caller and class of the next turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallerTurn {
+    pub caller: usize,
+    pub class: usize,
+    place: usize,
+}
+
+impl TurnScheduler {
+    /// Resets to this number of callers.
+    pub fn reset(&mut self, callers: usize) {
+        *self = Self { is_active: vec![false; callers], class_turn: self.class_turn, ..Self::default() };
+        if callers <= STRIPE {
+            (0..callers).for_each(|caller| self.activate(caller));
+        }
+    }
+
+    fn activate(&mut self, caller: usize) {
+        self.is_active[caller] = true;
+        self.active.push(ActiveCaller { caller, idle_looks: 0 });
+    }
+
+    /// Reports whether each look covers every caller.
+    #[must_use]
+    pub const fn looks_at_all(&self) -> bool {
+        self.is_active.len() <= STRIPE
+    }
+
+    /// Next turn, among the active and the next stripe. `has_offers` reports whether a caller may have requests in a
+    /// class.
+    #[inline]
+    pub fn look(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> Option<CallerTurn> {
+        if self.is_active.len() > STRIPE {
+            self.look_at_others(STRIPE, &has_offers);
+        }
+        let preferred = usize::from(CLASS_TURNS[self.class_turn]);
+        let mut first = [usize::MAX; CLASSES];
+        let count = self.active.len();
+        let mut place = self.next_active;
+        for _ in 0..count {
+            place = if place >= count { 0 } else { place };
+            let active = &mut self.active[place];
+            active.idle_looks = active.idle_looks.saturating_add(1);
+            for (class, first) in first.iter_mut().enumerate() {
+                if has_offers(active.caller, class) {
+                    active.idle_looks = 0;
+                    *first = if *first == usize::MAX { place } else { *first };
+                }
+            }
+            self.has_idle |= active.idle_looks > IDLE_LOOKS_MAX;
+            if first[preferred] != usize::MAX {
+                break;
+            }
+            place += 1;
+        }
+        let class = if first[preferred] == usize::MAX {
+            first.iter().position(|place| *place != usize::MAX)
+        } else {
+            Some(preferred)
+        };
+        let Some(class) = class else {
+            self.forget_idle();
+            return None;
+        };
+        let place = first[class];
+        Some(CallerTurn { caller: self.active[place].caller, class, place })
+    }
+
+    /// Records that the turn of the last look was taken.
+    #[inline]
+    pub fn take(&mut self, turn: CallerTurn) {
+        self.class_turn = (self.class_turn + 1) % CLASS_TURNS.len();
+        self.next_active = turn.place + 1;
+        self.forget_idle();
+    }
+
+    /// Reports whether any caller may have requests: the check before a sleep. The next look finds it.
+    pub fn look_at_all(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> bool {
+        self.look_at_others(self.is_active.len(), &has_offers);
+        self.look(has_offers).is_some()
+    }
+
+    #[inline]
+    fn look_at_others(&mut self, count: usize, has_offers: &impl Fn(usize, usize) -> bool) {
+        for _ in 0..count {
+            let caller = self.next_stripe;
+            self.next_stripe = if caller + 1 == self.is_active.len() { 0 } else { caller + 1 };
+            if !self.is_active[caller] && (0..CLASSES).any(|class| has_offers(caller, class)) {
+                self.activate(caller);
+            }
+        }
+    }
+
+    /// Called after a look, never before: a caller that has requests again would be missed.
+    #[inline]
+    fn forget_idle(&mut self) {
+        if std::mem::take(&mut self.has_idle) && self.is_active.len() > STRIPE {
+            self.retain_lively();
+        }
+    }
+
+    #[cold]
+    fn retain_lively(&mut self) {
+        let Self { active, is_active, next_active, .. } = self;
+        let mut place = 0;
+        let mut before = 0;
+        active.retain(|each| {
+            let stays = each.idle_looks <= IDLE_LOOKS_MAX;
+            is_active[each.caller] = stays;
+            before += usize::from(!stays && place < *next_active);
+            place += 1;
+            stays
+        });
+        *next_active -= before;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_testkit::random::Random;
+
+    /// Looks this often, takes each turn found, and returns the callers.
+    fn taken(turns: &mut TurnScheduler, looks: usize, has_offers: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+        let mut taken = Vec::new();
+        for _ in 0..looks {
+            if let Some(turn) = turns.look(&has_offers) {
+                assert!(has_offers(turn.caller, turn.class), "a turn has a request");
+                turns.take(turn);
+                taken.push(turn.caller);
+            }
+        }
+        taken
+    }
+
+    #[test]
+    fn callers_have_equal_shares() {
+        for callers in [1, STRIPE, STRIPE + 1, 100, 256] {
+            let mut turns = TurnScheduler::default();
+            turns.reset(callers);
+            let mut counts = vec![0; callers];
+            taken(&mut turns, callers * 30, |_, class| class == 2).into_iter().for_each(|caller| counts[caller] += 1);
+            let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+            assert!(most - least <= 1, "{callers} callers: {least} to {most}");
+        }
+    }
+
+    #[test]
+    fn new_caller_is_seen_soon() {
+        let mut random = Random::seeded();
+        for callers in [STRIPE + 1, 100, 256, 1_000] {
+            let mut turns = TurnScheduler::default();
+            turns.reset(callers);
+            for _ in 0..200 {
+                // A few callers call without end, and one begins.
+                let busy: Vec<_> = (0..random.below(4)).map(|_| random.below(callers as u64) as usize).collect();
+                taken(&mut turns, random.below(400) as usize, |caller, class| class == 1 && busy.contains(&caller));
+                let begins = random.below(callers as u64) as usize;
+                let bound = callers.div_ceil(STRIPE) + turns.active.len() + 4;
+                let taken = taken(&mut turns, bound, |caller, class| {
+                    class == 1 && (caller == begins || busy.contains(&caller))
+                });
+                assert!(taken.contains(&begins), "of {callers}, {} of them active", turns.active.len());
+            }
+        }
+    }
+
+    #[test]
+    fn idle_callers_are_forgotten() {
+        let mut turns = TurnScheduler::default();
+        turns.reset(256);
+        taken(&mut turns, 1_000, |_, _| true);
+        assert_eq!(turns.active.len(), 256);
+        let taken = taken(&mut turns, 1_000, |caller, _| caller == 77);
+        assert_eq!((taken.len(), turns.active.len()), (1_000, 1));
+        assert!(taken.iter().all(|caller| *caller == 77));
+    }
+
+    #[test]
+    fn sleep_misses_no_request() {
+        let mut random = Random::seeded();
+        for callers in [0, 1, STRIPE, STRIPE + 1, 256] {
+            let mut turns = TurnScheduler::default();
+            turns.reset(callers);
+            assert!(!turns.look_at_all(|_, _| false));
+            for _ in 0..if callers == 0 { 0 } else { 500 } {
+                taken(&mut turns, random.below(40) as usize, |caller, _| caller == callers / 2);
+                let (caller, class) = (random.below(callers as u64) as usize, random.below(4) as usize);
+                let has_offers = |at: usize, of: usize| (at, of) == (caller, class);
+                assert!(turns.look_at_all(has_offers));
+                assert_eq!(turns.look(has_offers).map(|turn| (turn.caller, turn.class)), Some((caller, class)));
+                taken(&mut turns, random.below(600) as usize, |_, _| false);
+                assert!(!turns.look_at_all(|_, _| false));
+            }
+        }
+    }
+}

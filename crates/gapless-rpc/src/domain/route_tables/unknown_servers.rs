@@ -1,0 +1,57 @@
+//! [`UnknownServers`]: processes that serve in the domain and have not announced their routes: stopped, overloaded,
+//! or of another protocol version. A route without a known instance may be served by one of them.
+
+use crate::outcome::CallError;
+use crate::registry::{InstanceId, PROTOCOL_VERSION, UnknownServer};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// Serving processes that have not announced their routes.
+#[derive(Debug, Default)]
+pub(super) struct UnknownServers(BTreeMap<InstanceId, UnknownServer>);
+
+impl UnknownServers {
+    pub(super) fn set(&mut self, id: InstanceId, unknown_servers: Option<UnknownServer>) {
+        match (self.0.entry(id), unknown_servers) {
+            // A new connection attempt keeps the version found before.
+            (Entry::Occupied(_), Some(UnknownServer { version: None, .. })) | (Entry::Vacant(_), None) => {}
+            (Entry::Occupied(known), None) => drop(known.remove()),
+            (Entry::Occupied(mut known), Some(unknown_servers)) => drop(known.insert(unknown_servers)),
+            (Entry::Vacant(free), Some(unknown_servers)) => drop(free.insert(unknown_servers)),
+        }
+    }
+
+    /// Process ids, as far as known.
+    pub(super) fn process_ids(&self) -> impl Iterator<Item = u32> {
+        self.0.values().filter_map(|unknown_servers| unknown_servers.process_id)
+    }
+
+    /// Reason why it is unknown whether the route is served; `None` if it is known.
+    pub(super) fn why_unknown(&self, route: &str) -> Option<CallError> {
+        let of_other_version =
+            self.0.values().find_map(|unknown_servers| Some((unknown_servers.process_id?, unknown_servers.version?)));
+        if let Some((process_id, found)) = of_other_version {
+            return Some(CallError::OtherProtocol {
+                route: route.to_owned(),
+                process_id,
+                own: PROTOCOL_VERSION,
+                found,
+            });
+        }
+        // A process worth waiting for is named before those that cannot be called.
+        let unknown_servers = self.0.values().min_by_key(|unknown_servers| unknown_servers.is_of_other_namespace)?;
+        let which = unknown_servers.process_id.map(|process_id| format!("process {process_id}"));
+        let reason = match (which, unknown_servers.is_of_other_namespace) {
+            (Some(process), false) => format!("{process} does not say what it serves"),
+            (None, false) => {
+                "a process whose number cannot be read lets nobody in, and does not say what it serves".to_owned()
+            }
+            (process, true) => format!(
+                "{} lives in another process namespace, as of another container, and does not say what it serves: such processes do \
+                 not call each other",
+                process.as_deref().unwrap_or("a process that serves in this domain")
+            ),
+        };
+        Some(CallError::Unavailable { route: route.to_owned(), reason })
+    }
+}

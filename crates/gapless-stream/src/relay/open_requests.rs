@@ -1,0 +1,152 @@
+//! [`OpenRequests`]: sessions that nodes of a relay have asked for and the sequencer has not answered yet. Bounded: a
+//! node asks again until it is answered, so a forgotten entry costs only time.
+
+use gapless_transport::link::ConnectionId;
+use rustc_hash::FxHashMap;
+
+#[derive(Default)]
+pub(crate) struct OpenRequests {
+    asked: FxHashMap<u128, OpenRequest>,
+}
+
+struct OpenRequest {
+    requesters: Vec<OpenRequester>,
+    asked_ns: u64,
+}
+
+#[derive(Clone, Copy)]
+struct OpenRequester {
+    connection: ConnectionId,
+    shared: bool,
+    /// Only session that it accepts; 0 for any.
+    session: u64,
+}
+
+/// Limit on tokens at one time.
+const OPENINGS_MAX: usize = 1 << 16;
+/// Time without an answer after which a token is forgotten, ns.
+const PATIENCE_NS: u64 = 10_000_000_000;
+
+impl OpenRequests {
+    /// Notes that `connection` asks for the session of `token`, and for no other than `session` if that is not 0.
+    /// `false` if the table is full, and it must ask again.
+    pub fn ask(&mut self, token: u128, session: u64, connection: ConnectionId, shared: bool, now_ns: u64) -> bool {
+        if self.asked.len() >= OPENINGS_MAX && !self.asked.contains_key(&token) {
+            return false;
+        }
+        let opening = self.asked.entry(token).or_insert(OpenRequest { requesters: Vec::new(), asked_ns: now_ns });
+        opening.asked_ns = now_ns;
+        opening.requesters.retain(|each| each.connection != connection);
+        opening.requesters.push(OpenRequester { connection, shared, session });
+        true
+    }
+
+    /// Handles the opening of `session`, of `token`. Returns the connections that asked for it, and whether they share
+    /// it.
+    pub fn opened(&mut self, token: u128, session: u64) -> Vec<(ConnectionId, bool)> {
+        let requesters = self.asked.remove(&token).map(|opening| opening.requesters).unwrap_or_default();
+        let wants = |each: &&OpenRequester| [0, session].contains(&each.session);
+        requesters.iter().filter(wants).map(|each| (each.connection, each.shared)).collect()
+    }
+
+    /// Handles the refusal of a session whose token has the low half `token_low`. Returns the connections that asked
+    /// for it.
+    pub fn refused(&mut self, token_low: u64) -> Vec<ConnectionId> {
+        let mut who = Vec::new();
+        self.asked.retain(|token, opening| {
+            let is_refused = *token as u64 == token_low;
+            if is_refused {
+                who.extend(opening.requesters.iter().map(|each| each.connection));
+            }
+            !is_refused
+        });
+        who
+    }
+
+    /// Withdraws the request of `connection` for the session of `token`.
+    pub fn forget(&mut self, token: u128, connection: ConnectionId) {
+        if let Some(opening) = self.asked.get_mut(&token) {
+            opening.requesters.retain(|each| each.connection != connection);
+            if opening.requesters.is_empty() {
+                self.asked.remove(&token);
+            }
+        }
+    }
+
+    pub fn forget_from(&mut self, connection: ConnectionId) {
+        self.asked.retain(|_, opening| {
+            opening.requesters.retain(|each| each.connection != connection);
+            !opening.requesters.is_empty()
+        });
+    }
+
+    /// Forgets requests that were not answered for long.
+    pub fn sweep(&mut self, now_ns: u64) {
+        self.asked.retain(|_, opening| now_ns.saturating_sub(opening.asked_ns) < PATIENCE_NS);
+    }
+
+    pub fn clear(&mut self) {
+        self.asked.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_ends_with_answer_or_timeout() {
+        let mut open_requests = OpenRequests::default();
+        let (one, two) = (ConnectionId(1), ConnectionId(2));
+        for (token, connection) in [(7, one), (7, two), (8, one), (9, two), (10, one), (7, one)] {
+            assert!(open_requests.ask(token, 0, connection, token == 7, 5));
+        }
+        assert_eq!(open_requests.opened(7, 3), [(two, true), (one, true)]);
+        assert_eq!((open_requests.opened(7, 3), open_requests.refused(8)), (vec![], vec![one]));
+        open_requests.forget_from(two);
+        assert_eq!(open_requests.asked.len(), 1);
+        open_requests.sweep(5 + PATIENCE_NS - 1);
+        assert_eq!(open_requests.asked.len(), 1);
+        open_requests.sweep(5 + PATIENCE_NS);
+        assert_eq!(open_requests.asked.len(), 0);
+    }
+
+    #[test]
+    fn closer_gets_no_other_session() {
+        let mut open_requests = OpenRequests::default();
+        let (closing, successor) = (ConnectionId(1), ConnectionId(2));
+        open_requests.ask(7, 3, closing, false, 0);
+        open_requests.ask(7, 0, successor, false, 0);
+        assert_eq!(open_requests.opened(7, 9), [(successor, false)]);
+        open_requests.ask(7, 3, closing, false, 0);
+        assert_eq!(open_requests.opened(7, 3), [(closing, false)]);
+    }
+
+    #[test]
+    fn other_requests_survive_a_close() {
+        let mut open_requests = OpenRequests::default();
+        let (closing, successor) = (ConnectionId(1), ConnectionId(2));
+        for (token, connection) in [(7, closing), (8, closing), (7, successor)] {
+            open_requests.ask(token, 0, connection, false, 0);
+        }
+        open_requests.forget(7, closing);
+        open_requests.forget(9, closing);
+        assert_eq!(
+            (open_requests.opened(7, 4), open_requests.opened(8, 5)),
+            (vec![(successor, false)], vec![(closing, false)])
+        );
+        open_requests.ask(8, 0, closing, false, 0);
+        open_requests.forget(8, closing);
+        assert!(open_requests.asked.is_empty());
+    }
+
+    #[test]
+    fn tokens_are_bounded() {
+        let mut open_requests = OpenRequests::default();
+        assert!((0..OPENINGS_MAX as u128).all(|token| open_requests.ask(token, 0, ConnectionId(1), false, 0)));
+        assert!(!open_requests.ask(u128::MAX, 0, ConnectionId(2), false, 0));
+        assert!(open_requests.ask(3, 0, ConnectionId(2), false, 0), "the token is known");
+        open_requests.sweep(PATIENCE_NS);
+        assert!(open_requests.ask(u128::MAX, 0, ConnectionId(2), false, PATIENCE_NS));
+    }
+}

@@ -1,0 +1,206 @@
+//! For any commands, over any restarts, each outcome equals that of a model that decides one command after the other.
+//! So commands of one aggregate keep their order, an identifier has one effect and one answer, an expected version is
+//! checked, and nothing is lost. A failing sequence is minimised. Two handles send, few aggregates are in memory, index
+//! files are soon full, and occasionally the index is deleted.
+
+use crate::account::{Account, AccountCommand, AccountRefusal};
+use gapless::cqrs::{
+    AcceptedCommand, Aggregate as _, BusOptions, CommandBus, CommandError, CommandHost, CommandHostOptions,
+    CommandModel, EventFilter, PendingOutcome, Position, TypeKey,
+};
+use gapless::service::ServiceHostOptions;
+use gapless_bus_checker::History;
+use gapless_testkit::random::rounds;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const ACCOUNTS: u64 = 5;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Send {
+        account: u64,
+        command: AccountCommand,
+        identifier: Option<u8>,
+        expecting: Option<u64>,
+    },
+    /// Waits for all outcomes.
+    Await,
+    Stop,
+    /// Drops everything without a stop.
+    Drop,
+    LoseIndex,
+}
+
+type Outcome = Result<AcceptedCommand, CommandError<AccountRefusal>>;
+
+fn step() -> impl Strategy<Value = Step> {
+    let command = prop_oneof![
+        2 => Just(AccountCommand::Open { owner: "Ada".to_owned() }),
+        5 => (0_u64..20).prop_map(|amount| AccountCommand::Deposit { amount }),
+        4 => (0_u64..20).prop_map(|amount| AccountCommand::Withdraw { amount }),
+        1 => Just(AccountCommand::Close),
+    ];
+    let identifier = prop_oneof![2 => Just(None), 1 => (0_u8..3).prop_map(Some)];
+    let expecting = prop_oneof![4 => Just(None), 1 => (0_u64..6).prop_map(Some)];
+    let send = (0..ACCOUNTS, command, identifier, expecting)
+        .prop_map(|(account, command, identifier, expecting)| Step::Send { account, command, identifier, expecting });
+    prop_oneof![30 => send, 4 => Just(Step::Await), 1 => Just(Step::Stop), 1 => Just(Step::Drop), 1 => Just(Step::LoseIndex)]
+}
+
+#[derive(Clone, Copy, Default)]
+struct AccountState {
+    balance: u64,
+    version: u64,
+    is_closed: bool,
+}
+
+#[derive(Default)]
+struct Model {
+    accounts: BTreeMap<u64, AccountState>,
+    /// By account and identifier: the command sent, and its number.
+    identified: BTreeMap<(u64, u8), (String, usize)>,
+}
+
+#[derive(Debug)]
+enum ExpectedOutcome {
+    /// Version after the command, with one event.
+    Accepted(u64),
+    Rejected(CommandError<AccountRefusal>),
+    /// The same outcome as that of an earlier command.
+    SameAs(usize),
+}
+
+impl Model {
+    fn decide(&mut self, number: usize, step: &Step) -> ExpectedOutcome {
+        let Step::Send { account, command, identifier, expecting } = step else { unreachable!("a command") };
+        if let Some(identifier) = identifier {
+            // The expected version may differ.
+            let sent = format!("{command:?}");
+            match self.identified.get(&(*account, *identifier)) {
+                Some((before, first)) if *before == sent => return ExpectedOutcome::SameAs(*first),
+                Some(_) => return ExpectedOutcome::Rejected(CommandError::IdentifierReused),
+                None => _ = self.identified.insert((*account, *identifier), (sent, number)),
+            }
+        }
+        let known = self.accounts.get(account).copied();
+        let AccountState { balance, version, is_closed } = known.unwrap_or_default();
+        let refused = |refusal| ExpectedOutcome::Rejected(CommandError::Refused(refusal));
+        if let Some(expected) = expecting.filter(|expected| *expected != version) {
+            // The identifier may be used again with another expectation.
+            identifier.map(|identifier| self.identified.remove(&(*account, identifier)));
+            return ExpectedOutcome::Rejected(CommandError::Conflict { expected, found: version });
+        }
+        let (balance, is_closed) = match (command, known) {
+            (AccountCommand::Open { .. }, Some(_)) => return ExpectedOutcome::Rejected(CommandError::AlreadyExists),
+            (AccountCommand::Open { .. }, None) => (0, false),
+            (_, None) => return ExpectedOutcome::Rejected(CommandError::NotFound),
+            (_, Some(_)) if is_closed => return refused(AccountRefusal::Closed),
+            (AccountCommand::Deposit { amount: 0 } | AccountCommand::Withdraw { amount: 0 }, _) => {
+                return refused(AccountRefusal::NothingToDo);
+            }
+            (AccountCommand::Withdraw { amount }, _) if *amount > balance => {
+                return refused(AccountRefusal::Overdrawn { balance });
+            }
+            (AccountCommand::Deposit { amount }, _) => (balance + amount, false),
+            (AccountCommand::Withdraw { amount }, _) => (balance - amount, false),
+            (AccountCommand::Close, _) => (0, true),
+        };
+        let version = version + 1;
+        self.accounts.insert(*account, AccountState { balance, version, is_closed });
+        ExpectedOutcome::Accepted(version)
+    }
+}
+
+struct Running {
+    host: CommandHost,
+    buses: [CommandBus; 2],
+}
+
+impl Running {
+    fn start(directory: &Path) -> Self {
+        let model = CommandModel::new().aggregate::<Account>();
+        let options = CommandHostOptions { aggregates_max: 2, index_entries_max: 24, ..CommandHostOptions::default() };
+        let host = CommandHost::start(model, options, ServiceHostOptions::in_directory(directory)).unwrap();
+        let buses = [(); 2].map(|()| host.bus(&BusOptions { in_flight_max: 128 }).unwrap());
+        Self { host, buses }
+    }
+
+    /// Commands of one account use one handle, because only these have an order.
+    fn send(&self, step: &Step) -> PendingOutcome<(), AccountRefusal> {
+        let Step::Send { account, command, identifier, expecting } = step else { unreachable!("a command") };
+        let mut draft = Account::command(account, command);
+        if let Some(identifier) = identifier {
+            draft = draft.identified_by(u128::from(*account) << 8 | u128::from(*identifier));
+        }
+        if let Some(expecting) = expecting {
+            draft = draft.expecting_version(*expecting);
+        }
+        self.buses[(account % 2) as usize].send(draft)
+    }
+}
+
+fn run(steps: &[Step]) -> Result<(), TestCaseError> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut running = Running::start(directory.path());
+    let mut model = Model::default();
+    let mut pending = Vec::new();
+    let mut outcomes = BTreeMap::<usize, Outcome>::new();
+    for (number, step) in steps.iter().chain([&Step::Await]).enumerate() {
+        if let Step::Send { .. } = step {
+            pending.push((number, model.decide(number, step), running.send(step)));
+            continue;
+        }
+        for (number, due, pending) in pending.drain(..) {
+            let outcome = pending.wait();
+            match &due {
+                ExpectedOutcome::Accepted(version) => {
+                    let found = outcome.as_ref().map(|accepted| (accepted.version, accepted.events));
+                    prop_assert_eq!(found, Ok((*version, 1)), "command {}: {:?}", number, steps[number]);
+                }
+                ExpectedOutcome::Rejected(error) => {
+                    prop_assert_eq!(&outcome, &Err(error.clone()), "command {}", number)
+                }
+                ExpectedOutcome::SameAs(first) => {
+                    prop_assert_eq!(&outcome, &outcomes[first], "command {} again as {}", first, number);
+                }
+            }
+            outcomes.insert(number, outcome);
+        }
+        match step {
+            Step::Send { .. } | Step::Await => continue,
+            Step::Drop => drop(running),
+            Step::Stop | Step::LoseIndex => _ = running.host.stop().unwrap(),
+        }
+        if matches!(step, Step::LoseIndex) {
+            std::fs::remove_dir_all(directory.path().join("index")).unwrap();
+        }
+        running = Running::start(directory.path());
+    }
+    for (account, known) in &model.accounts {
+        let mut found = running.host.found_events(EventFilter::aggregate::<Account>(account), Position::default());
+        let count = std::iter::from_fn(|| found.next_event().unwrap().map(drop)).count();
+        prop_assert_eq!(count as u64, known.version, "events of {}", account);
+    }
+    running.host.stop().unwrap();
+    let history = History::read(&directory.path().join("journal")).unwrap();
+    prop_assert_eq!(history.check(1_000_000), Ok(()));
+    let versions: BTreeMap<_, _> =
+        history.aggregates().into_iter().map(|(key, events)| (key, events.len() as u64)).collect();
+    let due = model
+        .accounts
+        .iter()
+        .map(|(account, known)| ((TypeKey::of(Account::NAME).0, account.to_be_bytes().to_vec()), known.version));
+    prop_assert_eq!(versions, due.collect::<BTreeMap<_, _>>());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: rounds(25, 3) as u32, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn over_restarts(steps in prop::collection::vec(step(), 1..120)) {
+        run(&steps)?;
+    }
+}
