@@ -19,7 +19,6 @@ use super::{ExitError, UsageError, to_stderr};
 use clap::Args;
 use gapless_agent::regular_file::read_text;
 use gapless_config::ConfigErrors;
-use gapless_config::ConfigErrors;
 use gapless_supervisor::SupervisorConfig;
 use gapless_supervisor::SupervisorError;
 use gapless_supervisor::control::{ControlClient, connect_if_any};
