@@ -88,7 +88,7 @@ pub(crate) fn read<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
 }
 
 /// Reads the mark like [`read`], for a reader that knows the end of the log from the mark alone. `None` also if one
-/// slot is damaged, because the other one promises less. A slot in which a writer died has no check word and does not
+/// slot is damaged, because the intact one may be older, with an earlier end. A slot in which a writer died has no check word and does not
 /// count as damaged. A slot that is being written is invalid only for moments; a damaged one stays invalid.
 pub(crate) fn read_undamaged<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
     damaged_slot(words).is_none().then(|| read(words)).flatten()

@@ -154,8 +154,8 @@ impl JournalReader {
         self.survey.synced_sequence()
     }
 
-    /// Returns the highest first sequence of a segment up to `sequence`, except the oldest segment's, that no message
-    /// crosses: everything before it can be deleted. `None` without such a segment.
+    /// Returns the start of the newest segment at or before `sequence` that does not begin inside a message; frames
+    /// before it can be deleted. Never the oldest segment. `None` without such a segment.
     ///
     /// # Errors
     /// As [`Replay::next_frame`], for the segment that begins with it.

@@ -304,8 +304,8 @@ impl CallsIn {
         Some(ReplyAddress { topic: topic.into(), to: None, correlation })
     }
 
-    /// True for a request that was seen before. Its reply is sent again to a program that is no bridge; a bridge never repeats a request,
-    /// so that a broker has repeated the record and the reply is on its way.
+    /// True for a request that was seen before. Its reply is sent again to a program that is no bridge; a bridge never repeats a request:
+    /// the repeat then comes from the broker, and the reply is on its way.
     fn is_repeated(&self, key: &AssemblyKey, address: Option<&ReplyAddress>, context: &mut InputContext<'_>) -> bool {
         let Some(known) = self.history.get(key) else { return false };
         context.counters.repeated_requests += 1;

@@ -247,8 +247,8 @@ impl PeerBridges {
             peer.state = PeerState::Alive;
             return if was == PeerState::Alive { LeaseChange::Renewed } else { LeaseChange::Back };
         }
-        // An incarnation is older if its mark is by both measures: a broker's clock may go back, and a topic that was made again counts
-        // from 0.
+        // A lease is stale only if offset and time of its mark are both not after the known ones: either alone may go back, the time with
+        // the broker's clock, the offset in a recreated topic.
         if lease.mark.offset <= peer.mark.offset && lease.mark.time_ms <= peer.mark.time_ms {
             return LeaseChange::Stale;
         }

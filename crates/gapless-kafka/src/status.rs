@@ -1,6 +1,6 @@
 //! [`BridgeStatus`]: the state of a running bridge, as its operator sees it.
 //!
-//! A bridge serves [`STATUS_ROUTE`] in its own domain. Each call of it, with any JSON value, has a [`BridgeStatus`] in JSON as its reply. Times
+//! A bridge serves [`STATUS_ROUTE`] in its own domain. It replies to any JSON request with a [`BridgeStatus`] in JSON. Times
 //! are milliseconds before the reply.
 
 use crate::counters::Counters;

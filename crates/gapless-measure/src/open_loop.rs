@@ -139,8 +139,8 @@ impl WarmUp {
     }
 }
 
-/// Greatest delay of a run's end by its schedule that still counts as having reached its rate, ns: one loss of the
-/// CPU at the very end is no proof of a rate that cannot be held.
+/// Greatest delay of the last message of a run that has reached its rate, ns. Losing the CPU once at the end proves
+/// nothing.
 const LAG_ALLOWED_NS: u64 = 10_000_000;
 
 /// Whether a run kept the rate that was asked.

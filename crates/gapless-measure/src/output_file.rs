@@ -1,11 +1,11 @@
-//! [`output_file`]: whether a file can be written, before a long run whose result it is to take.
+//! [`output_file`]: checks before a long run that the file of its result can be written.
 
 use rustix::io::Errno;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
-/// Passes the name of a file on that can be written: `-` for standard output, a file that is there and may be written, a pipe or a
-/// device, or a name in a folder where files can be made. Leaves everything as it was. For the options of a command line.
+/// Returns the path if it can be written: `-` for standard output, an existing file, a pipe, a device, or a name in a folder
+/// where files can be made. Leaves everything as it was. For the options of a command line.
 ///
 /// # Errors
 /// Why nothing could be written there.

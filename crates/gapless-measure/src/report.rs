@@ -305,7 +305,7 @@ impl RowConfig {
 impl Row {
     /// Whether the latencies are those of a run that did not keep its rate.
     #[must_use]
-    pub fn latency_failed(&self) -> bool {
+    pub fn has_missed_rate(&self) -> bool {
         self.latency_ns.is_some() && self.rate_reached == Some(false)
     }
 

@@ -385,7 +385,7 @@ pub fn floor_ratio(row: &Row) -> String {
 #[must_use]
 pub fn latency(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
     let Some(ns) = row.latency_ns.map(figure) else { return absent() };
-    if row.latency_failed() { format!("MISSED {}", microseconds(ns)) } else { microseconds(ns) }
+    if row.has_missed_rate() { format!("MISSED {}", microseconds(ns)) } else { microseconds(ns) }
 }
 
 /// One of the further rates, messages a second.

@@ -30,7 +30,7 @@ impl Refusal {
         Self::new(Self::OWN_CODES.start() + place, text)
     }
 
-    /// Kind of the nested call's error ([`CallError::kind`]), if this refusal stands for one; `other` for a kind that
+    /// Kind of the nested call's error ([`CallError::kind`]), if this refusal was made from one; `other` for a kind that
     /// this version does not know.
     ///
     /// ```

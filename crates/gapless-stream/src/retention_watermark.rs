@@ -15,8 +15,8 @@ pub struct RetentionWatermark {
 }
 
 impl RetentionWatermark {
-    /// Creates one watermark for each of `sequences`: the sequence up to which a state covers the journal of `preparer`
-    /// now, 0 for none.
+    /// Creates one watermark for each user of the journal of `preparer`. `sequences` has for each the last sequence
+    /// that its state covers now; 0 for none.
     #[must_use]
     pub fn shared<const N: usize>(preparer: &SegmentPreparer, sequences: [u64; N]) -> [Self; N] {
         let all: Arc<[AtomicU64]> = sequences.map(AtomicU64::new).into();

@@ -24,7 +24,7 @@ pub struct RebuiltSequencer {
 /// writing; uncommitted frames are not read.
 ///
 /// # Errors
-/// The journal does not reach `sequence`, or that is in the middle of a message; the first frames are covered neither
+/// The journal does not reach `sequence`, or `sequence` is in the middle of a message; the first frames are covered neither
 /// by a state nor by the journal; damage.
 pub fn rebuild(
     layout: &StreamLayout,

@@ -60,8 +60,8 @@ pub struct StateInterval {
 }
 
 impl SequencerStateWriter {
-    /// Starts a writer for `directory`. After each `interval`, starting at `sequence`, it writes a state that the
-    /// journal of `syncer` has reached, and reports it to `watermark`.
+    /// Starts a writer for `directory`. After each `interval`, starting at `sequence`, it writes a state once `syncer`
+    /// has the journal on the device that far, and reports it to `watermark`.
     ///
     /// # Errors
     /// The directory cannot be created, or no thread can be started.

@@ -145,7 +145,7 @@ pub enum Encoding {
     Protobuf = 2,
 }
 
-/// Bits of `flags` that hold the [`Encoding`].
+/// Bits of `flags` that hold the [`Encoding`]. A new flag is also admitted in `known_flags` of the module `frame`.
 pub const ENCODING_FLAGS: u16 = 0b11;
 /// Set on a [`Kind::Reply`] whose payload is a [`crate::control::Refusal`] instead of the service's reply. The
 /// sequencer also sets it on a [`Kind::TimerRequest`] for which the stream has no room: that frame keeps its place in

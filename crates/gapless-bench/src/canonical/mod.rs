@@ -190,7 +190,7 @@ fn measure_floors(settings: &RunSettings, parent: &Path, report: &mut Report) ->
 }
 
 /// Measures one row of the matrix, by itself, for another benchmark: `sbe.serial`, its files below `parent`, and
-/// with so many messages if it is not to have the matrix's own number, on a journal as much shorter.
+/// `messages` replaces the matrix's number of messages; the journal shrinks in proportion.
 ///
 /// # Errors
 /// A node that cannot be run.

@@ -72,7 +72,7 @@ impl CanonicalRow {
     }
 }
 
-/// Measures a row of the canonical benchmark, its files below that directory, with so many messages if it is not to have its own number.
+/// Measures a row of the canonical benchmark, its files below that directory; the number of messages may be replaced.
 type MeasureCanonical<'a> = dyn Fn(CanonicalRow, Option<u64>, &Path) -> Result<Row> + 'a;
 
 /// Measures; returns the text to print.

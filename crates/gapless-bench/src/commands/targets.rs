@@ -113,7 +113,7 @@ fn of_latency(report: &Report, row: &Row) -> Option<(String, bool)> {
     let is_within = |mine: u64, its: u64, most: f64| mine as f64 <= its as f64 * most;
     let is_met = is_within(latency.p50, canonical.p50, P50_BY_CANONICAL)
         && is_within(latency.p99, canonical.p99, P99_BY_CANONICAL)
-        && !row.latency_failed();
+        && !row.has_missed_rate();
     Some((format!("{P50_BY_CANONICAL} × canonical p50, {P99_BY_CANONICAL} × p99"), is_met))
 }
 

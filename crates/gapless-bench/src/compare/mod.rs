@@ -10,7 +10,7 @@
 //! | `started` | a program that runs until its end or until the comparison is interrupted |
 //! | `table` | the table, the JSON and the help |
 //!
-//! Each pair runs both builds one after the other, in turns which of them first, each with the floors that the benchmark
+//! Each pair runs both builds one after the other, alternating which goes first, each with the floors that the benchmark
 //! measures in the same run: if these differ between the builds, it was the machine.
 
 mod build;
@@ -218,7 +218,7 @@ impl BuildComparison<'_> {
             }
             let (of_a, of_b) = ran?;
             progress.set_position(begun + u64::from(pair) + 1);
-            if of_a.rows.iter().chain(&of_b.rows).any(Row::latency_failed) {
+            if of_a.rows.iter().chain(&of_b.rows).any(Row::has_missed_rate) {
                 left_out += 1;
                 continue;
             }

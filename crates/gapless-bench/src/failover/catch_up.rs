@@ -47,8 +47,8 @@ impl CatchUpLoad {
     }
 }
 
-/// The least of its rate that the cluster has to keep while a follower catches up under saturation: of the rate that it has
-/// once that one is level, because a member that is level costs, too, most where all members share a machine.
+/// Share of its rate that the cluster must keep while a saturated follower catches up. The base is the rate after catching
+/// up, because a caught-up member also costs CPU.
 pub(super) const KEPT_TARGET: f64 = 0.7;
 
 /// Size of the measurement.

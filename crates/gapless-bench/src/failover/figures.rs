@@ -78,8 +78,8 @@ impl EventFigures {
         self.occurrences.iter().map(|each| each.longest_silence_ns).max().unwrap_or(0)
     }
 
-    /// Whether every happening kept to the target, where there is one: a dead leader by the first new reply of each
-    /// client, a hand-over by the longest silence, because a leader still answers when it is asked for one.
+    /// Returns whether every occurrence met its target. A dead leader is judged by the first new reply of each client, a
+    /// transfer by the longest silence, since the old leader still answers at first.
     pub fn is_met(&self) -> Option<bool> {
         let target_ns = self.what.target_ns()?;
         let worst_ns = match self.what {

@@ -1,4 +1,4 @@
-//! Calls between two processes against the size, one after the other, and one-way messages.
+//! Measures calls between two processes one at a time for some payload sizes, and one-way messages.
 
 use super::Overview;
 use super::arguments::OverviewPart;

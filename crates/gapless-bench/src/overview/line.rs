@@ -144,7 +144,7 @@ pub(super) fn add_peer(row: &mut Row, peer: &OverviewPeer) {
 /// Our figure, marked where the rate was missed, and the calls that failed where they are counted.
 pub(super) fn ours(row: &Row) -> String {
     let Some(shown) = LineFigures::of(row) else { return absent() };
-    let missed = if row.latency_failed() { "MISSED " } else { "" };
+    let missed = if row.has_missed_rate() { "MISSED " } else { "" };
     let figure = format!("{missed}{}", shown.unit.text(shown.ours));
     match row.lost.filter(|_| is_of_kills(row)) {
         Some(failed) => format!("{figure}, {} failed", grouped(failed)),

@@ -40,11 +40,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", value_parser = key, allow_hyphen_values = true)]
     key: Option<u64>,
 
-    /// Its class among the requests that wait
+    /// Priority among waiting requests
     #[arg(long, value_name = "CLASS", default_value = "normal", value_parser = PossibleValuesParser::new(PRIORITIES).map(|name| priority(&name)))]
     priority: Priority,
 
-    /// When it is offered to another instance after the death of its own
+    /// When to retry after the death of its instance
     #[arg(long, value_name = "WHEN", default_value = "not-begun", value_parser = PossibleValuesParser::new(RETRIES).map(|name| retry(&name)))]
     retry: Retry,
 

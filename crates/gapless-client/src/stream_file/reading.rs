@@ -35,9 +35,8 @@ impl StreamConfig {
     /// Reads a file's `text`; `name` is the file, for messages. A relative directory stays as it is.
     ///
     /// # Errors
-    /// [`ConfigError::Refused`] with file, line, key, found and allowed value: text that is not TOML, unknown keys,
-    /// values of a wrong kind or out of range, and contradictory values. Values beyond the sequencer's limits are
-    /// refused when its options are made.
+    /// [`ConfigError::Refused`] names file, line, key and values. The text is not TOML, a key is unknown, or a value is
+    /// wrong or contradicts another. The sequencer's options check the sequencer's limits.
     pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
         Self::parse_with(text, name, |_, _| Ok(())).map(|(config, ())| config)
     }

@@ -412,7 +412,7 @@ fn judge_dialler(
         let text = || format!("member {} was removed, as member {} knows", from.member, own.member);
         if is_removed { Box::new(LinkRefusal::new(LinkRefusalCode::Removed, text())) } else { refusal }
     })?;
-    if let Some(refusal) = peer.and_then(|peer| peer.judge_history(theirs)) {
+    if let Some(refusal) = peer.and_then(|peer| peer.check_instance_and_log(theirs)) {
         return Err(refusal);
     }
     // This member does not dial a newcomer, because it does not know the newcomer's addresses.

@@ -192,7 +192,7 @@ impl PeerLink {
     }
 
     /// Returns a refusal if this introduction contradicts the peer's earlier instance or acknowledgements.
-    pub(super) fn judge_history(&self, theirs: &Introduction) -> Option<Box<LinkRefusal>> {
+    pub(super) fn check_instance_and_log(&self, theirs: &Introduction) -> Option<Box<LinkRefusal>> {
         let member = self.member;
         let no = |code, text| Some(Box::new(LinkRefusal::new(code, text)));
         if self.known_instance != 0 && self.known_instance != theirs.from.instance {
@@ -209,7 +209,7 @@ impl PeerLink {
                  `gapless cluster add --replace {member}`",
                 log.last_index, log.term
             );
-            return no(LinkRefusalCode::HasLess, text);
+            return no(LinkRefusalCode::LostAcknowledged, text);
         }
         None
     }
@@ -476,7 +476,7 @@ impl PeerLink {
         let after = self.dial_at(now_ns + options.back_off_ns_max);
         let DialState::UnderWay { mut connection, .. } = std::mem::replace(&mut self.dial, after) else { return };
         let judged = judge(own, theirs, |member| member == self.member);
-        match judged.and_then(|()| self.judge_history(theirs).map_or(Ok(()), Err)) {
+        match judged.and_then(|()| self.check_instance_and_log(theirs).map_or(Ok(()), Err)) {
             Ok(()) => {
                 self.addresses.note_success(address.clone());
                 self.connect(*connection, theirs.from.instance, now_ns, options);

@@ -464,7 +464,7 @@ pub enum LinkRefusalCode {
     NotProven = 12,
     /// The log holds less than the member acknowledged: its directory was replaced by an older copy.
     #[error("it has less than it has acknowledged")]
-    HasLess = 13,
+    LostAcknowledged = 13,
 }
 
 impl LinkRefusalCode {
@@ -481,7 +481,7 @@ impl LinkRefusalCode {
         Self::Removed,
         Self::OtherDirectory,
         Self::NotProven,
-        Self::HasLess,
+        Self::LostAcknowledged,
     ];
 
     fn from_value(value: u32) -> Option<Self> {

@@ -236,8 +236,8 @@ impl Member {
         match refusal.code {
             LinkRefusalCode::Removed => self.removed = Some((0, refusal.text.clone())),
             // The log may have grown since this member sent its state.
-            LinkRefusalCode::HasLess if self.core.log_state() != self.links.reported_log(by) => {}
-            LinkRefusalCode::OtherDirectory | LinkRefusalCode::HasLess => {
+            LinkRefusalCode::LostAcknowledged if self.core.log_state() != self.links.reported_log(by) => {}
+            LinkRefusalCode::OtherDirectory | LinkRefusalCode::LostAcknowledged => {
                 let (member, reason) = (self.core.member.get(), refusal.to_string());
                 return Err(ClusterError::NotTheSame { member, by, reason });
             }
@@ -317,7 +317,7 @@ impl Member {
 
     fn turn(&mut self, now: Now) -> Result<usize, ClusterError> {
         self.core.now = now;
-        if self.core.voting.may_participate()? && !self.core.histories.is_stopping() {
+        if self.core.voting.participate_if_ready()? && !self.core.histories.is_stopping() {
             self.core.consensus.tick(now.monotonic_ns);
         }
         let mut work = self.waiting.len() + self.links.poll(now) + self.take_requests();

@@ -22,7 +22,7 @@
 //! not for removed ones.
 //!
 //! **Lost power.** At a tier that does not sync, a member whose machine was restarted is rejoining (see
-//! `consensus::behind`). That is written here before the journal is opened, because opening it marks the journal with
+//! `consensus::core::rejoining`). That is written here before the journal is opened, because opening it marks the journal with
 //! the new boot.
 
 use super::ballot;
@@ -174,7 +174,7 @@ impl Voting {
     }
 
     /// Returns whether every awaited voter has sent a message: from now on the member takes part.
-    pub fn may_participate(&mut self) -> Result<bool, ClusterError> {
+    pub fn participate_if_ready(&mut self) -> Result<bool, ClusterError> {
         if !self.is_new() || !self.awaited.is_empty() {
             return Ok(!self.is_new());
         }
@@ -306,9 +306,9 @@ mod tests {
         fn admitted(&self) -> Voting {
             let mut voting = self.start().unwrap();
             voting.note_message(2);
-            assert!(!voting.may_participate().unwrap());
+            assert!(!voting.participate_if_ready().unwrap());
             voting.note_message(3);
-            assert!(voting.may_participate().unwrap());
+            assert!(voting.participate_if_ready().unwrap());
             voting
         }
     }
@@ -322,7 +322,7 @@ mod tests {
         let mut again = machine.start().unwrap();
         assert!(again.is_new() && again.recovered(1, 0).unwrap().is_none());
         drop(machine.admitted());
-        assert!(machine.start().unwrap().may_participate().unwrap());
+        assert!(machine.start().unwrap().participate_if_ready().unwrap());
     }
 
     #[test]
@@ -338,14 +338,14 @@ mod tests {
         // Member 3 was replaced by 4, as 2 says.
         voting.apply_view(member(1), &view(7, &[1, 2, 4]));
         assert_eq!(voting.awaited(), [4]);
-        assert!(!voting.may_participate().unwrap(), "member 4 has not sent a message yet");
+        assert!(!voting.participate_if_ready().unwrap(), "member 4 has not sent a message yet");
         // The view of a lagging member is older.
         voting.apply_view(member(1), &view(3, &[1, 2, 3]));
         assert_eq!(voting.awaited(), [4]);
         voting.note_message(4);
-        assert!(voting.may_participate().unwrap());
+        assert!(voting.participate_if_ready().unwrap());
         voting.apply_view(member(1), &view(9, &[1, 2, 4, 5]));
-        assert!(voting.may_participate().unwrap() && voting.awaited().is_empty());
+        assert!(voting.participate_if_ready().unwrap() && voting.awaited().is_empty());
     }
 
     #[test]

@@ -452,8 +452,8 @@ fn delivered(token: DeliveryToken, delivery: &DeliveryReport) -> BridgeInput {
             BridgeInput::Delivered { token, result: Ok(RecordPlace { offset, append_time_ms }) }
         }
         (persistence, _) => {
-            // A broker that has taken a record and lost the lead refuses it, and the client says "not persisted" although the next leader has it,
-            // also if that one refuses the second attempt: only a refusal of the first attempt is certain.
+            // Only a refusal of the first attempt is certain: a broker that has replicated a record and then lost the lead refuses it, yet the
+            // new leader has it, also if that one refuses the second attempt.
             let certainty = match error.as_ref().map(|error| error.kind) {
                 _ if persistence != RecordPersistence::NotPersisted || !delivery.is_first_attempt => {
                     Certainty::Doubtful

@@ -1,5 +1,5 @@
-//! `InboxQueues`: requests to each inbox that the producer has not reported, and those that wait for it. A request of which the producer has said nothing for a while shows that records do not
-//! reach the broker: later ones wait here then, where nothing of them has begun and their time goes on.
+//! `InboxQueues`: requests to each inbox that the producer has not reported, and those that wait for it. When a request has had no
+//! report for a while, later ones are held here: not begun, their deadlines running.
 
 use crate::broker_time::BrokerTime;
 use crate::effects::RequestId;

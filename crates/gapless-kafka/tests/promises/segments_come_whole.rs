@@ -32,7 +32,7 @@ fn lost_segment_ends_the_call_at_once() {
     let asked = world.call(0, &format!("{:5000}", "hello"), Some(60_000));
     let answered = world.call(0, "reply 5000", Some(60_000));
     world.run_for(SECOND);
-    // Both ends know of it: the producer's doubt and the bridge's refusal; the first to come ends the call.
+    // The producer reports doubt and the serving bridge refuses; whichever comes first ends the call.
     assert!(matches!(world.ended(asked), CallFailure::Unknown { .. } | CallFailure::NotBegun { .. }));
     assert!(
         matches!(world.ended(answered), CallFailure::Unknown { reason, .. } if reason.contains("segment 3 of 5 is missing"))

@@ -203,8 +203,8 @@ impl InstanceSide {
     /// Slot and generation at a position of a ring.
     #[inline]
     fn entry(&self, class: usize, position: u64) -> (u32, u32) {
-        // Relaxed: ordered by the tail. An entry that is being overwritten is a hint at another request; so is a latest
-        // word that has wrapped around to the same bits, for then the ring has been overwritten many times.
+        // Relaxed: ordered by the tail. Only a hint: an overwritten entry, or a wrapped latest word, names another request;
+        // `claim_entry` checks it.
         let latest = self.requests.word(self.shape.latest(class)).load(Ordering::Relaxed);
         latest_entry(latest, position).unwrap_or_else(|| {
             let entry = self.requests.word(self.shape.offer(class, position)).load(Ordering::Relaxed);

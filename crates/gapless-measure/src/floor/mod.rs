@@ -241,7 +241,7 @@ impl FloorPlan {
 }
 
 /// Round trips over TCP on loopback, or else through shared memory, of `payload_bytes`, begun `rate_per_s` times a second for
-/// `duration` and timed from the scheduled time, on two cores where there are two: a slice of the floor of a row's slice.
+/// `duration` and timed from the scheduled time, on two cores where there are two: one slice of floor next to one slice of a row.
 ///
 /// # Errors
 /// No sockets, no shared memory, no sample.

@@ -190,8 +190,8 @@ impl ServedCallers {
     /// Wakes as many tasks as were rung.
     fn wake_rung_tasks(&self) {
         let mut tasks = self.tasks.lock().expect("nobody panics with the lock");
-        let handle_ring = self.bell.take_rung_tasks(tasks.len());
-        let left = tasks.len() - handle_ring;
+        let rung = self.bell.take_rung_tasks(tasks.len());
+        let left = tasks.len() - rung;
         let woken = tasks.split_off(left);
         drop(tasks);
         woken.into_iter().for_each(|(_, task)| foreign::wake(task));
@@ -199,11 +199,11 @@ impl ServedCallers {
 
     /// Wakes one sleeping worker; false if all are awake or woken already.
     fn wake_one(&self) -> bool {
-        let handle_ring = if self.bell.is_anyone_idle() { self.bell.ring() } else { Rung::Nobody };
-        if handle_ring == Rung::Task {
+        let rung = if self.bell.is_anyone_idle() { self.bell.ring() } else { Rung::Nobody };
+        if rung == Rung::Task {
             self.wake_rung_tasks();
         }
-        handle_ring != Rung::Nobody
+        rung != Rung::Nobody
     }
 
     /// Passes on a ring for requests that the worker will not take, to another worker here or in another instance.

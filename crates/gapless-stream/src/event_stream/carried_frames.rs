@@ -9,8 +9,8 @@ use gapless_wire::mold;
 use gapless_wire::mtu::Mtu;
 use std::path::Path;
 
-/// Checks the journal in `directory` up to `last_sequence`. A segment whose header limits frames to what the networks
-/// carry is not read; that is every segment of a stream whose limits never shrank.
+/// Checks the journal in `directory` up to `last_sequence`. Skips segments whose frame limit fits the networks: all of
+/// them if the limits never shrank.
 ///
 /// # Errors
 /// [`StreamError::Option`] names the first frame that is too long, and an MTU that would carry it.

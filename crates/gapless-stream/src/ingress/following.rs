@@ -262,8 +262,8 @@ impl Ingress {
         StreamError::Follow { last_sequence: self.window.last_sequence(), term: self.sequencer.term(), reason }
     }
 
-    /// Whether the sequencer's state may be written to a file: it must cover whole messages only, and a follower that
-    /// `ends` must have no frame whose release is still undecided.
+    /// Whether the sequencer's state may be written to a file: it covers whole messages only. At a clean stop (`ends`)
+    /// a follower writes it only if every frame is released.
     pub(super) fn is_state_whole(&self, ends: bool) -> bool {
         match self.role {
             IngressRole::Leading => true,

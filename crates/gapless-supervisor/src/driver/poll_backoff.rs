@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn pauses_grow_to_the_limit() {
         let mut backoff = PollBackoff::new(10, 3_000_000);
-        let probe_failure = |backoff: &mut PollBackoff, count: usize| {
+        let poll_intervals = |backoff: &mut PollBackoff, count: usize| {
             let look = |_| {
                 let now_ns = backoff.next_ns;
                 assert!(now_ns == 0 || !backoff.is_due(now_ns - 1));
@@ -50,9 +50,9 @@ mod tests {
             };
             (0..count).map(look).collect::<Vec<_>>()
         };
-        let found = probe_failure(&mut backoff, 6);
+        let found = poll_intervals(&mut backoff, 6);
         assert_eq!(found, [1_250_000, 1_562_500, 1_953_125, 2_441_406, 3_000_000, 3_000_000]);
         backoff.reset(7);
-        assert_eq!((backoff.next_ns, probe_failure(&mut backoff, 1)[0]), (7, 1_250_000));
+        assert_eq!((backoff.next_ns, poll_intervals(&mut backoff, 1)[0]), (7, 1_250_000));
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     domain: DomainArguments,
 
-    /// Wait so long until it is so
+    /// Wait at most this long for the change
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_hyphen_values = true)]
     timeout: Duration,
 }

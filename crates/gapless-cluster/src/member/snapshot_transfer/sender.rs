@@ -180,8 +180,7 @@ impl TransferSender {
     }
 }
 
-/// Returns the newest frame after which a journal may begin that must hold everything after `least`: a log position up
-/// to `least` with a known value of the chain, and all frames after it held.
+/// Returns the newest base at or before `least`: its chain value is known, and all later frames are held.
 fn newest_base(
     context: &TransferContext,
     consensus: &Consensus,

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `instances` | arrival, state changes and departure of instances |
 //! | `counters` | statistics of calls |
-//! | `keyed` | moves keys away from an instance that does not take their requests |
+//! | `keyed` | maps keys to instances, and moves them away from one that does not take their requests |
 //! | `notices` | work of the I/O thread for calls without a waiting thread |
 //! | `state` | the state under the lock |
 
@@ -218,7 +218,7 @@ impl RouteTable {
         crash_point("call_request_written");
         let mut state = locked.unwrap_or_else(|| self.lock());
         if !offer.precedes_instance && !state.has_open_instance(offer.target) {
-            // The instance has gone during the instance: a request targeted at it would never be revoked.
+            // The instance has gone while the request was copied: a request targeted at it would never be revoked.
             self.free(&mut state, slot, generation);
             return Err(NotOffered::NoInstance);
         }

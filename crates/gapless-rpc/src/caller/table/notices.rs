@@ -30,7 +30,7 @@ impl RouteTable {
     }
 
     /// I/O thread, after a write of its eventfd or before a sleep: wakes the callers of all answers, and rings another
-    /// instance if one could not take the request of its ring. True if there was any work.
+    /// instance if one could not take the request that it was woken for. True if there was any work.
     pub(crate) fn give_notices(&self) -> bool {
         let (mut is_any, mut is_any_sent) = (self.table.take_unclaimed(), false);
         if is_any {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(10);
 
 impl RouteTables {
-    /// Checks whether the process of an address receives such notices, or may: it is alive (`is_there`), and has not
-    /// yet announced everything that it was about to announce when it called. Waits up to `timeout` for the answer;
+    /// Checks whether the process of an address receives such notices, or may do so: it is alive (`is_there`), and has
+    /// not yet announced all that it served when this call began. Waits up to `timeout` for the answer;
     /// never blocks without one.
     pub(crate) fn check_receiver(
         &self,
@@ -97,6 +97,6 @@ impl TablesState {
     }
 
     pub(super) fn is_unknown(&self, process_id: u32) -> bool {
-        self.unknown_servers.process_ids().any(|unknown_servers| unknown_servers == process_id)
+        self.unknown_servers.process_ids().any(|unknown| unknown == process_id)
     }
 }

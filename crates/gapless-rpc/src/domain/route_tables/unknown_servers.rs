@@ -23,13 +23,12 @@ impl UnknownServers {
 
     /// Process ids, as far as known.
     pub(super) fn process_ids(&self) -> impl Iterator<Item = u32> {
-        self.0.values().filter_map(|unknown_servers| unknown_servers.process_id)
+        self.0.values().filter_map(|server| server.process_id)
     }
 
     /// Reason why it is unknown whether the route is served; `None` if it is known.
     pub(super) fn why_unknown(&self, route: &str) -> Option<CallError> {
-        let of_other_version =
-            self.0.values().find_map(|unknown_servers| Some((unknown_servers.process_id?, unknown_servers.version?)));
+        let of_other_version = self.0.values().find_map(|server| Some((server.process_id?, server.version?)));
         if let Some((process_id, found)) = of_other_version {
             return Some(CallError::OtherProtocol {
                 route: route.to_owned(),
@@ -39,9 +38,9 @@ impl UnknownServers {
             });
         }
         // A process worth waiting for is named before those that cannot be called.
-        let unknown_servers = self.0.values().min_by_key(|unknown_servers| unknown_servers.is_of_other_namespace)?;
-        let which = unknown_servers.process_id.map(|process_id| format!("process {process_id}"));
-        let reason = match (which, unknown_servers.is_of_other_namespace) {
+        let server = self.0.values().min_by_key(|server| server.is_of_other_namespace)?;
+        let which = server.process_id.map(|process_id| format!("process {process_id}"));
+        let reason = match (which, server.is_of_other_namespace) {
             (Some(process), false) => format!("{process} does not say what it serves"),
             (None, false) => {
                 "a process whose number cannot be read lets nobody in, and does not say what it serves".to_owned()
