@@ -218,8 +218,8 @@ mod tests {
         let known = [here, bridge];
         let text = in_text(&known);
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[1].ends_with("  1       4        bank 11"), "{text}");
-        assert!(lines[2].ends_with("  2       8        bridge berlin 12 for m2/bank.1, m3/bank\\u{7}"), "{text}");
+        assert!(lines[1].ends_with("  1          4        bank 11"), "{text}");
+        assert!(lines[2].ends_with("  2          8        bridge berlin 12 for m2/bank.1, m3/bank\\u{7}"), "{text}");
         let told: serde_json::Value = serde_json::from_str(&in_json(&known, &DomainReading::default())).unwrap();
         assert_eq!(told[0]["stands_for"], serde_json::json!([]));
         let elsewhere = serde_json::json!({ "identity": "0000000000000007", "name": "m2/bank.1" });
