@@ -61,7 +61,7 @@ impl StateBuilder<'_> {
         let state = state.ok_or_else(|| LoadError::Never("its bytes are no identifier of its type".to_owned()))?;
         let base = self.index.and_then(EventIndex::base);
         let first = base.as_ref().map_or(0, |base| base.before);
-        let mut from_snapshot = self.from_snapshot(aggregate, &load.id, first);
+        let mut from_snapshot = self.read_snapshot(aggregate, &load.id, first);
         if let (None, Some(base)) = (&from_snapshot, &base) {
             from_snapshot = from_base(base, aggregate, &load.id)?;
         }
@@ -87,7 +87,7 @@ impl StateBuilder<'_> {
     }
 
     /// State of a snapshot file, if the stream has its last event and that is at or after `first`.
-    fn from_snapshot(
+    fn read_snapshot(
         &mut self,
         aggregate: &dyn ErasedAggregate,
         id: &[u8],
