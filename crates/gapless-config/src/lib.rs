@@ -2,10 +2,10 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`refusals`] | [`ConfigErrors`]: all errors of a file |
 //! | [`document`] | [`Document`]: a TOML text whose tables and values know their lines |
 //! | [`key_lines`] | [`KeyLines`]: lines of the keys, for values that are refused after the text is dropped |
 //! | [`error`] | [`ConfigError`]: a file that cannot be read, or a key with its line |
-//! | [`refusals`] | [`ConfigErrors`]: all errors of a file |
 //! | `units` | sizes and durations with units |
 //!
 //! ```

@@ -1,8 +1,7 @@
 //! Checks across options and against the machine.
 
 use super::SupervisorConfig;
-use super::process::{CpusConfig, Dependency, ProcessConfig, Readiness, RestartPolicy, StopSignal};
-use super::reading::InvalidProcess;
+use super::process::{CpusConfig, Dependency, InvalidProcess, ProcessConfig, Readiness, RestartPolicy, StopSignal};
 use crate::launch::is_input;
 use crate::state_directory::StateDirectory;
 use gapless_agent::CpuMask;

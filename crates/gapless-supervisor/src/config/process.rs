@@ -202,3 +202,9 @@ pub struct ReloadConfig {
     /// A new instance is ready before an old one is stopped, so that one more than configured runs temporarily.
     pub is_overlapping: bool,
 }
+
+/// Process with errors.
+pub(super) struct InvalidProcess {
+    pub name: String,
+    pub after: Vec<Dependency>,
+}

@@ -1,8 +1,8 @@
 //! Parser of the configuration file.
 
 use super::process::{
-    CpusConfig, Dependency, DependencyStage, PingConfig, ProcessConfig, Readiness, ReloadConfig, RestartConfig,
-    RestartPolicy, StopConfig, StopSignal, UserConfig,
+    CpusConfig, Dependency, DependencyStage, InvalidProcess, PingConfig, ProcessConfig, Readiness, ReloadConfig,
+    RestartConfig, RestartPolicy, StopConfig, StopSignal, UserConfig,
 };
 use super::{GroupConfig, SupervisorConfig, checks};
 use crate::instance_name::InstanceName;
@@ -19,12 +19,6 @@ const INSTANCES_MAX: u64 = 1000;
 const LOG_BYTES: u64 = 64 << 20;
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// Process with errors.
-pub(super) struct InvalidProcess {
-    pub name: String,
-    pub after: Vec<Dependency>,
-}
-
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl SupervisorConfig {

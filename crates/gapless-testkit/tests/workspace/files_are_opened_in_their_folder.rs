@@ -35,7 +35,10 @@ const REASONS: [(&str, &str); 14] = [
     ),
     ("gapless-engine/src/output_record/program.rs", "the program's own executable: `/proc/self/exe`"),
     ("gapless-journal/src/unlinked.rs", "a file that never has a name: `O_TMPFILE`"),
-    ("gapless-rpc/src/registry/copy_files.rs", "by the descriptor of the domain's directory, without following links"),
+    (
+        "gapless-rpc/src/registry/instance_files.rs",
+        "by the descriptor of the domain's directory, without following links",
+    ),
     ("gapless-rpc/src/registry/directory.rs", "the domain's directory itself, which is checked by its descriptor"),
     ("gapless-supervisor/src/control_groups.rs", "control groups: files of the kernel"),
     ("gapless-supervisor/src/driver/changed_files.rs", "`/proc/PID/fdinfo`"),

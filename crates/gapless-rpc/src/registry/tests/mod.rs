@@ -42,7 +42,7 @@ impl Domain {
     /// Starts a member, which executes these commands first.
     fn member(&self, commands: &[&str]) -> Member {
         let mut command = this_program();
-        command.args(["--exact", "tests::member::entry", "--nocapture"]);
+        command.args(["--exact", "registry::tests::member::entry", "--nocapture"]);
         command.env(DOMAIN, self.path()).stdin(Stdio::piped());
         let mut process = Process::start(&mut command);
         let (input, lines) = (Some(process.input()), process.lines_in_background());

@@ -48,7 +48,7 @@ fn orphaned_socket_delays_no_one() {
     let (_files, socket) = InstanceFiles::create(&domain.directory, |_| ()).unwrap();
     // A socket belongs to the process that listened on it last: this process is like a child that has inherited it.
     let mut process = this_program();
-    process.args(["--exact", "tests::orphans::listener"]).env(LISTENS, "").stdout(Stdio::null());
+    process.args(["--exact", "registry::tests::orphans::listener"]).env(LISTENS, "").stdout(Stdio::null());
     assert!(process.stdin(socket.try_clone().unwrap()).status().unwrap().success());
     let (watch, listed_instances) = DirectoryWatch::begin(&domain.directory).unwrap();
     assert_eq!(listed_instances.len(), 1);
