@@ -2,6 +2,9 @@
 //! layouts are those of `gapless-engine/src/transaction_layout.rs`, `gapless-cqrs/src/envelope.rs` and
 //! `gapless-cqrs/src/transaction.rs`.
 
+/// Greatest outcome of an answer.
+const OUTCOME_MAX: u8 = 8;
+
 /// Transaction of one command in the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
@@ -37,7 +40,8 @@ pub enum Decision {
 /// Answer to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// 0 accepted, 1 refused, 2 not found, 3 exists already, 4 conflict, 5 identifier reused, 6 quarantined.
+    /// 0 accepted, 1 refused, 2 not found, 3 exists already, 4 conflict, 5 identifier reused, 6 quarantined, 7 condition
+    /// failed, 8 intercepted.
     pub outcome: u8,
     /// Sequence of the transaction; of the first one for a repeat.
     pub sequence: u64,
@@ -105,7 +109,7 @@ impl Answer {
         let (_message_version, _message) = (rest.u16()?, rest.u32()?);
         let (sequence, aggregate_version) = (rest.u64()?, rest.u64()?);
         let (events, _zero) = (rest.u32()?, rest.u32()?);
-        if version != 1 || outcome > 6 {
+        if version != 1 || outcome > OUTCOME_MAX {
             return Err(format!("an answer of version {version} with the outcome {outcome}"));
         }
         Ok(Self { outcome, sequence, aggregate_version, events, rest: rest.0.to_vec() })
@@ -203,5 +207,24 @@ impl<'a> ByteReader<'a> {
 
     fn u128(&mut self) -> Result<u128, String> {
         self.array().map(u128::from_le_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_outcomes_are_read() {
+        let answer = |outcome: u8| {
+            let mut bytes = vec![0; 32];
+            (bytes[0], bytes[1]) = (1, outcome);
+            Answer::read(&bytes)
+        };
+        // As the bus numbers them, `AnswerKind` in `gapless-cqrs/src/envelope.rs`.
+        for outcome in 0..=8 {
+            assert_eq!(answer(outcome).map(|answer| answer.outcome), Ok(outcome));
+        }
+        assert!(answer(9).is_err());
     }
 }
