@@ -3,7 +3,7 @@
 
 use gapless_kafka::client::{BrokerConnection, Topics};
 use gapless_load::network::bare::BarePair;
-use gapless_load::network::run_topics::{RemovedTopics, RunTopics};
+use gapless_load::network::run_topics::{RunTopics, TopicRemoval};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn run_topics_are_removed() {
         let found = Topics::connect(&BrokerConnection::new(&address, "test"), Duration::from_secs(30)).unwrap();
         found.describe(name, Duration::from_secs(30)).unwrap().is_some()
     };
-    let removed = RemovedTopics::new(&address, topics.all(&["near", "far"]));
+    let removed = TopicRemoval::new(&address, topics.all(&["near", "far"]));
     let pair = BarePair::open(&address, topics.bare()).unwrap();
     for ways in [1, 2] {
         let exchange = pair.exchange((72, ways), 8, 20).unwrap();
