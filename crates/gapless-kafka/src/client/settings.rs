@@ -57,7 +57,7 @@ impl BrokerConnection {
     /// Has librdkafka read the properties. No broker is asked.
     ///
     /// # Errors
-    /// [`Configuration`](ErrorKind::Configuration): a property that librdkafka does not accept, by its name, or one of another build.
+    /// [`Configuration`](BrokerErrorKind::Configuration): a property that librdkafka does not accept, by its name, or one of another build.
     pub fn check(&self) -> Result<(), BrokerError> {
         let native = self.config(&[], &[])?.create_native_config();
         native.map(drop).map_err(|error| BrokerError::from_kafka("read the properties", &error))

@@ -156,8 +156,8 @@ impl Topics {
     /// Connects to a broker.
     ///
     /// # Errors
-    /// [`Authentication`](ErrorKind::Authentication) as soon as the broker refuses this client; [`Unreachable`](ErrorKind::Unreachable) or
-    /// [`TimedOut`](ErrorKind::TimedOut), with the last reason, at the end of `timeout`; [`Configuration`](ErrorKind::Configuration).
+    /// [`Authentication`](BrokerErrorKind::Authentication) as soon as the broker refuses this client; [`Unreachable`](BrokerErrorKind::Unreachable) or
+    /// [`TimedOut`](BrokerErrorKind::TimedOut), with the last reason, at the end of `timeout`; [`Configuration`](BrokerErrorKind::Configuration).
     pub fn connect(connection: &BrokerConnection, timeout: Duration) -> Result<Self, BrokerError> {
         let config = connection.config(&[], &[("allow.auto.create.topics", "false")])?;
         let opened = |error: KafkaError| BrokerError::from_kafka("connect", &error);
@@ -176,7 +176,7 @@ impl Topics {
     /// Makes a topic if it is not there, and compares it if it is. A user who may make none uses those that are there.
     ///
     /// # Errors
-    /// The broker's refusal; [`TimedOut`](ErrorKind::TimedOut).
+    /// The broker's refusal; [`TimedOut`](BrokerErrorKind::TimedOut).
     pub fn ensure(&self, topic: &TopicSpec, timeout: Duration) -> Result<TopicCreation, BrokerError> {
         let operation = format!("create topic {}", topic.name);
         let replicas = topic.replicas.map_or(-1, i32::from);
@@ -211,7 +211,7 @@ impl Topics {
     /// A topic as the broker has it; `None` if it has none of that name.
     ///
     /// # Errors
-    /// The broker's refusal; [`TimedOut`](ErrorKind::TimedOut).
+    /// The broker's refusal; [`TimedOut`](BrokerErrorKind::TimedOut).
     pub fn describe(&self, name: &str, timeout: Duration) -> Result<Option<TopicDescription>, BrokerError> {
         let operation = format!("describe topic {name}");
         let options = AdminOptions::new().request_timeout(Some(timeout));
@@ -241,8 +241,8 @@ impl Topics {
     /// Offsets of partition 0: from the oldest record to the one that is appended next.
     ///
     /// # Errors
-    /// [`UnknownTopic`](ErrorKind::UnknownTopic), [`NotAuthorized`](ErrorKind::NotAuthorized) and others of the broker;
-    /// [`TimedOut`](ErrorKind::TimedOut).
+    /// [`UnknownTopic`](BrokerErrorKind::UnknownTopic), [`NotAuthorized`](BrokerErrorKind::NotAuthorized) and others of the broker;
+    /// [`TimedOut`](BrokerErrorKind::TimedOut).
     pub fn offsets(&self, name: &str, timeout: Duration) -> Result<Range<i64>, BrokerError> {
         let operation = format!("ask for the offsets of {name}");
         // The error of this call has the reason; that of the next one has not.
@@ -256,7 +256,7 @@ impl Topics {
     /// Removes a topic with its records.
     ///
     /// # Errors
-    /// [`UnknownTopic`](ErrorKind::UnknownTopic) and others of the broker; [`TimedOut`](ErrorKind::TimedOut).
+    /// [`UnknownTopic`](BrokerErrorKind::UnknownTopic) and others of the broker; [`TimedOut`](BrokerErrorKind::TimedOut).
     pub fn remove(&self, name: &str, timeout: Duration) -> Result<(), BrokerError> {
         let operation = format!("remove topic {name}");
         let options = AdminOptions::new().request_timeout(Some(timeout)).operation_timeout(Some(timeout));

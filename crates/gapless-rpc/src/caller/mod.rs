@@ -17,7 +17,7 @@
 //! | `remote_call` | one call between processes, over instances and routes, to its end; each of its attempts |
 //! | [`interceptor`] | [`Interceptor`]: a hook around every call |
 //! | `routes` | lookup of routes: in this process, in others |
-//! | `table` | [`RouteTable`](table::RouteTable): slots of one route, shared with its instances |
+//! | `table` | `RouteTable`: slots of one route, shared with its instances |
 
 mod backlog;
 pub mod call;

@@ -11,7 +11,7 @@
 //! | `block` | a run of records: the unit that moves between memory and disk |
 //! | `counters` | counters of the queue |
 //! | `error` | refusals and lost records |
-//! | [`classes`] | four queues in memory, served 8 : 4 : 2 : 1 |
+//! | `classes` | four queues in memory, served 8 : 4 : 2 : 1 |
 //! | `priority` | the four classes |
 //!
 //! # The walk of a record

@@ -32,7 +32,7 @@ use gapless_wire::fields::{FieldReader, FieldWriter};
 pub const PACKET_LENGTH_MAX: usize = 64 << 10;
 /// Limit of a route's description: every caller receives it, and keeps it.
 pub const ROUTE_LENGTH_MAX: usize = 4 << 10;
-/// Limit of remote instances that an instance represents. They do not count towards [`ROUTE_LENGTH_MAX`].
+/// Limit of remote instances that an instance represents. They do not count towards `ROUTE_LENGTH_MAX`.
 pub const INSTANCES_MAX: usize = 256;
 pub const INSTANCE_NAME_LENGTH_MAX: usize = 64;
 pub const PROCESS_NAME_LENGTH_MAX: usize = 128;
