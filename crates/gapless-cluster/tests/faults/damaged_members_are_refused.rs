@@ -53,6 +53,14 @@ fn end_of(segment: &Path) -> u64 {
     bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1
 }
 
+/// Returns the end of the frames and records that the journaled mark vouches for: the last of them may end with zeros.
+fn vouched_end(journal: &Path, segment: &Path) -> u64 {
+    let info = gapless_journal::info(journal).unwrap();
+    let found = info.segments.iter().find(|known| known.path == segment);
+    let found = found.unwrap_or_else(|| panic!("{} is not listed", segment.display()));
+    frames_offset(found.length_bytes) + found.used_bytes
+}
+
 /// Returns the offsets of the frames; damage before them is detected in other ways, or has no effect.
 fn frames_of(segment: &Path) -> std::ops::Range<u64> {
     let begin = frames_offset(std::fs::metadata(segment).unwrap().len());
@@ -64,7 +72,7 @@ fn torn_end_is_truncated(random: &mut Random) {
     for _ in 0..4 {
         cluster.kill(victim);
         let segment = newest_segment(&cluster.journal(victim));
-        let position = end_of(&segment).next_multiple_of(8);
+        let position = end_of(&segment).next_multiple_of(8).max(vouched_end(&cluster.journal(victim), &segment));
         let file = std::fs::File::options().write(true).open(&segment).unwrap();
         // A file's length never changes.
         let room = file.metadata().unwrap().len() - position;
