@@ -221,7 +221,7 @@ mod tests {
             (bytes[0], bytes[1]) = (1, outcome);
             Answer::read(&bytes)
         };
-        // As the bus numbers them, `AnswerKind` in `gapless-cqrs/src/envelope.rs`.
+        // Numbers of `AnswerKind` in `gapless-cqrs/src/envelope.rs`.
         for outcome in 0..=8 {
             assert_eq!(answer(outcome).map(|answer| answer.outcome), Ok(outcome));
         }
