@@ -45,78 +45,78 @@ enum Command {
     Bridge(Deferred<commands::bridge::Arguments>),
     /// Call every instance of a route, and print an outcome for each
     #[command(
-        after_help = "Examples:\n  gapless serve who --json -- sh -c 'echo $PPID' & sleep 1\n  gapless broadcast who\n  gapless broadcast who --json | jq 'select(.error)'\n\nA line for each instance: its process id, and its reply or its error. Exit codes: 0 if every instance replied; 1 if one did not, or nobody serves the route; 2 for what is wrong in the command line or its files, before anything is sent."
+        after_help = "Examples:\n  gapless serve who --json -- sh -c 'echo $PPID' & sleep 1\n  gapless broadcast who\n  gapless broadcast who --json | jq 'select(.error)'\n\nA line for each instance: its process id, and its reply or its error. Exit codes: 0 if every instance replied; 1 if one did not, or no process serves the route; 2 for errors in the command line or its files, before sending."
     )]
     Broadcast(Deferred<commands::broadcast::Arguments>),
-    /// Call a route: JSON to its handler, and JSON back
+    /// Call a route with JSON, and print the JSON reply
     #[command(
-        after_help = "Examples:\n  gapless serve upper -- tr a-z A-Z &\n  gapless call upper '\"hello\"' --wait 2\n  echo hello | gapless call upper - --bytes\n  gapless call upper @/etc/passwd --bytes --timeout 0.5\n\nExit codes: 0 with a reply; 1 without one: refused, no instance, no such domain, too late, or nobody to print it for; 2 for what is wrong in the command line or its files, before anything is sent."
+        after_help = "Examples:\n  gapless serve upper -- tr a-z A-Z &\n  gapless call upper '\"hello\"' --wait 2\n  echo hello | gapless call upper - --bytes\n  gapless call upper @/etc/passwd --bytes --timeout 0.5\n\nExit codes: 0 with a reply; 1 without one: refused, no instance, no such domain, too late, or a closed output; 2 for errors in the command line or its files, before sending."
     )]
     Call(Deferred<commands::call::Arguments>),
-    /// Run a replicated stream: its members, how they stand, who leads
+    /// Run and manage the members of a replicated stream
     Cluster(Deferred<commands::cluster::Arguments>),
     /// Read the counters of a running node: positions, repeats, refusals, dead letters
     #[command(
         after_help = "Examples:\n  gapless counters /var/lib/gapless/orders\n  gapless counters /var/lib/gapless/orders --watch 1\n  gapless counters /var/lib/gapless/orders --json | jq '.[\"service.last_sequence\"]'"
     )]
     Counters(Deferred<commands::counters::Arguments>),
-    /// End all that a supervisor looks after, in reverse order, and the supervisor
+    /// End all processes of a supervisor in reverse order, and the supervisor
     #[command(
-        after_help = "Examples:\n  gapless down\n  gapless down --at floor.toml\n\nEnds when nothing runs any more. Exit codes: 0; 1 if something could not be ended; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless down\n  gapless down --at floor.toml\n\nReturns when all processes have ended. Exit codes: 0; 1 if one could not be ended; 2 for errors in the command line."
     )]
     Down(Deferred<commands::supervisor::down::Arguments>),
-    /// Print what has happened to the instances of a supervisor; with a subcommand, the events of a command bus
+    /// Print the events of a supervisor's instances; with a subcommand, of a command bus
     #[command(
-        after_help = "Examples:\n  gapless events\n  gapless events -f\n  gapless events -n 1000 --at floor.toml --json | jq .instance\n  gapless events read /var/lib/gapless/bank --aggregate account/7\n\nWithout a subcommand the events are those of a supervisor: the last ones, and with -f those that come. They stand in `events.log` in the state directory, and also when nobody supervises. Exit codes: 0; 1 if there are none; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless events\n  gapless events -f\n  gapless events -n 1000 --at floor.toml --json | jq .instance\n  gapless events read /var/lib/gapless/bank --aggregate account/7\n\nWithout a subcommand, prints the last events of a supervisor, with -f also new ones. They are kept in `events.log` in the state directory, and can be read without a running supervisor. Exit codes: 0; 1 without any event; 2 for errors in the command line."
     )]
     Events(Deferred<commands::events::Arguments>),
-    /// Look into the journal of a service, a stream or a member: check it, print it, follow it
+    /// Check, print or follow the journal of a service, a stream or a member
     Journal(Deferred<commands::journal::Arguments>),
-    /// Print what the instances of a supervisor have printed
+    /// Print the logs of a supervisor's instances
     #[command(
-        after_help = "Examples:\n  gapless logs\n  gapless logs -f calculator\n  gapless logs calculator.2 -n 10 --at floor.toml\n  gapless logs --json | jq -r .line\n\nA log that reaches `log_bytes_max` of the file (64 MiB) is cut at its beginning, which is kept as NAME.1.log.1 and so on, `logs_kept` of them; -f goes on over that. Exit codes: 0; 1 if no file is in force; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless logs\n  gapless logs -f calculator\n  gapless logs calculator.2 -n 10 --at floor.toml\n  gapless logs --json | jq -r .line\n\nA log that reaches `log_bytes_max` of the file (64 MiB) is cut at its beginning, which is kept as NAME.1.log.1 and so on, `logs_kept` of them; -f continues after that. Exit codes: 0; 1 if no file is in force; 2 for errors in the command line."
     )]
     Logs(Deferred<commands::supervisor::logs::Arguments>),
-    /// Show what a supervisor looks after: processes, states, restarts, how they last ended
+    /// Show the processes of a supervisor: states, restarts, last exits
     #[command(
-        after_help = "Examples:\n  gapless ps\n  gapless ps --watch\n  gapless ps --at floor.toml --json | jq '.instances[] | select(.state != \"ready\")'\n\nA line for each instance. CPU is percent of one core: since its start, with --watch since the look before. Where instances serve routes there are CALLS that their handlers have begun, the QUEUE of calls that wait (those of other processes can go to any instance of the route, and are counted at each), and within which time half and 99 of 100 handlers were done; of several routes the sum, and the time of the slowest; --json has each. Where nobody supervises, or the supervisor is silent for two seconds, it says so, and shows what the files of the state directory say. Exit codes: 0 if each instance is ready, on standby or done, or a person has stopped it; 1 if one is in another state, nobody watches, or the supervisor reports a problem; 2 for what is wrong in the command line, also where this folder has no supervisor's state directory, or several with a file in force; 3 if no file is in force, or nothing was ever started at --at."
+        after_help = "Examples:\n  gapless ps\n  gapless ps --watch\n  gapless ps --at floor.toml --json | jq '.instances[] | select(.state != \"ready\")'\n\nA line for each instance. CPU is percent of one core: since its start, with --watch since the previous sample. For instances with routes, CALLS are begun calls, and QUEUE is waiting calls (calls of other processes can go to any instance of the route, and count at each). The two times are the 50th and 99th percentile of the handlers. Several routes show the sum, and the times of the slowest; --json has each. If no supervisor runs, or it is silent for two seconds, `ps` says so, and shows the files of the state directory. Exit codes: 0 if each instance is ready, on standby or done, or an operator has stopped it; 1 if one is in another state, no supervisor runs, or it reports a problem; 2 for errors in the command line, also where this folder has no supervisor's state directory, or several with a file in force; 3 if no file is in force, or nothing was ever started at --at."
     )]
     Ps(Deferred<commands::supervisor::ps::Arguments>),
-    /// Read the file of a supervisor again, or start processes anew, instance by instance
+    /// Reload the file of a supervisor, or restart processes one instance at a time
     #[command(
-        after_help = "Examples:\n  gapless reload\n  gapless reload calculator\n  gapless reload calculator.1               this instance only\n  gapless reload calculator matching --at floor.toml\n\nWithout a name the file is read again: what it adds is started, what it leaves out ends, and what it changes starts anew. If anything is wrong with it, that is said, and the one before stays in force; a changed file is also read by itself, after a second. One instance at a time ends, while all others are ready; where the file lets instances overlap, a new one is ready before. What is stopped stays so. Returns when that has begun; `gapless ps` shows how far it is. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless reload\n  gapless reload calculator\n  gapless reload calculator.1               this instance only\n  gapless reload calculator matching --at floor.toml\n\nWithout a name the file is read again: added processes start, removed ones end, and changed ones restart. Errors in it are reported, and the previous file stays in force. A changed file is also read automatically, after a second. One instance ends at a time, while all others are ready; with overlap in the file, its successor is ready before. Stopped processes stay stopped. Returns when the reload has begun; `gapless ps` shows the progress. Exit codes: 0; 1 if it is refused; 2 for errors in the command line."
     )]
     Reload(Deferred<commands::supervisor::change::ReloadArguments>),
     /// End processes of a supervisor and start them again, all instances at once
     #[command(
-        after_help = "Examples:\n  gapless restart calculator\n  gapless restart calculator.1              this instance only\n  gapless restart calculator --at floor.toml\n\nInstances that are stopped start, too. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless restart calculator\n  gapless restart calculator.1              this instance only\n  gapless restart calculator --at floor.toml\n\nStopped instances start, too. Returns when the restart has begun. Exit codes: 0; 1 if it is refused; 2 for errors in the command line."
     )]
     Restart(Deferred<commands::supervisor::change::NamedArguments>),
     /// List the routes that processes serve: state, instances, workers, versions, types
     #[command(
-        after_help = "Examples:\n  gapless routes\n  gapless routes --domain default --watch\n  gapless routes --types\n  gapless routes --json | jq '.[] | select(.state != \"open\")'\n  gapless routes suspend some\n  gapless routes resume some\n\nA line for each route, version, types and state, with the instances that have them in common; with --types one for each type. A bridge that stands for instances of other machines has a line of its own, with their names behind `for`. A route that is called as a command here is shown by a `/` behind its name. Exit codes: 0; 1 if there is no such domain or it cannot be read; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless routes\n  gapless routes --domain default --watch\n  gapless routes --types\n  gapless routes --json | jq '.[] | select(.state != \"open\")'\n  gapless routes suspend some\n  gapless routes resume some\n\nPrints a line for each route, version, types and state, with their instances; with --types one for each type. A bridge for instances of other machines has a line of its own, with their names after `for`. A route named like a subcommand needs a `/` after its name. Exit codes: 0; 1 if there is no such domain or it cannot be read; 2 for errors in the command line."
     )]
     Routes(Deferred<commands::routes::Arguments>),
-    /// Say how many instances of a process run
+    /// Set the number of instances of a process
     #[command(
-        after_help = "Examples:\n  gapless scale calculator=4\n  gapless scale calculator=4 matching=1 --at floor.toml\n\nAs many as the file allows. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless scale calculator=4\n  gapless scale calculator=4 matching=1 --at floor.toml\n\nThe file limits the number. Returns when the change has begun. Exit codes: 0; 1 if it is refused; 2 for errors in the command line."
     )]
     Scale(Deferred<commands::supervisor::change::ScaleArguments>),
     /// Generate Rust and protobuf from SBE schemas, or check them
     Schema(Deferred<commands::schema::Arguments>),
     /// Serve a route with a program: a process for each request
     #[command(
-        after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve lines --route-version 1.0 -- wc -l\n  gapless serve sum --json -- jq add\n\nThe request is the program's standard input, its standard output the reply. Another exit code than 0 is a refusal with that code, and standard error is its text. A request whose caller no longer waits ends its process. Ctrl-C lets what has begun finish; a second one kills it. SIGTERM is as Ctrl-C. Exit codes: 0 after one of them, 130 after two; 1 if it cannot serve, 75 if it lacks room, memory or descriptors; 2 for what is wrong in the command line, also a program that cannot be started."
+        after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve lines --route-version 1.0 -- wc -l\n  gapless serve sum --json -- jq add\n\nThe request is the program's standard input, its standard output the reply. An exit code other than 0 is a refusal with that code, and standard error is its text. The process of a request ends if its caller stops waiting. Ctrl-C lets running requests finish; a second one kills them. SIGTERM acts as Ctrl-C. Exit codes: 0 after one of them, 130 after two; 1 if it cannot serve, 75 if it lacks room, memory or descriptors; 2 for errors in the command line, also a program that cannot be started."
     )]
     Serve(Deferred<commands::serve::Arguments>),
     /// Start processes of a supervisor that were stopped or are held
     #[command(
-        after_help = "Examples:\n  gapless start calculator\n  gapless start calculator.1                this instance only\n  gapless start calculator matching --at floor.toml\n\nWhat counted against them counts no more. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless start calculator\n  gapless start calculator.1                this instance only\n  gapless start calculator matching --at floor.toml\n\nEarlier failures no longer count. Returns when the start has begun. Exit codes: 0; 1 if it is refused; 2 for errors in the command line."
     )]
     Start(Deferred<commands::supervisor::change::NamedArguments>),
-    /// End processes of a supervisor, and leave them so
+    /// Stop processes of a supervisor until they are started again
     #[command(
-        after_help = "Examples:\n  gapless stop calculator\n  gapless stop calculator.1                 this instance only\n  gapless stop calculator matching --at floor.toml\n\nAn instance that is stopped by itself still counts for `gapless scale`, and no other takes its place. What is stopped stays so, also for the next supervisor and a changed file, until `gapless start`, `restart` or `up`. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless stop calculator\n  gapless stop calculator.1                 this instance only\n  gapless stop calculator matching --at floor.toml\n\nA single stopped instance still counts for `gapless scale`, and is not replaced. Stopped processes stay stopped, also after a new supervisor or a changed file, until `gapless start`, `restart` or `up`. Returns when the stop has begun. Exit codes: 0; 1 if it is refused; 2 for errors in the command line."
     )]
     Stop(Deferred<commands::supervisor::change::NamedArguments>),
     /// Run a stream, publish into it, read it
@@ -126,14 +126,14 @@ enum Command {
         after_help = "Examples:\n  gapless top --domain default           the routes that are served and called\n  gapless top --domain default --once\n  gapless top /var/lib/gapless/orders\n  gapless top orders                     every member of a cluster of `gapless cluster new orders`\n  gapless top orders --once\n  gapless top orders --json --interval 5 | jq '.directories[].per_s'\n\nOn a terminal: up and down select a directory, Page Up and Page Down scroll its counters or routes, q or Ctrl-C ends. If the input or the output is no terminal, the text of --once is printed again at each interval."
     )]
     Top(Deferred<commands::top::Arguments>),
-    /// Start what a file names, in its order, and look after it from then on
+    /// Start the processes of a file in order, and supervise them
     #[command(
-        after_help = "Examples:\n  gapless up floor.toml\n  gapless up floor.toml --within 10\n  gapless up floor.toml --foreground     as systemd and containers want it\n\nSays how far each instance is, and ends when all are ready, or says what is not. With a supervisor there, the file is put in force in the place of the one before; without one, what runs is taken over with its counts. From then on a changed file is put in force by itself, after a second; if anything is wrong with it, `gapless ps` says so, and the one before stays. Logs stay below `log_bytes_max` (64 MiB), of which `logs_kept` (1) older files are kept. Where the supervisor may make control groups (version 2), each instance has one, and what it forks ends with it. `gapless validate --help` names all keys. SIGTERM to the guardian (`gapless-guard` in `ps -e`) ends everything, as `gapless down` does; the supervisor dies of it, and another one takes its place. With --foreground it stays: SIGTERM or Ctrl-C ends everything, a second one the command alone, SIGHUP reads the file anew; a service manager is told by NOTIFY_SOCKET how far everything is, orphans of process 1 are taken note of, and its own death stops nothing. Exit codes: 0, with --foreground when everything has ended; 1 for what is wrong in the file, or if not all are ready; 130 after two signals; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless up floor.toml\n  gapless up floor.toml --within 10\n  gapless up floor.toml --foreground     as systemd and containers want it\n\nPrints the progress of each instance, and returns when all are ready, or lists the unready ones. A running supervisor replaces its file by this one; without one, running processes are taken over with their counts. A changed file is applied automatically, after a second; if it has errors, `gapless ps` reports them, and the previous one stays. Logs stay below `log_bytes_max` (64 MiB), of which `logs_kept` (1) older files are kept. If the supervisor may create control groups (version 2), each instance has one, and its forks end with it. `gapless validate --help` names all keys. SIGTERM to the guardian (`gapless-guard` in `ps -e`) ends everything, as `gapless down` does; SIGTERM to the supervisor ends only it, and another one takes its place. With --foreground the command stays: SIGTERM or Ctrl-C ends everything, a second one only the command, SIGHUP reloads the file. It reports progress to NOTIFY_SOCKET, reaps orphans as process 1, and its own death stops no process. Exit codes: 0, with --foreground when everything has ended; 1 for errors in the file, or if not all are ready; 130 after two signals; 2 for errors in the command line."
     )]
     Up(Deferred<commands::supervisor::up::Arguments>),
     /// Check the file that names the processes of a supervisor
     #[command(
-        after_help = "Examples:\n  gapless validate floor.toml\n  gapless validate floor.toml --json | jq '.processes[].name'\n\nA line for each process. Nothing is started. What is wrong is told whole, a line each in the order of the file; with --json as `errors`, too.\n\nKeys of [supervisor]: directory, domain, group, steer, cpus, log_bytes_max, logs_kept. Of [process.NAME]: command, environment, secrets, folder, input, user, instances, cpus, after, ready, ready_within, memory_max, files_max, core_max, once, singleton, log_folder; and in tables of their own restart (policy, backoff_first, backoff_max, restarts_max, within, healthy_after), stop (signal, grace), reload (program, input, file, overlap), ping (route, every, within, failures_max). docs/guides/supervisor.toml shows each with its default.\n\nExit codes: 0; 1 for what is wrong in the file, each with its line and what is allowed; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless validate floor.toml\n  gapless validate floor.toml --json | jq '.processes[].name'\n\nPrints a line for each process, and starts none. All errors are reported, one per line in the order of the file; with --json also as `errors`.\n\nKeys of [supervisor]: directory, domain, group, steer, cpus, log_bytes_max, logs_kept. Of [process.NAME]: command, environment, secrets, folder, input, user, instances, cpus, after, ready, ready_within, memory_max, files_max, core_max, once, singleton, log_folder; and in tables of their own restart (policy, backoff_first, backoff_max, restarts_max, within, healthy_after), stop (signal, grace), reload (program, input, file, overlap), ping (route, every, within, failures_max). docs/guides/supervisor.toml shows each with its default.\n\nExit codes: 0; 1 for errors in the file, each with its line and the allowed values; 2 for errors in the command line."
     )]
     Validate(Deferred<commands::validate::Arguments>),
 }

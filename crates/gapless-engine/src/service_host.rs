@@ -109,7 +109,7 @@ impl ServiceHost {
     ///         handlers.on_bytes(CALL.schema, |clock: &Self, store, payload, context| {
     ///             store.add(clock.calls, 1)?;
     ///             if payload.is_empty() {
-    ///                 // The call is not counted: a refusal takes back what was done before.
+    ///                 // The call is not counted: a refusal undoes the changes before it.
     ///                 return Err("an empty call".into());
     ///             }
     ///             let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs();
@@ -322,7 +322,7 @@ impl ServiceHost {
         &self.recovered
     }
 
-    /// Returns the journal's findings at the start, and what it truncated.
+    /// Returns the journal's findings at the start, and the truncated frames.
     #[must_use]
     pub const fn journal_report(&self) -> Option<&RecoveryReport> {
         self.stream.recovery().journal.as_ref()

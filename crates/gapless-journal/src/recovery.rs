@@ -525,7 +525,7 @@ mod tests {
         let bytes: Vec<u8> = (0..(5_u32 << 20) / 2).map(|i| (i % 251) as u8).collect();
         for (from, to) in [(0, bytes.len()), (8, bytes.len()), (4096, 8192), (4096, 4096)] {
             std::fs::write(&path, &bytes).unwrap();
-            // On Linux, positioned writes to an append-mode file are appended: this shows what was written.
+            // On Linux, positioned writes to an append-mode file are appended: this shows the written bytes.
             let file = OpenOptions::new().read(true).append(true).open(&path).unwrap();
             rewrite(&file, from as u64, to as u64).unwrap();
             assert!(std::fs::read(&path).unwrap()[bytes.len()..] == bytes[from..to], "{from}..{to}");

@@ -199,7 +199,7 @@ impl SharedJournal {
 
 #[cfg(test)]
 mod tests {
-    //! Tests of failed syncs: they are fatal forever, and the next process repairs what it can.
+    //! Tests of failed syncs: they are fatal forever, and the next process repairs the journal as far as possible.
     use crate::test_frames::frames;
     use crate::{Flush, Journal, JournalError, JournalOptions};
 

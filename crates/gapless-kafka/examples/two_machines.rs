@@ -69,7 +69,7 @@ fn both_machines() -> Result<(), Box<dyn Error>> {
     let mut broker = Part::start(command.stdout(Stdio::piped()))?;
     let address = broker.address()?;
     println!("the broker listens at {address}");
-    // What the first machine takes is what the second one offers.
+    // The first machine takes the routes that the second one offers.
     let mut parts = Vec::new();
     for (name, offer, take) in [("berlin", "", "\"calculator\""), ("tokyo", "\"calculator\"", "")] {
         let file = folder.path().join(format!("{name}.toml"));
@@ -125,7 +125,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
-        // It has ended, or ends by that.
+        // The process has ended, or ends now.
         let _ = self.0.wait();
     }
 }

@@ -60,11 +60,11 @@ pub struct AppendFailure {
 /// Knowledge about a record that has no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
-    /// It may have been appended all the same.
+    /// The record may have been appended nevertheless.
     Doubtful,
-    /// It was not appended; another one may be.
+    /// The record was not appended; a retry may be.
     Absent,
-    /// It was not appended, and no attempt is of use: it is longer than the broker takes.
+    /// The record was not appended, and retries are useless: it is longer than the broker allows.
     TooLong,
 }
 

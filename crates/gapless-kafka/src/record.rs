@@ -92,8 +92,8 @@ pub struct RecordSender {
 }
 
 impl RecordSender {
-    /// The sender, an incarnation of a bridge or a program, and the correlation. A program is the topic of its replies, or else what it
-    /// calls itself; no bridge and no topic has a space in its name.
+    /// The sender, an incarnation of a bridge or a program, and the correlation. A program is the topic of its replies, or else the name
+    /// that it gives itself; no bridge and no topic has a space in its name.
     pub(crate) fn key(&self) -> (String, String) {
         let sender = match (&self.from, &self.reply_topic) {
             (Some(bridge), _) => bridge.to_string(),

@@ -20,14 +20,14 @@ pub enum ServiceKind {
 pub enum RunMode {
     /// A fixed rate, no batching delay, hot waits.
     Latency,
-    /// As fast as possible, larger batches.
+    /// Highest rate, larger batches.
     Throughput,
 }
 
 /// Number of threads that are detached, and of those that are hot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum CpuConfiguration {
-    /// One hot thread for the business logic, the rest beside it not hot.
+    /// One hot thread for the business logic, the others not hot.
     Min,
     /// Decided from the cores there are.
     Default,
@@ -53,9 +53,9 @@ pub enum RunTier {
 /// Role of a process of a clustered run on two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum HostRole {
-    /// It injects, and reports.
+    /// Injects, and reports.
     Primary,
-    /// It follows; started first.
+    /// Follows; started first.
     Backup,
 }
 

@@ -75,7 +75,7 @@ impl BenchError {
     }
 
     pub(crate) fn workbook(path: &Path, reason: impl Into<String>) -> Self {
-        // Parsers quote what they found, line breaks too; an error is one line.
+        // Parsers quote the input with its line breaks; an error is one line.
         Self::Workbook { path: path.to_owned(), reason: reason.into().replace(char::is_control, " ") }
     }
 

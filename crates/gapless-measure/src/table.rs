@@ -294,7 +294,7 @@ pub fn floors(rows: &[FloorRow], style: TableStyle) -> String {
     table.to_string()
 }
 
-/// The published figures for the accesses and CPU configurations that occur in `rows`; `None` if there are none.
+/// The published figures for the accesses and CPU configurations that occur in `rows`; `None` without any.
 #[must_use]
 pub fn references(rows: &[Row], style: TableStyle) -> Option<String> {
     let occurs = |access: &str, cpu: &str| {

@@ -634,7 +634,7 @@ pub mod car {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<EngineField<'a>>, DecodeError> {
             let read = self.read_field();
@@ -745,7 +745,7 @@ pub mod car {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -780,11 +780,11 @@ pub mod car {
         data_model: &'a [u8],
     }
     impl<'a> CarDecoder<'a> {
-        /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-        /// message is left alone.
+        /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+        /// message are ignored.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
@@ -1306,7 +1306,7 @@ pub mod car {
             Ok(self)
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct CarStage {
         reached: u8,
@@ -1323,7 +1323,7 @@ pub mod car {
             self.reached == member
                 && (self.reached != 4u8 || self.child_performance_figure.is_at(1u8))
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -1799,7 +1799,7 @@ pub mod car {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<CarField<'a>>, DecodeError> {
             let read = self.read_field();
@@ -1991,7 +1991,7 @@ pub mod car {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -2189,7 +2189,7 @@ pub mod car {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(
             &mut self,
@@ -2252,7 +2252,7 @@ pub mod car {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -2452,7 +2452,7 @@ pub mod car {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<CarExtrasField>, DecodeError> {
             let read = self.read_field();
@@ -2506,7 +2506,7 @@ pub mod car {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -2780,7 +2780,7 @@ pub mod car {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<CarFuelFigureField>, DecodeError> {
             let read = self.read_field();
@@ -2858,7 +2858,7 @@ pub mod car {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -3039,7 +3039,7 @@ pub mod car {
             })
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct CarPerformanceFigureStage {
         reached: u8,
@@ -3051,7 +3051,7 @@ pub mod car {
         const fn is_at(&self, member: u8) -> bool {
             self.reached == member
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -3226,7 +3226,7 @@ pub mod car {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(
             &mut self,
@@ -3306,7 +3306,7 @@ pub mod car {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -3552,7 +3552,7 @@ pub mod car {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(
             &mut self,
@@ -3634,7 +3634,7 @@ pub mod car {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,

@@ -22,7 +22,7 @@ use tracing_subscriber::filter::LevelFilter;
     after_help = "Examples:\n  cargo run --release -p gapless-sim --features program -- --seeds 1000\n  cargo run --release -p gapless-sim --features program -- --seed 107 --trace\n  cargo run --release -p gapless-sim --features program -- --seeds 1000 --members 2+witness --json"
 )]
 struct Arguments {
-    /// How many seeds to run
+    /// Number of seeds to run
     #[arg(long, default_value_t = 100, conflicts_with = "seed")]
     seeds: u64,
     /// The first of them
@@ -34,17 +34,17 @@ struct Arguments {
     /// Print what happens, and what the members say
     #[arg(long, requires = "seed")]
     trace: bool,
-    /// Who the members are, as 3, 5 or 2+witness [default: by the seed]
+    /// Members of the cluster: 3, 5 or 2+witness [default: by the seed]
     #[arg(long)]
     members: Option<ClusterShape>,
-    /// What the cluster offers: service, state (a service whose state is replicated), event-stream or commands (a command
+    /// Workload of the cluster: service, state (a service whose state is replicated), event-stream or commands (a command
     /// bus) [default: by the seed, one of the first three]
     #[arg(long)]
     offer: Option<ApplicationKind>,
     /// Messages of each publisher
     #[arg(long, default_value_t = Options::default().messages)]
     messages: u64,
-    /// How long faults happen, ms of virtual time
+    /// Duration of the faults, ms of virtual time
     #[arg(long, default_value_t = Options::default().faults_ms)]
     faults_ms: u64,
     /// Threads that run seeds [default: one for each core]

@@ -135,7 +135,7 @@ impl Responder {
             ResponderMessage::Deposed => {
                 self.opening.clear();
                 self.repeats.clear();
-                // Such an answer would wait for a sequence that the next leader assigns to another frame.
+                // The answer would wait for a sequence that the next leader assigns to another frame.
                 self.pending.take_if(|pending| matches!(pending, PendingAnswer::Repeat { .. }));
                 return;
             }

@@ -33,7 +33,7 @@
 //!         Err(CallError::Refused { refusal, .. }) => assert_eq!(refusal.text, "no number is divided by 0"),
 //!         other => panic!("{other:?}"),
 //!     }
-//!     // Ten at once, joined under one deadline: `None` for what has not come by then.
+//!     // Ten at once, joined under one deadline: `None` for each reply that is late.
 //!     let calls = (1..=10).map(|divisor| divider.start(Divide { dividend: 2520, divisor }));
 //!     let quotients = together::within(calls, Duration::from_secs(5));
 //!     assert_eq!(quotients[9], Some(Ok(252)));

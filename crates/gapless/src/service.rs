@@ -25,7 +25,7 @@
 //!         handlers.on_bytes(CALL.schema, |calls: &Self, store, payload, context| {
 //!             store.add(calls.counter, 1)?;
 //!             if payload.is_empty() {
-//!                 return Err("an empty call".into()); // Takes back what was done before.
+//!                 return Err("an empty call".into()); // Undoes the changes before it.
 //!             }
 //!             let count = store.value(calls.counter);
 //!             context.reply_with(CALL, &count.to_le_bytes())

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The assignment of a client process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct ClientAssignment {
     socket: PathBuf,

@@ -339,7 +339,7 @@ impl Primary<'_> {
     fn lead(&mut self, backup: &mut BackupConnection) -> Result<()> {
         let mut asked = Instant::now();
         self.until("an election", |primary| {
-            // Later an interrupt cuts the run short, and what was measured is put together.
+            // A later interrupt cuts the run short; the results so far are combined.
             if primary.shown.interrupted.load(Ordering::Relaxed) {
                 return Err(failed("interrupted"));
             }
@@ -384,7 +384,7 @@ impl Primary<'_> {
         })
         .map_err(|error| self.why(error))?;
         let whole_ns = process_cpu_ns() - cpu_before_ns;
-        // On one thread nobody can say which of it was the driver's.
+        // On one thread the driver's share cannot be told apart.
         let service_ns = if self.is_one_thread {
             outcome.process_cpu_ns
         } else {
@@ -394,7 +394,7 @@ impl Primary<'_> {
         Ok((outcome, service_ns))
     }
 
-    /// The cause of an error of the driver, where the member knows it: what has stopped it, or that it has lost its lead.
+    /// The cause of a driver's error, where the member knows it: the reason of its stop, or the loss of its lead.
     fn why(&self, error: BenchError) -> BenchError {
         if let Some(failure) = self.replica.failure() {
             return failed(failure);

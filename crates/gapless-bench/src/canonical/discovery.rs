@@ -38,7 +38,7 @@ pub(super) fn find(interface: Option<Ipv4Addr>) -> Result<SocketAddr> {
     Err(failed(std::io::Error::other(text)))
 }
 
-/// Answers callers with `port` until `stopped`. Where there is no multicast nobody is answered; the log reports
+/// Answers callers with `port` until `stopped`. Without multicast no caller is answered; the log reports
 /// that.
 pub(super) fn answer(interface: Option<Ipv4Addr>, port: u16, stopped: Arc<AtomicBool>) {
     let interface = interface.unwrap_or(Ipv4Addr::UNSPECIFIED);

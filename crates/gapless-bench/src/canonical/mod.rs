@@ -8,7 +8,7 @@
 //! | `run` | one run: node, driver, checks, a row of the report |
 //! | `hot_threads` | the threads of a run, and which of them are in each other's way |
 //! | `idle` | the cost of an idle node |
-//! | `prepared` | how fast a run is while what was prepared before it lasts, and after |
+//! | `prepared` | the speed of a run while prepared data lasts, and after |
 //! | `slices` | the slices of a row, and the bare round trip between them |
 //! | `run_progress` | the display of a run while it is driven |
 //! | `clustered`, `backup` | a run on primary and backup |
@@ -68,7 +68,7 @@ fn finish(child: Child<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs what the command line asks for and writes what it wants written. `interrupted` ends it early,
+/// Runs the benchmark of the command line and writes its results. `interrupted` ends it early,
 /// with the rows that are complete.
 ///
 /// # Errors

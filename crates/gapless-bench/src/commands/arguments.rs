@@ -63,43 +63,43 @@ pub struct CommandsArguments {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
     pub only: Vec<CommandsPart>,
 
-    /// The full run: five turns of two seconds, 50 million events over 5 million aggregates; about 25 minutes
+    /// Run in full: five turns of two seconds, 50 million events over 5 million aggregates; about 25 minutes
     #[arg(long, conflicts_with = "quick")]
     pub full: bool,
 
-    /// Of the ladder's and Axon's rows only those of these buses [default: all]
+    /// Buses of the ladder's and Axon's rows [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "BUSES")]
     pub buses: Vec<AxonBus>,
 
-    /// Of the rows of ladder, throughput and Axon only those with these identifiers [default: all]
+    /// Identifiers in the rows of ladder, throughput and Axon [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "IDENTIFIERS")]
     pub identifiers: Vec<Identifiers>,
 
-    /// Of the throughput's rows only those of these drives [default: all]
+    /// Drives of the throughput's rows [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "DRIVES")]
     pub drives: Vec<BusDrive>,
 
-    /// Of the throughput's rows only those of these tiers [default: all]
+    /// Tiers of the throughput's rows [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "TIERS")]
     pub tiers: Vec<BusTier>,
 
-    /// Turns over all rows; the one in the middle stands for all [default: 1, with --full 5]
+    /// Turns over all rows; the median turn is shown [default: 1, with --full 5]
     #[arg(long, value_name = "TURNS", value_parser = clap::value_parser!(u16).range(1..=99))]
     pub turns: Option<u16>,
 
-    /// Seconds of a row in each turn, a quarter more warms up [default: 0.5, with --full 2]
+    /// Seconds of a row in each turn, plus a quarter of warm-up [default: 0.5, with --full 2]
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true)]
     pub seconds: Option<f64>,
 
-    /// Commands that are sent and not yet answered, at most [default: 4096]
+    /// Maximum number of unanswered commands [default: 4096]
     #[arg(long, value_name = "COMMANDS", value_parser = clap::value_parser!(u32).range(2..=65_536))]
     pub in_flight: Option<u32>,
 
-    /// Aggregates of the rows that have more than one [default: 10,000]
+    /// Aggregates of the rows with more than one [default: 10,000]
     #[arg(long, value_name = "AGGREGATES", value_parser = clap::value_parser!(u64).range(2..=10_000_000))]
     pub aggregates: Option<u64>,
 
-    /// Events that are replayed [default: 4,000,000, with --full 10,000,000]
+    /// Events to replay [default: 4,000,000, with --full 10,000,000]
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     pub replayed_events: Option<u64>,
 

@@ -38,7 +38,7 @@ const SOURCES: [(&str, &str); 9] = [
 ];
 
 const INSTALL: &str = "apt install default-jdk-headless maven";
-/// Java compiles what is hot only while it runs.
+/// Warm-up: Java compiles hot code only while it runs.
 const WARM_UP_MIN: Duration = Duration::from_secs(4);
 const HEAP: [&str; 3] = ["-Xms4g", "-Xmx4g", "-XX:+UseParallelGC"];
 

@@ -79,7 +79,6 @@ pub(crate) fn fastest(rows: &[Row], aggregates: u64) -> Option<f64> {
     rows.iter().filter(is_of_it).filter_map(|row| row.throughput_per_s).reduce(f64::max)
 }
 
-/// The row of one aggregate with this bus, these identifiers and this setup.
 pub(crate) fn row_of(rows: &[Row], bus: AxonBus, identifiers: Identifiers, setup: AxonSetup) -> Option<&Row> {
     let name = format!("{AXON} {}", word(bus));
     rows.iter().find(|row| {

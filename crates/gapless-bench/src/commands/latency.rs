@@ -24,7 +24,7 @@ const CANONICAL_QUICK: u64 = 1_000;
 const CANONICAL_USUAL: u64 = 30_000;
 
 /// The rows: how commands reach the writer, and whether the thread that awaits an outcome sleeps, as it does by default, or spins, as the driver of
-/// the canonical row does. The one that owns a direct bus has nobody to wait for.
+/// the canonical row does. The owner of a direct bus waits for no other thread.
 const ROWS: [(BusDrive, Option<&str>); 3] =
     [(BusDrive::Pipelined, Some(SLEEPS)), (BusDrive::Pipelined, Some(SPINS)), (BusDrive::Direct, None)];
 

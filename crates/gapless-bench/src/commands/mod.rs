@@ -126,7 +126,7 @@ fn steps(plan: &CommandsPlan) -> usize {
 
 fn measure(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run: &mut BenchRun<'_>) -> Result<()> {
     let measured = measure_parts(plan, canonical, run);
-    // Also of what was measured before an interrupt.
+    // Also for rows measured before an interrupt.
     targets::note(&mut run.report);
     ladder::note(&mut run.report);
     measured

@@ -21,7 +21,6 @@ use std::sync::atomic::AtomicBool;
 /// Commands in flight at most, as many as the canonical row sends in some turns: all that is sent has room in the ring.
 const IN_FLIGHT_MAX: usize = 1024;
 
-/// Measures a row.
 pub(crate) fn measure(plan: &CommandsPlan, interrupted: &AtomicBool, case: BusCase) -> Result<Row> {
     let directory = OwnDirectory::create(&plan.directory, &format!(".gapless-commands-{}", std::process::id()))?;
     sync_file_system(directory.path())?;

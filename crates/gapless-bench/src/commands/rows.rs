@@ -7,7 +7,6 @@ use gapless_measure::resources::memory;
 use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde_json::json;
 
-/// The configuration of a case, in a mode.
 pub(crate) fn config(case: &BusCase, mode: &str, in_flight: usize) -> RowConfig {
     let extra = json!({
         "drive": word(case.drive), "aggregates": case.aggregates, "identifiers": word(case.identifiers), "in_flight": in_flight,

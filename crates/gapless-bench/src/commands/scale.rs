@@ -1,5 +1,5 @@
-//! Many aggregates: a stream is filled and its process killed; another one starts on it, and says how long that took, what it takes in
-//! memory, and what commands cost whose aggregates were idle for long.
+//! Many aggregates: a stream is filled and its process killed; another one starts on it, and reports the duration, its
+//! memory, and the cost of commands whose aggregates were idle for long.
 
 use crate::commands::arguments::CommandsPlan;
 use crate::commands::{NAME, rows, table};
@@ -61,7 +61,7 @@ impl ScaleMeasurement<'_> {
         let filled: RateReport = bus.ask(&BusRequest::Fill)?;
         self.add_rate("commands until the stream is full", &filled);
         self.show(run);
-        // In the middle of its life: what was answered is in the journal.
+        // In the middle of its life: answered commands are in the journal.
         bus.kill();
         drop(bus);
         run.next("restart")?;

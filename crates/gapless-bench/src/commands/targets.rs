@@ -26,7 +26,7 @@ const RESTART_S: f64 = 2.0;
 const P50_BY_CANONICAL: f64 = 1.5;
 const P99_BY_CANONICAL: f64 = 2.0;
 
-/// Notes at each row that has a target what it is, and whether it is reached.
+/// Notes the target of each row that has one, and whether it is reached.
 pub(crate) fn note(report: &mut Report) {
     let verdicts: Vec<_> = report.rows.iter().map(|row| (verdict(report, row), ratio_to_axon(report, row))).collect();
     for (row, (verdict, axon_ratio)) in report.rows.iter_mut().zip(verdicts) {

@@ -44,11 +44,11 @@ const FLOOR: &str = "shm_ping_pong";
 /// Options of the benchmark.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArguments {
-    /// The build to compare with: the path of a program, or a git revision, which is built below target/compare
+    /// Build to compare with: path of a program, or a git revision, which is built below target/compare
     #[arg(value_name = "A")]
     pub a: String,
 
-    /// The build that is compared: as A
+    /// Build to compare, given as A is
     #[arg(value_name = "B")]
     pub b: String,
 
@@ -57,7 +57,7 @@ pub struct CompareArguments {
     #[arg(long = "run", value_name = "WHAT")]
     pub runs: Vec<String>,
 
-    /// Pairs of runs, at most; fewer once each interval is narrow
+    /// Maximum number of pairs of runs; fewer once each interval is narrow
     #[arg(long, value_name = "PAIRS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(6..=1_000))]
     pub pairs_max: u32,
 

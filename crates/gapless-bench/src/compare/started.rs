@@ -12,7 +12,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A program that was asked to end has this long, and is then killed.
 const ENDING_TIME: Duration = Duration::from_secs(10);
 
-/// Runs `command` to its end and collects what it writes to pipes. It has a process group of its own, which gets the
+/// Runs `command` to its end and collects its piped output. It has a process group of its own, which gets the
 /// interrupt that sets `interrupted`: also one that only this process was sent.
 pub(super) fn output(command: &mut Command, interrupted: &AtomicBool) -> io::Result<Output> {
     output_within(ENDING_TIME, command, interrupted)

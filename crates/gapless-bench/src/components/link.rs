@@ -29,7 +29,7 @@ pub struct LinkArguments {
     #[command(flatten)]
     pub part: ComponentArguments,
 
-    /// Few messages, to see that it works
+    /// Send few messages, as a functional check
     #[arg(long, conflicts_with = "count")]
     pub quick: bool,
 }

@@ -11,7 +11,7 @@
 //! | [`clocks`] | reading a clock |
 //!
 //! Each measures the floor that bounds it in the same run, on the same cores, and checks outside the
-//! clock that what was moved arrived. Nothing here pins the calling thread.
+//! clock that everything arrived. Nothing here pins the calling thread.
 
 pub mod clocks;
 pub mod link;
@@ -39,7 +39,7 @@ pub struct ComponentArguments {
     #[command(flatten)]
     pub json: JsonArguments,
 
-    /// Samples of each row; without it the whole takes a few seconds
+    /// Samples of each row [default: enough for a few seconds in total]
     #[arg(long, short = 'c', value_name = "SAMPLES", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub count: Option<u64>,
 }

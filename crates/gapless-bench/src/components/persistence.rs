@@ -25,7 +25,7 @@ pub struct PersistenceArguments {
     #[command(flatten)]
     pub part: ComponentArguments,
 
-    /// Write the journals below this directory, on the device that is to be measured; they are removed after
+    /// Directory for the journals, on the device to measure; they are removed afterwards
     #[arg(long, short = 'k', value_name = "DIRECTORY", default_value = ".")]
     pub log_location: PathBuf,
 }
@@ -33,7 +33,7 @@ pub struct PersistenceArguments {
 /// Measures; returns the text to print.
 ///
 /// # Errors
-/// Journals that cannot be written or read, a replay that is not what was appended, a report that
+/// Journals that cannot be written or read, a replay that differs from the appended frames, a report that
 /// cannot be written.
 pub fn run(arguments: &PersistenceArguments, interrupted: &AtomicBool) -> Result<String> {
     let count = arguments.part.count.unwrap_or(APPENDS);

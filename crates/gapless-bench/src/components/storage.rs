@@ -25,11 +25,11 @@ pub struct StorageArguments {
     #[command(flatten)]
     pub part: ComponentArguments,
 
-    /// Objects in the store; more than the processor's caches hold show what memory costs
+    /// Objects in the store; more than the processor's caches hold show the cost of memory
     #[arg(long, value_name = "OBJECTS", default_value_t = OBJECTS, value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     pub objects: u64,
 
-    /// Few objects: to see that it works, not how fast
+    /// Use few objects, as a functional check
     #[arg(long)]
     pub quick: bool,
 }
@@ -37,7 +37,7 @@ pub struct StorageArguments {
 /// Measures; returns the text to print.
 ///
 /// # Errors
-/// A store that refuses what it should take, stores that do not agree at the end, a report that cannot be written.
+/// A store that refuses valid changes, stores that do not agree at the end, a report that cannot be written.
 pub fn run(arguments: &StorageArguments, interrupted: &AtomicBool) -> Result<String> {
     let objects = if arguments.quick { arguments.objects.min(OBJECTS_QUICK) } else { arguments.objects };
     // Whole samples.

@@ -60,7 +60,7 @@ pub(super) struct CatchUpPlan {
     pub live_per_s: u64,
     /// For how long the rate of a cluster without the follower is measured.
     pub window: Duration,
-    /// A follower that is not level after this time under saturation counts as left behind: its gap shows the course.
+    /// A follower that is not level after this time under saturation counts as not caught up: its gap shows the course.
     pub saturated_max: Duration,
 }
 
@@ -92,7 +92,7 @@ impl CatchUpResult {
     }
 
     /// The part of its rate that the cluster kept: of that with all members level, or without the follower where that
-    /// counts as left behind.
+    /// counts as not caught up.
     pub fn kept(&self) -> Option<f64> {
         let rate_per_s = if self.is_level() { self.after_per_s } else { self.before_per_s };
         (self.case == CatchUpLoad::Saturated && rate_per_s > 0.0).then(|| self.meanwhile_per_s / rate_per_s)
@@ -234,7 +234,7 @@ fn watch(
     std::thread::sleep(plan.window);
     let before_per_s = per_s(handled(cluster, leader)?.saturating_sub(first), elapsed_ns(begin));
     cluster.start_one(follower)?;
-    // From the first moment at which it says what it has: reading its own journal again is no catching up.
+    // From the first report of its position: reading its own journal again is no catching up.
     let patience = Instant::now();
     let has = loop {
         match handled(cluster, follower)? {

@@ -52,7 +52,6 @@ impl Membership {
     }
 }
 
-/// Status of a member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BenchMemberStatus {
     pub leads: bool,

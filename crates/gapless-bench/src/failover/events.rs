@@ -100,7 +100,7 @@ pub(super) fn run(
                 EventKind::Transferred => drop(cluster.ask(leader, MemberProcessRequest::Transfer(follower as u64))?),
                 EventKind::Snapshot => drop(cluster.ask(leader, MemberProcessRequest::Snapshot)?),
             }
-            // Asking members for more would disturb what is measured.
+            // Asking members for more would disturb the measurement.
             std::thread::sleep(window.saturating_sub(Duration::from_nanos(elapsed_ns(begin) - at_ns)));
             match what {
                 EventKind::LeaderKilled | EventKind::FollowerKilled => {

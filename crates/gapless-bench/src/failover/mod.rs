@@ -90,15 +90,15 @@ pub struct FailoverArguments {
     #[command(flatten)]
     pub output: OutputArguments,
 
-    /// Only this cluster [default: both, one after the other]
+    /// Cluster to measure [default: both, one after the other]
     #[arg(long, value_name = "MEMBERS")]
     pub members: Option<Membership>,
 
-    /// Commands a second, of all clients together, sent whether or not the cluster answers
+    /// Commands per second of all clients together, independent of the answers
     #[arg(long, value_name = "PER_SECOND", default_value_t = RATE_PER_S, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub rate: u64,
 
-    /// Frames in the log before anything happens [default: 400,000; with --full 1,000,000]
+    /// Frames in the log before the first event [default: 400,000; with --full 1,000,000]
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
     pub log_frames: Option<u64>,
 
@@ -106,11 +106,11 @@ pub struct FailoverArguments {
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repeat: Option<u32>,
 
-    /// The run of committed tables: each event 5 times, logs and followers' gaps of 1,000,000 frames; about seven minutes
+    /// Run as for the committed tables: each event 5 times, logs and gaps of 1,000,000 frames; about seven minutes
     #[arg(long, conflicts_with = "quick")]
     pub full: bool,
 
-    /// Only this part [default: both]
+    /// Part to measure [default: both]
     #[arg(long, value_name = "PART")]
     pub only: Option<FailoverPart>,
 
@@ -119,16 +119,15 @@ pub struct FailoverArguments {
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..=20_000_000))]
     pub behind_frames: Option<u64>,
 
-    /// Live messages a second while a follower catches up, of all clients together
+    /// Live messages per second of all clients while a follower catches up
     #[arg(long, value_name = "PER_SECOND", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub live_rate: u64,
 
-    /// Keep the members' directories below this one, on the device that is to be measured; they are removed after
+    /// Directory for the members' data, on the device to measure; it is removed afterwards
     #[arg(long, short = 'k', value_name = "DIRECTORY", default_value = ".")]
     pub log_location: PathBuf,
 }
 
-/// The results of one cluster.
 pub(crate) struct ClusterResults {
     membership: Membership,
     figures: Vec<EventFigures>,

@@ -9,7 +9,6 @@ use std::path::Path;
 /// Latencies that fit, ms.
 const LATENCY_MS: std::ops::Range<f64> = 0.05..2_000.0;
 
-/// Writes the plot to `path`.
 pub(super) fn write(scenarios: &[ClusterResults], title: &str, path: &Path) -> Result<()> {
     let column = |scenario: &ClusterResults| scenario.figures.iter().map(|figures| chart(scenario, figures)).collect();
     let plot = Plot {

@@ -36,15 +36,15 @@ pub struct NetworkArguments {
     #[command(flatten)]
     pub output: OutputArguments,
 
-    /// Calls in each cycle, of every size [default: as many as 30 MB hold, 50 to 10000]
+    /// Calls of every size in each cycle [default: 30 MB of calls, 50 to 10000]
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub calls: Option<u64>,
 
-    /// Brokers that run already, as host:port,host:port; topics of the run are removed at its end [default: one is started]
+    /// Running brokers, as host:port,host:port; the run removes its topics at the end [default: start one]
     #[arg(long, value_name = "ADDRESSES")]
     pub brokers: Option<String>,
 
-    /// Only these systems
+    /// Systems to measure [default: all]
     #[arg(long, value_name = "SYSTEM,...", value_delimiter = ',')]
     pub systems: Vec<NetworkSystem>,
 }
@@ -63,7 +63,6 @@ pub(super) struct NetworkPlan {
     pub(super) java_cycles: (usize, usize),
     /// Calls with which Java compiles its hot code.
     pub(super) java_warm_up: u64,
-    /// Published sizes.
     pub(super) sizes: Vec<PublishedPayload>,
     /// Sizes of the picture, bytes.
     pub(super) curve: Vec<usize>,

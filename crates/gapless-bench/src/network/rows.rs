@@ -78,7 +78,6 @@ pub(super) fn peer_config() -> RowConfig {
     RowConfig { extra: keys(json!({ "ends": "Kafka", "system": word(NetworkSystem::Java) })), ..RowConfig::default() }
 }
 
-/// Configuration of every row of a system.
 fn config(system: NetworkSystem, mode: &str, bytes: usize, count: u64) -> RowConfig {
     let mut extra = keys(json!({ "ends": "Kafka", "system": word(system) }));
     if system == NetworkSystem::Gapless {

@@ -58,7 +58,7 @@ pub struct CanonicalArguments {
           allow_hyphen_values = true, value_parser = count)]
     pub count: Option<u64>,
 
-    /// Messages a second [default: 100,000; in mode throughput: no limit]
+    /// Messages per second [default: 100,000; in mode throughput: no limit]
     #[arg(long, short = 'r', value_name = "PER_SECOND", help_heading = GENERAL,
           allow_hyphen_values = true, value_parser = rate)]
     pub rate: Option<u64>,
@@ -157,7 +157,7 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'v', alias = "enableClustering", help_heading = CLUSTER)]
     pub enable_clustering: bool,
 
-    /// Address at which the backup reaches this primary [default: that of the interface which reaches the backup]
+    /// Address of this primary for the backup [default: that of the interface towards the backup]
     #[arg(long, short = 'I', alias = "clusteringLocalIfAddr", value_name = "ADDRESS", help_heading = CLUSTER)]
     pub clustering_interface: Option<Ipv4Addr>,
 
@@ -199,7 +199,7 @@ pub struct CanonicalArguments {
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub program: Option<ServiceKind>,
 
-    /// Threads: one hot thread, decided from the cores there are, or every agent on its own [default: default]
+    /// Threads: one hot thread, by the number of cores, or one for each agent [default: default]
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub cpu: Option<CpuConfiguration>,
 
@@ -211,7 +211,7 @@ pub struct CanonicalArguments {
     #[arg(long, value_enum, ignore_case = true, value_name = "ROLE", help_heading = CLUSTER)]
     pub role: Option<HostRole>,
 
-    /// Address at which the backup listens, and the primary finds it [default of the backup: 0.0.0.0:4300; the
+    /// Listen address of the backup, also for the primary [default of the backup: 0.0.0.0:4300; the
     /// primary looks for it by multicast]
     #[arg(long, value_name = "HOST:PORT", help_heading = CLUSTER)]
     pub backup_address: Option<String>,
@@ -224,16 +224,16 @@ pub struct CanonicalArguments {
     #[arg(long, help_heading = OURS)]
     pub all: bool,
 
-    /// The rows of the matrix with little of everything, to see that they work
+    /// Run the rows of the matrix briefly, as a functional check
     #[arg(long, help_heading = OURS)]
     pub quick: bool,
 
-    /// The matrix with the counts of the published runs: 600,000 messages at 10,000/s after 10 s of warm-up, and 5,000,000 as
+    /// Run the matrix with the published counts: 600,000 messages at 10,000/s after 10 s of warm-up, and 5,000,000 as
     /// fast as possible after 2 s
     #[arg(long, help_heading = OURS)]
     pub full: bool,
 
-    /// End with 1 where a rate was not reached; else its row is marked, and only a failed check ends with 1
+    /// Exit with 1 if a rate was not reached; by default its row is marked, and only a failed check exits with 1
     #[arg(long, help_heading = OURS)]
     pub strict: bool,
 
@@ -245,15 +245,15 @@ pub struct CanonicalArguments {
     #[arg(long, value_name = "FILE", value_parser = output_path(), help_heading = OURS)]
     pub hlog: Option<PathBuf>,
 
-    /// Sessions that the messages are spread over [default: 1 in mode latency, 1000 in mode throughput]
+    /// Number of sessions of the messages [default: 1 in mode latency, 1000 in mode throughput]
     #[arg(long, value_name = "SESSIONS", help_heading = OURS, allow_hyphen_values = true, value_parser = sessions)]
     pub sessions: Option<u64>,
 
-    /// Part of the commands that are sent a second time, percent [default: 1]
+    /// Percentage of commands that are sent twice [default: 1]
     #[arg(long, value_name = "PERCENT", help_heading = OURS, allow_hyphen_values = true, value_parser = percent)]
     pub repeat_percent: Option<f64>,
 
-    /// Client processes, each next to the service's process; without them the driver is in it
+    /// Client processes next to the service's process; without them the driver runs in the service's process
     #[arg(long, value_name = "PROCESSES", help_heading = OURS, allow_hyphen_values = true, value_parser = processes)]
     pub client_processes: Option<u64>,
 }

@@ -40,7 +40,7 @@ impl CanonicalArguments {
         }
     }
 
-    /// A backup learns what it runs from its primary.
+    /// A backup gets its workload from its primary.
     fn refuse_what_a_backup_has_not(&self) -> Result<()> {
         let own = Self {
             role: self.role,

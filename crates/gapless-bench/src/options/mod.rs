@@ -1,12 +1,12 @@
 //! Every option of `gapless bench canonical`: as typed ([`CanonicalArguments`]) and as resolved ([`CanonicalOptions`]).
 //!
-//! | module | what lives there |
+//! | module | content |
 //! |---|---|
 //! | `arguments` | the command line: names, aliases, short letters, help |
 //! | `settings` | defaults, and the runs that follow |
-//! | `checks` | what contradicts itself, and what a mode has no use for |
+//! | `checks` | contradictions, and options that a mode does not use |
 //!
-//! The program parses, calls [`CanonicalArguments::resolve`] and runs what comes back; it decides nothing.
+//! The program parses, calls [`CanonicalArguments::resolve`] and runs the result; it decides nothing.
 
 mod arguments;
 mod checks;

@@ -33,7 +33,7 @@ pub struct OverviewArguments {
     #[command(flatten)]
     pub json: JsonArguments,
 
-    /// Little of everything, in 20 seconds, without peers
+    /// Measure briefly, in 20 seconds, without peers
     #[arg(long)]
     pub quick: bool,
 

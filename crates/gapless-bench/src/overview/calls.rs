@@ -95,7 +95,6 @@ fn call_row(report: &Report) -> Option<&Row> {
     report.rows.iter().find(|row| config_number(row, "in_flight") == Some(1))
 }
 
-/// The row of one-way messages.
 fn one_way_row(report: &Report) -> Option<&Row> {
     report.rows.iter().find(|row| row.config.mode.as_deref() == Some("one_way"))
 }

@@ -52,7 +52,7 @@ impl PeerRun {
         Duration::from_secs(match self {
             Self::NatsCalls => 15,
             Self::RabbitMqCalls | Self::RabbitMqKilled => 25,
-            // Java compiles what is hot only while it runs.
+            // Java compiles hot code only while it runs.
             Self::Axon => 12,
         })
     }
@@ -133,7 +133,6 @@ fn calls(overview: &mut Overview<'_>, system: RpcSystem) -> Result<()> {
     Ok(())
 }
 
-/// Whether a row of ours is of the same calls.
 fn is_same_call(ours: &Row, theirs: &Row) -> bool {
     let of_call = |row: &Row| {
         let keys = ["mode", "payload_bytes", "in_flight", "waiting", "connected"];

@@ -7,7 +7,6 @@ use gapless_measure::table::{
 };
 use gapless_measure::{Report, Row};
 
-/// The columns.
 const COLUMNS: [RowColumn; 9] = [
     ("", |row| of_config(row, "part").to_owned()),
     column::NAME,

@@ -38,7 +38,6 @@ pub(super) struct AnsweringRow<'a> {
     pub(super) peers: Vec<PeerFigure>,
 }
 
-/// The floor of a figure.
 pub(super) struct FigureFloor {
     pub(super) name: String,
     /// In the unit of the figure; `None` where the ratio is of other figures of the row.

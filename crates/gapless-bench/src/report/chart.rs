@@ -14,7 +14,6 @@ const LOGARITHM_MIN: f64 = 1e-9;
 /// Colours and patterns of the page's style.
 const STYLES: usize = 8;
 
-/// Scale of an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum AxisScale {
     Linear,

@@ -39,7 +39,6 @@ pub(super) enum HtmlCell {
     Verdict(&'static str, String),
 }
 
-/// A table of HTML.
 pub(super) struct HtmlTable<'a> {
     columns: &'a [HtmlColumn<'a>],
     caption: String,
@@ -106,7 +105,6 @@ impl<'a> HtmlTable<'a> {
     }
 }
 
-/// A text cell.
 pub(super) fn text(value: impl Into<String>) -> HtmlCell {
     HtmlCell::Text(value.into())
 }
@@ -116,7 +114,6 @@ pub(super) fn nothing() -> HtmlCell {
     HtmlCell::Text(absent())
 }
 
-/// Whether a row was verified, as a cell.
 pub(super) fn verified(row: &Row) -> HtmlCell {
     match row.verified {
         Some(true) => text("yes"),

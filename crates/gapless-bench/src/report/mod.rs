@@ -45,7 +45,7 @@ pub struct ReportArguments {
     #[arg(required = true, value_name = "PATH")]
     pub from: Vec<PathBuf>,
 
-    /// The page; - is stdout
+    /// File of the page; - is stdout
     #[arg(long, value_name = "FILE.html", default_value = "report.html", value_parser = output_path())]
     pub output: PathBuf,
 }

@@ -109,7 +109,6 @@ fn cpu(row: &Row) -> HtmlCell {
     text(each.join(", "))
 }
 
-/// Result of all goals of a row.
 fn goals(row: &Row) -> HtmlCell {
     match row.extra.get("target_met").and_then(serde_json::Value::as_bool) {
         None => nothing(),

@@ -115,7 +115,6 @@ pub(super) fn html(runs: &StoredRuns, answered: &[AnsweredFact<'_>]) -> String {
     html
 }
 
-/// The tables of whole runs and the pictures of a section.
 fn parts(system: PublishedSystem, runs: &StoredRuns) -> (Vec<Option<RunTable<'_>>>, Pictures<'_>) {
     match system {
         PublishedSystem::Rumi => (vec![kills::failover_table(runs)], pictures::rumi(runs)),

@@ -1,4 +1,4 @@
-//! The ten lines on top: where ours is ahead and where it is behind, counted from the data.
+//! The ten lines on top: where ours is faster and where it is slower, counted from the data.
 
 use super::answers::AnsweredFact;
 use super::html::{escape, ratio, word};

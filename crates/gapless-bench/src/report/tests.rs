@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 const ENVIRONMENT: &str = r#"{"cpu":"a CPU","cores":2,"kernel":"6","memory_bytes":1073741824}"#;
 
-/// A folder of JSON files.
 fn folder(files: &[(&str, &Value)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, value) in files {

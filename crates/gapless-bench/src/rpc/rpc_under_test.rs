@@ -133,7 +133,7 @@ impl<'a> RpcUnderTest<'a> {
         Ok(OneWayStream { received, elapsed_ns: received.last_at_ns.saturating_sub(begin_ns), sent: count, cpu })
     }
 
-    /// Connects so many more callers, in a process of their own, which call nobody; until the value is dropped.
+    /// Connects `count` more callers that never call, in a process of their own, until the value is dropped.
     pub(super) fn hold_callers(&mut self, count: usize) -> Result<Child<'a>> {
         let (endpoint, route) = (self.endpoint.clone(), self.route.clone());
         // Idle callers need not spin.

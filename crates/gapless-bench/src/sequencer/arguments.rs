@@ -11,11 +11,11 @@ use std::path::PathBuf;
 /// Options of `gapless bench sequencer`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SequencerArguments {
-    /// Parts to measure; without it everything
+    /// Parts to measure [default: all]
     #[arg(long, value_name = "PART", value_enum, value_delimiter = ',')]
     pub only: Vec<SequencerPart>,
 
-    /// Between nodes and sequencer; without it all of them
+    /// Transport between nodes and sequencer [default: all]
     #[arg(long, value_name = "TRANSPORT", value_enum, value_delimiter = ',')]
     pub transport: Vec<StreamTransport>,
 
@@ -27,7 +27,7 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "TIER", value_enum, conflicts_with_all = ["stream", "command"])]
     pub tier: Option<StreamTier>,
 
-    /// Bytes of a message, instead of the usual sizes
+    /// Bytes of a message [default: the usual sizes]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(16..=65_536))]
     pub payload: Vec<u64>,
 
@@ -39,7 +39,7 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub messages: Option<u64>,
 
-    /// Messages of each node in a throughput; without it as many as take about a second, with --full two
+    /// Messages of each node in a throughput [default: about a second's worth, with --full two]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub throughput_messages: Option<u64>,
 
@@ -51,15 +51,15 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub rewind_frames: Option<u64>,
 
-    /// Messages a second of the live node meanwhile [default: 2000]
+    /// Messages per second of the live node meanwhile [default: 2000]
     #[arg(long, value_name = "RATE", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub rewind_rate: Option<u64>,
 
-    /// A short run, which shows that everything works and no figure
+    /// Run briefly, as a functional check without figures
     #[arg(long)]
     pub quick: bool,
 
-    /// The published run: five repetitions, a million round trips, ten million frames
+    /// Run as published: five repetitions, a million round trips, ten million frames
     #[arg(long, conflicts_with = "quick")]
     pub full: bool,
 
@@ -76,34 +76,34 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["transport", "log_location"])]
     pub command: Option<SocketAddr>,
 
-    /// The request port of that stream
+    /// Request port of that stream
     #[arg(long, value_name = "ADDR", requires = "command")]
     pub request: Option<SocketAddr>,
 
-    /// A multicast group of its feed, feed A first; without one the feed comes to each node by itself
+    /// Multicast group of its feed, feed A first [default: unicast to each node]
     #[arg(long, value_name = "ADDR", requires = "command")]
     pub group: Vec<SocketAddr>,
 
-    /// The interface of the groups, by name or address
+    /// Interface of the groups, by name or address
     #[arg(long, value_name = "NAME", requires = "group")]
     pub interface: Option<String>,
 
-    /// The TCP port at which that stream is read from any frame on: by packets to fill large gaps
+    /// TCP port for reading that stream from any frame on; by packets it fills large gaps
     #[arg(long, value_name = "ADDR", requires = "command")]
     pub rewind: Option<SocketAddr>,
 
-    /// The name under which nodes come into that stream, where it has users; at most 6 characters
+    /// User name of the nodes, for a stream with users; at most 6 characters
     #[arg(long, value_name = "NAME", requires_all = ["command", "password"], value_parser = Field::<6>::new)]
     pub username: Option<Field<6>>,
 
-    /// The password of that name; at most 10 characters
+    /// Password of that user; at most 10 characters
     #[arg(long, value_name = "PASSWORD", requires = "username", value_parser = Field::<10>::new)]
     pub password: Option<Field<10>>,
 
     #[command(flatten)]
     pub json: JsonArguments,
 
-    /// Write the latencies as HdrHistogram interval log
+    /// Write the latencies as an HdrHistogram interval log
     #[arg(long, value_name = "FILE", value_parser = output_path())]
     pub hlog: Option<PathBuf>,
 }

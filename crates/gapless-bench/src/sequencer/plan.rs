@@ -9,7 +9,6 @@ use gapless_measure::published::coralsequencer::rate_of;
 use gapless_wire::mtu::Mtu;
 use std::path::PathBuf;
 
-/// One row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RowPlan {
     Latency(LatencyPlan),

@@ -18,7 +18,6 @@ use gapless_wire::mtu::Mtu;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// Plan of a row's sequencer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SequencerPlan {
     pub transport: StreamTransport,
@@ -167,7 +166,6 @@ pub(super) fn own_directory(plan: &SequencerRunPlan, number: usize) -> Result<Op
     Ok(Some(directory))
 }
 
-/// Directory of a row's stream.
 fn stream_in(directory: &OwnDirectory) -> PathBuf {
     directory.path().join("stream")
 }

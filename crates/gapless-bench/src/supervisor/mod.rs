@@ -1,12 +1,12 @@
-//! `gapless bench supervisor`: what a supervisor with many instances costs while nothing happens, and how fast it is when
-//! something does: `up`, the death of an instance, of the supervisor, of the guardian.
+//! `gapless bench supervisor`: cost of a supervisor with many instances while nothing happens, and its reaction times:
+//! `up`, the death of an instance, of the supervisor, of the guardian.
 //!
-//! | module | what lives there |
+//! | module | content |
 //! |---|---|
 //! | this | the arguments, the order of things |
-//! | `supervisor_under_test` | instances under the supervisor of this program, and what is done to them |
+//! | `supervisor_under_test` | instances under the supervisor of this program, and the actions on them |
 //! | `process_costs` | memory of a process |
-//! | `rows` | from what was measured to the rows of the report, with their targets |
+//! | `rows` | rows of the report from the measurements, with their targets |
 //! | `table` | text of the report |
 
 mod process_costs;
@@ -44,11 +44,11 @@ pub struct SupervisorArguments {
     #[command(flatten)]
     pub json: JsonArguments,
 
-    /// Processes with a copy each [default: 50]
+    /// Processes, each with one copy [default: 50]
     #[arg(long, value_name = "COPIES", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub copies: Option<u64>,
 
-    /// Seconds without anything, in which processor time is counted [default: 30; with --full 60]
+    /// Idle seconds in which processor time is counted [default: 30; with --full 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub idle_seconds: Option<u64>,
 
@@ -56,11 +56,11 @@ pub struct SupervisorArguments {
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub kills: Option<u64>,
 
-    /// The run of committed tables: about three minutes
+    /// Run as for the committed tables; takes about three minutes
     #[arg(long, conflicts_with = "quick")]
     pub full: bool,
 
-    /// Few copies and little time: to see that it works
+    /// Use few copies and little time, as a functional check
     #[arg(long)]
     pub quick: bool,
 }
@@ -122,7 +122,7 @@ fn measure(plan: SupervisorPlan, run: &mut BenchRun<'_>) -> Result<()> {
     run.next("deaths of the guardian")?;
     let of_guardians = |back: &[Duration]| vec![rows::guardians(plan.instances, back)];
     deaths((plan, CALM), run, |_| stand.kill_guardian(), of_guardians)?;
-    // The instances are now nobody's children: their ends are seen by pidfds.
+    // The instances are now orphans: their ends are seen by pidfds.
     run.add(idle(plan, &stand, "idle, after the deaths", interrupted)?, &table::COLUMNS);
     let begun = Instant::now();
     stand.down()?;

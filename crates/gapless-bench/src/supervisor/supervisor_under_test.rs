@@ -1,4 +1,4 @@
-//! [`SupervisorUnderTest`]: instances under the supervisor of this program, and what is done to them.
+//! [`SupervisorUnderTest`]: instances under the supervisor of this program, and the actions on them.
 
 use super::failed;
 use crate::{BenchError, Result};

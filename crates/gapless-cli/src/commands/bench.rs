@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Without a command: one table over all systems, ours beside the floor of this machine and published figures.\n\nExamples:\n  gapless bench --json overview.json\n  gapless bench --quick\n  gapless bench --only calls,kills\n  gapless bench canonical\n\nExit codes: 0; 1 for a benchmark that cannot be run or whose check failed; 2 for what is wrong in the command line, names under which no result could be written included; 3 where `compare` has found the second build slower; 130 after Ctrl-C, whatever came of it, with what was measured until then."
+    after_help = "Without a command: one table of all systems, with the floor of this machine and published figures.\n\nExamples:\n  gapless bench --json overview.json\n  gapless bench --quick\n  gapless bench --only calls,kills\n  gapless bench canonical\n\nExit codes: 0; 1 for a benchmark that cannot be run or whose check failed; 2 for errors in the command line, including result files that cannot be written; 3 if `compare` finds the second build slower; 130 after Ctrl-C, with the results so far."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     benchmark: Option<Benchmark>,
 }
 
-/// The options of a benchmark that this program is built without: any.
+/// Options of a benchmark that is not part of this build: any.
 #[cfg(not(feature = "kafka"))]
 #[derive(Args)]
 struct NetworkArguments {
@@ -51,74 +51,72 @@ struct NetworkArguments {
 enum Benchmark {
     /// Receive, decode, dispatch, process, persist, encode and send by one durable service
     Canonical(Deferred<Box<CanonicalArguments>>),
-    /// Whether one build is slower than another: pairs of runs until it is certain
+    /// Compare two builds: run pairs until the difference is certain
     #[command(after_help = compare::help())]
     Compare(Deferred<CompareArguments>),
     /// Write and read a Car, every field, in each of its four encodings
     #[command(after_help = "Example:\n  gapless bench serialization --json serialization.json")]
     Serialization(Deferred<ComponentArguments>),
-    /// Frames between two processes through ring and window, one way and there and back
+    /// Send frames between two processes through ring and window, one way and there and back
     #[command(after_help = "Example:\n  gapless bench log --count 5000000")]
     Log(Deferred<ComponentArguments>),
-    /// Messages between two members of a cluster over TCP and shared memory: there and back, one way, acknowledged
+    /// Send messages between two members of a cluster over TCP and shared memory: round trip, one way, acknowledged
     #[command(after_help = "Examples:\n  gapless bench link --json link.json\n  gapless bench link --quick")]
     Link(Deferred<LinkArguments>),
-    /// From a client to a service at tier memory and back, 72 bytes to 500 KB
+    /// Send messages from a client to a service at tier memory and back, 72 bytes to 500 KB
     #[command(after_help = "Example:\n  gapless bench messaging --count 10000 --json messaging.json")]
     Messaging(Deferred<ComponentArguments>),
     /// Append to a journal (mapped, written, synced) and replay it
     #[command(after_help = "Example:\n  gapless bench persistence --log-location /var/lib/gapless")]
     Persistence(Deferred<PersistenceArguments>),
-    /// Objects of a replicated state: put, changed, read, removed, applied on a second store, written as a snapshot
+    /// Put, change, read and remove objects of a replicated state, apply them on a second store, write a snapshot
     #[command(
         after_help = "Examples:\n  gapless bench storage --json storage.json\n  gapless bench storage --objects 5000000\n  gapless bench storage --quick"
     )]
     Storage(Deferred<StorageArguments>),
-    /// Nodes and a sequencer, each a process: round trips with one message in flight, throughput of nodes that push, rewind of a
-    /// late joiner, over shared memory, UDP, multicast and TCP
+    /// Measure nodes and a sequencer over shared memory, UDP, multicast and TCP: round trips, throughput, rewind of a
+    /// late joiner
     #[command(
         after_help = "Examples:\n  gapless bench sequencer --json sequencer.json\n  gapless bench sequencer --full\n  gapless bench sequencer --only throughput --payload 1400 --mtu 1500,9000,65535\n  gapless bench sequencer --only latency --transport udp --payload 256,1024\n  gapless bench sequencer --only throughput --transport multicast\n  gapless bench sequencer --transport tcp --nodes 5 --tier sync\n  gapless bench sequencer --quick\n  gapless bench sequencer --stream /var/lib/gapless/market\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --group 239.1.1.1:9003 --interface eth0\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --username anna --password swordfish"
     )]
     Sequencer(Deferred<Box<SequencerArguments>>),
-    /// What clients see while a cluster's leader is killed, the lead is transferred, members restart, a snapshot is taken;
-    /// how fast a follower catches up that has missed frames
+    /// Measure interruptions of clients during a cluster's failover, transfer, restarts and snapshot, and the catch-up of a
+    /// follower
     #[command(
         after_help = "Examples:\n  gapless bench failover --json failover.json --plot failover.svg\n  gapless bench failover --members witness --repeat 10\n  gapless bench failover --only catch-up --behind-frames 5000000\n  gapless bench failover --quick"
     )]
     Failover(Deferred<FailoverArguments>),
-    /// The command bus: the published ladder next to ours and Axon's; commands a second and latency by aggregates, tier, encoding,
-    /// identifiers and size; replay of its events
+    /// Measure the command bus: published ladder next to ours and Axon's, throughput, latency, replay of events
     #[command(
         after_help = "Examples:\n  gapless bench commands --json commands.json --plot commands.svg\n  gapless bench commands --full\n  gapless bench commands --only ladder --turns 3\n  gapless bench commands --only ladder --buses disruptor --identifiers time-ordered\n  gapless bench commands --only throughput --tiers memory,journal --drives direct\n  gapless bench commands --only replay --replayed-events 50000000\n  gapless bench commands --quick"
     )]
     Commands(Deferred<CommandsArguments>),
-    /// Calls between processes, beside those of other systems
+    /// Compare calls between processes with those of other systems
     #[command(subcommand)]
     Rpc(RpcBenchmark),
-    /// Calls between two domains with a bridge each, over Kafka: by size, and one at a time, next to bare clients of the same broker and
-    /// plain Java clients
+    /// Measure calls between two domains over Kafka bridges, next to bare clients of the broker and plain Java clients
     #[command(
         after_help = "A broker and the Java clients are started by benchmarks/peers/kafka/broker, which needs Java and, the first time, Maven; --brokers takes one that runs, and removes the topics of the run at its end.\n\nExamples:\n  gapless bench network --json network.json --plot network.svg\n  gapless bench network --brokers kafka-1:9092\n  gapless bench network --systems gapless\n  gapless bench network --quick"
     )]
     Network(Deferred<NetworkArguments>),
-    /// What guardian and supervisor cost beside copies that do nothing, and how fast they are when something dies
+    /// Measure the cost of guardian and supervisor with idle instances, and their reaction times after deaths
     #[command(
         after_help = "Examples:\n  gapless bench supervisor --json supervisor.json\n  gapless bench supervisor --full\n  gapless bench supervisor --copies 200 --kills 50\n  gapless bench supervisor --quick"
     )]
     Supervisor(Deferred<SupervisorArguments>),
-    /// One HTML page of what --json wrote: published figures, ours beside them, other systems of the same run, pictures
+    /// Write an HTML page from --json results: published figures, ours, other systems of the same run, plots
     #[command(
-        after_help = "A directory stands for every .json file in it and below it; of each benchmark the newest run counts, by the day that its folder is named after. A file of a benchmark that is unknown is left out with a warning, any other file that is no JSON of a benchmark is an error. Nothing is measured, and the page needs neither network nor JavaScript.\n\nExamples:\n  gapless bench report benchmarks\n  gapless bench report benchmarks/2026-11-26 sequencer.json --output page.html\n  gapless bench report benchmarks --output - > page.html"
+        after_help = "A directory stands for every .json file in it and below it; of each benchmark the newest run counts, by the day that its folder is named after. An unknown benchmark's file is omitted with a warning; any other file that is no benchmark JSON is an error. Nothing is measured, and the page needs neither network nor JavaScript.\n\nExamples:\n  gapless bench report benchmarks\n  gapless bench report benchmarks/2026-11-26 sequencer.json --output page.html\n  gapless bench report benchmarks --output - > page.html"
     )]
     Report(Deferred<ReportArguments>),
-    /// What it costs to read each clock
+    /// Measure the cost of reading each clock
     #[command(after_help = "Example:\n  gapless bench time --json -")]
     Time(Deferred<ComponentArguments>),
-    /// A process that one of these starts
+    /// Child process of a benchmark
     #[command(hide = true)]
     Child {
         role: ChildRole,
-        /// What to do, as JSON
+        /// Order for the child process, as JSON
         order: String,
     },
 }
@@ -127,7 +125,7 @@ enum Benchmark {
 enum RpcBenchmark {
     /// Increment each byte and answer: calls a second, latency and CPU time of every process against the size; one way, too
     #[command(
-        after_help = "Brokers are found on the PATH, started on free ports with their files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc curve --json curve.json --plot curve.svg\n  gapless bench rpc curve --full\n  gapless bench rpc curve --systems nats --sizes 64,1024 --waiting blocking\n  gapless bench rpc curve --compare curve.json\n  gapless bench rpc curve --quick\n\nOf a picture curve.svg, curve-one-way.svg beside it has the messages that nobody answers."
+        after_help = "Brokers are found on the PATH, started on free ports with their files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc curve --json curve.json --plot curve.svg\n  gapless bench rpc curve --full\n  gapless bench rpc curve --systems nats --sizes 64,1024 --waiting blocking\n  gapless bench rpc curve --compare curve.json\n  gapless bench rpc curve --quick\n\nNext to a plot curve.svg, curve-one-way.svg shows messages without an answer."
     )]
     Curve(Deferred<CurveArguments>),
     /// One way and there and back, 72 bytes to 500 KB, 200 workers: calls and bytes a second, in one process and between two
@@ -135,7 +133,7 @@ enum RpcBenchmark {
         after_help = "Examples:\n  gapless bench rpc payloads --json payloads.json --plot payloads.svg\n  gapless bench rpc payloads --quick"
     )]
     Payloads(Deferred<PayloadsArguments>),
-    /// One process under load: parallel calls, more than memory takes, 2,000 callbacks, and a lone call beside a flood
+    /// Load one process: parallel calls, more than memory takes, 2,000 callbacks, and one call during a flood
     #[command(
         after_help = "Examples:\n  gapless bench rpc scenarios --json scenarios.json --plot probe.svg\n  gapless bench rpc scenarios --directory /var/tmp --probes 50000\n  gapless bench rpc scenarios --quick"
     )]

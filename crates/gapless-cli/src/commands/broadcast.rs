@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     domain: DomainArguments,
 
-    /// Wait so long for the replies
+    /// Seconds to wait for the replies
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_hyphen_values = true)]
     timeout: Duration,
 

@@ -20,23 +20,23 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     domain: DomainArguments,
 
-    /// Wait so long for the reply
+    /// Seconds to wait for the reply
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_hyphen_values = true)]
     timeout: Duration,
 
-    /// Wait so long for somebody who serves the route, as a part of the timeout
+    /// Seconds to wait for an instance of the route, within the timeout
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     wait: Option<Duration>,
 
-    /// Send the request as it is, and print the reply as it comes: for routes that take bytes
+    /// Send and print raw bytes, for routes that take bytes
     #[arg(long)]
     bytes: bool,
 
-    /// A header that goes with the request; as often as needed
+    /// Header of the request; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
     header: Vec<(String, String)>,
 
-    /// Calls of one key go to one instance for as long as it takes requests
+    /// Key of the call: calls of one key go to one instance while it takes requests
     #[arg(long, value_name = "NUMBER", value_parser = key, allow_hyphen_values = true)]
     key: Option<u64>,
 
@@ -44,11 +44,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CLASS", default_value = "normal", value_parser = PossibleValuesParser::new(PRIORITIES).map(|name| priority(&name)))]
     priority: Priority,
 
-    /// When to retry after the death of its instance
+    /// Retry policy after the death of the instance
     #[arg(long, value_name = "WHEN", default_value = "not-begun", value_parser = PossibleValuesParser::new(RETRIES).map(|name| retry(&name)))]
     retry: Retry,
 
-    /// Print one JSON object: the reply, or the error with its kind, and of a refusal its code and payload
+    /// Print one JSON object: the reply, or the error with kind, code and payload
     #[arg(long, conflicts_with = "bytes")]
     json: bool,
 }

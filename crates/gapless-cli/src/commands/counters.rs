@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The directory of a service, a stream or a member, or its counters file
+    /// Directory of a service, a stream or a member, or its counters file
     directory: PathBuf,
 
-    /// Print one JSON object, a line each time, with the values by their labels
+    /// Print one JSON object per sample, with the values by label
     #[arg(long)]
     json: bool,
 
-    /// Print again every so many seconds, with the change per second, until Ctrl-C or the end of its process
+    /// Print again every SECONDS, with the change per second, until Ctrl-C or the end of the process
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     watch: Option<Duration>,
 }

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(crate) struct DomainArguments {
-    /// The domain, by its name or its path from / [default: what GAPLESS_DOMAIN says, the same, else "default"]
+    /// Domain: a name or an absolute path [default: GAPLESS_DOMAIN, else "default"]
     #[arg(long, value_name = "NAME")]
     domain: Option<String>,
 
-    /// The domain's directory, if it has one of its own
+    /// Directory of the domain, if it has one of its own
     #[arg(long, value_name = "PATH", conflicts_with = "domain")]
     directory: Option<PathBuf>,
 }

@@ -16,13 +16,13 @@ const REQUEST_LENGTH_MAX: usize = 16 << 20;
 /// Delay before the notice that the request is still being read.
 const SAID_AFTER: Duration = Duration::from_secs(1);
 
-/// What is called, and what it is asked.
+/// Route and request of a call.
 #[derive(Args)]
 pub(crate) struct RequestArguments {
-    /// The route
+    /// Name of the route
     pub(crate) route: String,
 
-    /// The request: JSON, @FILE, or - for standard input
+    /// Request: JSON, @FILE, or - for standard input
     #[arg(value_name = "JSON|@FILE|-", default_value = "null", allow_negative_numbers = true)]
     pub(crate) request: OsString,
 }

@@ -16,22 +16,22 @@ enum SchemaAction {
     /// Write NAME.rs and NAME.proto for a schema
     #[command(after_help = "Example:\n  gapless schema generate messages.xml --output src/generated")]
     Generate {
-        /// The SBE schema
+        /// File of the SBE schema
         schema: PathBuf,
-        /// Folder to write to
+        /// Directory to write to
         #[arg(long, short, default_value = ".")]
         output: PathBuf,
-        /// Leave the protobuf form out: ids may be 0 and 19000 to 19999 then, which protobuf cannot number
+        /// Omit the protobuf form; ids may then be 0 and 19000 to 19999, which protobuf forbids
         #[arg(long)]
         sbe_only: bool,
     },
-    /// Say what is wrong with schemas, or what is in them
+    /// Check schemas: print their errors or their content
     #[command(after_help = "Examples:\n  gapless schema check messages.xml\n  gapless schema check schemas/*.xml")]
     Check {
-        /// The SBE schemas
+        /// Files of the SBE schemas
         #[arg(required = true, value_name = "SCHEMA")]
         schemas: Vec<PathBuf>,
-        /// Without a protobuf form, and its limits of ids
+        /// Omit the checks of the protobuf form, such as its id limits
         #[arg(long)]
         sbe_only: bool,
     },

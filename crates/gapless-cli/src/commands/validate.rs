@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The file that names the processes
+    /// Supervisor file that names the processes
     file: PathBuf,
 
     /// Print one JSON object

@@ -33,8 +33,8 @@ fn serving(folder: &Path) -> Process {
     process
 }
 
-/// Process that poses as an instance of a domain: sends these bytes to each connection, and closes it if there are
-/// none.
+/// Process that poses as an instance of a domain: sends these bytes to each connection, or closes it
+/// without any.
 struct FalseInstance {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-/// The user `nobody`, who owns nothing.
+/// Id of an unprivileged user without files.
 const NOBODY: u32 = 65534;
 const WORKER: &str = "[process.worker]\ncommand = [\"sh\", \"-c\", \"echo here I am; exec sleep 300\"]\n\
                       ready = { line = \"here I\" }\nsecrets = [\"TOKEN\"]\nenvironment = { TOKEN = \"hunter2\" }\n";
@@ -39,7 +39,7 @@ fn floor() -> Result<(Floor, String, u32), String> {
     }
 }
 
-/// Runs a command as `nobody` in this group.
+/// Runs a command as the unprivileged user in this group.
 fn as_member(floor: &Floor, group: u32, words: &[&str]) -> ProgramOutput {
     gapless(floor.path(), words).uid(NOBODY).gid(group).output().unwrap().into()
 }

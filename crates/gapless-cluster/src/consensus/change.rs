@@ -279,7 +279,7 @@ mod tests {
         assert_eq!((wrong(&[3, 0, 0]), wrong(&[0x83, 0, 0])), ("transition", "transition"));
         assert_eq!(wrong(&[&[0, 1, 3][..], &[1, 0, 0, 0, 0, 0, 0, 0], &[0]].concat()), "step");
         assert_eq!(wrong(&[0x80, 0, 0, 0]), "number of details");
-        // As many steps as possible members, and one more.
+        // One step for each possible member, and one more.
         let steps = |count: usize| MembershipChange {
             steps: vec![ChangeStep::Voter(id(1)); count],
             ..MembershipChange::default()

@@ -64,7 +64,7 @@ pub enum DisconnectReason {
     Closed,
     #[error("the connection broke: {0}")]
     Broken(io::Error),
-    /// Nothing was received for too long.
+    /// No bytes were received for too long.
     #[error("nothing has come from it for {silence_ms} ms")]
     Silent { silence_ms: u64 },
     /// The received bytes are not a message.

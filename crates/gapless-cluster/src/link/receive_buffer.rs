@@ -93,7 +93,7 @@ impl ReceiveBuffer {
         self.resize(self.capacity_usual.max(self.needed).max((self.end - self.start).next_multiple_of(ALIGNMENT)));
     }
 
-    /// Frees memory that only a long message needed, if there was none since the last call.
+    /// Frees memory that only a long message needed, if none came since the last call.
     pub fn shrink(&mut self) {
         let is_large_needed = std::mem::take(&mut self.is_large_needed);
         if self.capacity > self.capacity_usual && self.start == self.end && !is_large_needed {

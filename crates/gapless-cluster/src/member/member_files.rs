@@ -151,7 +151,7 @@ fn write_durably(path: &Path, text: &str) -> Result<(), ClusterError> {
     replace_file(path, path.with_extension("new"), text.as_bytes()).map_err(failed)
 }
 
-/// Reads a small file; `None` if there is none.
+/// Reads a small file; `None` if it is missing.
 fn read_text(path: &Path) -> Result<Option<String>, ClusterError> {
     match checked_file::read(path, LENGTH_MAX) {
         // The text of these files is ASCII.

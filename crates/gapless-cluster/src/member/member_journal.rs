@@ -135,7 +135,7 @@ impl MemberJournal {
         if is_new_segment || matches!(appended, Err(JournalError::RecordsFull { .. })) {
             let checkpoint = checkpoint();
             match appended.and_then(|()| self.journal.append_checkpoint(&checkpoint)) {
-                // Nothing is published, and each start and each election adds a record: one checkpoint replaces all.
+                // Without published messages each start and each election adds a record: one checkpoint replaces all.
                 Err(JournalError::RecordsFull { .. }) => self.cut(self.journal.last_sequence(), &checkpoint)?,
                 appended => appended?,
             }

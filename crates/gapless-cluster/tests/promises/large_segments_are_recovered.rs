@@ -11,7 +11,7 @@ use gapless_testkit::ports::free_port;
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
 
-/// So many entries that their checkpoint would be longer than any frame.
+/// Number of entries whose checkpoint would be longer than any frame.
 const ENTRIES: u64 = 40_000;
 const PATIENCE: Duration = Duration::from_secs(120);
 const TYPE: MessageType = MessageType { schema: 1, encoding: Encoding::Opaque };

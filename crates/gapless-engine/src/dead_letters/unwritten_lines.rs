@@ -56,7 +56,7 @@ impl UnwrittenLines {
             let ended = if *torn { file.write_all(b"\n") } else { Ok(()) };
             *torn |= ended.is_ok();
             if let Err(error) = ended.and_then(|()| file.write_all(line.as_bytes())) {
-                // Nothing is lost: the client has the refusal and the journal the command. A full disk stops the
+                // No command is lost: the client has the refusal and the journal the command. A full disk stops the
                 // service at its journal.
                 let (path, late) = (path.display(), self.lines.len());
                 tracing::error!(%path, %error, late, "dead letters cannot be recorded now; it is tried again each second");

@@ -63,7 +63,7 @@ use std::sync::Arc;
 ///         if store.get(self.accounts, &account).is_none() {
 ///             store.insert(self.accounts, account, Account { balance: 0 });
 ///         }
-///         // What was done before a refusal is undone.
+///         // A refusal undoes the changes before it.
 ///         let amount = amount.first_chunk().ok_or("8 bytes are expected")?;
 ///         store.get_mut(self.accounts, &account).expect("it is there").balance += i64::from_le_bytes(*amount);
 ///         Ok(())

@@ -156,7 +156,7 @@ impl TransactionApplier {
             return Ok(());
         };
         if !self.make_current(last_sequence) {
-            // Its frames were truncated, or it never came back. A snapshot would wait forever for its return.
+            // The transaction's frames were truncated, or it never came back. A snapshot would wait forever for its return.
             self.rebuild(last_sequence)?;
         }
         if self.snapshot_waits {
@@ -418,7 +418,7 @@ mod tests {
         assert!(!executor.poll(8));
         fold.between_batches().unwrap();
         assert!(!fold.can_snapshot(false).unwrap(), "the frames are not released");
-        // They are truncated, and the member leads again.
+        // The frames are truncated, and the member leads again.
         executor.follow(8);
         executor.lead(2, 0);
         fold.between_batches().unwrap();

@@ -170,7 +170,7 @@ fn a_stopped_leader_is_left() {
     let mut late = client(&sockets);
     let late_session = late.open_session(random_token(), 16).unwrap();
     assert_eq!(number_of(&call(&mut late, late_session, HEARD, 3)).unwrap(), 3);
-    // It comes back deposed, and the commands sent to it before the stop have their effect once.
+    // The replica comes back deposed, and the commands sent to it before the stop have their effect once.
     kill_process(pid, Signal::CONT).unwrap();
     assert_eq!(number_of(&call(&mut first, session, HEARD, 4)).unwrap(), 4);
     let counts = call(&mut first, session, COUNTS, 0);

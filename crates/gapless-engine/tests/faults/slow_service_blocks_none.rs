@@ -106,7 +106,7 @@ impl StateService for SlowState {
     }
 }
 
-/// Has `sender` send [`COMMANDS`] more, and waits for their replies; returns the duration.
+/// Sends [`COMMANDS`] more by `sender`, and waits for their replies; returns the duration.
 fn call(sender: &mut Numbers) -> Duration {
     let (begun, goal) = (Instant::now(), sender.sent + COMMANDS);
     while sender.answered() < goal {

@@ -123,7 +123,7 @@ fn snapshot_begins_a_record() {
 fn other_program_can_be_refused() {
     let directory = tempfile::tempdir().unwrap();
     handled(directory.path(), Sum { is_silent: true, ..SUM }, 20);
-    // It has equal outputs and other effects.
+    // The changed program has equal outputs and other effects.
     let changed = || Sum { is_silent: true, factor: 5, ..SUM };
     let mut refusing = options(directory.path(), "second");
     refusing.policy.on_other_program = OnOtherProgram::Refuse;

@@ -114,7 +114,7 @@ impl PolledMember {
         let (is_paused, has_ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (turned, paused, ended) = (Arc::clone(&replica), Arc::clone(&is_paused), Arc::clone(&has_ended));
         let thread = std::thread::spawn(move || {
-            // Its clock stops during a pause, so it does not detect one.
+            // The clock of the process stops during a pause, so the process does not detect one.
             let (begin_ns, mut running, mut last) = (epoch_ns(), Duration::from_nanos(1), Instant::now());
             while !ended.load(Ordering::Relaxed) {
                 let before = std::mem::replace(&mut last, Instant::now());
@@ -256,7 +256,7 @@ fn deposed_leader_rebuilds_its_state() {
                     replies.push(reply.payload);
                     sent += 1;
                 }
-                // It may have lost the lead on a busy machine.
+                // The replica may have lost the lead on a busy machine.
                 Err(
                     ClientError::Disconnected { .. }
                     | ClientError::NotLeader { .. }
@@ -351,7 +351,7 @@ fn single_member_keeps_state() {
     let lengths = call(LENGTHS, &[]).unwrap().payload;
     let expected = [3, 3, 390_005 + 24].map(u64::to_le_bytes).concat();
     assert_eq!(lengths, expected);
-    // It leads with a speculative state; a snapshot works nevertheless, and commands continue after it.
+    // The replica leads with a speculative state; a snapshot works nevertheless, and commands continue after it.
     let at = replica.snapshot().unwrap();
     assert!(at > 0);
     call(KEEP, b"behind the snapshot").unwrap();

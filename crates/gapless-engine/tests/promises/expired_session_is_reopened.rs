@@ -97,7 +97,7 @@ fn after_a_restart() {
     let _second = start(of_short_sessions(directory.path()));
     match call(&mut client, again, ADD, &[1]) {
         Ok(_) => {}
-        // It may have expired meanwhile.
+        // The session may have expired meanwhile.
         Err(ClientError::NoSuchSession(lost)) => assert_eq!(lost, again),
         Err(error) => panic!("{error}"),
     }

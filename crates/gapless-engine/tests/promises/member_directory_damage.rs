@@ -500,7 +500,7 @@ impl Trials {
         let mut cluster = Cluster::new(tier);
         (0..3).for_each(|at| cluster.start(at));
         cluster.send(10);
-        // It is away longer than the others keep their journals, so it fetches a state.
+        // The member is away longer than the others keep their journals, so it fetches a state.
         cluster.crash(DAMAGED);
         cluster.send(2 * INTERVAL_FRAMES);
         cluster.start(DAMAGED);

@@ -331,7 +331,7 @@ fn handled_command_is_not_skipped() {
         ("bus", "refuses its command"),
     ] {
         let record = fs::read_to_string(place.join("directory")).unwrap();
-        // As written by a program that knows no checksum.
+        // Format of a program that knows no checksum.
         let (plain, _) = record.split_once("check ").unwrap();
         fs::write(place.join("directory"), plain.replace("kind service", &format!("kind {kind}"))).unwrap();
         assert!(said(3).contains(expected), "{kind}: {}", said(3));

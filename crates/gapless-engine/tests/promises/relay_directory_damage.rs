@@ -69,11 +69,11 @@ impl fmt::Display for FileKind {
 enum StartOutcome {
     /// The start fails with an error that names a path in the directory, or the foreign stream.
     Refused,
-    /// It passes on the same frames.
+    /// The relay passes on the same frames.
     Starts,
-    /// It passes on the same frames, after fetching the lost ones from the stream.
+    /// The relay passes on the same frames, after fetching the lost ones from the stream.
     Fetched,
-    /// It passes on the same frames, except the names of the feed sessions of the oldest ones, which are lost.
+    /// The relay passes on the same frames, except the names of the feed sessions of the oldest ones, which are lost.
     Unnamed,
     /// Impossible for this file.
     Nothing,

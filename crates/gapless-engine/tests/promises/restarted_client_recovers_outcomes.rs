@@ -173,7 +173,7 @@ fn check_resending(connect: &mut dyn FnMut() -> Client) {
     });
     let long = vec![0; 10_000];
     let notes: [(u64, &[u8]); 5] = [(2, &[0; 2]), (5, &long), (6, &[0; 3]), (9, &long), (12, &[0; 4])];
-    // It has sent two of them when it is killed. Between the last two it had acknowledged notices, which never arrived.
+    // The client has sent two of them when it is killed. Between the last two it had acknowledged notices, which never arrived.
     assert_eq!(send(&mut client, key, ADD, 2), 2);
     assert_eq!(send(&mut client, key, ADD, 10_000), 5);
     drop(client);

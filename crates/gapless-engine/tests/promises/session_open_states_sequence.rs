@@ -1,5 +1,5 @@
 //! A client that reopens a session learns its next number: that of released frames, not of frames that may be
-//! truncated. A member whose service lags behind the stream reports the same.
+//! truncated. A member whose service lags reports the same.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::{Agent, Counters, Now, Waker};

@@ -108,7 +108,7 @@ fn old_program_stops_at_mark() {
     let mut caller = Caller::new(&cluster, NUMBER);
     caller.call_until(&mut cluster, 20);
     let odd = cluster.leader() % 3 + 1;
-    // Its snapshot is from before the mark.
+    // The member's snapshot is from before the mark.
     cluster.members[odd - 1].take().unwrap().stop().unwrap();
     upgrade(&cluster, 2, None);
     wait("the new version", || {

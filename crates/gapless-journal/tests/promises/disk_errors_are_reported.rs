@@ -57,7 +57,7 @@ fn failed_sync_is_not_retried() {
         }
         drop(journal);
         assert_eq!(disk.syncs.load(Ordering::SeqCst), before + 1);
-        // The next process repairs what it can.
+        // The next process repairs the journal as far as possible.
         let (_, report) = Journal::open(on(directory.path(), &disk, flush)).unwrap();
         assert!(report.is_rewritten);
         assert_holds(directory.path(), boot(1), 1, 10, 1);

@@ -418,7 +418,7 @@ fn missing_segment_is_a_gap() {
 fn gap_after_unsealed_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
-    // As after a crash during a roll.
+    // Simulates a crash during a roll.
     let (position, last_sequence) = mark_of(&found[0], d::JOURNALED_MARK_OFFSET);
     assert_ne!(position & d::SEALED_BIT, 0);
     set_mark(&found[0], d::JOURNALED_MARK_OFFSET, position & !d::SEALED_BIT, last_sequence);

@@ -206,7 +206,7 @@ fn points_of_other_files_must_match() {
     let (position, _) = find_frame(newest, 995);
     flip(newest, position + 70, 1);
     for slot in [0, 32] {
-        // As if the newest mark had not reached the device.
+        // Simulates a newest mark that never reached the device.
         let bytes = std::fs::read(newest).unwrap();
         let at = d::SYNCED_MARK_OFFSET + slot;
         if u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) == 1000 {

@@ -223,7 +223,7 @@ fn archived_copy_is_deleted_too() {
     assert_eq!(journal.first_sequence(), 1, "the file in the archive is still there");
     std::fs::remove_dir(&archived[0].path).unwrap();
     std::fs::rename(&kept, &archived[0].path).unwrap();
-    // As after a crash between the removal of the two files.
+    // Simulates a crash between the removal of the two files.
     std::fs::remove_file(&archived[0].path).unwrap();
     work_off(&journal);
     assert_eq!(journal.first_sequence(), boundary);

@@ -281,7 +281,7 @@ fn report_has_the_removed_amount() {
         let (first, end) = (first_of(&paths[1]), end_of_frames(&paths[1]));
         let (position, length) = find_frame(&paths[1], first + 5);
         let (bytes, frames) = if is_zeroed {
-            // As after a power failure that has lost the last pages.
+            // Simulates a power failure that has lost the last pages.
             overwrite(&paths[1], position, &vec![0; (end - position) as usize]);
             (newer, last + 1 - first_of(&paths[2]))
         } else {

@@ -147,7 +147,7 @@ fn start_updates_the_history() {
     drop(written(directory.path(), 2));
     let older = std::fs::read(&history).unwrap();
     drop(written(directory.path(), 2));
-    // As after a crash between a segment's rename and its entry in the history.
+    // Simulates a crash between a segment's rename and its entry in the history.
     std::fs::write(&history, older).unwrap();
     drop(open(directory.path(), 1).unwrap());
     let last = inspect::info_in(directory.path(), boot(1)).unwrap().segments.pop().unwrap();

@@ -18,7 +18,7 @@ pub(super) struct RetryBackoff {
 }
 
 impl RetryBackoff {
-    /// An attempt has failed, or what it made has: the next one has its time, unless it has it already.
+    /// Schedules the next attempt after a failed attempt or connection, unless it is already scheduled.
     pub(super) fn fail(&mut self, now_ns: u64) {
         if self.due_ns.is_some() {
             return;

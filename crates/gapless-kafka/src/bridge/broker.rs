@@ -179,7 +179,7 @@ impl BrokerClients {
         self.producer.iter().for_each(Producer::withdraw);
     }
 
-    /// Opens again what has failed, each after its pause.
+    /// Opens failed clients again, each after its pause.
     ///
     /// # Errors
     /// A machine without threads.
@@ -370,7 +370,7 @@ impl BrokerClients {
         let now_ns = super::now().monotonic_ns;
         // A record that is too large for a consumer is one of which it finds no end.
         if matches!(error.kind, BrokerErrorKind::Unreadable | BrokerErrorKind::TooLarge) {
-            // It would say so again and again until the core has decided.
+            // The error would repeat until the core has decided.
             match topic {
                 Topic::Inbox => close(self.inbox.take()),
                 Topic::Presence => close(self.presence.take()),
@@ -389,7 +389,7 @@ impl BrokerClients {
         let restart = match (error.kind, topic) {
             (BrokerErrorKind::UnknownTopic | BrokerErrorKind::OffsetOutOfRange, Topic::Inbox) => {
                 self.inbox_lost = Some(format!("the inbox was lost: {error}"));
-                // It may say the same several times, also of the topic that is made next.
+                // The error may repeat, also for the topic that is made next.
                 close(self.inbox.take());
                 true
             }
@@ -416,7 +416,7 @@ impl BrokerClients {
         }
     }
 
-    /// Waits until what was sent is acknowledged, for `timeout` at most: the last step of an end.
+    /// Waits up to `timeout` until sent records are acknowledged: the last step of an end.
     pub(super) fn flush(&mut self, relays: &mut Relays, timeout: Duration) {
         let mut ignored = VecDeque::new();
         let ready = self.bundles.flush_all(&mut |request| relays.begin(request, &mut ignored));
@@ -469,7 +469,7 @@ fn delivered(token: DeliveryToken, delivery: &DeliveryReport) -> BridgeInput {
     }
 }
 
-/// A record as the core has it. Headers that do not decode are none: the core refuses the record for want of them.
+/// Converts a record for the core. Headers that do not decode are omitted, and the core refuses the record.
 fn record_of(read: &crate::client::ReceivedRecord<'_>) -> record::KafkaRecord {
     let headers = read.headers().unwrap_or_default();
     let headers = headers.into_iter().filter_map(|(name, value)| record::header(name, value));

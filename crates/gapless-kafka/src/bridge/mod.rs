@@ -105,7 +105,7 @@ pub enum BridgeEvent {
 }
 
 impl BridgeEvent {
-    /// Its kind, for programs.
+    /// Returns its kind, for programs.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -187,7 +187,7 @@ pub enum RunError {
     System {
         /// Operation.
         operation: &'static str,
-        /// Its words.
+        /// Error of the operating system.
         error: io::Error,
     },
 }

@@ -31,7 +31,7 @@ struct WantedRoute {
 /// A request that was taken.
 struct TakenRequest {
     request: RelayedRequest,
-    /// It has left, or is about to.
+    /// The request has left, or is about to.
     has_begun: bool,
 }
 
@@ -180,7 +180,7 @@ impl Relays {
             self.taken.remove(&id);
             into.push_back(BridgeInput::GivenUp(id));
         } else if !request.watch(&self.ready.waker(WorkSource::Request(id))) && !self.unwatched.contains(&id) {
-            // Its route is withdrawn, and with it the wake-up.
+            // The route is withdrawn, and with it the wake-up.
             self.unwatched.push(id);
         }
     }

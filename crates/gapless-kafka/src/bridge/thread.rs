@@ -29,7 +29,7 @@ const UNWATCHED_INTERVAL: Duration = Duration::from_millis(50);
 const REPORT_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Longest wait for acknowledgements at the end.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
-/// Bytes of a record beside its payload, at most.
+/// Maximum bytes of a record in addition to its payload.
 const HEADERS_ROOM: usize = 64 << 10;
 /// Time for which the broker keeps the records of an inbox: longer than any call, shorter than what a disk should hold.
 const INBOX_RETENTION: Duration = Duration::from_secs(3600);
@@ -59,7 +59,7 @@ pub(super) struct BridgeThread {
 }
 
 impl BridgeThread {
-    /// Nothing is connected yet.
+    /// Creates the thread's state without any connection.
     ///
     /// # Errors
     /// A secret that cannot be read, a machine without random numbers.
@@ -74,7 +74,7 @@ impl BridgeThread {
         let process = format!("process {}", std::process::id());
         let connection = BrokerConnection::from_config(&config).map_err(RunError::Secret)?;
         let compression = config.compression;
-        // Headers have room beside the longest segment.
+        // Headers fit in addition to the longest segment.
         let record_bytes_max =
             (config.limits.segment_bytes + HEADERS_ROOM).max(ProducerOptions::default().record_bytes_max);
         // The broker measures whole batches: one that is too large has a record that is.
@@ -146,7 +146,7 @@ impl BridgeThread {
         Ok(())
     }
 
-    /// Opens again what has failed, each after its pause.
+    /// Opens failed clients again, each after its pause.
     fn retry_due(&mut self) -> Result<(), RunError> {
         let now_ns = now().monotonic_ns;
         self.broker.retry_due(now_ns, &mut self.inputs)?;
@@ -218,7 +218,7 @@ impl BridgeThread {
     /// Gives the core its inputs, also those that follow from effects. The end of the bridge if it has come.
     fn handle_inputs(&mut self) -> Result<Option<Result<(), RunError>>, RunError> {
         if !self.has_started {
-            // Nobody was told of this bridge yet.
+            // No other bridge knows this one yet.
             return Ok(self.has_asked_to_stop.then_some(Ok(())));
         }
         loop {

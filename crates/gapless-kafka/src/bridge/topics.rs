@@ -81,7 +81,7 @@ fn try_topics(
                     return Err(RunError::Topic { topic, reason: fatal.to_string() });
                 }
                 let event = BridgeEvent::TopicDiffers { topic, differences };
-                // Nobody listens to a bridge that has ended.
+                // After the end of the bridge there is no receiver.
                 let _ = progress.send(TopicPreparation::Event(event));
             }
         }

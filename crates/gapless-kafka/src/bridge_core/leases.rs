@@ -87,7 +87,7 @@ impl BridgeCore {
     }
 
     pub(super) fn notice(&self, notice: BridgeNotice, effects: &mut Vec<Effect>) {
-        // Of what was there before, the bridges that are there still are named when this one serves.
+        // Bridges that were there before, and still are, are named when this one serves.
         if self.is_joined() {
             effects.push(Effect::Notice(notice));
         }

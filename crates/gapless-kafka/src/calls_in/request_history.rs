@@ -208,7 +208,7 @@ mod tests {
         assert!(history.get(&key("gapless.reply.x", 0)).is_some());
         assert!(history.get(&key("b@0000000000000007", 0)).is_none(), "beyond its own share");
         assert!(history.get(&key("b@0000000000000007", 1)).is_some());
-        // Nothing more comes of either, and their time goes by.
+        // No more records of either arrive, and their time expires.
         history.expire(60 * SECOND);
         assert!(history.get(&key("gapless.reply.x", 0)).is_some());
         history.expire(76 * SECOND);

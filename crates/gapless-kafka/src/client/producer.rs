@@ -42,7 +42,7 @@ pub struct DeliveryReport {
     pub token: usize,
     /// Persistence in the broker's log.
     pub persistence: RecordPersistence,
-    /// It was sent once at most, so that its error is all that any broker has said of it.
+    /// The record was sent once at most, so its error is the only answer of any broker.
     pub is_first_attempt: bool,
     /// Offset, where it was acknowledged; none for a record whose first acknowledgement was lost and that was acknowledged at its retry.
     pub offset: Option<i64>,
@@ -121,7 +121,7 @@ fn delivery(message: &BorrowedMessage<'_>, error: Option<&KafkaError>, token: us
     }
 }
 
-/// Sends records to any topics, and reports on each of them, in no order between topics. Nobody is woken by a report: ask for them with
+/// Sends records to any topics, and reports on each of them, in no order between topics. A report wakes no thread: ask for them with
 /// [`take`](Producer::take) as long as any is [`pending`](Producer::pending). Where no broker is reached records wait until
 /// [`delivery_timeout`](ProducerOptions::delivery_timeout).
 ///

@@ -54,7 +54,7 @@ impl BrokerConnection {
         Ok(connection)
     }
 
-    /// Has librdkafka read the properties. No broker is asked.
+    /// Checks the properties with librdkafka. No broker is asked.
     ///
     /// # Errors
     /// [`Configuration`](BrokerErrorKind::Configuration): a property that librdkafka does not accept, by its name, or one of another build.

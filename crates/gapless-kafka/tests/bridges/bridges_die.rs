@@ -64,7 +64,7 @@ fn the_own_bridge_is_killed() {
     bridge.process.kill();
     let error = early_end(call);
     assert!(matches!(error, CallError::Unknown { .. }), "{error}");
-    // The successor tells the other bridge that nobody waits any more.
+    // The successor tells the other bridge that no caller waits any more.
     let _again = here.bridge(&broker, "", ALL);
     assert_eq!(instance.line(), "cancelled");
     here.until_answered_by("one");
@@ -106,7 +106,7 @@ fn the_other_bridge_stands_still() {
 }
 
 fn ten_thousand_calls_are_under_way() {
-    // As many as three tables hold.
+    // Enough callers to fill three tables.
     const CALLERS: usize = 3;
     const EACH: usize = 3_334;
     let Some(broker) = KafkaBroker::start(&[]) else { return };
@@ -119,13 +119,13 @@ fn ten_thousand_calls_are_under_way() {
     let domains: Vec<_> = (0..CALLERS).map(|_| here.open()).collect();
     let callers = domains.iter().map(|domain| domain.caller::<Work, Vec<u8>>(ROUTE).unwrap()).collect::<Vec<_>>();
     let first = callers[0].start_with(Work::Name, &never()).wait();
-    // Some end, most wait at the other machine behind those that have no end.
+    // Some end, most wait at the other machine after those without an end.
     let mut calls = Vec::new();
     for (number, caller) in callers.iter().enumerate() {
         let of = |each: usize| if number == 0 && each % 100 == 99 { Work::Wait } else { Work::Name };
         calls.extend((0..EACH).map(|each| caller.start_with(of(each), &never())));
     }
-    // They have come as far as the handlers, of which those without an end hold up all others.
+    // The calls have reached the handlers; those without an end block all others.
     assert_eq!(instance.line(), "waiting");
     other.process.kill();
     let mut ends = std::collections::BTreeMap::<&str, usize>::new();

@@ -45,7 +45,7 @@ fn check_jumps(here: &TestMachine, instance: &mut Process, clocks: &[(&OtherCloc
         }
         check_calls(here, instance);
     }
-    // Its handler is the next that ends: it was under way all the time.
+    // The handler of this call ends next: it was under way all the time.
     drop(call);
     assert_eq!(instance.line(), "cancelled");
 }

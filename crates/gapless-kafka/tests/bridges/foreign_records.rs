@@ -1,4 +1,4 @@
-//! Records that a bridge cannot use: of another version of the protocol, and any bytes. It says what is wrong with them, counts them, and goes on.
+//! Records that a bridge cannot use: of another version of the protocol, and any bytes. It reports the error, counts them, and continues.
 
 use crate::machines::{ALL, BridgePlan, ROUTE, TestMachine, Work};
 use crate::traffic::{NotedCalls, Traffic};
@@ -129,7 +129,7 @@ fn another_version_is_refused() {
     let words = error.to_string();
     assert!(matches!(error, CallError::Unknown { .. }), "{words}");
     assert!(BOTH_VERSIONS.iter().all(|version| words.contains(version)), "{words}");
-    // Its first version again: it is known again.
+    // The first version again makes the bridge known again.
     send(&producer, PRESENCE, &[lease_of_future(1)]);
     bridge.until_event("bridge future is back");
     // A program of another version.

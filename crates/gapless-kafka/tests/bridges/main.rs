@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         brokers_die::module(),
         a_name_is_taken::module(),
         foreign_programs_call::module(),
-        // Those of a minute begin first.
+        // The tests of a minute begin first.
         bridges_stand_still::module(),
         the_broker_refuses::module(),
         a_partition_moves::module(),

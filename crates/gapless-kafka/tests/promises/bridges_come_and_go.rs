@@ -313,7 +313,7 @@ fn marks_of_another_log_prove_nothing() {
     let begun = world.call(0, "wait", None);
     world.run_for(100 * MS);
     assert_eq!(world.handled[&begun], 1);
-    // The topic is made again, by a broker whose clock is behind: the next mark has a small offset, and an early time.
+    // The topic is made again, by a broker whose clock is slow: the next mark has a small offset, and an early time.
     world.broker_ahead_ms -= 5_000;
     world.topics.insert("test.inbox.b".to_owned(), Vec::new());
     world.bridges[1].stop_reading();

@@ -69,7 +69,7 @@ pub struct SimulatedBridge {
     pub notices: Vec<BridgeNotice>,
     /// Readers stay as they are when they are to be opened again.
     pub is_stuck: bool,
-    /// Times that it has read the leases from their end on, and has withdrawn what was not sent.
+    /// Times that it has read the leases from their end on, and has withdrawn unsent requests.
     pub skips: u32,
     pub purges: u32,
     pub ended: Option<Result<(), BridgeError>>,

@@ -1,6 +1,6 @@
 //! Load of `gapless bench time|serialization|log|link|messaging|persistence|storage`.
 //!
-//! | module | what it measures |
+//! | module | measures |
 //! |---|---|
 //! | [`clocks`] | the clocks that agents read |
 //! | [`serialization`] | writing and reading a Car in each of its four forms |

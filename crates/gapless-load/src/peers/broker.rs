@@ -31,7 +31,7 @@ const GUARD: &str = r#""$@" </dev/null & cat >/dev/null; kill -s KILL -- -$$"#;
 /// The program is missing; `install` says how to install it.
 pub fn find(program: &'static str, install: &'static str) -> Result<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    // Where distributions install servers; seldom on the PATH of an ordinary user.
+    // Server directories of distributions; seldom on the PATH of an ordinary user.
     let directories = std::env::split_paths(&paths).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
     let found = directories.map(|directory| directory.join(program)).find(|path| path.is_file());
     found.and_then(|path| path.canonicalize().ok()).ok_or(PeerError::Missing { program, install })

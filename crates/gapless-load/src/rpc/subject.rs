@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 /// A system under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RpcSystem {
-    /// This program, with nobody in the middle
+    /// This program, without a broker
     Gapless,
     /// `rabbitmq-server`, with explicit and with automatic acknowledgement
     Rabbitmq,

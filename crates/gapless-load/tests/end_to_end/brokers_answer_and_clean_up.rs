@@ -88,7 +88,6 @@ fn calls(caller: &mut impl PeerCaller, size: usize, in_flight: u64) {
     }
 }
 
-/// Processes that work in `directory`.
 fn processes_in(directory: &Path) -> Vec<String> {
     let working = |entry: std::io::Result<std::fs::DirEntry>| {
         let path = entry.ok()?.path();

@@ -254,7 +254,7 @@ fn sleeping_task_leaves_no_request() {
                 if bell.ring() != Rung::Task {
                     return;
                 }
-                // As the instance's I/O thread wakes them; each then runs to its next sleep.
+                // Wakes them as the instance's I/O thread does; each then runs to its next sleep.
                 let mut asleep_now = asleep.lock().unwrap();
                 let woken = bell.take_rung_tasks(*asleep_now);
                 *asleep_now -= woken;

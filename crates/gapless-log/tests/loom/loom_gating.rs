@@ -88,7 +88,7 @@ fn cursor_gates_until_it_is_dropped() {
         });
         overwrite_first(&mut writer);
         reader.join().unwrap();
-        // Nothing blocks the writer now.
+        // No reader blocks the writer now.
         if writer.last_sequence() == 2 {
             writer.append(&frame(3, 30), 3).unwrap();
         }

@@ -243,7 +243,7 @@ impl Process {
             if self.is_over.load(Ordering::Relaxed) {
                 return true;
             }
-            // A ring that it owes does not matter here: it takes requests until there are none, or dies, which rings.
+            // A ring that it owes does not matter here: it takes all requests, or dies, which rings.
             let _ = self
                 .bell(number)
                 .park(Duration::MAX, || instance.has_offers(0) || self.is_over.load(Ordering::Relaxed));

@@ -64,7 +64,7 @@ fn drain(reader: &mut RingReader) -> Result<usize, LogError> {
     while let Some(length) = reader.next_length()? {
         let mut copy = vec![0; aligned_length(length)];
         reader.copy(&mut copy);
-        // It may be a frame or not; in any case only its bytes are used.
+        // Frame or not, only its bytes are used.
         let _ = std::hint::black_box(Frame::parse(&copy).and_then(|frame| frame.verify()));
         reader.advance(length);
         count += 1;

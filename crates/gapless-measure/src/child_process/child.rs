@@ -113,7 +113,7 @@ impl<'a> Child<'a> {
         let _ = self.process.kill();
     }
 
-    /// An error, with its standard error, if it has ended though nobody waits for it.
+    /// Returns an error with its standard error if it has ended too early.
     pub fn check_running(&mut self) -> Result<()> {
         match self.process.try_wait().map_err(|source| BenchError::system("wait for a process", source))? {
             None => Ok(()),

@@ -39,7 +39,6 @@ impl FloorEffort {
         }
     }
 
-    /// A row with the percentiles of `histogram`.
     pub(super) fn latency_row(&self, payload: usize, histogram: &LatencyHistogram) -> Result<FloorRow> {
         let row = histogram.floor_row(self.kind.name(), payload as u64);
         let row = row.ok_or_else(|| self.failed("no sample was taken"))?;

@@ -46,7 +46,7 @@ impl FloorMapping {
     /// Copies `bytes` to the data area at `offset`.
     ///
     /// # Safety
-    /// Nobody else reads or writes these bytes at the same time.
+    /// No other thread or process reads or writes these bytes at the same time.
     #[inline]
     unsafe fn copy_in(&self, offset: usize, bytes: &[u8]) {
         debug_assert!(DATA + offset + bytes.len() <= self.0.len());
@@ -58,7 +58,7 @@ impl FloorMapping {
     /// Copies from the data area at `offset`.
     ///
     /// # Safety
-    /// Nobody writes these bytes at the same time.
+    /// No thread or process writes these bytes at the same time.
     #[inline]
     unsafe fn copy_out(&self, offset: usize, bytes: &mut [u8]) {
         debug_assert!(DATA + offset + bytes.len() <= self.0.len());
@@ -229,7 +229,7 @@ impl SlotProducer {
 }
 
 impl SlotConsumer {
-    /// Copies the next message out; false when there is none.
+    /// Copies the next message out; false without a message.
     ///
     /// # Panics
     /// When the payload has another size.

@@ -41,7 +41,7 @@ fn send(word: &AtomicU32, value: u32, effort: &FloorEffort) -> Result<()> {
 
 /// Blocks until `word` is no longer `old`; false when the other side has stopped.
 fn wait_for_change(word: &AtomicU32, old: u32, stop: &StopFlag, effort: &FloorEffort) -> Result<bool> {
-    // A limit, because a thread that stops wakes nobody.
+    // A limit, because a thread that stops does not wake the other one.
     let limit = Timespec::try_from(Duration::from_millis(20)).map_err(|error| effort.failed(error))?;
     while word.load(Ordering::SeqCst) == old {
         match futex::wait(word, futex::Flags::PRIVATE, old, Some(&limit)) {

@@ -142,7 +142,7 @@ mod tests {
         assert!(write_file(&missing, SystemTime::now(), &[], &[]).unwrap_err().to_string().contains("no/run.hlog"));
     }
 
-    /// Enough of Base64 to read what was written.
+    /// Decodes Base64 as this module writes it.
     fn decode_base64(text: &str) -> Vec<u8> {
         let value = |byte: u8| match byte {
             b'A'..=b'Z' => byte - b'A',

@@ -126,9 +126,9 @@ impl IntervalRecorder {
         })
     }
 
-    /// Records a reply: the scheduled time of its message and its latency, ns. It counts to the interval in which it came: how many
-    /// did says what was done meanwhile, which is less than what was due where the run falls behind. One after the expected end
-    /// counts to the last.
+    /// Records a reply: the scheduled time of its message and its latency, ns. It counts in the interval of its
+    /// arrival, so the count is the work done in that interval; it is less than the work due where the run is late. A
+    /// reply after the expected end counts in the last interval.
     #[inline]
     pub fn record(&mut self, scheduled_ns: u64, latency_ns: u64) {
         let replied_ns = scheduled_ns.saturating_add(latency_ns);

@@ -76,7 +76,7 @@ impl LatencyHistogram {
         self.inner.value_at_quantile(percentile / 100.0)
     }
 
-    /// The percentiles of a report; `None` when nothing was recorded, for a report leaves out what it has not.
+    /// The percentiles of a report; `None` when nothing was recorded: a report omits missing values.
     pub fn latency_ns(&self) -> Option<LatencyNs> {
         if self.inner.is_empty() {
             return None;

@@ -84,7 +84,7 @@ impl OpenWorkbook {
             .write(true)
             .open(&real_path)
             .map_err(|source| BenchError::io("open for writing", path, source))?;
-        // Any other error comes from a file system without locks: there nobody has locked it.
+        // Any other error comes from a file system without locks: there no process has locked it.
         if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(error("is locked by another program; close it there and try again"));
         }

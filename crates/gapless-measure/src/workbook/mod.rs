@@ -107,7 +107,7 @@ impl fmt::Display for CellAddress {
 }
 
 /// Checks, before a long run, that its results can be written: with a cell the workbook must be there, be
-/// writable and have that cell free to write; without one the file must not be there, so that nobody's work is lost.
+/// writable and have that cell free to write; without one the file must not be there, so that no work is lost.
 ///
 /// # Errors
 /// When the results could not be written.

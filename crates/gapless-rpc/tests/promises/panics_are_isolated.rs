@@ -205,7 +205,7 @@ fn as_often_as_one_likes(server: &Domain, client: &Domain, overflow: Option<Elas
         assert!(matches!(caller.send_with(Unlucky(1), &odd), Err(CallError::Refused { .. })));
     }
     assert_eq!(counting.0.load(Ordering::Relaxed), (MANY / 4) as i64, "sends have no end, calls have");
-    // Nothing is encoded within a process.
+    // Calls within a process are not encoded.
     let is_encoded = !std::ptr::eq(server, client);
     for _ in 0..if is_encoded { MANY / 4 } else { 0 } {
         let bad = [caller.call(Unlucky(13)).map(drop), caller.send(Unlucky(13))];

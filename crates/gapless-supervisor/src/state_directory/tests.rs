@@ -271,7 +271,7 @@ fn foreign_instances_are_found() {
     });
 }
 
-/// Such a process started before the instance, so it is not a descendant.
+/// The process started before the instance, so it is not a descendant.
 #[test]
 fn older_processes_are_no_heirs() {
     let (_parent, directory) = directory();

@@ -37,7 +37,7 @@ use transfer::TransferHandler;
 /// A bank with a command bus.
 #[derive(Parser)]
 struct Arguments {
-    /// Where its stream lies; without it, in memory.
+    /// Directory of the stream [default: in memory].
     #[arg(long)]
     directory: Option<PathBuf>,
     /// Prints an account's events instead of moving money.

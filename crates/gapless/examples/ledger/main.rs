@@ -58,11 +58,11 @@ struct Options {
     /// The transfers.
     file: PathBuf,
 
-    /// Where the journal and the snapshots are kept; made if it is missing, removed to begin anew.
+    /// Directory of the journal and the snapshots; created if missing. Remove it to start over.
     #[arg(long, default_value = "target/ledger")]
     directory: PathBuf,
 
-    /// How durable a line is before it is booked: memory (nothing is kept), journal (survives the
+    /// Durability of a line before it is booked: memory (nothing is kept), journal (survives the
     /// process), sync (survives the machine's power).
     #[arg(long, default_value_t)]
     tier: Tier,

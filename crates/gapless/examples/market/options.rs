@@ -13,15 +13,15 @@ pub const INSTANCES: u64 = 2;
 /// sequencer, each a process of its own.
 ///
 /// At the end it looks whether everything adds up: each order had its outcome once, both instances have the same book,
-/// the reader made the same book of what it has read, no share and no cent came into being or went.
+/// the reader built the same book from the stream, no share and no cent came into being or went.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "market", after_help = EXAMPLES)]
 pub struct Options {
-    /// What carries the stream.
+    /// Transport of the stream.
     #[arg(long, value_enum, default_value_t)]
     pub transport: Transport,
 
-    /// How many requests each entry node sends: orders, and cancels among them.
+    /// Number of requests of each entry node, orders and cancels.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub orders: u64,
 
@@ -29,7 +29,7 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", conflicts_with = "orders", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: Option<u64>,
 
-    /// How many requests each entry node sends a second; 0 for as many as it can.
+    /// Requests per second of each entry node; 0 for no limit.
     #[arg(long, value_name = "RATE", default_value_t = 2_000)]
     pub orders_per_second: u64,
 
@@ -41,11 +41,11 @@ pub struct Options {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 
-    /// Which process this is.
+    /// Role of this process.
     #[arg(long, hide = true, requires = "place")]
     pub role: Option<Role>,
 
-    /// Where the parent has put what its processes share.
+    /// Directory that the parent shares with its processes.
     #[arg(long, hide = true)]
     pub place: Option<PathBuf>,
 }
@@ -61,7 +61,7 @@ It ends with 0 if everything adds up, with 1 if not or after an error, with 2 fo
 option, and with 130 when it was stopped by Ctrl-C. Its files are in a temporary directory,
 which it removes.";
 
-/// What carries the stream.
+/// Transport of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Transport {
     /// Memory that the processes share.

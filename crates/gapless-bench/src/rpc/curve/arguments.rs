@@ -27,7 +27,7 @@ pub struct CurveArguments {
     #[command(flatten)]
     pub output: OutputArguments,
 
-    /// The results of an earlier run, to be set next to these
+    /// Results of an earlier run, shown next to these
     #[arg(long, value_name = "FILE")]
     pub compare: Option<PathBuf>,
 
@@ -35,23 +35,23 @@ pub struct CurveArguments {
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub sizes: Vec<u64>,
 
-    /// The published sizes, 129 of them: a quarter of an hour
+    /// Measure all 129 published sizes; takes a quarter of an hour
     #[arg(long, conflicts_with = "quick")]
     pub full: bool,
 
-    /// Calls of each size that are timed [default: 1000]
+    /// Timed calls of each size [default: 1000]
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(2..=10_000_000))]
     pub samples: Option<u64>,
 
-    /// Measure everything so many times, and show the turn in the middle
+    /// Number of turns over all rows; the median turn is shown
     #[arg(long, value_name = "TURNS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     pub turns: u32,
 
-    /// Only these systems
+    /// Systems to measure [default: all]
     #[arg(long, value_name = "SYSTEM,...", value_delimiter = ',')]
     pub systems: Vec<RpcSystem>,
 
-    /// Only this way of waiting
+    /// Way of waiting [default: all]
     #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
     pub waiting: Vec<WaitMode>,
 }

@@ -18,7 +18,6 @@ pub(super) struct CallShape {
 }
 
 impl CallShape {
-    /// The row of these calls.
     pub(super) fn of_calls(self, stand: &RpcUnderTest<'_>, calls: &CallTotals, cpu: CpuTimes) -> Row {
         let count = calls.histogram.count();
         let mut row = self.row(stand, count, cpu);
@@ -31,7 +30,6 @@ impl CallShape {
         row
     }
 
-    /// The row of this stream.
     pub(super) fn of_stream(self, stand: &RpcUnderTest<'_>, one_way: &OneWayStream) -> Row {
         let mut row = self.row(stand, one_way.sent, one_way.cpu);
         let received = one_way.received;

@@ -7,7 +7,7 @@ use gapless_measure::reporting::OutputArguments;
 use gapless_measure::{Result, RunExtent};
 use std::time::Duration;
 
-/// Kills of each row with instances or servers, and what is killed under a supervisor at random.
+/// Number of kills of each row with instances or servers, and limit of the random kills under a supervisor.
 const USUAL: (usize, KillLimit) = (50, KillLimit::Time(Duration::from_secs(30)));
 const FULL: (usize, KillLimit) = (100, KillLimit::Time(Duration::from_secs(600)));
 /// Kills under a supervisor: one for each kind.
@@ -25,15 +25,15 @@ pub struct FaultsArguments {
     #[arg(long, value_name = "KILLS", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub kills: Option<u64>,
 
-    /// Under a supervisor, how long copies, it and its guardian are killed at random [default: half a minute; with --full 10]
+    /// Duration of random kills of copies, supervisor and guardian [default: half a minute; with --full 10]
     #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..=1440))]
     pub minutes: Option<u64>,
 
-    /// The run of committed tables: a quarter of an hour
+    /// Run as for the committed tables; takes a quarter of an hour
     #[arg(long, conflicts_with = "quick")]
     pub full: bool,
 
-    /// Seed of the copies that die and of their times, as printed by another run [default: another each time]
+    /// Seed of the killed copies and their times, as printed by a run [default: random]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
 }

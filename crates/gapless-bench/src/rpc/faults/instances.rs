@@ -10,7 +10,6 @@ use gapless_rpc::{Caller, Domain, Retry};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// The instances.
 pub(super) struct FaultInstances<'a> {
     instances: Vec<Child<'a>>,
     assignment: FaultAssignment,

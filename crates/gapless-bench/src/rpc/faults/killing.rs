@@ -29,7 +29,7 @@ pub(super) trait Victims {
     /// No caller waits any more for one that comes back.
     fn release(&self) {}
 
-    /// The file in which serving processes note what they have begun.
+    /// The file in which serving processes note each call that they begin.
     fn begun(&self) -> PathBuf;
 
     /// Attempts of calls beyond the first.
@@ -37,7 +37,7 @@ pub(super) trait Victims {
         0
     }
 
-    /// The calls are over: ends what serves, and says in the row what is found then.
+    /// Ends the serving processes after the calls, and adds the findings to the row.
     fn finish(self, row: &mut Row) -> Result<()>
     where
         Self: Sized,

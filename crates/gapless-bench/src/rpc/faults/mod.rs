@@ -106,7 +106,7 @@ fn measure(plan: &FaultsPlan, run: &mut BenchRun<'_>) -> Result<()> {
             under_kills(subject, (plan, KillLimit::Kills(plan.kills)), victims, &mut dice, run)?;
         }
     }
-    // The supervisor may die without a failed call; so what has begun is not begun again in these rows.
+    // The supervisor may die without a failed call; so calls that have begun are not retried in these rows.
     let each = Victim::ALL.map(|victim| (Some(victim), Retry::NotBegun, KillLimit::Kills(plan.kills)));
     for (victim, retry, until) in each.into_iter().chain([(None, Retry::Always, plan.supervised)]) {
         supervised(plan, (victim, retry, until), directory.path(), &mut dice, run)?;

@@ -1,4 +1,4 @@
-//! The instances of a route under a supervisor. What is killed is one of them, all, or those that look after them.
+//! The instances of a route under a supervisor. The victims are one instance, all, or supervisor and guardian.
 
 use super::killing::{Death, KillDice, Victims, kill};
 use crate::rpc::check_interrupted;
@@ -148,7 +148,7 @@ impl<'a> SupervisedProcesses<'a> {
         }
     }
 
-    /// Kills supervisor and guardian until neither is there, and has somebody take over.
+    /// Kills supervisor and guardian until neither runs, and starts another supervisor that takes over.
     fn kill_both(&self, status: &SupervisionStatus) -> Result<Vec<Death>> {
         let directory = StateDirectory::open(&self.config.directory).map_err(failed)?;
         let mut deaths = kill(&processes(status)[..2].iter().flatten().copied().collect::<Vec<_>>())?;

@@ -31,7 +31,6 @@ pub(super) struct PayloadsPlan {
     pub(super) calls: u64,
     /// Cycles in all, and those that warm up.
     pub(super) cycles: (usize, usize),
-    /// Published sizes.
     pub(super) sizes: Vec<PublishedPayload>,
     /// Bytes.
     pub(super) curve: Vec<usize>,

@@ -38,7 +38,7 @@ const OVERLOADED_MEMORY_BYTES: usize = 64 << 10;
 /// Of the overloaded route's requests, at least so many pass the disk.
 const SPILLED_SHARE_MIN: f64 = 0.5;
 
-/// A load, what others have published of it, and what it is to reach, both calls a second.
+/// A load with its published figure and its target, both calls a second.
 struct LoadScenario {
     name: &'static str,
     shape: LoadShape,
@@ -126,7 +126,6 @@ fn one_load(plan: &ScenariosPlan, run: &mut BenchRun<'_>, scenario: &LoadScenari
     Ok(())
 }
 
-/// The row of one load.
 fn under_load(plan: &ScenariosPlan, run: &BenchRun<'_>, scenario: &LoadScenario) -> Result<Row> {
     let domain = Domain::in_process("scenarios");
     let mut shape = scenario.shape;

@@ -21,7 +21,6 @@ use gapless_wire::mtu::Mtu;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 
-/// A finished row.
 pub(super) struct FinishedRow {
     pub row: Row,
     /// The floors that were measured right before it.
@@ -64,7 +63,6 @@ pub struct RoleFigures {
 }
 
 impl RoleFigures {
-    /// `messages` in `elapsed_ns`.
     fn with_rate(mut self, messages: u64, elapsed_ns: u64) -> Self {
         self.elapsed_ns = elapsed_ns;
         self.rate_per_s = round(per_second(messages, elapsed_ns));

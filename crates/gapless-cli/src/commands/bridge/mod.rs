@@ -19,14 +19,14 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum BridgeCommand {
-    /// Over Kafka: offer routes of this domain to other machines, and take theirs
+    /// Offer routes of this domain to other machines over Kafka, and take theirs
     #[command(
-        after_help = "Examples:\n  gapless bridge kafka bridge.toml\n  gapless bridge kafka bridge.toml --check\n  gapless bridge kafka bridge.toml --json | jq -r .text\n\nThe file names the brokers, this bridge, and the routes:\n\n  offer = [\"shop/**\"]\n  take = [\"bank/*\"]\n\n  [kafka]\n  brokers = [\"kafka-1:9092\"]\n  name = \"berlin\"\n\n  [kafka.secrets]\n  \"sasl.password\" = { file = \"kafka-password\" }\n\nKeys: offer, take, reply_topics. Of [kafka]: brokers, name, prefix, compression. [kafka.properties]: settings of librdkafka by their names. [kafka.secrets]: those with secret values, each { file = … } or { environment = … }. Of [domain]: name or directory. Of [limits]: calls_per_peer, bytes_per_peer, segment_bytes, segment_time, lease_interval, lease_time, stop_time. docs/guides/other-machines.md shows each with its default.\n\nRelative paths in it are relative to its folder. It waits for the broker where that is not there yet; `gapless bridge status` shows how far it is. Ctrl-C lets calls under way end. Exit codes: 0 after Ctrl-C; 1 if it cannot run, or another bridge has its name; 2 for what is wrong in the command line or the file."
+        after_help = "Examples:\n  gapless bridge kafka bridge.toml\n  gapless bridge kafka bridge.toml --check\n  gapless bridge kafka bridge.toml --json | jq -r .text\n\nThe file names the brokers, this bridge, and the routes:\n\n  offer = [\"shop/**\"]\n  take = [\"bank/*\"]\n\n  [kafka]\n  brokers = [\"kafka-1:9092\"]\n  name = \"berlin\"\n\n  [kafka.secrets]\n  \"sasl.password\" = { file = \"kafka-password\" }\n\nKeys: offer, take, reply_topics. Of [kafka]: brokers, name, prefix, compression. [kafka.properties]: settings of librdkafka by their names. [kafka.secrets]: those with secret values, each { file = … } or { environment = … }. Of [domain]: name or directory. Of [limits]: calls_per_peer, bytes_per_peer, segment_bytes, segment_time, lease_interval, lease_time, stop_time. docs/guides/other-machines.md shows each with its default.\n\nRelative paths in it are relative to its folder. The bridge waits for an absent broker; `gapless bridge status` shows the progress. Ctrl-C lets calls in flight finish. Exit codes: 0 after Ctrl-C; 1 if it cannot run, or another bridge has its name; 2 for errors in the command line or the file."
     )]
     Kafka(KafkaArguments),
     /// Show the running bridges of a domain: broker, other bridges, routes, calls, counters
     #[command(
-        after_help = "Examples:\n  gapless bridge status --domain shop\n  gapless bridge status berlin --watch\n  gapless bridge status --json | jq '.[].peers[] | select(.state != \"alive\")'\n\nPEER is another bridge of the prefix; HEARD is the age of its last lease; TO IT and FROM IT are calls in flight with the bytes of their requests. OFFERED are routes of this domain for other machines, TAKEN those of other machines for this domain. Exit codes: 0 if each bridge serves and has its broker; 1 if one does not, or does not answer in time; 2 for what is wrong in the command line; 3 if none runs."
+        after_help = "Examples:\n  gapless bridge status --domain shop\n  gapless bridge status berlin --watch\n  gapless bridge status --json | jq '.[].peers[] | select(.state != \"alive\")'\n\nPEER is another bridge of the prefix; HEARD is the age of its last lease; TO IT and FROM IT are calls in flight with the bytes of their requests. OFFERED are routes of this domain for other machines, TAKEN those of other machines for this domain. Exit codes: 0 if each bridge serves and has its broker; 1 if one does not, or does not answer in time; 2 for errors in the command line; 3 if none runs."
     )]
     Status(StatusArguments),
 }
@@ -34,35 +34,35 @@ enum BridgeCommand {
 #[derive(Args)]
 #[cfg_attr(not(feature = "kafka"), allow(dead_code, reason = "the command ends at once without the feature"))]
 pub(crate) struct StatusArguments {
-    /// Only the bridges of this name [default: all of the domain]
+    /// Name of the bridge [default: all of the domain]
     name: Option<String>,
 
     #[command(flatten)]
     domain: DomainArguments,
 
-    /// Wait so long for the answers
+    /// Seconds to wait for the answers
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds, allow_hyphen_values = true)]
     timeout: Duration,
 
-    /// Print one JSON array, a line each time, with an object for each bridge
+    /// Print one JSON array per sample, with an object for each bridge
     #[arg(long)]
     json: bool,
 
-    /// Print again every so many seconds, until Ctrl-C
+    /// Print again every SECONDS, 1 without a value, until Ctrl-C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds, allow_negative_numbers = true)]
     watch: Option<Duration>,
 }
 
 #[derive(Args)]
 pub(crate) struct KafkaArguments {
-    /// The file of the bridge
+    /// Configuration file of the bridge
     file: PathBuf,
 
-    /// Only read the file and the secrets, certificates and keys that it names, and say what is wrong with them
+    /// Check the file and its secrets, certificates and keys, and report errors, without starting the bridge
     #[arg(long)]
     check: bool,
 
-    /// Print events as JSON, one in a line
+    /// Print events as JSON, one per line
     #[arg(long)]
     json: bool,
 }

@@ -17,26 +17,25 @@ use std::time::Duration;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// Files or directories of members; the one that leads has to be among them. The new member's file is made from the
-    /// first file
+    /// Files or directories of members, including the leader; the new member's file is made from the first file
     #[arg(value_name = "FILE", required = true)]
     members: Vec<PathBuf>,
-    /// The new member's number, higher than any member ever had
+    /// Number of the new member, higher than all earlier ones
     #[arg(long, value_name = "MEMBER")]
     member: u64,
-    /// Where the others reach it, host:port; may be given several times
+    /// Address of the new member for the others, host:port; repeatable
     #[arg(long = "address", value_name = "ADDRESS", required = true)]
     addresses: Vec<String>,
-    /// What it does
+    /// Role of the new member
     #[arg(long, value_enum, default_value_t = JoinKind::Full)]
     kind: JoinKind,
-    /// The member that goes in the same change, when the new one has nearly everything
+    /// Member to remove in the same change, once the new one has nearly caught up
     #[arg(long, value_name = "MEMBER")]
     replace: Option<u64>,
-    /// Where the new member's file goes [default: member-MEMBER.toml beside the first file]
+    /// File to write for the new member [default: member-MEMBER.toml next to the first file]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Do not wait until it votes
+    /// Return without waiting until the new member votes
     #[arg(long)]
     no_wait: bool,
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A member's file.
 #[derive(Args)]
 pub(super) struct MemberFile {
-    /// The member's file, or the directory that it names
+    /// File of the member, or its directory
     #[arg(value_name = "FILE")]
     path: PathBuf,
 }
@@ -30,7 +30,7 @@ impl Error for NoMemberError {}
 /// Files of members.
 #[derive(Args)]
 pub(super) struct MemberFileList {
-    /// Files or directories of members; the one that leads has to be among them
+    /// Files or directories of members, including the leader
     #[arg(value_name = "FILE", required = true)]
     members: Vec<PathBuf>,
 }

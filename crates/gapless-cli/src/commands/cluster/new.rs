@@ -10,18 +10,18 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// Where the files go, and later what the members keep; made if it is missing
+    /// Directory for the files and the members' data; created if missing
     directory: PathBuf,
-    /// How many members
+    /// Number of members
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     members: usize,
     /// Make the last member a witness, which stores and votes only
     #[arg(long)]
     witness: bool,
-    /// The cluster's name [default: that of the directory]
+    /// Name of the cluster [default: that of the directory]
     #[arg(long)]
     name: Option<String>,
-    /// The port of the first member; the others take the following ones [default: free ones]
+    /// Port of the first member; the others take the following ones [default: free ports]
     #[arg(long)]
     port: Option<u16>,
 }

@@ -17,13 +17,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The member's file; the new one takes its place, and the old one stays beside it with .old behind its name
+    /// File of the member; it is replaced, and the old one is kept with the suffix .old
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Make this member a cluster of one, although others may have more than it has
+    /// Make this member a cluster of one, even if others have more entries
     #[arg(long, required = true)]
     force_single: bool,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long)]
     yes: bool,
 }

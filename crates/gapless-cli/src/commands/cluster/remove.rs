@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Arguments {
     #[command(flatten)]
     members: MemberFileList,
-    /// The member that goes
+    /// Number of the member to remove
     #[arg(long, value_name = "MEMBER")]
     member: u64,
 }

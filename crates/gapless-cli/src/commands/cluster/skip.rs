@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The sequence of the command, as the members that stopped have said it
+    /// Sequence of the command, as reported by the stopped members
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     sequence: u64,
-    /// The members' files
+    /// Files of the members
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }

@@ -13,7 +13,7 @@ pub(super) struct Arguments {
     /// Print one JSON object, with `member` and `sequence`
     #[arg(long)]
     json: bool,
-    /// How long to wait for it; it is taken in any case
+    /// Seconds to wait; the snapshot is taken even after that
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The member's file
+    /// File of the member
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 pub(super) struct Arguments {
     #[command(flatten)]
     member: MemberFile,
-    /// Print one JSON object, a line each time
+    /// Print one JSON object per sample
     #[arg(long)]
     json: bool,
-    /// Print again every second, or every so many, until Ctrl-C
+    /// Print again every SECONDS, 1 without a value, until Ctrl-C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     watch: Option<u64>,
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Arguments {
     #[command(flatten)]
     members: MemberFileList,
-    /// The member that is to lead
+    /// Number of the new leader
     #[arg(long, value_name = "MEMBER")]
     to: u64,
 }

@@ -10,7 +10,7 @@ use gapless_cluster::member::control::AdminRequest;
 pub(super) struct Arguments {
     #[command(flatten)]
     members: MemberFileList,
-    /// The version that the service is to act as
+    /// Version of the service to activate
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     version: u32,
 }

@@ -9,18 +9,18 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a command bus, or of a member that runs one
+    /// Directory of a command bus, or of a member that runs one
     directory: PathBuf,
-    /// The folder in which the segments will lie; made if it is not there
+    /// Directory for the segments; created if missing
     #[arg(long, value_name = "FOLDER")]
     to: PathBuf,
-    /// Compress them
+    /// Compress the segments
     #[arg(long)]
     compress: bool,
-    /// Only segments whose frames are all before this sequence
+    /// Archive only segments that end before this sequence
     #[arg(long, value_name = "SEQUENCE")]
     before: Option<u64>,
-    /// One JSON object a line for each segment
+    /// Print one JSON object per line, one for each segment
     #[arg(long)]
     json: bool,
 }

@@ -12,17 +12,17 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a command bus, or of a member that runs one
+    /// Directory of a command bus, or of a member that runs one
     directory: PathBuf,
-    /// Aggregates of this type
+    /// Type of the aggregates [default: all]
     #[arg(value_name = "TYPE")]
     of_type: Option<String>,
     #[command(flatten)]
     filters: EventFilters,
-    /// So many aggregates at most; the others are counted
+    /// Maximum number of aggregates; the others are counted
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     limit: usize,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }

@@ -14,20 +14,20 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a command bus, or of a member that runs one
+    /// Directory of a command bus, or of a member that runs one
     directory: PathBuf,
     #[command(flatten)]
     filters: EventFilters,
-    /// Print what comes, too, until Ctrl-C
+    /// Follow new events until Ctrl-C
     #[arg(short, long)]
     follow: bool,
-    /// So many events at most
+    /// Maximum number of events
     #[arg(long, value_name = "COUNT", default_value_t = u64::MAX, hide_default_value = true)]
     limit: u64,
-    /// With session and number of the command, its identifier and its headers; --json has them always
+    /// Print session, number, identifier and headers of the command; --json always does
     #[arg(long)]
     headers: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }

@@ -7,19 +7,19 @@ use gapless_cqrs::{EventDirectory, EventFilter, Position};
 
 #[derive(Args)]
 pub(super) struct EventFilters {
-    /// Of this aggregate
+    /// Print only events of this aggregate
     #[arg(long, value_name = "TYPE/ID")]
     aggregate: Option<String>,
-    /// With this tag; several times: with all of them. Each = may be the one between name and value: a=b=c is a tag named a or named a=b
+    /// Print only events with this tag; repeatable, all must match. a=b=c is a tag named a or named a=b
     #[arg(long, value_name = "NAME=VALUE", value_parser = tag)]
     tag: Vec<EventFilter>,
-    /// Of this type of events
+    /// Print only events of this type
     #[arg(long = "type", value_name = "TYPE")]
     event: Option<String>,
-    /// From this position on, as 17.0 or 17 [default: the first there is]
+    /// First position, as 17.0 or 17 [default: the first event]
     #[arg(long, value_name = "POSITION", value_parser = first)]
     from: Option<Position>,
-    /// Up to this position, as 17.0, or 17 for all of that transaction [default: the last there is]
+    /// Last position, as 17.0, or 17 for the whole transaction [default: the last event]
     #[arg(long, value_name = "POSITION", value_parser = last)]
     until: Option<Position>,
 }

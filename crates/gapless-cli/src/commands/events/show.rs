@@ -10,12 +10,12 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a command bus, or of a member that runs one
+    /// Directory of a command bus, or of a member that runs one
     directory: PathBuf,
-    /// The event's position, as 17.0; 17 for all events of that transaction
+    /// Position of the event, as 17.0; 17 for all events of the transaction
     #[arg(value_name = "POSITION")]
     position: String,
-    /// One JSON object a line for each event
+    /// Print one JSON object per line, one for each event
     #[arg(long)]
     json: bool,
 }

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a command bus, or of a member that runs one
+    /// Directory of a command bus, or of a member that runs one
     directory: PathBuf,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

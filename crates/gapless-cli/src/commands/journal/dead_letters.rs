@@ -18,9 +18,9 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a service or a member
+    /// Directory of a service or a member
     directory: PathBuf,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }

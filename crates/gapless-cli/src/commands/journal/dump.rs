@@ -10,12 +10,12 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a service, a stream or a member, or its journal's
+    /// Directory of a service, a stream or a member, or of its journal
     directory: PathBuf,
-    /// First sequence [default: the first there is]
+    /// First sequence [default: the first of the journal]
     #[arg(long, value_name = "SEQUENCE")]
     from: Option<u64>,
-    /// Last sequence [default: the last there is]
+    /// Last sequence [default: the last of the journal]
     #[arg(long, value_name = "SEQUENCE")]
     to: Option<u64>,
     #[command(flatten)]

@@ -8,13 +8,13 @@ use gapless_wire::mark::{FaultRules, Mark};
 use gapless_wire::{Fragment, Frame, Kind};
 use serde_json::{Map, Value, json};
 
-/// How frames are printed.
+/// Output format of frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
 pub(super) struct FrameForm {
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
-    /// With the payload, as hexadecimal digits
+    /// Print the payload, as hexadecimal digits
     #[arg(long)]
     payload: bool,
 }

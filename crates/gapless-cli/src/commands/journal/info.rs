@@ -12,9 +12,9 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a service, a stream or a member, or its journal's
+    /// Directory of a service, a stream or a member, or of its journal
     directory: PathBuf,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

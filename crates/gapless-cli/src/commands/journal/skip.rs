@@ -10,12 +10,12 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a service
+    /// Directory of a service
     directory: PathBuf,
-    /// The sequence of the command or timer, as the start that stops names it
+    /// Sequence of the command or timer, as named by the failed start
     #[arg(value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     sequence: u64,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

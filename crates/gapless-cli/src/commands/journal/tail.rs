@@ -17,9 +17,9 @@ const FRAMES_PER_TURN: usize = 1000;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a service, a stream or a member, or its journal's
+    /// Directory of a service, a stream or a member, or of its journal
     directory: PathBuf,
-    /// Begin so many frames before the end
+    /// Number of last frames to begin with
     #[arg(short = 'n', long = "lines", value_name = "FRAMES", default_value_t = 10)]
     lines: u64,
     #[command(flatten)]

@@ -20,9 +20,9 @@ const NOTHING_VOUCHES: u8 = 4;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The directory of a service, a stream or a member, or a journal's
+    /// Directory of a service, a stream or a member, or of a journal
     directory: PathBuf,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -11,18 +11,18 @@ use std::time::Duration;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The route
+    /// Name of the route
     #[arg(value_name = "ROUTE")]
     route: String,
 
-    /// Only the instance of this process [default: all instances]
+    /// Process id of the instance [default: all instances]
     #[arg(long, value_name = "PID", value_parser = process_id, allow_hyphen_values = true)]
     pid: Option<u32>,
 
     #[command(flatten)]
     domain: DomainArguments,
 
-    /// Wait at most this long for the change
+    /// Seconds to wait for the change
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_hyphen_values = true)]
     timeout: Duration,
 }

@@ -29,22 +29,22 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     change: Option<ChangeCommand>,
 
-    /// Only these routes, and those below them: "shop" shows "shop/double" [default: all]
+    /// Routes to show, with those below them: "shop" shows "shop/double" [default: all]
     #[arg(value_name = "ROUTE")]
     routes: Vec<String>,
 
     #[command(flatten)]
     domain: DomainArguments,
 
-    /// Print again every so many seconds, until Ctrl-C
+    /// Print again every SECONDS, 1 without a value, until Ctrl-C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds, allow_negative_numbers = true)]
     watch: Option<Duration>,
 
-    /// Print one JSON array, a line each time, with an object for each route of each process
+    /// Print one JSON array per sample, with an object for each route of each process
     #[arg(long)]
     json: bool,
 
-    /// Show also where processes receive notices: routes with a "." in front
+    /// Show also the routes for notices, which begin with "."
     #[arg(long)]
     all: bool,
 
@@ -55,19 +55,19 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum ChangeCommand {
-    /// Have a route taken out of service: calls wait, or other instances take them
+    /// Suspend a route: calls wait, or go to other instances
     #[command(
-        after_help = "Examples:\n  gapless routes suspend shop/double\n  gapless routes suspend shop/double --pid 4711 --domain shop\n\nA line for each instance, with its state. What it has begun it finishes. Exit codes: 0; 1 if nobody serves the route, or an instance does not say in time that it is so; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless routes suspend shop/double\n  gapless routes suspend shop/double --pid 4711 --domain shop\n\nPrints a line for each instance, with its state. Running calls finish. Exit codes: 0; 1 if no process serves the route, or an instance does not confirm in time; 2 for errors in the command line."
     )]
     Suspend(change::Arguments),
-    /// Have a suspended route take calls again
+    /// Resume a suspended route
     #[command(
-        after_help = "Examples:\n  gapless routes resume shop/double\n  gapless routes resume shop/double --pid 4711 --domain shop\n\nA line for each instance, with its state. Exit codes: 0; 1 if nobody serves the route, or an instance does not say in time that it is so; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless routes resume shop/double\n  gapless routes resume shop/double --pid 4711 --domain shop\n\nA line for each instance, with its state. Exit codes: 0; 1 if no process serves the route, or an instance does not confirm in time; 2 for errors in the command line."
     )]
     Resume(change::Arguments),
-    /// Have a route withdrawn once what has begun is finished
+    /// Withdraw a route after its running calls have finished
     #[command(
-        after_help = "Examples:\n  gapless routes drain shop/double\n  gapless routes drain shop/double --pid 4711 --timeout 60\n\nA line for each instance, with its state. Calls that have not begun go to other instances. The process goes on; `gapless serve` ends. Exit codes: 0; 1 if nobody serves the route, or an instance does not say in time that it is gone; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless routes drain shop/double\n  gapless routes drain shop/double --pid 4711 --timeout 60\n\nA line for each instance, with its state. Calls that have not begun go to other instances. The process continues, except `gapless serve`, which ends. Exit codes: 0; 1 if no process serves the route, or an instance does not confirm in time; 2 for errors in the command line."
     )]
     Drain(change::Arguments),
 }

@@ -25,25 +25,25 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The route
+    /// Name of the route
     route: String,
 
     #[command(flatten)]
     domain: DomainArguments,
 
-    /// Processes that run at one time
+    /// Maximum number of parallel processes
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = workers, allow_hyphen_values = true)]
     workers: u16,
 
-    /// The program reads and writes JSON, and nothing else; without this, bytes, which may be JSON
+    /// Require JSON from requests and replies [default: any bytes]
     #[arg(long)]
     json: bool,
 
-    /// What `gapless routes` shows as the version
+    /// Version for `gapless routes`
     #[arg(long, value_name = "TEXT", default_value = "")]
     route_version: String,
 
-    /// The program and its arguments: the request is its standard input, its standard output the reply
+    /// Program and its arguments; the request is its standard input, the reply its standard output
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

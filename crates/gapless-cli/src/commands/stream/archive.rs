@@ -12,13 +12,13 @@ use std::path::PathBuf;
 pub(super) struct Arguments {
     #[command(flatten)]
     location: StreamLocation,
-    /// The directory in which the copy is kept
+    /// Directory for the copy
     #[arg(long, value_name = "DIRECTORY")]
     to: PathBuf,
-    /// Also write the stream down in this file, a readable line for each message
+    /// Write the stream also to this text file, one line per message
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
-    /// Bring everything to the device before the nodes here see it
+    /// Sync frames to the device before local nodes see them
     #[arg(long)]
     sync: bool,
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(super) struct Arguments {
     #[command(flatten)]
     location: StreamLocation,
-    /// The file of the stream as nodes of the other network find it: its directory, transport and addresses
+    /// Configuration file for nodes of the other network: directory, transport and addresses
     #[arg(long, value_name = "FILE")]
     to: PathBuf,
 }

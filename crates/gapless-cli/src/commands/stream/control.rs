@@ -18,18 +18,18 @@ pub(super) struct Arguments {
 
 #[derive(Subcommand)]
 enum ControlAction {
-    /// Take nothing more from publishers, at once
+    /// Halt the stream at once: accept no messages of publishers
     #[command(
         after_help = "Example:\n  gapless stream control halt --directory /var/lib/gapless/orders --reason \"prices are wrong\"\n\nIt overtakes everything that publishers have sent and that is not in the stream yet; that waits until the stream is resumed. Returns once the halt is in the stream, and prints its sequence. A stream that is halted already stays as it is, which is no error. Whoever may open the stream's socket may control it."
     )]
     Halt {
         #[command(flatten)]
         common: ControlArguments,
-        /// Why, for who reads the stream: up to 200 bytes, a longer one is cut
+        /// Reason shown to readers of the stream, truncated to 200 bytes
         #[arg(long, value_name = "TEXT", default_value = "")]
         reason: String,
     },
-    /// Take publishers' messages again
+    /// Resume the stream: accept messages of publishers again
     #[command(
         after_help = "Example:\n  gapless stream control resume --directory /var/lib/gapless/orders\n\nWhat waited is taken in the order in which each publisher sent it. A stream that is not halted stays as it is, which is no error."
     )]
@@ -37,18 +37,18 @@ enum ControlAction {
         #[command(flatten)]
         common: ControlArguments,
     },
-    /// End the feed session that is open and begin another
+    /// End the open feed session and begin another
     #[command(
         after_help = "Example:\n  gapless stream control roll-over TUESDAY --config orders.toml --json | jq .sequence\n\nSequences of the stream go on; in MoldUDP64 and SoupBinTCP the new feed session counts from 1, at the sequence that is printed. After `end` this begins the next one."
     )]
     RollOver {
-        /// The next feed session: 1 to 10 printable ASCII characters without spaces, a name that the stream does not hold
+        /// Name of the next feed session: 1 to 10 printable ASCII characters without spaces, not held by the stream yet
         #[arg(value_parser = name)]
         name: FeedSession,
         #[command(flatten)]
         common: ControlArguments,
     },
-    /// End the feed session that is open; messages wait until another begins
+    /// End the open feed session; messages wait until another begins
     #[command(
         after_help = "Example:\n  gapless stream control end --config orders.toml\n\nThe sequence that is printed is the feed session's last. `gapless stream control roll-over NAME` begins the next one."
     )]
@@ -65,7 +65,7 @@ struct ControlArguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Wait so long for the effect; it may still come afterwards
+    /// Seconds to wait for the effect; it may still come later
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub(super) struct Arguments {
     #[command(flatten)]
     location: StreamLocation,
-    /// The directory in which nodes of this machine find the stream
+    /// Directory of the stream for nodes of this machine
     #[arg(long, value_name = "DIRECTORY")]
     to: PathBuf,
 }

@@ -13,10 +13,10 @@ const VARIABLE: &str = "GAPLESS_STREAM";
 
 #[derive(Args)]
 pub(super) struct StreamLocation {
-    /// The stream's file [env: GAPLESS_STREAM]
+    /// Configuration file of the stream [env: GAPLESS_STREAM]
     #[arg(long, value_name = "FILE", conflicts_with = "directory")]
     config: Option<PathBuf>,
-    /// The directory of a stream over shared memory at tier journal, instead of a file
+    /// Directory of a stream over shared memory at tier journal, instead of a file
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
 }
@@ -27,20 +27,20 @@ impl StreamLocation {
     }
 }
 
-/// Where a node finds its stream: it goes to the member that leads.
+/// Location of a node's stream; the node connects to the leader.
 #[derive(Args)]
 pub(super) struct NodeLocation {
-    /// The stream's file [env: GAPLESS_STREAM]
+    /// Configuration file of the stream [env: GAPLESS_STREAM]
     #[arg(long, value_name = "FILE", conflicts_with = "directory")]
     config: Option<PathBuf>,
-    /// The directory of a stream over shared memory at tier journal, instead of a file; repeated, those of a cluster's
-    /// members on this machine
+    /// Directory of a stream over shared memory at tier journal, instead of a file; repeatable for a cluster's local
+    /// members
     #[arg(long, value_name = "DIRECTORY")]
     directory: Vec<PathBuf>,
-    /// Who publishes or reads, where the stream has users; in the place of `node.username` of the file
+    /// User name, for a stream with users; overrides `node.username` of the file
     #[arg(long, value_name = "NAME", requires = "password_file")]
     username: Option<String>,
-    /// The file that holds the user's password, alone in its first line; in the place of `node.password`
+    /// File with the user's password in its first line; overrides `node.password`
     #[arg(long, value_name = "FILE", requires = "username")]
     password_file: Option<PathBuf>,
 }

@@ -49,12 +49,12 @@ pub(crate) struct Arguments {
 enum StreamAction {
     /// Run a stream's sequencer until Ctrl-C
     #[command(
-        after_help = "Examples:\n  gapless stream sequencer --directory /var/lib/gapless/orders\n  gapless stream sequencer --config orders.toml\n\nA stream that was killed goes on from its journal at the next start. Its file is described in docs/guides/stream.toml."
+        after_help = "Examples:\n  gapless stream sequencer --directory /var/lib/gapless/orders\n  gapless stream sequencer --config orders.toml\n\nA stream that was killed continues from its journal at the next start. Its file is described in docs/guides/stream.toml."
     )]
     Sequencer(Deferred<sequencer::Arguments>),
-    /// Publish lines of standard input and print what everybody publishes
+    /// Publish lines of standard input and print all messages
     #[command(
-        after_help = "Example:\n  gapless stream node --config orders.toml --from live\n\nEnds when the input has ended and all of it has come back, or with Ctrl-C. What this node has published is marked `own`."
+        after_help = "Example:\n  gapless stream node --config orders.toml --from live\n\nEnds when the input has ended and all of it has come back, or with Ctrl-C. Messages of this node are marked `own`."
     )]
     Node(Deferred<node::Arguments>),
     /// Print a stream and follow it until Ctrl-C
@@ -64,7 +64,7 @@ enum StreamAction {
     Tail(Deferred<tail::Arguments>),
     /// Publish lines of standard input or a file, each as a message
     #[command(
-        after_help = "Examples:\n  gapless stream publish --config orders.toml orders.csv\n  generate | gapless stream publish --directory /var/lib/gapless/orders --token monday --rate 1000\n\nEnds with 0 once every line has come back in the stream, which is its acknowledgement, and its session is closed; with Ctrl-C it waits a few seconds for that. With --token the session stays open, and lines are in the stream exactly once however often publishing is interrupted: run it again with the same token and the same input, and what the stream has already is passed over. That holds until the session expires (stream.session_expiry, 24 hours without a message)."
+        after_help = "Examples:\n  gapless stream publish --config orders.toml orders.csv\n  generate | gapless stream publish --directory /var/lib/gapless/orders --token monday --rate 1000\n\nEnds with 0 once every line has come back in the stream, which is its acknowledgement, and its session is closed; with Ctrl-C it waits a few seconds for that. With --token the session stays open, and lines are in the stream exactly once however often publishing is interrupted: run it again with the same token and the same input, and lines already in the stream are skipped. That holds until the session expires (stream.session_expiry, 24 hours without a message)."
     )]
     Publish(Deferred<publish::Arguments>),
     /// Print a range of a stream: from its journal, or from its sequencer
@@ -79,17 +79,17 @@ enum StreamAction {
     Dispatch(Deferred<dispatch::Arguments>),
     /// Pass a stream on into another network, until Ctrl-C
     #[command(
-        after_help = "Example:\n  gapless stream bridge --config london.toml --to tokyo.toml\n\nlondon.toml says how to reach the stream (transport = \"tcp\", for instance), tokyo.toml how nodes over there find it. Sequences are the same on both sides, what is published there reaches the sequencer, and bridges may follow each other. Started again, it goes on at its position."
+        after_help = "Example:\n  gapless stream bridge --config london.toml --to tokyo.toml\n\nlondon.toml says how to reach the stream (transport = \"tcp\", for instance), tokyo.toml how nodes over there find it. Sequences are the same on both sides, messages published there reach the sequencer, and bridges may be chained. After a restart it continues at its position."
     )]
     Bridge(Deferred<bridge::Arguments>),
     /// Keep a journal of a stream elsewhere, until Ctrl-C
     #[command(
-        after_help = "Examples:\n  gapless stream archive --config orders.toml --to /backup/orders\n  gapless stream archive --config orders.toml --to /backup/orders --text /backup/orders.log\n  gapless stream replay --directory /backup/orders --from 1000 --to 1010\n  gapless journal verify /backup/orders\n\nIt follows the stream over whichever transport the file says, and keeps every frame under its sequence. Started again it goes on at its position, the text behind its last whole line; so does a text whose disk was full. It is a dispatcher that is there for its journal: nodes of its machine may read from its directory as well. Old segments are never deleted."
+        after_help = "Examples:\n  gapless stream archive --config orders.toml --to /backup/orders\n  gapless stream archive --config orders.toml --to /backup/orders --text /backup/orders.log\n  gapless stream replay --directory /backup/orders --from 1000 --to 1010\n  gapless journal verify /backup/orders\n\nIt follows the stream over the transport of the file, and keeps every frame under its sequence. After a restart or a full disk it continues at its position, the text after its last whole line. As a dispatcher, it also lets nodes of its machine read from its directory. Old segments are never deleted."
     )]
     Archive(Deferred<archive::Arguments>),
-    /// Say whether a stream runs, how far it is, and who is connected and how far each is
+    /// Show the status of a stream: its position, and the connected nodes with theirs
     #[command(
-        after_help = "Examples:\n  gapless stream status --directory /var/lib/gapless/orders\n  gapless stream status --config orders.toml --watch\n  gapless stream status --config orders.toml --json | jq '.nodes[] | [.node, .lag_frames]'\n\nA row for each node: its name (the user, or the program) and where it is, how it is connected, whether it reads what is new (live) or what was there before (rewinding), the sequence that it reads next, how many frames it is behind, frames that it lost and asked for again, frames that it sent again, messages on their way, and what it read and published in a second. Of the stream itself: tier, transports, whether it is halted, its feed session and whether that has ended. Exit codes: 0; 1 if its process is there and does not answer, as one that is stopped (`answers` is false, `silence` says why), if it is a relay whose stream is not there or a member without a leader (`illness`), or if it cannot be read; 2 for what is wrong in the command line; 3 if no sequencer runs there."
+        after_help = "Examples:\n  gapless stream status --directory /var/lib/gapless/orders\n  gapless stream status --config orders.toml --watch\n  gapless stream status --config orders.toml --json | jq '.nodes[] | [.node, .lag_frames]'\n\nA row for each node: its name (the user, or the program) and where it is, how it is connected, whether it reads new frames (live) or earlier ones (rewinding), its next sequence, its lag in frames, frames that it lost and asked for again, frames that it sent again, messages on their way, and frames read and published per second. Of the stream itself: tier, transports, whether it is halted, its feed session and whether that has ended. Exit codes: 0; 1 if its process is there and does not answer, as one that is stopped (`answers` is false, `silence` says why), if it is a relay whose stream is not there or a member without a leader (`illness`), or if it cannot be read; 2 for errors in the command line; 3 if no sequencer runs there."
     )]
     Status(Deferred<status::Arguments>),
     /// Halt a stream, resume it, roll its feed session over, or end it

@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     publish: PublishArguments,
     #[command(flatten)]
     form: FormArguments,
-    /// Begin to read at first, live, or a sequence [default: what the file says of nodes, else first]
+    /// Position to read from: first, live, or a sequence [default: that of the file, else first]
     #[arg(long, value_name = "WHERE", value_parser = reading::start)]
     from: Option<Start>,
     #[command(flatten)]

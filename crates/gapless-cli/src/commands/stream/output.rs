@@ -9,10 +9,10 @@ use std::io::{BufWriter, Stdout, Write};
 
 #[derive(Args)]
 pub(super) struct FormArguments {
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long, conflicts_with = "raw")]
     json: bool,
-    /// The payloads of messages and nothing else, a line each
+    /// Print only the payloads of messages, one per line
     #[arg(long)]
     raw: bool,
 }

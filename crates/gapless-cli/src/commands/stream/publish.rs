@@ -17,16 +17,16 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The lines; without it, or with -, standard input
+    /// File of lines; - is standard input [default: standard input]
     file: Option<PathBuf>,
     #[command(flatten)]
     location: NodeLocation,
     #[command(flatten)]
     publish: PublishArguments,
-    /// Lines a second, at most
+    /// Maximum lines per second
     #[arg(long, value_name = "LINES", value_parser = rate)]
     rate: Option<f64>,
-    /// Give up when nothing has come back for so long, a halt of the stream excepted
+    /// Seconds without an acknowledgement before giving up; halts of the stream do not count
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 }

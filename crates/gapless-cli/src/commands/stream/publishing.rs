@@ -13,13 +13,13 @@ const LINES_PER_TURN: usize = 256;
 
 #[derive(Args)]
 pub(super) struct PublishArguments {
-    /// Schema and template that the messages carry, two numbers up to 65535
+    /// Schema and template of the messages, two numbers up to 65535
     #[arg(long, value_name = "SCHEMA:TEMPLATE", default_value = "0:0", value_parser = schema)]
     schema: u32,
-    /// Lines are hexadecimal digits, messages the bytes that they say
+    /// Read lines as hexadecimal digits
     #[arg(long)]
     hex: bool,
-    /// Name the session: lines that were published under this name before are passed over
+    /// Name of the session: lines already published under it are skipped
     #[arg(long, value_name = "NAME")]
     token: Option<String>,
 }

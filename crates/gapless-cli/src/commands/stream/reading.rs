@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 const FRAMES_PER_POLL: usize = 1024;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How long a stream that never answered is waited for.
+/// Timeout for the first answer of a stream.
 #[derive(Args)]
 pub(super) struct TimeoutArguments {
-    /// Give up when no sequencer answers at the beginning for so long; one that goes away later is waited for
+    /// Seconds to wait for the first answer of a sequencer; a later loss has no limit
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 }

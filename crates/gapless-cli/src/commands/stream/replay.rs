@@ -16,13 +16,13 @@ pub(super) struct Arguments {
     location: StreamLocation,
     #[command(flatten)]
     form: FormArguments,
-    /// First sequence [default: the first that is held]
+    /// First sequence [default: the first kept one]
     #[arg(long, value_name = "SEQUENCE", value_parser = clap::value_parser!(u64).range(1..))]
     from: Option<u64>,
-    /// Last sequence [default: the last there is]
+    /// Last sequence [default: the last one]
     #[arg(long, value_name = "SEQUENCE")]
     to: Option<u64>,
-    /// Ask the sequencer, also where the journal is at hand
+    /// Read from the sequencer, even if the journal is local
     #[arg(long)]
     rewind: bool,
     #[command(flatten)]

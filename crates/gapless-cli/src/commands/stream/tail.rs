@@ -14,16 +14,16 @@ pub(super) struct Arguments {
     location: NodeLocation,
     #[command(flatten)]
     form: FormArguments,
-    /// Begin at first, live, or a sequence [default: what the file says of nodes, else first]
+    /// Position to read from: first, live, or a sequence [default: that of the file, else first]
     #[arg(long, value_name = "WHERE", value_parser = reading::start)]
     from: Option<Start>,
-    /// End after so many lines
+    /// Maximum number of lines
     #[arg(long, value_name = "LINES", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Go on with what comes, which is the default
+    /// Follow new messages, the default
     #[arg(long, overrides_with = "no_follow")]
     follow: bool,
-    /// End at what is there now
+    /// Stop at the current end
     #[arg(long)]
     no_follow: bool,
     #[command(flatten)]

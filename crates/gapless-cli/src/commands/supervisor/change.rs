@@ -19,7 +19,7 @@ pub(crate) struct NamedArguments {
 
 #[derive(Args)]
 pub(crate) struct ReloadArguments {
-    /// Processes of the file, or single instances as NAME.1; without any the file is read again
+    /// Processes of the file, or single instances as NAME.1 [default: read the file again]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 
@@ -29,7 +29,7 @@ pub(crate) struct ReloadArguments {
 
 #[derive(Args)]
 pub(crate) struct ScaleArguments {
-    /// A process of the file and a number of instances that the file allows
+    /// Process of the file and number of its instances, within the limits of the file
     #[arg(required = true, value_name = "NAME=INSTANCES", value_parser = scale)]
     scales: Vec<(String, u32)>,
 

@@ -22,15 +22,15 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     at: SupervisorPath,
 
-    /// Print what comes, too, until Ctrl-C
+    /// Follow new events until Ctrl-C
     #[arg(short, long)]
     follow: bool,
 
-    /// So many of the last events
+    /// Number of last events
     #[arg(short = 'n', long, value_name = "COUNT", default_value = "100")]
     lines: usize,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }

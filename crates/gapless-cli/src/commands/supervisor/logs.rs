@@ -17,19 +17,19 @@ const SUPERVISOR_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Processes of the file, or instances as NAME.1; all without any
+    /// Processes of the file, or instances as NAME.1 [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 
-    /// Print what comes, too, until Ctrl-C
+    /// Follow new lines until Ctrl-C
     #[arg(short, long)]
     follow: bool,
 
-    /// So many lines of each log
+    /// Number of last lines of each log
     #[arg(short = 'n', long, value_name = "COUNT", default_value = "100")]
     lines: usize,
 
-    /// Print one JSON object a line: instance and line, or how many bytes between two lines are not kept any more
+    /// Print one JSON object per line: instance and line, or the number of bytes deleted between two lines
     #[arg(long)]
     json: bool,
 

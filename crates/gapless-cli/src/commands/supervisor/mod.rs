@@ -42,11 +42,10 @@ pub(crate) fn load(file: &Path) -> Result<SupervisorConfig, ConfigErrors> {
     Ok(config)
 }
 
-/// Which supervisor is meant.
+/// Selection of a supervisor.
 #[derive(Args)]
 pub(crate) struct SupervisorPath {
-    /// The file of the supervisor, or its state directory; without it the only one whose state directory is in this
-    /// folder
+    /// File of the supervisor, or its state directory [default: the only state directory in this folder]
     #[arg(long, value_name = "PATH")]
     at: Option<PathBuf>,
 }

@@ -20,11 +20,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     at: SupervisorPath,
 
-    /// Print again every so many seconds, until Ctrl-C
+    /// Print again every SECONDS, 1 without a value, until Ctrl-C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds, allow_negative_numbers = true)]
     watch: Option<Duration>,
 
-    /// Print one JSON object, a line each time
+    /// Print one JSON object per sample
     #[arg(long)]
     json: bool,
 }

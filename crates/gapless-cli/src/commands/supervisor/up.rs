@@ -11,14 +11,14 @@ use std::time::Duration;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The file that names the processes
+    /// Supervisor file that names the processes
     file: PathBuf,
 
-    /// Stay, as systemd and containers want it: SIGTERM or Ctrl-C ends everything, SIGHUP reads the file anew
+    /// Run in the foreground, for systemd and containers: SIGTERM or Ctrl-C ends everything, SIGHUP reloads the file
     #[arg(long)]
     foreground: bool,
 
-    /// Seconds after which it says what is not ready, and leaves it to the supervisor
+    /// Seconds to wait for readiness; then unready instances are listed, and the supervisor continues
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     within: u32,
 }

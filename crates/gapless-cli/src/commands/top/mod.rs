@@ -32,23 +32,23 @@ pub(crate) struct Arguments {
     #[arg(value_name = "DIRECTORY")]
     directories: Vec<PathBuf>,
 
-    /// Also the routes of a domain, by its name or its path from /: what each copy and each caller counts: calls, outcomes, queue and times
+    /// Show also the routes of a domain, by name or absolute path: calls, outcomes, queue and times
     #[arg(long, value_name = "NAME")]
     domain: Vec<String>,
 
-    /// One more such directory, as the commands for calls take it
+    /// Directory of a further domain, as in the commands for calls
     #[arg(long, value_name = "PATH")]
     directory: Vec<PathBuf>,
 
-    /// Seconds between two looks
+    /// Seconds between two samples
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds, allow_hyphen_values = true)]
     interval: Duration,
 
-    /// Print what is, once, with the rates of half a second
+    /// Print one sample, with rates over half a second
     #[arg(long)]
     once: bool,
 
-    /// Print one JSON object, a line each time
+    /// Print one JSON object per sample
     #[arg(long)]
     json: bool,
 }

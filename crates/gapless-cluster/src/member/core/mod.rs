@@ -395,7 +395,7 @@ impl MemberCore {
                 let checkpoint = effects.records.remove(0);
                 self.cut(sequence, &checkpoint.payload)?;
             } else if !self.ingress.is_following() {
-                // Nothing is cut, as at every orderly transfer of leadership. The checkpoint is then a record like
+                // No entry is cut, as at every orderly transfer of leadership. The checkpoint is then a record like
                 // others, and publishers need not wait for the device.
                 self.ingress.follow(None);
             }

@@ -227,7 +227,7 @@ impl MemberAssembly<'_> {
     ) -> Watermarks {
         let of_service = match snapshot_sequence {
             Some(sequence) => sequence,
-            // Nothing is deleted before the leader has reported the progress of the full members.
+            // No segment is deleted before the leader has reported the progress of the full members.
             None if self.is_witness() => 0,
             // Without a service, the state alone decides.
             None => u64::MAX,

@@ -214,7 +214,7 @@ impl Cluster {
             }
             assert!(Instant::now() < deadline, "member {member} does not become the leader");
             let leader = self.leader();
-            // It may have lost the lead; the next attempt asks again.
+            // The replica may have lost the lead; the next attempt asks again.
             let _ = self.ask(leader, &AdminRequest::Transfer { to: member as u64 });
             std::thread::sleep(Duration::from_millis(100));
         }

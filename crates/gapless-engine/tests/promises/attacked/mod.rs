@@ -18,7 +18,7 @@ pub const FILL: u32 = 1 << 16 | 2;
 pub const PANIC: u32 = 1 << 16 | 3;
 /// Aborts the process.
 pub const ABORT: u32 = 1 << 16 | 4;
-/// Has no handler.
+/// Message type without a handler.
 pub const UNKNOWN: u32 = 1 << 16 | 9;
 /// Time within which a live service replies on any machine.
 pub use gapless_testkit::wait::PATIENCE;

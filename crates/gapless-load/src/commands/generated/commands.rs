@@ -36,11 +36,11 @@ pub mod commands {
         data_note: &'a [u8],
     }
     impl<'a> AddCommandDecoder<'a> {
-        /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-        /// message is left alone.
+        /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+        /// message are ignored.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
@@ -180,7 +180,7 @@ pub mod commands {
             Ok(self)
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct AddCommandStage {
         reached: u8,
@@ -192,7 +192,7 @@ pub mod commands {
         const fn is_at(&self, member: u8) -> bool {
             self.reached == member
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -353,7 +353,7 @@ pub mod commands {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(
             &mut self,
@@ -419,7 +419,7 @@ pub mod commands {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -539,11 +539,11 @@ pub mod commands {
         data_note: &'a [u8],
     }
     impl<'a> AddedEventDecoder<'a> {
-        /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-        /// message is left alone.
+        /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+        /// message are ignored.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
@@ -683,7 +683,7 @@ pub mod commands {
             Ok(self)
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct AddedEventStage {
         reached: u8,
@@ -695,7 +695,7 @@ pub mod commands {
         const fn is_at(&self, member: u8) -> bool {
             self.reached == member
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -856,7 +856,7 @@ pub mod commands {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(
             &mut self,
@@ -922,7 +922,7 @@ pub mod commands {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,

@@ -39,7 +39,7 @@ pub(super) struct AmqpDelivery<'a> {
 }
 
 impl AmqpSession {
-    /// Connects as RabbitMQ's guest, who exists on every new node, without heartbeats.
+    /// Connects as RabbitMQ's `guest` user, which every new node has, without heartbeats.
     pub(super) fn open(address: SocketAddr, waiting: WaitMode) -> Result<Self> {
         let mut session = Self {
             connection: BrokerConnection::open(address, waiting)?,

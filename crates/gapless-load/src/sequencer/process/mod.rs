@@ -1,6 +1,6 @@
 //! The processes of the benchmark: the sequencer, and each node.
 //!
-//! | module | what it does |
+//! | module | task |
 //! |---|---|
 //! | this | reads the assignment |
 //! | `serve` | runs the event stream |

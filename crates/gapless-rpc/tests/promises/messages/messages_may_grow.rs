@@ -200,7 +200,7 @@ impl<'de> Visitor<'de> for VariantOf<'_> {
     }
 }
 
-/// As `#[derive(Deserialize)]` does it.
+/// Same as the code of `#[derive(Deserialize)]`.
 impl<'de> Visitor<'de> for Fields<'_> {
     type Value = Vec<Value>;
     expects!("fields");

@@ -420,7 +420,7 @@ impl Emitter<'_> {
         });
         let whole = &level.path;
         quote! {
-            /// How far the groups and data are written, here and in the entry that is open.
+            /// Progress of the groups and data, here and in the entry that is open.
             #[derive(Clone, Copy, Debug)]
             struct #name {
                 reached: u8,
@@ -436,7 +436,7 @@ impl Emitter<'_> {
                     self.reached == member #(#closed)*
                 }
 
-                /// Completes what is open and fills in what is skipped before `member`.
+                /// Completes the open member and fills in the skipped ones before `member`.
                 #[inline(always)]
                 fn advance<'a>(&mut self, tail: &mut Tail<'a>, member: u8) -> Result<(), EncodeError> {
                     if self.is_at(member) {

@@ -21,11 +21,11 @@ impl Emitter<'_> {
         let schema = self.read_slot(header.schema_id, &raw, header.length);
         let version = self.read_slot(header.version, &raw, header.length);
         quote! {
-            /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-            /// message is left alone.
+            /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+            /// message are ignored.
             ///
             /// # Errors
-            /// What is wrong with the payload and where.
+            /// The error in the payload and its place.
             #[inline(always)]
             pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
                 let mut reader = #runtime::sbe::Reader::new(payload);

@@ -74,7 +74,7 @@ impl Emitter<'_> {
                 /// The next field that the schema knows; others are skipped. `None` at the end.
                 ///
                 /// # Errors
-                /// What is wrong with the payload and where; nothing is read after that.
+                /// The error in the payload and its place; nothing is read after that.
                 #[inline]
                 pub fn next_field(&mut self) -> Result<Option<#field_name #generics>, DecodeError> {
                     let read = self.read_field();

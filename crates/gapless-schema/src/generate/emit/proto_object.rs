@@ -68,7 +68,7 @@ impl Emitter<'_> {
                 /// Takes over the fields of a protobuf payload; groups are appended to.
                 ///
                 /// # Errors
-                /// What is wrong with the payload and where.
+                /// The error in the payload and its place.
                 #[inline]
                 pub fn merge_protobuf(&mut self, mut decoder: #decoder<'_>) -> Result<(), DecodeError> {
                     #(#counters)*

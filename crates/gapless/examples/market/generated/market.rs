@@ -155,11 +155,11 @@ pub mod market {
         block: &'a [u8; 21],
     }
     impl<'a> NewOrderDecoder<'a> {
-        /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-        /// message is left alone.
+        /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+        /// message are ignored.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
@@ -293,7 +293,7 @@ pub mod market {
             self
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct NewOrderStage {
         reached: u8,
@@ -305,7 +305,7 @@ pub mod market {
         const fn is_at(&self, member: u8) -> bool {
             self.reached == member
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -489,7 +489,7 @@ pub mod market {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<NewOrderField>, DecodeError> {
             let read = self.read_field();
@@ -600,7 +600,7 @@ pub mod market {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -721,11 +721,11 @@ pub mod market {
         block: &'a [u8; 16],
     }
     impl<'a> CancelOrderDecoder<'a> {
-        /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-        /// message is left alone.
+        /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+        /// message are ignored.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
@@ -836,7 +836,7 @@ pub mod market {
             self
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct CancelOrderStage {
         reached: u8,
@@ -848,7 +848,7 @@ pub mod market {
         const fn is_at(&self, member: u8) -> bool {
             self.reached == member
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -1002,7 +1002,7 @@ pub mod market {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<CancelOrderField>, DecodeError> {
             let read = self.read_field();
@@ -1079,7 +1079,7 @@ pub mod market {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -1202,11 +1202,11 @@ pub mod market {
         block: &'a [u8; 8],
     }
     impl<'a> FinishedDecoder<'a> {
-        /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-        /// message is left alone.
+        /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+        /// message are ignored.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
@@ -1298,7 +1298,7 @@ pub mod market {
             self
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct FinishedStage {
         reached: u8,
@@ -1310,7 +1310,7 @@ pub mod market {
         const fn is_at(&self, member: u8) -> bool {
             self.reached == member
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -1446,7 +1446,7 @@ pub mod market {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<FinishedField>, DecodeError> {
             let read = self.read_field();
@@ -1500,7 +1500,7 @@ pub mod market {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -1618,11 +1618,11 @@ pub mod market {
         block: &'a [u8; 21],
     }
     impl<'a> AcceptedDecoder<'a> {
-        /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-        /// message is left alone.
+        /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+        /// message are ignored.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
@@ -1756,7 +1756,7 @@ pub mod market {
             self
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct AcceptedStage {
         reached: u8,
@@ -1768,7 +1768,7 @@ pub mod market {
         const fn is_at(&self, member: u8) -> bool {
             self.reached == member
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -1952,7 +1952,7 @@ pub mod market {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<AcceptedField>, DecodeError> {
             let read = self.read_field();
@@ -2063,7 +2063,7 @@ pub mod market {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -2184,11 +2184,11 @@ pub mod market {
         block: &'a [u8; 9],
     }
     impl<'a> RejectedDecoder<'a> {
-        /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-        /// message is left alone.
+        /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+        /// message are ignored.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
@@ -2294,7 +2294,7 @@ pub mod market {
             self
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct RejectedStage {
         reached: u8,
@@ -2306,7 +2306,7 @@ pub mod market {
         const fn is_at(&self, member: u8) -> bool {
             self.reached == member
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -2458,7 +2458,7 @@ pub mod market {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<RejectedField>, DecodeError> {
             let read = self.read_field();
@@ -2532,7 +2532,7 @@ pub mod market {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -2651,11 +2651,11 @@ pub mod market {
         block: &'a [u8; 20],
     }
     impl<'a> CancelledDecoder<'a> {
-        /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-        /// message is left alone.
+        /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+        /// message are ignored.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
@@ -2775,7 +2775,7 @@ pub mod market {
             self
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct CancelledStage {
         reached: u8,
@@ -2787,7 +2787,7 @@ pub mod market {
         const fn is_at(&self, member: u8) -> bool {
             self.reached == member
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -2957,7 +2957,7 @@ pub mod market {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<CancelledField>, DecodeError> {
             let read = self.read_field();
@@ -3051,7 +3051,7 @@ pub mod market {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -3171,11 +3171,11 @@ pub mod market {
         block: &'a [u8; 36],
     }
     impl<'a> TradeDecoder<'a> {
-        /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-        /// message is left alone.
+        /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+        /// message are ignored.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
@@ -3323,7 +3323,7 @@ pub mod market {
             self
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct TradeStage {
         reached: u8,
@@ -3335,7 +3335,7 @@ pub mod market {
         const fn is_at(&self, member: u8) -> bool {
             self.reached == member
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -3535,7 +3535,7 @@ pub mod market {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<TradeField>, DecodeError> {
             let read = self.read_field();
@@ -3663,7 +3663,7 @@ pub mod market {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,
@@ -3783,11 +3783,11 @@ pub mod market {
         block: &'a [u8; 32],
     }
     impl<'a> ClosedDecoder<'a> {
-        /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
-        /// message is left alone.
+        /// Reads a payload, which begins with the message header, and checks it as a whole. Bytes after the
+        /// message are ignored.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
@@ -3921,7 +3921,7 @@ pub mod market {
             self
         }
     }
-    /// How far the groups and data are written, here and in the entry that is open.
+    /// Progress of the groups and data, here and in the entry that is open.
     #[derive(Clone, Copy, Debug)]
     struct ClosedStage {
         reached: u8,
@@ -3933,7 +3933,7 @@ pub mod market {
         const fn is_at(&self, member: u8) -> bool {
             self.reached == member
         }
-        /// Completes what is open and fills in what is skipped before `member`.
+        /// Completes the open member and fills in the skipped ones before `member`.
         #[inline(always)]
         fn advance<'a>(
             &mut self,
@@ -4117,7 +4117,7 @@ pub mod market {
         /// The next field that the schema knows; others are skipped. `None` at the end.
         ///
         /// # Errors
-        /// What is wrong with the payload and where; nothing is read after that.
+        /// The error in the payload and its place; nothing is read after that.
         #[inline]
         pub fn next_field(&mut self) -> Result<Option<ClosedField>, DecodeError> {
             let read = self.read_field();
@@ -4228,7 +4228,7 @@ pub mod market {
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
-        /// What is wrong with the payload and where.
+        /// The error in the payload and its place.
         #[inline]
         pub fn merge_protobuf(
             &mut self,

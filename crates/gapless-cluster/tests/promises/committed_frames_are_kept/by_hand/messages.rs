@@ -336,7 +336,7 @@ fn invalid_offers_are_refused() {
     assert_eq!(alone.fetches(&at(alone.committed(), 1)), before);
     assert_eq!(alone.fetches(&at(alone.committed() + 5, 2)), before, "with fewer frames than are released here");
     assert_eq!(alone.fetches(&at(alone.committed() - 1, 1)), Ok(None));
-    // As many frames as are released here are enough.
+    // The frames that are released here are enough.
     let mut alone = LoneMember::of(3);
     alone.follow(2);
     let (message, _) = append(&alone, 2, alone.core.end(), &vec![2; position.sequence as usize]);
