@@ -1,7 +1,7 @@
 //! [`Pump`]: connects a client to a service on another machine. The client uses its rings as if the service were here.
 //! The pump carries frames between their other ends and the service's TCP port; it runs when the client is polled.
 //!
-//! The packets are those of `docs/upstream-protocol.md`.
+//! The packets are those of `docs/protocols/upstream.md`.
 
 use crate::TransportError;
 use crate::network::TcpConnection;

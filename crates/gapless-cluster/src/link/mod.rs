@@ -20,7 +20,7 @@
 //! | `addresses` | addresses of a peer; names are resolved on a separate thread |
 //! | `options`, `error` | [`MemberLinkOptions`], [`PeerOptions`]; [`LinkError`], [`SendError`], [`DisconnectReason`], [`LinkEvent`] |
 //!
-//! `docs/cluster-protocol.md` explains the messages.
+//! `docs/protocols/cluster.md` explains the messages.
 
 mod addresses;
 pub mod beacon;

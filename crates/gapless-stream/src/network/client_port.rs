@@ -1,5 +1,5 @@
 //! [`ClientPort`]: the TCP port for clients of a service, on this machine or another. Messages and answers are as at
-//! the command port of a stream (`docs/upstream-protocol.md`), with the position
+//! the command port of a stream (`docs/protocols/upstream.md`), with the position
 //! [`POSITION_NONE`](gapless_wire::upstream::POSITION_NONE), because clients read only their replies.
 
 use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, WelcomeFacts};

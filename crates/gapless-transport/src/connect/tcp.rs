@@ -1,4 +1,4 @@
-//! Connecting to a service on another machine, by TCP: the packets are those of `docs/upstream-protocol.md`.
+//! Connecting to a service on another machine, by TCP: the packets are those of `docs/protocols/upstream.md`.
 
 use super::ConnectOptions;
 use crate::TransportError;
