@@ -23,14 +23,13 @@ pub(crate) const INTERRUPTED: &str = "service.interrupted_sequence";
 const EXECUTING: [&str; 3] =
     ["sequencer.executing_sequence", "sequencer.executing_session", "sequencer.executing_number"];
 /// The same counters, of the previous process.
-const INTERRUPTED_AHEAD: [&str; 3] = [
-    // Sequence at which the previous process ended, if it ran ahead of the stream; else 0.
-    "service.interrupted_ahead_sequence",
-    // Its session.
-    "service.interrupted_ahead_session",
-    // Its number in the session.
-    "service.interrupted_ahead_number",
-];
+const INTERRUPTED_AHEAD: [&str; 3] = [AHEAD_SEQUENCE, AHEAD_SESSION, AHEAD_NUMBER];
+/// Sequence of the command that ran ahead of the stream when the previous process ended; else 0.
+const AHEAD_SEQUENCE: &str = "service.interrupted_ahead_sequence";
+/// Session of that command.
+const AHEAD_SESSION: &str = "service.interrupted_ahead_session";
+/// Number of that command in its session, or the timer.
+const AHEAD_NUMBER: &str = "service.interrupted_ahead_number";
 
 fn path_in(directory: &Path) -> PathBuf {
     directory.join("replaying")

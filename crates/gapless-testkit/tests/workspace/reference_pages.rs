@@ -235,8 +235,9 @@ fn counters(text: &str) -> Vec<(String, String)> {
         let meaning = std::mem::take(&mut meaning);
         let constant = line.strip_prefix("pub(crate) ").unwrap_or(line).strip_prefix("const ");
         let label = match constant.and_then(|rest| rest.split_once(": &str = \"")) {
-            Some((name, rest)) if text.contains(&format!("add({name})")) => rest.strip_suffix("\";"),
-            Some(_) => None,
+            Some((_, rest)) => rest
+                .strip_suffix("\";")
+                .filter(|label| ["journal.", "service.", "sync."].iter().any(|of| label.starts_with(of))),
             None => line.split_once(": \"").and_then(|(_, rest)| rest.strip_suffix("\",")),
         };
         if let Some(label) = label.filter(|label| is_label(label)) {
