@@ -12,6 +12,8 @@ mod deferred;
 mod documented_commands;
 mod lost_file;
 mod printable;
+#[cfg(test)]
+mod reference;
 mod signals;
 mod standard_streams;
 mod warnings;

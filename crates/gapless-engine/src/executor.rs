@@ -26,6 +26,13 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+/// Last handled sequence.
+const LAST_SEQUENCE: &str = "service.last_sequence";
+/// Commands without a handler, since the start.
+const DEAD_LETTERS: &str = "service.dead_letters";
+/// Replies and notices that wait for clients that do not read.
+const MESSAGES_WAITING: &str = "service.messages_waiting";
+
 /// Route of the replies.
 pub enum ReplyDelivery {
     /// Sent by this agent.
@@ -110,12 +117,12 @@ impl ExecutorCounters {
     /// # Errors
     /// No room, or duplicate labels.
     pub fn add_to(counters: &Counters, recovered: &RecoverySummary) -> Result<Self, gapless_agent::Error> {
-        let last_sequence = counters.add("service.last_sequence")?;
+        let last_sequence = counters.add(LAST_SEQUENCE)?;
         last_sequence.set(recovered.last_sequence);
-        let dead_letters = counters.add("service.dead_letters")?;
+        let dead_letters = counters.add(DEAD_LETTERS)?;
         counters.add(INTERRUPTED)?.set(recovered.interrupted_sequence);
         keep_interrupted_speculation(counters, recovered.interrupted_speculation)?;
-        let (waiting, handling) = (counters.add("service.messages_waiting")?, counters.add(HANDLING)?);
+        let (waiting, handling) = (counters.add(MESSAGES_WAITING)?, counters.add(HANDLING)?);
         let progress = Arc::new(ProgressCounter::new(recovered.last_sequence));
         Ok(Self { last_sequence, progress, dead_letters, waiting, handling })
     }

@@ -14,17 +14,22 @@ use gapless_client::stream_layout::StreamLayout;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Counter of the frame in progress; 0 between two batches.
+/// Sequence of the frame in a handler; 0 between batches.
 pub(crate) const HANDLING: &str = "service.handling_sequence";
-/// Counter of the frame at which the previous process ended; 0 after a clean stop.
+/// Sequence of the frame at which the previous process ended; 0 after a clean stop.
 pub(crate) const INTERRUPTED: &str = "service.interrupted_sequence";
 
 /// Counters of a command that runs ahead of the stream: the sequence that it will get, its session, its number there.
 const EXECUTING: [&str; 3] =
     ["sequencer.executing_sequence", "sequencer.executing_session", "sequencer.executing_number"];
 /// The same counters, of the previous process.
-const INTERRUPTED_AHEAD: [&str; 3] =
-    ["service.interrupted_ahead_sequence", "service.interrupted_ahead_session", "service.interrupted_ahead_number"];
+const INTERRUPTED_AHEAD: [&str; 3] = [AHEAD_SEQUENCE, AHEAD_SESSION, AHEAD_NUMBER];
+/// Sequence of the command that ran ahead of the stream when the previous process ended; else 0.
+const AHEAD_SEQUENCE: &str = "service.interrupted_ahead_sequence";
+/// Session of that command.
+const AHEAD_SESSION: &str = "service.interrupted_ahead_session";
+/// Number of that command in its session, or the timer.
+const AHEAD_NUMBER: &str = "service.interrupted_ahead_number";
 
 fn path_in(directory: &Path) -> PathBuf {
     directory.join("replaying")

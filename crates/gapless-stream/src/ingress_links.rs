@@ -61,13 +61,17 @@ impl Default for IngressShared {
 counters! {
     #[derive(Debug)]
     pub struct IngressCounters {
+        /// Last sequence.
         last_sequence: "sequencer.last_sequence",
         /// Duplicate frames.
         frames_repeated: "sequencer.frames_repeated",
         /// Refused frames, including malformed ones and timers without room.
         frames_refused: "sequencer.frames_refused",
+        /// Connected publishers.
         publishers: "sequencer.publishers",
+        /// Open sessions.
         sessions: "sequencer.sessions",
+        /// Requests to a client to send less.
         throttled: "sequencer.throttled",
         /// Idle unfinished messages that were evicted; their publishers resend them.
         messages_evicted: "sequencer.messages_evicted",

@@ -43,7 +43,9 @@ pub struct Journaler {
 counters! {
     #[derive(Debug)]
     pub struct JournalerCounters {
+        /// Last journaled sequence.
         last_sequence: "journaler.last_sequence",
+        /// Journaled bytes since the start.
         bytes: "journaler.bytes",
     }
 }

@@ -31,6 +31,11 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+/// Hash of a replicated state.
+const STATE_HASH: &str = "service.state_hash";
+/// Rebuilds of a replicated state after frames in it were cut.
+const STATES_REMADE: &str = "service.states_remade";
+
 enum StateLocation {
     /// Here, as it is after the last frame. In a cell because writing a snapshot marks the written objects.
     Current(RefCell<Box<ReplicatedState>>),
@@ -106,7 +111,7 @@ impl TransactionApplier {
         if let Some(exchange) = &self.exchange {
             exchange.set_applier(waker);
         }
-        let (hash, rebuilt) = (counters.add("service.state_hash")?, counters.add("service.states_remade")?);
+        let (hash, rebuilt) = (counters.add(STATE_HASH)?, counters.add(STATES_REMADE)?);
         let views = StateViews { hash: hash.view(), rebuilt: rebuilt.view() };
         hash.set(self.hash);
         self.counters = Some(StateCounters { hash, rebuilt });

@@ -6,7 +6,7 @@
 //! This thread polls all members, on its own clock.
 
 use crate::damages::{
-    Damage, PATIENCE, Row, Share, case_name, check_against_guide, copy, files, flip, newest_history_slot, newest_slot,
+    Damage, PATIENCE, Row, Share, case_name, check_against_page, copy, files, flip, newest_history_slot, newest_slot,
     other_boot, put_other, truncate,
 };
 use gapless_agent::Now;
@@ -721,7 +721,7 @@ fn outcomes(tier: &'static str, share: Share) -> Vec<Found> {
 }
 
 #[test]
-fn member_damages_match_guide() {
+fn member_damages_match_reference() {
     let share = Share::seeded();
     let [quorum, synced] = std::thread::scope(|scope| {
         ["quorum", "quorum-sync"]
@@ -744,5 +744,5 @@ fn member_damages_match_guide() {
         (name, is_possible.then_some(line))
     };
     let rows: Vec<Row> = quorum.iter().zip(&synced).map(row).collect();
-    check_against_guide("The directory of a member", share, &rows);
+    check_against_page("The directory of a member", share, &rows);
 }

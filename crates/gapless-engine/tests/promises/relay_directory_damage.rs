@@ -4,7 +4,7 @@
 //! guide's table.
 
 use crate::damages::{
-    Damage, PATIENCE, Row, Share, case_name, check_against_guide, copy, files, flip, newest_history_slot, other_boot,
+    Damage, PATIENCE, Row, Share, case_name, check_against_page, copy, files, flip, newest_history_slot, other_boot,
     put_other, truncate,
 };
 use gapless_client::client::MessageType;
@@ -382,7 +382,7 @@ impl Trials {
 }
 
 #[test]
-fn relay_damages_match_guide() {
+fn relay_damages_match_reference() {
     let trials = [Tier::Journal, Tier::Sync].map(Trials::begin);
     let share = Share::seeded();
     let kinds: Vec<FileKind> = trials[0].kinds.keys().copied().collect();
@@ -396,5 +396,5 @@ fn relay_damages_match_guide() {
         (name, is_possible.then_some(line))
     };
     let rows: Vec<Row> = share.cases(&kinds).into_iter().map(try_case).collect();
-    check_against_guide("The directory of a relay", share, &rows);
+    check_against_page("The directory of a relay", share, &rows);
 }

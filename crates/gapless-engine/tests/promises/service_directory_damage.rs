@@ -4,7 +4,7 @@
 //! never silently continues with less than was acknowledged.
 
 use crate::damages::{
-    Damage, PATIENCE, Row, Share, case_name, check_against_guide, copy, files, flip, newest_history_slot, other_boot,
+    Damage, PATIENCE, Row, Share, case_name, check_against_page, copy, files, flip, newest_history_slot, other_boot,
     put, put_other, truncate,
 };
 use gapless_client::client::{ClientOptions, MessageType};
@@ -551,13 +551,13 @@ fn table(subject: Subject, share: Share) -> Vec<Row> {
 }
 
 #[test]
-fn stream_damages_match_guide() {
+fn stream_damages_match_reference() {
     let share = Share::seeded();
-    check_against_guide("The directory of a stream", share, &table(Subject::Stream, share));
+    check_against_page("The directory of a stream", share, &table(Subject::Stream, share));
 }
 
 #[test]
-fn service_damages_match_guide() {
+fn service_damages_match_reference() {
     let share = Share::seeded();
-    check_against_guide("The directory of a service", share, &table(Subject::ServiceHost, share));
+    check_against_page("The directory of a service", share, &table(Subject::ServiceHost, share));
 }

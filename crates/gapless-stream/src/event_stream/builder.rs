@@ -33,7 +33,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 const MAILBOX_MESSAGES: usize = 4096;
-/// Counts successful checks, once a second, that the journal's files are still in their places.
+/// Last sequence on the device, at tier `sync`.
+const SYNCED_SEQUENCE: &str = "sync.last_sequence";
+/// Successful checks that the journal's files are in their places, one a second.
 const FILE_CHECKS: &str = "journal.file_checks";
 const COUNTERS_MAX: usize = 256;
 /// Bytes journaled in one batch before they are released.
@@ -288,7 +290,7 @@ impl<'a> StreamBuilder<'a> {
         let readers = self.head.journal_readers();
         let release = if self.options.tier.is_synced() {
             let woken = self.threads.downstream(None, &[&readers[..], &[AgentRole::Journaler]].concat());
-            let last_sequence = self.counters.add("sync.last_sequence")?;
+            let last_sequence = self.counters.add(SYNCED_SEQUENCE)?;
             last_sequence.set(report.last_sequence);
             let mut releaser = releaser;
             let on_synced = move |SyncedEnd { position, sequence }| {

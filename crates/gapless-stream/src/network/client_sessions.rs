@@ -2,9 +2,9 @@
 //! frames into rings like those of a local publisher, and takes the sequencer's answers out of them.
 
 use crate::acceptor::Acceptor;
+use crate::counters::prefixed_counters;
 use crate::history_check::HistoryCheck;
 pub use crate::node_status::{NodeStatus, ReceivedReport, SharedStatus};
-use gapless_agent::{Counter, Counters};
 use gapless_client::feed_sessions::{Feed, SharedFeeds};
 use gapless_log::{LogError, StreamIdentity, Window};
 use gapless_transport::credentials::Credentials;
@@ -57,31 +57,18 @@ impl ClientSessionOptions {
     }
 }
 
-pub struct ClientSessionCounters {
-    pub nodes: Counter,
-    /// Packets that are foreign or damaged.
-    pub malformed: Counter,
-    /// Packets from peers that were not admitted.
-    pub unknown: Counter,
-    pub refused: Counter,
-    /// Published frames for which there was no room.
-    pub frames_dropped: Counter,
-}
-
-impl ClientSessionCounters {
-    /// Adds the counters to `counters`, under `prefix`.
-    ///
-    /// # Errors
-    /// No room, or a label that is taken.
-    pub fn add_to(counters: &Counters, prefix: &str) -> Result<Self, gapless_agent::Error> {
-        let add = |name: &str| counters.add(&format!("{prefix}.{name}"));
-        Ok(Self {
-            nodes: add("nodes")?,
-            malformed: add("packets_malformed")?,
-            unknown: add("packets_unknown")?,
-            refused: add("nodes_refused")?,
-            frames_dropped: add("frames_dropped")?,
-        })
+prefixed_counters! {
+    pub struct ClientSessionCounters {
+        /// Nodes now.
+        nodes: ".nodes",
+        /// Packets that are foreign or damaged.
+        malformed: ".packets_malformed",
+        /// Packets from peers that were not admitted.
+        unknown: ".packets_unknown",
+        /// Refused nodes.
+        refused: ".nodes_refused",
+        /// Published frames for which there was no room.
+        frames_dropped: ".frames_dropped",
     }
 }
 

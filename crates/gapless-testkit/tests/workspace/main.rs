@@ -9,6 +9,7 @@ mod fault_names_are_listed;
 mod files_are_opened_in_their_folder;
 mod module_tables_are_complete;
 mod module_tree;
+mod reference_pages;
 mod rust_tokens;
 mod siblings_have_no_cycles;
 mod tcp_sends_without_delay;

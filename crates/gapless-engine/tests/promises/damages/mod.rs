@@ -1,7 +1,8 @@
-//! Damages to the files of a directory, and the guide's table with their outcomes.
+//! Damages to the files of a directory, and the page with their outcomes.
 
 use gapless_journal::descriptor as d;
 use gapless_testkit::random::{printed_seed, rounds};
+use gapless_testkit::reference;
 use gapless_testkit::wait::until;
 use gapless_wire::checksum::crc32c;
 use std::fmt;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use gapless_testkit::wait::PATIENCE;
 
-const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/damaged-directories.md");
+const PAGE: &str = "damages.md";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Damage {
@@ -132,10 +133,32 @@ pub(crate) fn other_boot(journal: &Path) {
     }
 }
 
-fn guide(heading: &str) -> Vec<String> {
-    let text = std::fs::read_to_string(GUIDE).unwrap();
-    let section = text.split("\n## ").find(|section| section.starts_with(heading)).expect("the guide has the heading");
-    section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| file |")).map(str::to_owned).collect()
+/// Returns the rows of the section with this heading.
+fn rows_below(heading: &str, page: &str) -> Vec<String> {
+    let section = page.split("\n## ").find(|section| section.starts_with(heading)).expect("the page has the heading");
+    section.lines().filter(|line| is_row(line)).map(str::to_owned).collect()
+}
+
+fn is_row(line: &str) -> bool {
+    line.starts_with("| ") && !line.starts_with("| file |")
+}
+
+/// Returns the page with these rows below the heading.
+fn with_rows(heading: &str, page: &str, rows: &[&String]) -> String {
+    let mut is_section = false;
+    let mut lines: Vec<&str> = Vec::new();
+    for line in page.lines() {
+        if let Some(other) = line.strip_prefix("## ") {
+            is_section = other.starts_with(heading);
+        }
+        if !(is_section && is_row(line)) {
+            lines.push(line);
+        }
+        if is_section && line.starts_with("|---") {
+            lines.extend(rows.iter().map(|row| row.as_str()));
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Share of the damage matrix tried by one run: all of it if `GAPLESS_FULL` is set, otherwise every tenth case,
@@ -166,18 +189,24 @@ pub(crate) fn case_name(kind: impl fmt::Display, damage: impl fmt::Display) -> S
     format!("| {kind} | {damage} |")
 }
 
-/// Checks that the guide has all found rows under the heading, and no others of the tried cases.
-pub(crate) fn check_against_guide(heading: &str, share: Share, tried: &[Row]) {
-    let is_tried = |line: &String| share.interval == 1 || tried.iter().any(|(name, _)| line.starts_with(name));
-    let expected: Vec<String> = guide(heading).into_iter().filter(is_tried).collect();
+/// Checks that the page has all found rows under the heading, and no others of the tried cases. With `GAPLESS_FULL` and
+/// [`reference::WRITE`] it writes them.
+pub(crate) fn check_against_page(heading: &str, share: Share, tried: &[Row]) {
     let found: Vec<&String> = tried.iter().filter_map(|(_, line)| line.as_ref()).collect();
     println!("{heading}: {} cases tried, {} of them possible", tried.len(), found.len());
     assert!(!found.is_empty(), "none of {tried:?} can be done");
+    if reference::is_written() {
+        assert_eq!(share.interval, 1, "all rows are needed: set GAPLESS_FULL=1");
+        return reference::update(PAGE, |page| with_rows(heading, page, &found));
+    }
+    let page = std::fs::read_to_string(reference::path(PAGE)).unwrap();
+    let is_tried = |line: &String| share.interval == 1 || tried.iter().any(|(name, _)| line.starts_with(name));
+    let expected: Vec<String> = rows_below(heading, &page).into_iter().filter(is_tried).collect();
     let differing: Vec<&String> = found.iter().copied().filter(|line| !expected.contains(line)).collect();
     let missing: Vec<&String> = expected.iter().filter(|line| !found.contains(line)).collect();
     assert!(
         differing.is_empty() && missing.is_empty(),
-        "found but not in the guide:\n{}\nin the guide but not found:\n{}",
+        "found but not in docs/reference/{PAGE}:\n{}\nin the page but not found:\n{}",
         differing.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"),
         missing.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"),
     );
