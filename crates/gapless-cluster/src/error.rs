@@ -140,7 +140,7 @@ pub enum ClusterError {
          handlers do something there that is not the same on each member. Mend them, and start the member anew with an \
          empty directory and a new number, or without snapshots behind the first of the two",
         if *agreed_sequence == 0 { "no sequence is known at which it was the same".to_owned() }
-        else { format!("it was the same behind sequence {agreed_sequence}") }
+        else { format!("it was the same after sequence {agreed_sequence}") }
     )]
     Differs {
         member: u64,

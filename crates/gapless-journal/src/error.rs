@@ -35,7 +35,7 @@ pub enum FrameFault {
     #[error("sequence {expected} expected, {found} found")]
     Sequence { expected: u64, found: u64 },
     /// A valid consensus record, but after another frame.
-    #[error("a record behind sequence {expected} expected, one behind sequence {found} found")]
+    #[error("a record after sequence {expected} expected, one after sequence {found} found")]
     RecordPosition {
         /// Sequence of the frame before it.
         expected: u64,

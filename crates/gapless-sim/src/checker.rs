@@ -158,11 +158,11 @@ impl Checker {
         self.diverged_after = Some(sequence);
         Err(if member == first {
             format!(
-                "the service of member {member} has another state than before a restart, behind sequence {sequence}"
+                "the service of member {member} has another state than before a restart, after sequence {sequence}"
             )
         } else {
             format!(
-                "the service has another state on member {member} than on member {first} behind sequence {sequence}"
+                "the service has another state on member {member} than on member {first} after sequence {sequence}"
             )
         })
     }

@@ -45,7 +45,7 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, assignment: &SecondPassA
     let from = match snapshot {
         None => "from the beginning".to_owned(),
         Some(bytes) => match reference.restore(bytes) {
-            Ok(sequence) => format!("from a member's snapshot behind sequence {sequence}"),
+            Ok(sequence) => format!("from a member's snapshot after sequence {sequence}"),
             Err(error) => return Some(format!("a member's snapshot is refused by a second process: {error}")),
         },
     };

@@ -19,21 +19,21 @@ const COMMITTED_KEPT_MAX: usize = ENTRIES_KEPT;
 /// Reason for which a journal's records do not make a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryError {
-    #[error("the record behind sequence {after_sequence} cannot be read: {source}")]
+    #[error("the record after sequence {after_sequence} cannot be read: {source}")]
     Record {
         /// Last frame before the record.
         after_sequence: u64,
         source: RecordError,
     },
     /// A record's checkpoint mark does not match its content.
-    #[error("the record behind sequence {after_sequence} is not of the kind that its frame says")]
+    #[error("the record after sequence {after_sequence} is not of the kind that its frame says")]
     Kind { after_sequence: u64 },
     /// The first record is not a checkpoint.
-    #[error("the journal's first record, behind sequence {after_sequence}, is not a checkpoint: segments are missing")]
+    #[error("the journal's first record, after sequence {after_sequence}, is not a checkpoint: segments are missing")]
     NoCheckpoint { after_sequence: u64 },
     /// An entry does not follow its predecessor.
     #[error(
-        "entry {index} behind sequence {after_sequence} does not follow the one before it in index, term or frames"
+        "entry {index} after sequence {after_sequence} does not follow the one before it in index, term or frames"
     )]
     Gap {
         index: u64,

@@ -147,7 +147,7 @@ fn misplaced_record_is_refused() {
     for error in
         [Journal::open(options(directory.path())).unwrap_err(), read_records(directory.path(), boot(1)).unwrap_err()]
     {
-        assert!(error.to_string().contains("a record behind sequence 10 expected, one behind sequence 5"), "{error}");
+        assert!(error.to_string().contains("a record after sequence 10 expected, one after sequence 5"), "{error}");
     }
 }
 

@@ -14,8 +14,8 @@ impl Domain {
     /// happened. Empty if the route has no instance.
     ///
     /// # Errors
-    /// The name is not one of an application's route; the process belongs to another user, unless this one is root (a
-    /// group may call, but only the serving user may change a route); or the directory cannot be watched or listed.
+    /// The name is not one of an application's route; the process belongs to another user (a group may call, but only
+    /// the serving user may change a route); or the directory cannot be watched or listed.
     pub fn suspend_route(
         &self,
         route: &str,

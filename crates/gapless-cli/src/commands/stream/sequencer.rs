@@ -62,7 +62,7 @@ pub(super) fn recovered(stream: &EventStream) -> String {
         format!(", a torn end cut from {} at byte {}", cut.segment.display(), cut.position)
     });
     format!(
-        "goes on behind sequence {}, {} frames replayed{mended}{cut}",
+        "continues after sequence {}, {} frames replayed{mended}{cut}",
         recovery.last_sequence, recovery.frames_replayed
     )
 }
