@@ -136,9 +136,9 @@ pub enum ClusterError {
     },
     /// The service's state differs from that of the other members.
     #[error(
-        "the state of member {member} differs from that of the others: {}, and is another one behind {sequence}; the \
-         handlers do something there that is not the same on each member. Mend them, and start the member anew with an \
-         empty directory and a new number, or without snapshots behind the first of the two",
+        "the state of member {member} differs from that of the others: {}, and is another one after {sequence}: a \
+         handler is not deterministic. Mend it, then start the member with an empty directory and a new number, or \
+         without snapshots after the first of the two",
         if *agreed_sequence == 0 { "no sequence is known at which it was the same".to_owned() }
         else { format!("it was the same after sequence {agreed_sequence}") }
     )]

@@ -116,7 +116,7 @@ pub enum JournalError {
     MarkDamaged { segment: PathBuf, position: u64, mark: MarkName },
     /// One slot of the journaled mark is unreadable, so the other may vouch for less than was promised.
     #[error(
-        "one slot of the two of the journaled mark of {segment} is damaged, at byte {position}; the other vouches for sequences to {mark_sequence}, and there may have been more: a start of its program goes on behind the last whole frame and writes the mark anew"
+        "one slot of the two of the journaled mark of {segment} is damaged, at byte {position}; the other vouches for sequences to {mark_sequence}, and there may have been more: a start of its program continues after the last whole frame and writes the mark anew"
     )]
     MarkSlotDamaged {
         segment: PathBuf,

@@ -113,7 +113,7 @@ fn static_set_once_is_found() {
     let look: InputReader = |context| *OWN.get_or_init(|| context.time_ns());
     let long = Options { messages: 40, ..options() };
     let text = simulate(&Summing(look), &long, 3).unwrap_err().to_string();
-    assert!(text.contains("another state from a member's snapshot behind sequence "), "{text}");
+    assert!(text.contains("another state from a member's snapshot after sequence "), "{text}");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn incomplete_snapshot_is_found() {
     let options = Options { messages: 40, faults_ms: 1, ..Options::default() };
     simulate(&Forgetting, &Options { second_pass: SecondPass::Off, ..options.clone() }, 1).unwrap();
     let text = simulate(&Forgetting, &options, 1).unwrap_err().to_string();
-    let is_named = text.contains("from a member's snapshot behind sequence ")
+    let is_named = text.contains("from a member's snapshot after sequence ")
         && text.contains("in the second process: reply to command ");
     assert!(is_named, "{text}");
 }
