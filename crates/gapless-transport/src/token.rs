@@ -1,8 +1,7 @@
-//! [`random_token`].
-
-/// A random token for a new session.
+/// For a new session.
 ///
 /// # Panics
+///
 /// If the operating system has no random numbers.
 #[must_use]
 pub fn random_token() -> u128 {

@@ -1,4 +1,4 @@
-//! [`Socket`]: the carriers of bytes as one type, so that another carrier is another variant. Knows no message formats.
+//! The carriers of bytes as one type.
 
 use super::bytes::SocketRead;
 use super::pipe::{self, Pipe};
@@ -8,14 +8,11 @@ use super::tls::TlsSocket;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, IoSlice};
 
-/// A byte stream that never blocks.
 #[derive(Debug)]
 pub enum Socket {
     Tcp(TcpSocket),
     Tls(Box<TlsSocket>),
-    /// Two rings in shared memory.
     SharedMemory(Box<SharedSocket>),
-    /// A connection of another network.
     Other(Box<dyn Pipe>),
 }
 
@@ -25,9 +22,8 @@ impl Socket {
         Self::SharedMemory(Box::new(socket))
     }
 
-    /// Fills `room` with received bytes.
-    ///
     /// # Errors
+    ///
     /// The connection failed.
     #[inline]
     pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
@@ -40,9 +36,10 @@ impl Socket {
         }
     }
 
-    /// Sends the slices as one, as far as they are taken now; returns the number of bytes.
+    /// As far as the slices are taken now; returns the bytes.
     ///
     /// # Errors
+    ///
     /// The connection failed.
     #[inline]
     pub fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
@@ -57,9 +54,10 @@ impl Socket {
         }
     }
 
-    /// Sends `bytes` as far as they are taken now; returns their number.
+    /// As far as `bytes` are taken now; returns their number.
     ///
     /// # Errors
+    ///
     /// The connection failed.
     #[inline]
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -71,7 +69,6 @@ impl Socket {
         }
     }
 
-    /// Tells the other side that nothing follows the sent bytes.
     pub fn finish(&mut self) {
         match self {
             Self::Tcp(socket) => socket.finish(),
@@ -81,7 +78,6 @@ impl Socket {
         }
     }
 
-    /// Whether it has taken bytes that are not sent yet.
     #[inline]
     #[must_use]
     pub fn has_unsent(&self) -> bool {
@@ -91,9 +87,10 @@ impl Socket {
         }
     }
 
-    /// Sends the bytes that it has taken, as far as possible now.
+    /// Sends the taken bytes, as far as possible now.
     ///
     /// # Errors
+    ///
     /// The connection failed.
     pub fn flush(&mut self) -> io::Result<()> {
         match self {
@@ -102,8 +99,7 @@ impl Socket {
         }
     }
 
-    /// Whether the other side may have this name: on protected connections its certificate must prove it; otherwise
-    /// always.
+    /// On protected connections the certificate must prove `name`; otherwise always true.
     #[must_use]
     pub fn proves(&self, name: &str) -> bool {
         match self {
@@ -112,7 +108,7 @@ impl Socket {
         }
     }
 
-    /// Checks for an end of the other side that [`Socket::receive`] cannot see by itself; to be called regularly.
+    /// Notices an end that [`Socket::receive`] cannot see by itself; to be called regularly.
     #[inline]
     pub fn check(&mut self) {
         match self {
@@ -121,7 +117,7 @@ impl Socket {
         }
     }
 
-    /// Prepares for sleep until the descriptor is readable; the caller checks once more after this.
+    /// Before sleep on the descriptor; check once more after this.
     #[inline]
     pub fn arm(&self) {
         match self {
@@ -130,7 +126,6 @@ impl Socket {
         }
     }
 
-    /// Ends the preparation for sleep.
     #[inline]
     pub fn disarm(&mut self) {
         match self {

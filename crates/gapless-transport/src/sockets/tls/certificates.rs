@@ -1,5 +1,3 @@
-//! [`MutualTls`]: this side's certificate and key, and the authority that must sign every certificate.
-
 use super::error::TlsError;
 use super::names::server_name;
 use super::socket::TlsSocket;
@@ -22,10 +20,11 @@ pub struct MutualTls {
 }
 
 impl MutualTls {
-    /// Reads the PEM files of the side with this name. Checks that other sides will accept the certificate: it is
-    /// signed by the authority, for this name, and valid now.
+    /// Reads the PEM files, and checks that other sides will accept the certificate: signed by the authority, for
+    /// `name`, valid now.
     ///
     /// # Errors
+    ///
     /// [`TlsError::File`] with the file and its fault; [`TlsError::Name`].
     pub fn load(certificate: &Path, key: &Path, authority: &Path, name: &str) -> Result<Self, TlsError> {
         let wrong = |path: &Path, reason: String| TlsError::File { path: path.to_owned(), reason };
@@ -69,9 +68,10 @@ impl MutualTls {
         Ok(Self { client: Arc::new(client), server: Arc::new(server) })
     }
 
-    /// TLS over a dialled connection; the other side must prove that it has this name.
+    /// The other side must prove that it has this name.
     ///
     /// # Errors
+    ///
     /// The name is not valid.
     pub fn dialled(&self, socket: TcpSocket, name: &str) -> io::Result<TlsSocket> {
         let name = server_name(name).map_err(io::Error::other)?;
@@ -79,10 +79,10 @@ impl MutualTls {
         Ok(TlsSocket::new(socket, Connection::Client(connection)))
     }
 
-    /// TLS over an accepted connection; the other side must show a certificate of the authority. [`TlsSocket::proves`]
-    /// checks its name.
+    /// The other side must show a certificate of the authority; [`TlsSocket::proves`] checks its name.
     ///
     /// # Errors
+    ///
     /// An error of the TLS library.
     pub fn accepted(&self, socket: TcpSocket) -> io::Result<TlsSocket> {
         let connection = ServerConnection::new(Arc::clone(&self.server)).map_err(io::Error::other)?;
@@ -105,7 +105,7 @@ impl fmt::Debug for MutualTls {
     }
 }
 
-/// At least one certificate.
+/// At least one.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let wrong = |reason: String| TlsError::File { path: path.to_owned(), reason };
     let all: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
