@@ -1,5 +1,5 @@
-//! Benchmarks, a folder for each: options, processes, rows, tables. Code that runs for each message of a timed section is in
-//! [`gapless_load`], measuring and reporting in `gapless-measure`.
+//! Code that runs for each message of a timed section is in [`gapless_load`], measuring and reporting in
+//! `gapless-measure`.
 //!
 //! | module | what lives there |
 //! |---|---|

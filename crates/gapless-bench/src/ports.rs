@@ -1,11 +1,8 @@
-//! Free ports of this machine, for the processes of a benchmark.
-
 use crate::{BenchError, Result};
 use std::net::{IpAddr, TcpListener};
 
-/// Different TCP ports at `address` that are free now.
 pub(crate) fn free_ports(address: IpAddr, count: usize) -> Result<Vec<u16>> {
-    // Held together, so that no two are the same.
+    // Held together, so that they differ.
     let listeners: std::io::Result<Vec<_>> = (0..count).map(|_| TcpListener::bind((address, 0))).collect();
     let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
     let ports = listeners.and_then(|listeners| listeners.iter().map(port).collect());

@@ -4,10 +4,6 @@ pub use gapless_measure::child_process::ChildRole;
 
 use crate::{Result, canonical};
 
-/// Does the work of `assignment`, as JSON, for a child process in `role`.
-///
-/// # Errors
-/// A malformed assignment; any error of the role's work.
 pub fn run(role: ChildRole, assignment: &str) -> Result<()> {
     match role {
         ChildRole::CanonicalClient => canonical::client_process::main(assignment),

@@ -1,8 +1,8 @@
 //! [`ClusterConfig`]: a member's TOML file, which describes its cluster, the cluster's members, and its stream.
 //!
 //! The file is a stream's file (`gapless_client::StreamConfig`) with the additional tables `[cluster]`, `[[member]]`,
-//! `[election]`, `[discovery]`, `[tls]`, `[clients]`, `[service]` and `[replication]`. `docs/guides/cluster.toml` shows
-//! every key. The members' files differ in `cluster.member`, `stream.directory` and `clients.address` alone.
+//! `[election]`, `[discovery]`, `[tls]`, `[clients]`, `[service]` and `[replication]`. The members' files differ in
+//! `cluster.member`, `stream.directory` and `clients.address` alone.
 //!
 //! ```
 //! use gapless_cluster::config::ClusterConfig;
@@ -52,19 +52,15 @@ pub use crate::link::wire::CLUSTER_NAME_LENGTH_MAX;
 pub use replication::ReplicationConfig;
 pub use service::{OnFault, ServiceConfig};
 
-/// Largest number of members in a file: each further voter makes every message wait for more answers, and in practice
-/// adds no safety.
+/// Limit of members in a file: each further voter makes every message wait for more answers.
 pub const CLUSTER_MEMBERS_MAX: usize = 16;
 
 /// Role of a member in addition to storing frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemberKind {
-    /// Votes, leads, and runs the service.
     #[default]
     Full,
-    /// Votes, and runs no service (decision 9).
     Witness,
-    /// Runs the service; neither votes nor counts for a quorum.
     Learner,
 }
 
@@ -73,27 +69,26 @@ impl MemberKind {
     pub const NAMES: &'static [(&'static str, Self)] =
         &[("full", Self::Full), ("witness", Self::Witness), ("learner", Self::Learner)];
 
-    /// Returns whether it counts for the majority.
+    /// Whether it counts for the majority.
     #[must_use]
     pub const fn is_voter(self) -> bool {
         matches!(self, Self::Full | Self::Witness)
     }
 }
 
-/// A member as every member's file describes it.
+/// A `[[member]]` table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberConfig {
-    /// Number from 1 on, never reused.
+    /// From 1 on, never reused.
     pub id: u64,
-    /// Addresses of the member in the order in which the others try them: `host:port`, or `shm:` and the path of a
-    /// socket for shared memory between members of one host, which they try first. It listens on the first address's
-    /// port, and at the first path. Empty for a member that is to be discovered.
+    /// Tried by the others in this order: `host:port`, or `shm:` and a socket path for shared memory on one host, which
+    /// is tried first. The member listens on the first port and at the first path. Empty for a member to be discovered.
     pub addresses: Vec<String>,
     pub kind: MemberKind,
 }
 
 impl MemberConfig {
-    /// Returns the `host:port` addresses.
+    /// The `host:port` addresses.
     pub fn network_addresses(&self) -> impl Iterator<Item = &str> {
         self.addresses.iter().map(String::as_str).filter(|address| !address.starts_with(SHARED_MEMORY_PREFIX))
     }
@@ -105,14 +100,13 @@ impl MemberConfig {
     }
 }
 
-/// Longest default interval of heartbeats: an idle leader wakes up for each of them and its answers.
 const HEARTBEAT_INTERVAL_MAX: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElectionConfig {
-    /// Shortest wait without a leader, and half of the longest; a witness waits two to three times as long.
+    /// Shortest wait without a leader, half of the longest; witnesses wait two to three times as long.
     pub timeout: Duration,
-    /// Interval of a leader's heartbeats; by default a third of the timeout, at most 100 ms.
+    /// Default: a third of the timeout, at most 100 ms.
     pub heartbeat_interval: Duration,
 }
 
@@ -122,19 +116,18 @@ impl Default for ElectionConfig {
     }
 }
 
-/// Multicast group by which members find each other's addresses.
+/// Multicast group for member discovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscoveryConfig {
     pub group: SocketAddr,
-    /// Name of the network interface on which the group is joined.
+    /// Network interface on which the group is joined.
     pub interface: String,
 }
 
-/// Files of mutual TLS between members, PEM. Needs a build with the feature `tls`.
+/// Mutual TLS between members, PEM; needs the feature `tls`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsConfig {
-    /// Certificate of the member, and its chain up to the authority. It is for the DNS name
-    /// `link::tls::certificate_name`, for server and client use.
+    /// Certificate chain for the DNS name `link::tls::certificate_name`, for server and client use.
     pub certificate: PathBuf,
     /// Private key of the certificate.
     pub key: PathBuf,
@@ -145,38 +138,37 @@ pub struct TlsConfig {
 /// Configuration of a member.
 #[derive(Clone)]
 pub struct ClusterConfig {
-    /// Name of the cluster, 1 to [`CLUSTER_NAME_LENGTH_MAX`] bytes. Members of a cluster with another name are refused.
+    /// 1 to [`CLUSTER_NAME_LENGTH_MAX`] bytes; members of another cluster are refused.
     pub name: String,
-    /// Number of the member that this file describes.
+    /// Member that this file describes.
     pub member: u64,
-    /// Whether it joins a running cluster: with an empty directory it waits until another member sends it the list of
-    /// members.
+    /// Joins a running cluster: with an empty directory it waits for the list of members.
     pub joins: bool,
-    /// Incarnation of a cluster that was recovered by force. Members of an earlier incarnation are refused.
+    /// Incarnation of a cluster recovered by force; members of an earlier one are refused.
     pub incarnation: u64,
     /// Durability of a released frame: `quorum` or `quorum-sync`.
     pub tier: Tier,
-    /// All members at the first start, ordered by number. Later changes are in the journal.
+    /// Members at the first start, ordered by number; later changes are in the journal.
     pub members: Vec<MemberConfig>,
     pub election: ElectionConfig,
-    /// Source of addresses that the file does not hold.
+    /// Source of addresses missing in the file.
     pub discovery: Option<DiscoveryConfig>,
     pub tls: Option<TlsConfig>,
-    /// Port for clients of the service over TCP.
+    /// TCP port for clients of the service.
     pub clients: Option<ClientPort>,
-    /// The operator's settings for the service. A witness runs none.
+    /// Operator's settings; a witness runs no service.
     pub service: ServiceConfig,
-    /// Additional threads of this member, outside of the thread plan.
+    /// Additional threads, outside of the thread plan.
     pub replication: ReplicationConfig,
     stream: StreamConfig,
     stream_options: EventStreamOptions,
 }
 
 impl ClusterConfig {
-    /// Reads the file `path`. Relative paths in it are relative to the file.
+    /// Reads the file `path`; relative paths in it are relative to the file.
     ///
     /// # Errors
-    /// [`ConfigError::File`] if it cannot be read; also the errors of [`ClusterConfig::parse`].
+    /// [`ConfigError::File`], and those of [`ClusterConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, StreamError> {
         let path = path.as_ref();
         let (stream, parts) = StreamConfig::load_with(path, MemberTables::read)?;
@@ -189,7 +181,7 @@ impl ClusterConfig {
         Ok(config)
     }
 
-    /// Reads a file's `text`; `name` is the file, for messages. Relative paths stay as they are.
+    /// Parses `text`; `name` is the file, for messages. Relative paths stay as they are.
     ///
     /// # Errors
     /// [`ConfigError::Refused`] with file, line, key, the found and the allowed value.
@@ -198,10 +190,10 @@ impl ClusterConfig {
         parts.with(stream)
     }
 
-    /// Returns the entry of this member.
+    /// Entry of this member.
     ///
     /// # Panics
-    /// If this member was removed from the list of members.
+    /// If this member was removed from the list.
     #[must_use]
     pub fn own(&self) -> &MemberConfig {
         self.members.iter().find(|each| each.id == self.member).expect("a member is one of the members")
@@ -211,13 +203,13 @@ impl ClusterConfig {
         self.members.iter().filter(|each| each.id != self.member)
     }
 
-    /// Returns the configuration of the stream: its media and their operation.
+    /// Configuration of the stream.
     #[must_use]
     pub const fn stream(&self) -> &StreamConfig {
         &self.stream
     }
 
-    /// Returns the options of this member's stream.
+    /// Options of this member's stream.
     #[must_use]
     pub fn event_stream_options(&self) -> EventStreamOptions {
         let clients = self.clients.clone();
@@ -229,8 +221,7 @@ impl ClusterConfig {
         self.members.iter().filter(|each| each.kind.is_voter()).count()
     }
 
-    /// Returns a warning for the operator about the number of failures that the cluster tolerates, if there is reason
-    /// for one.
+    /// Warning about the number of tolerated failures, if there is reason for one.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         match self.voters() {
@@ -247,7 +238,6 @@ impl ClusterConfig {
     }
 }
 
-/// Tables of the file that a stream's file does not have.
 struct MemberTables {
     name: String,
     member: u64,
@@ -288,7 +278,6 @@ impl MemberTables {
         Ok(parts)
     }
 
-    /// Refuses settings that contradict each other.
     fn check(&self, document: &Document<'_>) -> Result<(), ConfigError> {
         let refuse = |key: &str, reason: String| Err(document.refuse(key, reason));
         if self.members.is_empty() {
@@ -467,7 +456,7 @@ fn member_number(value: &Value<'_>) -> Result<u64, ConfigError> {
     value.whole(1..=NUMBER_MAX)
 }
 
-/// Parses `host:port`, without a name lookup, or `shm:` and a path.
+/// `host:port`, without a name lookup, or `shm:` and a path.
 fn address(value: &Value<'_>) -> Result<String, ConfigError> {
     let text = value.text()?;
     if shared_memory_path(text).map_err(|rule| value.expected(rule))?.is_some() {

@@ -1,5 +1,3 @@
-//! [`ClusterError`]: reasons for which a member cannot start or continue.
-
 use crate::consensus::{ConsensusError, RecoveryError};
 use crate::link::LinkError;
 use gapless_journal::JournalError;
@@ -7,7 +5,6 @@ use gapless_log::LogError;
 use gapless_stream::StreamError;
 use std::path::PathBuf;
 
-/// Appended to errors whose remedy needs another member: the remedy without one.
 const NOBODY_ELSE: &str = "; where no other member has what this one had, `gapless cluster recover --force-single` makes it \
                            a cluster of one, for which its journal is enough";
 
@@ -48,11 +45,7 @@ pub enum ClusterError {
          member anew with an empty directory and `gapless cluster add --replace`, never with a copy",
         written_by.as_deref().unwrap_or("a program that does not say its version")
     )]
-    EarlierFormat {
-        directory: PathBuf,
-        /// Name and version of that program, if the directory records it.
-        written_by: Option<String>,
-    },
+    EarlierFormat { directory: PathBuf, written_by: Option<String> },
     /// A file is missing that the directory used to have.
     #[error(
         "{path} is missing, and this directory has had it; begin the member anew with an empty directory and `gapless \
@@ -66,54 +59,27 @@ pub enum ClusterError {
          `gapless cluster add --replace`, never with a copy{}",
         NOBODY_ELSE
     )]
-    Older {
-        path: PathBuf,
-        /// Content of the file.
-        found: String,
-        /// Content required by another file.
-        expected: String,
-    },
+    Older { path: PathBuf, found: String, expected: String },
     #[error(
         "member {member} was removed from its cluster ({reason}) and does not start again; its directory can go, and a new \
          member takes a new number"
     )]
-    Removed {
-        member: u64,
-        /// Member that reported the removal.
-        reason: String,
-    },
+    Removed { member: u64, reason: String },
     /// The file and the directory have different incarnations.
     #[error(
         "{path}: the directory is of incarnation {found}, and the file says {configured}: one of the two is from before or \
          after a forced recovery; take the other file, or an empty directory and a new member's number"
     )]
-    OtherIncarnation {
-        path: PathBuf,
-        /// Incarnation of the directory.
-        found: u64,
-        /// Incarnation in the file.
-        configured: u64,
-    },
-    /// The member needed frames that no journal held any more, so it has fetched the state of another member, which its next
-    /// start installs.
+    OtherIncarnation { path: PathBuf, found: u64, configured: u64 },
+    /// No journal held the needed frames any more; the next start installs the state fetched from another member.
     #[error(
         "member {member} was too far behind for its leader's journal and has fetched a state up to sequence {sequence}: \
          start it again, it goes on from there"
     )]
-    StartAgain {
-        member: u64,
-        /// Sequence from which it continues.
-        sequence: u64,
-    },
+    StartAgain { member: u64, sequence: u64 },
     /// The other members know it with another directory.
     #[error("member {member} is refused by member {by}: {reason}")]
-    NotTheSame {
-        member: u64,
-        /// Member that refuses it.
-        by: u64,
-        /// Reason of that member.
-        reason: String,
-    },
+    NotTheSame { member: u64, by: u64, reason: String },
     /// The log diverges from that of the leader, or of the member that it is compared with.
     #[error(
         "the log of member {member} is not that of member {leader}: {}, and they part at frame {sequence} (entry \
@@ -125,11 +91,10 @@ pub enum ClusterError {
     )]
     OtherHistory {
         member: u64,
-        /// Member that it is compared with.
         leader: u64,
-        /// Newest frame up to which both logs are known to be equal.
+        /// Newest frame known to be equal.
         same_sequence: Option<u64>,
-        /// Oldest entry at which they are known to differ.
+        /// Oldest entry known to differ.
         index: u64,
         /// Last frame up to there, as this member has it.
         sequence: u64,
@@ -144,21 +109,16 @@ pub enum ClusterError {
     )]
     Differs {
         member: u64,
-        /// Last sequence at which it agreed with the others; 0 if none is known.
+        /// 0 if none is known.
         agreed_sequence: u64,
-        /// First sequence at which it differs.
         sequence: u64,
     },
     #[error("{action}: {source}")]
-    System {
-        /// Action that failed.
-        action: String,
-        source: std::io::Error,
-    },
+    System { action: String, source: std::io::Error },
     /// Error of the service that was to run on the member.
     #[error(transparent)]
     Service(gapless_stream::member_service::ServiceError),
-    /// A sync failed; it is never retried.
+    /// Never retried.
     #[error("syncing the journal: {reason}")]
     Sync { reason: String },
 }

@@ -1,5 +1,4 @@
-//! [`Document`]: a TOML text with the line of each key. Every refusal names file, line, key, found value and allowed
-//! values.
+//! Every refusal names file, line, key, found value and allowed values.
 
 use crate::error::ConfigError;
 use crate::key_lines::KeyLines;
@@ -15,12 +14,12 @@ pub struct Document<'a> {
     lines: RefCell<KeyLines>,
 }
 
-/// A table of the document. Each key is taken once; keys that were not taken are refused.
+/// Each key is taken once; keys that were not taken are refused.
 pub struct Table<'a> {
     document: &'a Document<'a>,
-    /// Name; empty for the document itself.
+    /// Empty for the document itself.
     name: String,
-    /// Position, if the table exists: tables of the same name each have their own.
+    /// If the table exists; tables of the same name each have their own.
     offset: Option<usize>,
     entries: Vec<(String, Value<'a>)>,
     asked: Vec<&'static str>,
@@ -28,7 +27,7 @@ pub struct Table<'a> {
 
 pub struct Value<'a> {
     document: &'a Document<'a>,
-    /// Full name of its key.
+    /// Full name.
     key: String,
     offset: usize,
     value: DeValue<'a>,
@@ -40,8 +39,6 @@ impl<'a> Document<'a> {
         Self { text, lines: RefCell::new(KeyLines::new(name)) }
     }
 
-    /// Parses the text into its tables.
-    ///
     /// # Errors
     /// Not valid TOML.
     pub fn tables(&'a self) -> Result<Table<'a>, ConfigError> {
@@ -53,20 +50,20 @@ impl<'a> Document<'a> {
         Ok(Table::new(self, String::new(), Some(0), parsed.into_inner()))
     }
 
-    /// Error for `key`, at its line: a value that contradicts others. A missing key is located at its table, or at the
-    /// first line.
+    /// Error at the line of `key`, for values that contradict each other; a missing key has the line of its table, or
+    /// the first.
     #[must_use]
     pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ConfigError {
         self.lines.borrow().refuse(key, reason)
     }
 
-    /// Whether `key`, by its full name, exists.
+    /// By its full name.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.lines.borrow().has(key)
     }
 
-    /// Lines of the keys, for values that are refused after the text is dropped.
+    /// For values that are refused after the text is dropped.
     #[must_use]
     pub fn into_lines(self) -> KeyLines {
         self.lines.into_inner()
@@ -95,19 +92,18 @@ impl<'a> Table<'a> {
         Self { document, name, offset, entries, asked: Vec::new() }
     }
 
-    /// Takes the value of `key`, if it exists.
     pub fn take(&mut self, key: &'static str) -> Option<Value<'a>> {
         self.asked.push(key);
         self.take_former(key)
     }
 
-    /// Takes the value of a key under a former name, which errors do not list as allowed.
+    /// Former names are not listed as allowed in errors.
     pub fn take_former(&mut self, key: &str) -> Option<Value<'a>> {
         let index = self.entries.iter().position(|(name, _)| name == key)?;
         Some(self.entries.swap_remove(index).1)
     }
 
-    /// Takes the table `key`; empty if it does not exist.
+    /// Empty if `key` does not exist.
     ///
     /// # Errors
     /// Not a table.
@@ -118,7 +114,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Takes the table `key`; empty if it does not exist or is not a table, in which case the error is returned too.
+    /// Empty if `key` does not exist or, with the error, is not a table.
     pub fn table_or_refusal(&mut self, key: &'static str) -> (Self, Option<ConfigError>) {
         let empty = Self::new(self.document, self.full_name(key), None, DeTable::new());
         match self.take(key).map(Value::table) {
@@ -128,7 +124,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Takes the tables of the list `key`; none if it does not exist.
+    /// None if `key` does not exist.
     ///
     /// # Errors
     /// Not a list of tables.
@@ -137,7 +133,7 @@ impl<'a> Table<'a> {
         list.list()?.into_iter().map(Value::table).collect()
     }
 
-    /// All values with their names, which are not known in advance, in the order of the file.
+    /// For names not known in advance, in the order of the file.
     #[must_use]
     pub fn named_values(self) -> Vec<(String, Value<'a>)> {
         let mut entries = self.entries;
@@ -145,7 +141,7 @@ impl<'a> Table<'a> {
         entries
     }
 
-    /// All tables with their names, which are not known in advance, in the order of the file.
+    /// For names not known in advance, in the order of the file.
     ///
     /// # Errors
     /// A value is not a table.
@@ -153,7 +149,7 @@ impl<'a> Table<'a> {
         self.named_values().into_iter().map(|(name, value)| value.table().map(|table| (name, table))).collect()
     }
 
-    /// Sets `place` to the result of `read` for the value of `key`, if it exists.
+    /// Sets `place` if `key` exists.
     ///
     /// # Errors
     /// Those of `read`.
@@ -169,8 +165,6 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Result of `read` for the value of `key`, if it exists.
-    ///
     /// # Errors
     /// Those of `read`.
     pub fn get<T>(
@@ -181,15 +175,15 @@ impl<'a> Table<'a> {
         self.take(key).map(|value| read(&value)).transpose()
     }
 
-    /// Refuses keys that were never passed to [`Table::take`].
+    /// Refuses keys never passed to [`Table::take`].
     ///
     /// # Errors
-    /// The first such key by position, if there is one.
+    /// The first such key by position.
     pub fn end(self) -> Result<(), ConfigError> {
         self.unknown().into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Errors for all keys that were never passed to [`Table::take`], by position.
+    /// Errors for keys never passed to [`Table::take`], by position.
     #[must_use]
     pub fn unknown(mut self) -> Vec<ConfigError> {
         self.entries.sort_by_key(|(_, value)| value.offset);
@@ -240,8 +234,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Value as a table.
-    ///
     /// # Errors
     /// Not a table.
     pub fn table(self) -> Result<Table<'a>, ConfigError> {
@@ -261,8 +253,6 @@ impl<'a> Value<'a> {
         matches!(self.value, DeValue::Array(_))
     }
 
-    /// Values of a list.
-    ///
     /// # Errors
     /// Not a list.
     pub fn list(self) -> Result<Vec<Self>, ConfigError> {
@@ -277,8 +267,6 @@ impl<'a> Value<'a> {
         Ok(each.collect())
     }
 
-    /// Value as a string.
-    ///
     /// # Errors
     /// Not a string.
     pub fn text(&self) -> Result<&str, ConfigError> {
@@ -288,7 +276,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// String parsed by `read`, whose error states the allowed values.
+    /// The error of `read` states the allowed values.
     ///
     /// # Errors
     /// Not a string, or refused by `read`.
@@ -296,8 +284,6 @@ impl<'a> Value<'a> {
         read(self.text()?).map_err(|reason| self.refuse(reason))
     }
 
-    /// One of a few names.
-    ///
     /// # Errors
     /// Not one of these names.
     pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ConfigError> {
@@ -309,8 +295,6 @@ impl<'a> Value<'a> {
         chosen.map(|(_, value)| *value).ok_or_else(|| self.expected(format!("{} are allowed", names())))
     }
 
-    /// Value as a boolean.
-    ///
     /// # Errors
     /// Not a boolean.
     pub fn switch(&self) -> Result<bool, ConfigError> {
@@ -320,8 +304,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Value as an integer in `range`.
-    ///
     /// # Errors
     /// Not an integer, or out of range.
     pub fn whole(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
@@ -339,7 +321,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Number of bytes in `range`.
+    /// Bytes.
     ///
     /// # Errors
     /// Not a size, or out of range.
@@ -356,8 +338,6 @@ impl<'a> Value<'a> {
         Err(self.expected(format!("{first} to {last} are allowed")))
     }
 
-    /// Duration in `range`.
-    ///
     /// # Errors
     /// Not a duration, or out of range.
     pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, ConfigError> {
@@ -381,7 +361,7 @@ impl<'a> Value<'a> {
         )))
     }
 
-    /// Address with a port.
+    /// With a port.
     ///
     /// # Errors
     /// Not such an address.

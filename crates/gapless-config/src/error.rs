@@ -1,5 +1,3 @@
-//! [`ConfigError`], the error of every configuration file.
-
 use gapless_agent::regular_file::read_text;
 use std::io;
 use std::path::Path;
@@ -9,7 +7,7 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error("reading {path}: {source}")]
     File { path: String, source: io::Error },
-    /// A text that is not TOML, an unknown key, or a value that is not allowed.
+    /// Not TOML, an unknown key, or a value that is not allowed.
     #[error("{place}: {reason}")]
     Refused {
         /// File and line.
@@ -20,7 +18,6 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// Line of the key.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         match self {
@@ -30,7 +27,7 @@ impl ConfigError {
     }
 }
 
-/// Reads the text of a configuration file: a regular file of at most 1 MiB.
+/// A regular file of at most 1 MiB.
 ///
 /// # Errors
 /// [`ConfigError::File`].

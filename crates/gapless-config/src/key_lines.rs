@@ -1,4 +1,4 @@
-//! [`KeyLines`]: lines of a file's keys, so that a later refusal names the right line.
+//! Lines of keys, so that a later refusal names the right one.
 
 use crate::error::ConfigError;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyLines {
     name: String,
-    /// Line by the full name of the key or table.
+    /// By full name of key or table.
     lines: BTreeMap<String, usize>,
 }
 
@@ -16,19 +16,19 @@ impl KeyLines {
         Self { name: name.to_owned(), lines: BTreeMap::new() }
     }
 
-    /// Adds `key`, by its full name, at `line`.
+    /// By its full name.
     pub fn insert(&mut self, key: String, line: usize) {
         self.lines.insert(key, line);
     }
 
-    /// Whether `key`, by its full name, exists.
+    /// By its full name.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.lines.contains_key(key)
     }
 
-    /// Error for `key`, at its line: a value that contradicts others. A missing key is located at its innermost
-    /// existing table, or at the first line.
+    /// Error at the line of `key`, for contradicting values; a missing key has the line of its innermost table, or the
+    /// first.
     #[must_use]
     pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ConfigError {
         let ends = key.rmatch_indices('.').map(|(end, _)| end);

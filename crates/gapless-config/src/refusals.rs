@@ -1,14 +1,12 @@
-//! [`ConfigErrors`]: all errors of a file. [`Refusals`]: collects them.
-
 use crate::error::ConfigError;
 use std::fmt;
 
-/// All errors of a configuration file, at least one, in the order of lines. Displayed in one line.
+/// At least one, by line. Displayed in one line.
 #[derive(Debug)]
 pub struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
-    /// Single errors: [`ConfigError::Refused`] with file and line; or one [`ConfigError::File`] alone.
+    /// [`ConfigError::Refused`] with file and line each; or one [`ConfigError::File`] alone.
     pub fn iter(&self) -> impl Iterator<Item = &ConfigError> {
         self.0.iter()
     }
@@ -39,12 +37,11 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// Value that was read; `None` after an error.
+    /// `None` after an error.
     pub fn keep<T>(&mut self, read: Result<T, ConfigError>) -> Option<T> {
         read.map_err(|error| self.errors.push(error)).ok()
     }
 
-    /// The same for an optional value.
     pub fn optional<T>(&mut self, read: Result<Option<T>, ConfigError>) -> Option<T> {
         self.keep(read).flatten()
     }
@@ -53,7 +50,6 @@ impl Refusals {
         self.errors.push(error);
     }
 
-    /// Adds the notice of a key with a former name.
     pub fn add_former(&mut self, notice: ConfigError) {
         self.former.push(notice);
     }
@@ -76,8 +72,6 @@ impl Refusals {
         Some(format!("{first}{also}"))
     }
 
-    /// Returns `read` if there are no errors.
-    ///
     /// # Errors
     /// All that were collected.
     pub fn or<T>(mut self, read: T) -> Result<T, ConfigErrors> {

@@ -1,4 +1,4 @@
-//! Sizes and durations as people write them: `"64 KiB"`, `"200 ms"`, or a plain number.
+//! `"64 KiB"`, `"200 ms"`, or a plain number.
 
 use gapless_agent::monotonic::saturating_ns;
 use std::time::Duration;
@@ -20,22 +20,22 @@ const DURATIONS: &[Unit] = &[
 pub const SIZE_EXPECTED: &str = "a number of bytes, or a text such as \"64 KiB\" (B, KiB, MiB, GiB, TiB)";
 pub const DURATION_EXPECTED: &str = "a number of seconds, or a text such as \"200 ms\" (ns, us, ms, s, min, h, d)";
 
-/// Parses a size in bytes; `None` if it is not a size.
+/// Bytes; `None` if not a size.
 pub fn size(text: &str) -> Option<u64> {
     amount(text, SIZES, "B")
 }
 
-/// Parses a duration in whole nanoseconds; `None` if it is not a duration.
+/// Whole nanoseconds; `None` if not a duration.
 pub fn duration(text: &str) -> Option<Duration> {
     amount(text, DURATIONS, "s").map(Duration::from_nanos)
 }
 
-/// Formats bytes in the largest unit without a fraction.
+/// Largest unit without a fraction.
 pub fn size_text(bytes: u64) -> String {
     text(bytes, SIZES)
 }
 
-/// Formats a duration in the largest unit without a fraction.
+/// Largest unit without a fraction.
 pub fn duration_text(duration: Duration) -> String {
     text(saturating_ns(duration), DURATIONS)
 }
@@ -46,7 +46,7 @@ fn text(amount: u64, units: &[Unit]) -> String {
     format!("{} {name}", amount / size)
 }
 
-/// Parses a number, whole or decimal, with an optional unit.
+/// Whole or decimal, with an optional unit.
 fn amount(text: &str, units: &[Unit], without: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());

@@ -1,11 +1,9 @@
-//! [`BareWriter`]: the writer alone, without a stream, for the fuzz targets.
-
 use crate::error::ModelError;
 use crate::identifiers::{IdentifierLimits, Identifiers};
 use crate::model::CommandModel;
 use crate::writer::{AggregateCache, CommandStamp, CommandWriter, DecisionModels, RunResult};
 
-/// Runs commands on a writer without a stream.
+/// Runs commands on a writer without a stream, for fuzz targets.
 pub struct BareWriter {
     writer: CommandWriter,
     sequence: u64,
@@ -14,11 +12,9 @@ pub struct BareWriter {
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BareResult<'a> {
-    /// Encoded answer and events.
     Answered(&'a [u8], &'a [u8]),
-    /// Reason of a failure.
     Failed(&'a str),
-    /// The aggregate would have to be loaded, which cannot be done here.
+    /// The aggregate would have to be loaded, which is impossible here.
     Later,
 }
 
@@ -26,14 +22,14 @@ impl BareWriter {
     /// A writer of that model.
     ///
     /// # Errors
-    /// The model is invalid.
+    /// An invalid model.
     pub fn new(model: CommandModel) -> Result<Self, ModelError> {
         let identifiers = Identifiers::new(IdentifierLimits::default());
         let (cache, decision_models) = (AggregateCache::new(None, 0), DecisionModels::new(None, 0));
         Ok(Self { writer: CommandWriter::new(model.finish()?, identifiers, cache, decision_models), sequence: 0 })
     }
 
-    /// Runs a command given as any bytes. Answer and events have at most `length_max` bytes together.
+    /// Runs a command of any bytes; answer and events have at most `length_max`.
     pub fn decide(&mut self, bytes: &[u8], length_max: usize) -> BareResult<'_> {
         self.sequence += 1;
         let sequence = self.sequence;

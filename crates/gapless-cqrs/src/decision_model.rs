@@ -1,5 +1,3 @@
-//! [`DecisionModel`]: a state for decisions that span aggregates.
-
 use crate::aggregate::ErasedState;
 use crate::event_filter::EventFilter;
 use crate::identity::{AggregateId, Position};
@@ -10,11 +8,10 @@ use std::any::TypeId;
 use std::marker::PhantomData;
 
 /// A state folded from the events of a filter, with or without aggregates: the consistency boundary of a decision that
-/// is not one aggregate's. A handler reads it by [`HandlerContext::read`](crate::HandlerContext::read), and sees all events before its
-/// command. No concurrent change is possible, so there is nothing to retry.
+/// is not one aggregate's. A handler reads it by [`HandlerContext::read`](crate::HandlerContext::read), and sees all
+/// events before its command. No concurrent change is possible, so there is nothing to retry.
 ///
-/// The writer keeps the state while there is room, and applies each new event; else it folds the events again. As with
-/// an aggregate, the same events must give the same state.
+/// As with an aggregate, the same events must give the same state.
 ///
 /// ```
 /// use gapless_cqrs::{DecisionModel, EventFilter, Message, MessageError, RecordedEvent};
@@ -47,28 +44,25 @@ use std::marker::PhantomData;
 /// }
 /// ```
 pub trait DecisionModel: Clone + Send + 'static {
-    /// Identifier of a state of this type.
     type Id: AggregateId;
 
-    /// The state without events.
     fn new(id: &Self::Id) -> Self;
 
-    /// Filter of the events that change the state.
+    /// Events that change the state.
     fn events(id: &Self::Id) -> EventFilter;
 
     /// Changes the state by an event of its filter.
     ///
     /// # Errors
-    /// The event cannot be read. The state is unusable from then on, and commands that need it end as
+    /// The event cannot be read: the state is unusable, and commands that need it end as
     /// [`CommandError::Quarantined`](crate::CommandError::Quarantined).
     fn apply(&mut self, event: &RecordedEvent<'_>) -> Result<(), MessageError>;
 }
 
-/// A decision model with its type erased.
 pub(crate) trait ErasedDecisionModel: Send + Sync {
     fn name(&self) -> &'static str;
 
-    /// The state without events, and its filter; `None` if the identifier does not decode.
+    /// `None` if the identifier does not decode.
     fn create(&self, id: &[u8]) -> Option<(ErasedState, EventFilter)>;
 
     fn copy(&self, state: &ErasedState) -> ErasedState;
@@ -109,7 +103,7 @@ impl<M: DecisionModel> ErasedDecisionModel for TypedDecisionModel<M> {
     }
 }
 
-/// Position of the last event of a filter. The identifier is the encoded filter. Checks conditions of commands.
+/// Position of the last event of a filter, for conditions of commands; the identifier is the encoded filter.
 pub(crate) struct LastOfFilter;
 
 impl LastOfFilter {

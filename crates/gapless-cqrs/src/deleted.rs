@@ -1,5 +1,3 @@
-//! [`DeletedEvents`]: the file that replaces deleted events of a directory, read from outside.
-
 use crate::error::BaseFileError;
 use crate::names::TypeNames;
 use crate::store::{BASE_FOLDER, BaseFile};
@@ -7,12 +5,12 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::directory_consistency::is_member;
 use std::path::{Path, PathBuf};
 
-/// The base file that replaces deleted events. It cannot be rebuilt.
+/// Base file, which replaces deleted events and cannot be rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletedEvents {
-    /// Events before this sequence are deleted. Segments of the journal are deleted gradually.
+    /// Earlier events are deleted; the journal's segments follow gradually.
     pub before: u64,
-    /// Number of aggregates that had some of them.
+    /// Aggregates with deleted events.
     pub aggregates: u64,
     pub file: PathBuf,
     /// Length of the file, bytes.
@@ -23,16 +21,16 @@ impl DeletedEvents {
     /// Reads the base of a stream's directory; `None` if no events are deleted.
     ///
     /// # Errors
-    /// The file is damaged, or of another stream or history; or it is missing although the journal of a bus begins
-    /// later than at 1.
+    /// The file is damaged, of another stream or history, or missing although the journal of a bus begins later than at
+    /// 1.
     pub fn read(directory: &Path) -> Result<Option<Self>, BaseFileError> {
         Ok(base_in(directory)?.as_ref().map(Self::of))
     }
 
-    /// Like [`DeletedEvents::read`], but checks the whole file.
+    /// [`DeletedEvents::read`] with a check of the whole file.
     ///
     /// # Errors
-    /// The same as for [`DeletedEvents::read`].
+    /// The same.
     pub fn check(directory: &Path) -> Result<Option<Self>, BaseFileError> {
         let Some(base) = base_in(directory)? else { return Ok(None) };
         base.check()?;
@@ -45,7 +43,6 @@ impl DeletedEvents {
     }
 }
 
-/// The base file, compared with the journal if that can be read.
 fn base_in(directory: &Path) -> Result<Option<BaseFile>, BaseFileError> {
     let layout = StreamLayout::new(directory);
     let newest = BaseFile::newest(&directory.join(BASE_FOLDER), None)?;

@@ -1,6 +1,3 @@
-//! [`DerivedFiles`]: files next to the journal of a command bus that are derived from it, the index and the snapshots
-//! of aggregates. Checks and removes them; the next host rebuilds them.
-
 use crate::directory::{EventDirectory, EventDirectoryError};
 use crate::snapshots::SNAPSHOTS_FOLDER;
 use crate::store::INDEX_FOLDER;
@@ -10,29 +7,29 @@ use std::path::{Path, PathBuf};
 
 const FOLDERS: [&str; 2] = [INDEX_FOLDER, SNAPSHOTS_FOLDER];
 
-/// Result of a check.
+/// Files derived from the journal: index and snapshots of aggregates. The next host rebuilds removed ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DerivedFiles {
-    /// Valid files of the index: intact up to there, and of the journal's history.
+    /// Valid index files: intact, and of the journal's history.
     pub index_files: usize,
-    /// Number of positions in them.
+    /// Positions in them.
     pub positions: u64,
-    /// Everything up to this sequence is indexed; 0 without files.
+    /// Last indexed sequence; 0 without files.
     pub last_sequence: u64,
-    /// Invalid files of the index, each with the reason.
+    /// Invalid index files, with reasons.
     pub unusable: Vec<(PathBuf, String)>,
-    /// Number of snapshot files. They are checked when they are used.
+    /// Snapshot files, checked when they are used.
     pub states: usize,
 }
 
 impl DerivedFiles {
-    /// Whether there are any in the directory of a stream.
+    /// Whether a stream's directory has any.
     #[must_use]
     pub fn exist(directory: &Path) -> bool {
         !folders(directory).is_empty()
     }
 
-    /// Checks the files, reading all of the index; `None` without any.
+    /// Reads all of the index; `None` without files.
     ///
     /// # Errors
     /// A folder cannot be read.
@@ -55,13 +52,13 @@ impl DerivedFiles {
         Ok(Some(found))
     }
 
-    /// Removes the files from the directory of a stream without a running host. Returns the removed folders.
+    /// Removes the files of a stream without a running host; returns the folders.
     ///
     /// # Errors
     /// A folder cannot be removed.
     pub fn remove(directory: &Path) -> Result<Vec<PathBuf>, EventDirectoryError> {
         let mut removed = Vec::new();
-        // All by one handle, so that a directory put in its place by another user meanwhile is not touched.
+        // One handle for all, so that a directory put in its place by another user meanwhile is not touched.
         let failed = |path: PathBuf| move |error| EventDirectoryError::System { path, error };
         let folder = Folder::open(directory).map_err(failed(directory.to_owned()))?;
         for name in FOLDERS {

@@ -1,6 +1,3 @@
-//! [`DirectBus`]: a command bus without threads, for its one owner. Commands are decided in the call, and the owner
-//! polls the stream.
-
 use crate::bus::{
     AcceptedCommand, AnswerResult, Attempts, BusOptions, CommandBus, CommandQueue, Completion, QueuedCommand,
     RetryPolicy, SendPolicy, WriterAnswer, ending_of, read,
@@ -25,22 +22,18 @@ use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// Longest sleep of a waiting call; a wake-up ends it earlier.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-/// A command bus and its stream on one node, without threads for its agents. Its owner sends commands by `&mut`, each
-/// decided when the call returns, and polls. Everything else is the same as on a [`CommandHost`](crate::CommandHost):
-/// model, options, directory and outcomes.
+/// A command bus and its stream without threads for agents: its owner sends by `&mut`, each command decided when the
+/// call returns, and polls. Otherwise like a [`CommandHost`](crate::CommandHost).
 ///
-/// Outcomes arrive once they are as durable as the tier promises: in memory with the next turn, at the other tiers once
-/// the journal is written or synced. Each waiting call includes turns; an owner that never waits has to call
-/// [`DirectBus::turn`].
+/// Outcomes arrive once they are as durable as the tier promises: in memory with the next turn, else once the journal
+/// is written or synced. Waiting calls include turns; an owner that never waits has to call [`DirectBus::turn`].
 pub struct DirectBus {
     host: EmbeddedHost,
     bus_reader: BusReader,
     queue: Arc<CommandQueue>,
     bytes: Vec<u8>,
-    /// Outcomes of the last commands, by number.
     slots: Vec<OutcomeSlot>,
     next: u64,
     /// Outcomes for others, each held back until the stream is released up to its sequence.
@@ -55,7 +48,7 @@ enum OutcomeReceiver {
     Function(Box<dyn FnOnce(AnswerResult) + Send>),
 }
 
-/// Outcome of a command, final once the stream is released up to `sequence`.
+/// Final once the stream is released up to `sequence`.
 #[derive(Default)]
 struct OutcomeSlot {
     number: u64,
@@ -63,7 +56,7 @@ struct OutcomeSlot {
     outcome: Option<AnswerResult>,
 }
 
-/// A command that was sent. Its outcome is kept until [`BusOptions::in_flight_max`] further ones were sent.
+/// A sent command; its outcome is kept until [`BusOptions::in_flight_max`] further ones were sent.
 #[must_use = "the outcome is taken or waited for"]
 #[derive(Debug)]
 pub struct Ticket<Reply, Refusal> {
@@ -73,12 +66,11 @@ pub struct Ticket<Reply, Refusal> {
 }
 
 impl DirectBus {
-    /// Recovers the content of `stream.directory`, and starts. Options of `stream` about threads and the socket are
-    /// ignored. Helper threads, such as the one of the index, inherit the CPU affinity of the calling thread: a thread
-    /// to be pinned to one core should be pinned after this call.
+    /// Recovers `stream.directory`, and starts; ignores options about threads and the socket. Helper threads inherit
+    /// the caller's CPU affinity, so pin it afterwards.
     ///
     /// # Errors
-    /// An invalid model, options that make no sense, a directory in use, damage, too little memory.
+    /// An invalid model, senseless options, a directory in use, damage, too little memory.
     pub fn start(
         model: CommandModel,
         options: CommandHostOptions,
@@ -108,15 +100,14 @@ impl DirectBus {
         })
     }
 
-    /// The same bus with an interceptor of all commands of its owner, after those added before. A later turn reports
-    /// outcomes to it. Handles have interceptors of their own.
+    /// Adds an interceptor of the owner's commands, not those of handles; a later turn reports outcomes to it.
     #[must_use]
     pub fn with_interceptor(mut self, interceptor: impl DispatchInterceptor) -> Self {
         Arc::make_mut(self.policy.get_or_insert_default()).add(Arc::new(interceptor));
         self
     }
 
-    /// Sends a command, which is decided when this returns. Waits for the disk while the outcome of the command sent
+    /// Sends a command, decided when this returns. Waits for the disk while the outcome of the command sent
     /// [`BusOptions::in_flight_max`] before is missing.
     #[inline]
     pub fn send<Command: Message, Reply: Message, Refusal: Message>(
@@ -139,8 +130,7 @@ impl DirectBus {
         Ticket { number, expected: draft.expected_version(), types: PhantomData }
     }
 
-    /// Sends a command. A later turn calls the function with its outcome. The function can send commands only through a
-    /// handle.
+    /// Sends a command; a later turn calls the function with its outcome, which can send only through a handle.
     pub fn send_then<Command: Message, Reply: Message, Refusal: Message>(
         &mut self,
         draft: Draft<'_, Command, Reply, Refusal>,
@@ -164,11 +154,11 @@ impl DirectBus {
         self.wait(ticket)
     }
 
-    /// Sends a command, waits for its outcome, and retries it as the policy says; the bus goes on meanwhile. A command
-    /// without an identifier gets one, so that a retry is the same command.
+    /// Sends a command, waits, and retries as the policy says; the bus goes on meanwhile. A command without an
+    /// identifier gets one, so that a retry is the same command.
     ///
     /// # Errors
-    /// The last outcome, if it is not an accepted one.
+    /// The last outcome, if not accepted.
     pub fn call_with_retry<Command: Message, Reply: Message, Refusal: Message>(
         &mut self,
         draft: &Draft<'_, Command, Reply, Refusal>,
@@ -196,7 +186,7 @@ impl DirectBus {
         }
     }
 
-    /// Takes the outcome of a command, once, if it is there.
+    /// Takes an outcome, once, if it is there.
     #[inline]
     pub fn take<Reply: Message, Refusal: Message>(
         &mut self,
@@ -218,7 +208,7 @@ impl DirectBus {
         Some(slot.outcome.take().unwrap_or(Err(BusError::NotKept)))
     }
 
-    /// Waits for the outcome of a command.
+    /// Waits for the outcome.
     ///
     /// # Errors
     /// Any outcome but an accepted one.
@@ -235,26 +225,24 @@ impl DirectBus {
         }
     }
 
-    /// Does all pending work: commands of handles, the journal, releases, outcomes. Returns the
-    /// amount of work done.
+    /// Does pending work (handles' commands, journal, releases, outcomes); returns its amount.
     pub fn turn(&mut self) -> usize {
         self.turn_by(EmbeddedHost::turn)
     }
 
-    /// Like [`DirectBus::turn`]; without work, sleeps until there is some, for `most` at most.
+    /// [`DirectBus::turn`]; without work, sleeps for `most` at most.
     pub fn turn_or_sleep(&mut self, most: Duration) -> usize {
         let queue = Arc::clone(&self.queue);
         self.turn_by(|host| host.turn_or_sleep_unless(most, || queue.length() > 0))
     }
 
-    /// A handle for handlers and other threads. The owner's turns run its commands, so the polling thread cannot wait
-    /// there.
+    /// A handle for handlers and other threads. The owner's turns run its commands, so the owner cannot wait on it.
     #[must_use]
     pub fn handle(&self) -> CommandBus {
         CommandBus::queued(Arc::clone(&self.queue))
     }
 
-    /// A reader of all events from a position on.
+    /// All events from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
         let service = self.host.service();
@@ -268,11 +256,11 @@ impl DirectBus {
         self.bus_reader.found_events(filter, from, service.reader(1), service.progress())
     }
 
-    /// Like [`CommandHost::delete_events_before`](crate::CommandHost::delete_events_before). Blocks the owner while the
-    /// base file is written.
+    /// Like [`CommandHost::delete_events_before`](crate::CommandHost::delete_events_before); blocks the owner
+    /// meanwhile.
     ///
     /// # Errors
-    /// The same; commands that the owner has sent and not waited for are not lost.
+    /// The same; commands in flight are not lost.
     pub fn delete_events_before(&mut self, sequence: u64) -> Result<DeletionReport, DeletionError> {
         let Self { host, bus_reader, .. } = self;
         let reader = EventReader::over(host.service().reader(1), Position::default());
@@ -291,10 +279,10 @@ impl DirectBus {
         self.host.service()
     }
 
-    /// Stops cleanly: commands that were sent are finished. Returns the last sequence.
+    /// Stops cleanly, after sent commands; returns the last sequence.
     ///
     /// # Errors
-    /// The error that made it stop by itself, before or now.
+    /// The error that made it stop by itself.
     pub fn stop(mut self) -> Result<u64, HostError> {
         while !self.is_disconnected && (self.queue.length() > 0 || !self.completing.is_empty()) {
             self.turn_or_sleep(SLEEP_MAX);
@@ -356,7 +344,6 @@ impl DirectBus {
         })
     }
 
-    /// Decides a command, and stores its outcome in that slot.
     #[inline]
     fn decide_into_slot<Command: Message, Reply, Refusal>(
         &mut self,
@@ -372,7 +359,6 @@ impl DirectBus {
         });
     }
 
-    /// Encodes a command and runs `decide`, then the commands that were queued meanwhile.
     #[inline]
     fn with_encoded<Command: Message, Reply, Refusal, T>(
         &mut self,
@@ -412,7 +398,7 @@ impl DirectBus {
         (slot.sequence, slot.outcome) = (sequence, Some(outcome));
     }
 
-    /// Decides a command. Returns its outcome, and the sequence up to which the stream has to be released for it.
+    /// Returns the outcome, and the sequence up to which the stream has to be released for it.
     fn decide(&mut self, command: TypeKey, bytes: &[u8]) -> (u64, AnswerResult) {
         loop {
             let error = match self.host.command(command.0, bytes) {
@@ -436,7 +422,7 @@ impl DirectBus {
         BusError::Disconnected
     }
 
-    /// Runs the commands waiting now; those that handlers send meanwhile wait for the next turn.
+    /// Commands that handlers send meanwhile wait for the next turn.
     fn run_queued(&mut self) -> usize {
         let waiting = self.queue.length();
         for _ in 0..waiting {
@@ -447,7 +433,6 @@ impl DirectBus {
         waiting
     }
 
-    /// Delivers the outcomes that are final now.
     fn complete(&mut self) -> usize {
         let released = self.host.released_sequence();
         let mut count = 0;
@@ -466,7 +451,7 @@ impl DirectBus {
         }
     }
 
-    /// Ends all commands. Those not known to be released get no outcome.
+    /// Commands not known to be released get no outcome.
     fn end(&mut self) {
         self.is_disconnected = true;
         self.complete();

@@ -1,6 +1,3 @@
-//! [`EventDirectory`]: the events of a directory, read by another process: all released ones of a running command bus,
-//! or those of a stopped one. Read-only.
-
 use crate::event_filter::EventFilter;
 use crate::events::{AdvanceResult, EventReader, ReadError, RecordedTransaction};
 use crate::identity::{AggregateId as _, IdForm, Position, TypeKey};
@@ -19,11 +16,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Longest wait for a starting host to report how far its stream is released.
 const START_AWAITED: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The reason why a directory's events cannot be read.
+/// Failure to read a directory's events.
 #[derive(Debug, thiserror::Error)]
 pub enum EventDirectoryError {
     /// There is no journal, or it is damaged.
@@ -31,11 +27,7 @@ pub enum EventDirectoryError {
     Journal(#[from] JournalError),
     /// Another process holds the directory, and has not reported its released frames yet.
     #[error("{}: {holder} holds the journal, and does not say how far it is released; try again when it has started", directory.display())]
-    NotStarted {
-        directory: PathBuf,
-        /// The process that holds the directory.
-        holder: String,
-    },
+    NotStarted { directory: PathBuf, holder: String },
     /// The directory belongs to another service than a command bus, or has another format.
     #[error("{}: {reason}", directory.display())]
     NotOfBus {
@@ -67,22 +59,21 @@ pub struct NoSuchName {
     pub reason: String,
 }
 
-/// The directory of a command bus, or of a cluster member that runs one.
-///
-/// For a stopped member, all frames of its journal are read: the last ones may lack a quorum.
+/// Events of the directory of a bus or of a member, read-only: all released ones of a running bus, or those of a
+/// stopped one. The last ones of a stopped member may lack a quorum.
 #[derive(Debug)]
 pub struct EventDirectory {
     layout: StreamLayout,
-    /// Names of its types, as the hosts have recorded them.
+    /// Names recorded by the hosts.
     pub names: TypeNames,
-    /// Reason why there are no names.
+    /// Why there are no names.
     pub names_error: Option<String>,
 }
 
-/// Selects events that match every filter, in a part of the stream.
+/// Events that match every filter.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Filters that all have to match; without any, every event does.
+    /// None selects every event.
     pub filters: Vec<EventFilter>,
     /// First position.
     pub from: Position,
@@ -100,11 +91,11 @@ impl Selection {
 }
 
 impl EventDirectory {
-    /// Opens a directory, or the folder `journal` in it. Waits a few seconds for a starting host.
+    /// Opens a directory, or the folder `journal` in it; waits a few seconds for a starting host.
     ///
     /// # Errors
-    /// There is no journal; parts of it are missing or damaged; it is of another kind or format; the writing process
-    /// does not report how far it is released.
+    /// The journal is missing, incomplete, damaged, or of another kind or format; the writer does not report released
+    /// frames.
     pub fn open(directory: &Path) -> Result<Self, EventDirectoryError> {
         let is_journal = inspect::holds_journal(directory);
         let canonical = if is_journal { directory.canonicalize().ok() } else { None };
@@ -141,10 +132,10 @@ impl EventDirectory {
         Ok(Self { layout, names, names_error })
     }
 
-    /// Parses `TYPE/ID` as the filter of an aggregate. Without names, an identifier of digits is taken for a `u64`.
+    /// Parses `TYPE/ID` as the filter of an aggregate; without names, digits are a `u64`.
     ///
     /// # Errors
-    /// There is no such type, or no such identifier.
+    /// No such type or identifier.
     pub fn aggregate_filter(&self, text: &str) -> Result<EventFilter, NoSuchName> {
         let no = |reason: String| NoSuchName { text: text.to_owned(), reason };
         let (name, id) = text.split_once('/').ok_or_else(|| no("TYPE/ID is expected, as account/7".to_owned()))?;
@@ -156,19 +147,19 @@ impl EventDirectory {
         Ok(EventFilter::of_aggregate(aggregate, bytes))
     }
 
-    /// Key of a type of aggregates, by its name or by `0x` and the digits of the key.
+    /// Key of a type of aggregates, by name or as `0x` and digits.
     ///
     /// # Errors
-    /// Names are known, and this is not one of them.
+    /// Names are known, and this is none.
     pub fn aggregate_type(&self, name: &str) -> Result<TypeKey, NoSuchName> {
         let names = self.names.aggregates.values().map(|named| &*named.name);
         self.key_of(name, names, "aggregates")
     }
 
-    /// Filter of a type of events, by its name or by `0x` and the digits of its key.
+    /// Filter of a type of events, by name or as `0x` and digits.
     ///
     /// # Errors
-    /// Names are known, and this is not one of them.
+    /// Names are known, and this is none.
     pub fn type_filter(&self, name: &str) -> Result<EventFilter, NoSuchName> {
         let events = self.names.messages.values().filter(|named| named.role == MessageRole::Event);
         Ok(EventFilter::of_type(self.key_of(name, events.map(|named| &*named.name), "events")?))
@@ -192,14 +183,12 @@ impl EventDirectory {
         self.layout.root()
     }
 
-    /// Moves the oldest segments of the journal to another place, where they stay readable, also next to a running
-    /// host; see [`gapless_journal::archive`].
+    /// Moves the journal's oldest segments to another place, where they stay readable, also next to a running host; see
+    /// [`gapless_journal::archive`]. Calls `each` for each; returns the last sequence that could be archived by index
+    /// and snapshot.
     ///
-    /// Only segments are moved that are in the files of the index and covered by the host's newest snapshot. So a host
-    /// that starts without the archive needs it only for aggregates with events in it. (Members of a cluster have no
-    /// snapshots, and need it.) Calls `each` for each moved segment.
-    ///
-    /// Returns the last sequence that could be archived by index and snapshot, too.
+    /// Only indexed segments that the newest snapshot covers are moved, so a host starts without the archive, and needs
+    /// it only for aggregates with events in it. Members have no snapshots, and need it.
     ///
     /// # Errors
     /// [`EventDirectoryError::NothingMayGo`]; the errors of [`gapless_journal::archive`].
@@ -219,7 +208,7 @@ impl EventDirectory {
         Ok((gapless_journal::archive(&self.layout.journal(), &options, each)?, last_sequence))
     }
 
-    /// Sequence of the newest snapshot of a host; 0 without any.
+    /// 0 without any.
     fn newest_snapshot(&self) -> Result<u64, EventDirectoryError> {
         let path = self.layout.snapshots();
         let snapshots = snapshot::list(&path);
@@ -227,7 +216,7 @@ impl EventDirectory {
         Ok(snapshots.map_err(failed)?.iter().map(|(sequence, _)| *sequence).max().unwrap_or(0))
     }
 
-    /// A reader of all released events from a position on.
+    /// All released events from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
         let mut reader = self.reader();
@@ -239,7 +228,6 @@ impl EventDirectory {
         EventReader::stored(StoredFrames::new(self.layout.clone()))
     }
 
-    /// The index files on disk.
     pub(crate) fn index(&self, reader: &mut EventReader) -> Result<StoredIndex, EventDirectoryError> {
         let path = self.layout.root().join(INDEX_FOLDER);
         StoredIndex::open(&path, reader).map_err(|error| match error {
@@ -248,7 +236,7 @@ impl EventDirectory {
         })
     }
 
-    /// The first readable sequence, if earlier events are deleted; else `None`.
+    /// First readable sequence, if earlier events are deleted.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -257,12 +245,11 @@ impl EventDirectory {
         Ok((first > 1).then_some(first))
     }
 
-    /// Reads the transactions that may have selected events: by the index if there is one and a filter, else by a scan,
-    /// also after the end of the index. Without a first position it starts at the first frame that the journal still
-    /// holds.
+    /// Transactions that may have selected events: by the index if there is one and a filter, else (and after its end)
+    /// by a scan. By default from the journal's first frame on.
     ///
     /// # Errors
-    /// [`ReadError::Deleted`]; the folder of the index cannot be read; the journal is gone.
+    /// [`ReadError::Deleted`]; the index cannot be read; the journal is gone.
     pub fn transactions(&self, selection: Selection) -> Result<SelectedTransactions, EventDirectoryError> {
         let mut reader = self.reader();
         let (sequence, first) = (selection.from.sequence, reader.first_held()?);
@@ -282,8 +269,7 @@ impl EventDirectory {
         Ok(SelectedTransactions { selection, reader, found_by, next: begin, is_over: false })
     }
 
-    /// Lists the aggregates with selected events, of one type or of all, in the order of their first selected events:
-    /// the first `limit`, and the number of further ones.
+    /// Lists the first `limit` aggregates with selected events, by first such event, and counts the others.
     ///
     /// # Errors
     /// Errors of [`SelectedTransactions::next_transaction`].
@@ -383,51 +369,51 @@ pub struct ListedAggregate {
     pub aggregate: TypeKey,
     /// Encoded identifier.
     pub id: Vec<u8>,
-    /// Number of selected events.
+    /// Selected events.
     pub events: u64,
-    /// Position of the first of them.
+    /// First of them.
     pub first: Position,
-    /// Position of the last of them.
+    /// Last of them.
     pub last: Position,
-    /// Time of the last of them, ns since the epoch.
+    /// Time of the last, ns since the epoch.
     pub last_time_ns: u64,
 }
 
 /// Statistics of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventStatistics {
-    /// Number of transactions with events.
+    /// Transactions with events.
     pub transactions: u64,
     /// Number of events.
     pub events: u64,
-    /// Bytes of the events' payloads alone.
+    /// Bytes of the payloads alone.
     pub payload_bytes: u64,
-    /// Position of the first event, and its time, ns since the epoch.
+    /// First event: position and time, ns since the epoch.
     pub first: Option<(Position, u64)>,
-    /// Position of the last event, and its time, ns since the epoch.
+    /// Last event: position and time, ns since the epoch.
     pub last: Option<(Position, u64)>,
-    /// Statistics by the key of the aggregates' type.
+    /// By key of the aggregates' type.
     pub aggregates: BTreeMap<TypeKey, AggregateStatistics>,
-    /// Number of events by key and version of their type.
+    /// Events by key and version of their type.
     pub types: BTreeMap<(TypeKey, u32), u64>,
-    /// Number of the journal's segments.
+    /// Segments of the journal.
     pub segments: usize,
     /// Disk usage of the segments, bytes.
     pub segment_bytes: u64,
-    /// Number of archived segments.
+    /// Archived segments.
     pub archived_segments: usize,
-    /// First sequence that the journal holds.
+    /// First sequence in the journal.
     pub first_sequence: u64,
     /// Last sequence of the journal.
     pub last_sequence: u64,
-    /// Statistics of the index.
+    /// Index files.
     pub index: IndexStatistics,
 }
 
 /// Statistics of the aggregates of a type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AggregateStatistics {
-    /// Number of aggregates with events.
+    /// Aggregates with events.
     pub aggregates: u64,
     /// Number of events.
     pub events: u64,
@@ -436,38 +422,36 @@ pub struct AggregateStatistics {
 /// Statistics of the index files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexStatistics {
-    /// Number of files; each is a run of the stream.
+    /// Files; each is a run of the stream.
     pub runs: usize,
-    /// Number of positions in them; each event has one under each of its keys.
+    /// Positions in them; each event has one under each of its keys.
     pub postings: u64,
     /// Size of the files, bytes.
     pub bytes: u64,
     /// Number of events in them.
     pub events: u64,
-    /// Everything up to this sequence is indexed.
+    /// Last indexed sequence.
     pub last_sequence: u64,
-    /// Invalid files, each with the reason. The next host rebuilds them.
+    /// Invalid files, with reasons.
     pub unusable: Vec<(PathBuf, String)>,
 }
 
-/// Reads the transactions that may have selected events, in the order of the stream.
+/// Transactions that may have selected events, in order.
 pub struct SelectedTransactions {
     selection: Selection,
     reader: EventReader,
-    /// The index, until all its positions are read.
     found_by: Option<(FilterSearch, StoredIndex)>,
-    /// Position after the last one found.
     next: Position,
     is_over: bool,
 }
 
 impl SelectedTransactions {
     /// Next transaction; `None` at the end of the released frames or of the selection. [`Selection::has`] tells which
-    /// of its events are selected.
+    /// events are selected.
     ///
     /// # Errors
-    /// A damaged file of the index, whose folder may be removed while no host runs; a journal that does not hold the
-    /// next transaction any more, or is damaged; a transaction that does not decode.
+    /// A damaged index, whose folder may be removed while no host runs; a damaged journal, or one without the
+    /// transaction; a transaction that does not decode.
     pub fn next_transaction(&mut self) -> Result<Option<RecordedTransaction<'_>>, ReadError> {
         if self.is_over {
             return Ok(None);
@@ -484,13 +468,12 @@ impl SelectedTransactions {
         Ok(Some(transaction))
     }
 
-    /// Whether the selection is complete, whatever is released later.
+    /// Complete, whatever is released later.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Seeks to the next position that the index has.
     fn find(&mut self) -> Result<(), ReadError> {
         let Some((search, index)) = &mut self.found_by else { return Ok(()) };
         let indexed = index.last_sequence();
@@ -498,7 +481,6 @@ impl SelectedTransactions {
         let begin = match found {
             Some(position) => Position { sequence: position.sequence, ordinal: 0 },
             None => {
-                // The rest follows the end of the index.
                 self.found_by = None;
                 Position { sequence: self.next.sequence.max(indexed + 1), ordinal: 0 }
             }

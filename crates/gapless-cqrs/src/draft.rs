@@ -1,5 +1,3 @@
-//! [`Draft`]: a command to be sent.
-
 use crate::envelope::{CommandEnvelope, Condition};
 use crate::event_filter::EventFilter;
 use crate::identifiers::time_ordered_identifier;
@@ -8,7 +6,7 @@ use gapless_message::Message;
 use gapless_message::headers::Headers;
 use std::marker::PhantomData;
 
-/// A command to be sent on a bus. Created by [`Aggregate::command`](crate::Aggregate::command) and
+/// A command to be sent, created by [`Aggregate::command`](crate::Aggregate::command) or
 /// [`CommandHandler::command`](crate::CommandHandler::command).
 #[must_use = "a bus sends it"]
 pub struct Draft<'a, Command, Reply, Refusal> {
@@ -22,7 +20,7 @@ pub struct Draft<'a, Command, Reply, Refusal> {
     types: PhantomData<fn() -> (Reply, Refusal)>,
 }
 
-/// Encoded identifier of an aggregate, with its length even if it is too long to be stored.
+/// With its length even if it is too long to be stored.
 #[derive(Clone, Copy)]
 struct EncodedId {
     bytes: [u8; ID_LENGTH_MAX],
@@ -30,7 +28,6 @@ struct EncodedId {
 }
 
 impl EncodedId {
-    /// `None` if it is too long.
     #[inline]
     fn get(&self) -> Option<&[u8]> {
         self.bytes.get(..self.length)
@@ -56,41 +53,39 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         draft
     }
 
-    /// Sets an identifier. While it is remembered, a duplicate of the command gets the first answer and has no effect;
-    /// another command with it ends as [`CommandError::IdentifierReused`](crate::CommandError::IdentifierReused).
+    /// Sets an identifier. While it is remembered, a duplicate only gets the first answer; another command with it ends
+    /// as [`CommandError::IdentifierReused`](crate::CommandError::IdentifierReused).
     pub const fn identified_by(mut self, identifier: u128) -> Self {
         self.identifier = Some(identifier);
         self
     }
 
-    /// Sets a new, time-ordered identifier: [`time_ordered_identifier`]. It makes the command safe to retry, and stays
-    /// the same each time that this draft is sent.
+    /// Sets a new [`time_ordered_identifier`], kept each time that this draft is sent: safe to retry.
     pub fn identified(self) -> Self {
         self.identified_by(time_ordered_identifier())
     }
 
-    /// Expects that many events of the aggregate; else the command ends as
-    /// [`CommandError::Conflict`](crate::CommandError::Conflict). A handler's command has no version, and is not sent.
+    /// Expects that many events of the aggregate, or ends as [`CommandError::Conflict`](crate::CommandError::Conflict).
+    /// Not for a handler's command.
     pub const fn expecting_version(mut self, version: u64) -> Self {
         self.expected_version = Some(version);
         self
     }
 
-    /// Expects no event of a filter after a position; else the command ends as
-    /// [`CommandError::ConditionFailed`](crate::CommandError::ConditionFailed). Made for decisions outside of the bus,
-    /// by events read up to [`FoundEvents::read_through`](crate::FoundEvents::read_through).
+    /// Expects no event of a filter after a position, such as
+    /// [`FoundEvents::read_through`](crate::FoundEvents::read_through), or ends as
+    /// [`CommandError::ConditionFailed`](crate::CommandError::ConditionFailed).
     pub const fn only_if_none(mut self, filter: &'a EventFilter, after: Position) -> Self {
         self.condition = Some((filter, after));
         self
     }
 
-    /// Adds metadata, at most 16 KiB, which are stored with the events for good.
+    /// Adds metadata, at most 16 KiB, stored with the events for good.
     pub const fn with(mut self, headers: &'a Headers) -> Self {
         self.headers = Some(headers);
         self
     }
 
-    /// The same draft with another identifier and other headers.
     pub(crate) const fn changed<'b>(
         &self,
         identifier: Option<u128>,
@@ -104,7 +99,6 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         Draft { aggregate, id, command, identifier, expected_version, condition, headers, types: PhantomData }
     }
 
-    /// Type and identifier of the aggregate, identifier of the command, expected version, headers.
     pub(crate) fn parts(&self) -> (TypeKey, &[u8], Option<u128>, Option<u64>, Option<&'a Headers>) {
         // An invalid identifier is reported by `write`.
         let id = self.id.get().unwrap_or_default();
@@ -119,10 +113,7 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         const { TypeKey::of(Command::TYPE_NAME) }
     }
 
-    /// Appends the encoded command.
-    ///
-    /// # Errors
-    /// The reason why it cannot be sent.
+    /// An error is the reason why it cannot be sent.
     #[inline]
     pub(crate) fn write(&self, into: &mut Vec<u8>) -> Result<(), String> {
         let id = self.id.get().ok_or_else(|| {
@@ -164,7 +155,6 @@ fn encoded(filter: &EventFilter) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    /// Fails to write an identifier, and reports the length of its second half alone.
     #[derive(Clone)]
     struct Halves;
 

@@ -18,7 +18,6 @@ use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Defines a test for each promise and drive.
 macro_rules! over {
     ($($drive:ident as $module:ident: $($promise:ident),+;)+) => {$(
         mod $module {
@@ -57,7 +56,6 @@ over! {
         handler_commands_follow_its_own;
 }
 
-/// A bus on which a test sends.
 trait Drive: Sized {
     fn start_with(stream: ServiceHostOptions) -> Self;
 
@@ -70,7 +68,6 @@ trait Drive: Sized {
         draft: Draft<'_, C, R, F>,
     ) -> Result<AcceptedCommand<R>, CommandError<F>>;
 
-    /// Sends all of them before waiting for the first.
     fn call_all<C: Message, R: Message, F: Message>(
         &mut self,
         drafts: Vec<Draft<'_, C, R, F>>,
@@ -83,11 +80,10 @@ trait Drive: Sized {
     fn stop(self);
 }
 
-/// A bus whose handles a test uses.
 trait HandleDrive: Sized {
     fn start(model: CommandModel) -> (Self, CommandBus);
 
-    /// A reader of all events. May be called once.
+    /// May be called once.
     fn events(&mut self) -> EventReader;
 
     fn stop(self);
@@ -152,7 +148,6 @@ impl HandleDrive for Pipelined {
     }
 }
 
-/// A bus without threads, owned by the test.
 struct Direct(DirectBus);
 
 impl Drive for Direct {
@@ -191,7 +186,6 @@ impl Drive for Direct {
     }
 }
 
-/// A bus without threads, owned by a thread that only polls.
 struct DirectPolled {
     is_over: Arc<AtomicBool>,
     owner: JoinHandle<()>,
@@ -221,7 +215,6 @@ impl HandleDrive for DirectPolled {
 
     fn stop(self) {
         self.is_over.store(true, Ordering::Release);
-        // This command wakes it up.
         let last = self.bus.call(Account::command(&u64::MAX, &AccountCommand::Note));
         assert!(matches!(last, Err(CommandError::NotFound | CommandError::Bus(BusError::Disconnected))), "{last:?}");
         self.owner.join().unwrap();
@@ -273,7 +266,6 @@ fn events_are_read_live<D: Drive>() {
             std::iter::from_fn(|| second.next_event().unwrap()).map(|event| event.position).collect();
         let sequence = second.sequence;
         assert_eq!(positions, [0, 1, 2].map(|ordinal| Position { sequence, ordinal }));
-        // The refused command has no events. The reader goes on live.
         assert!(reader.next_transaction().unwrap().is_none());
         let accepted = bus.call(Account::command(&1, &AccountCommand::Deposit(7))).unwrap();
         assert_eq!(reader.next_transaction().unwrap().unwrap().sequence, accepted.position.sequence);
@@ -316,7 +308,6 @@ fn restart_keeps_aggregates_and_ids<D: Drive>() {
         let other = bus.call(Account::command(&1, &AccountCommand::Deposit(11)).identified_by(5));
         assert_eq!(other, Err(CommandError::IdentifierReused));
         balance = 10 + round;
-        // The refusal of a handler is remembered, too, whatever happens to its aggregates.
         let transfer = Transfer { from: 1, to: 2, amount: 11 };
         let refused = bus.call(TransferHandler::command(&transfer).identified_by(6));
         let overdrawn = TransferRefusal::Source(Some(AccountRefusal::Overdrawn { balance: 10 }));
@@ -371,14 +362,12 @@ fn outcome_is_awaited_or_called_back<H: HandleDrive>() {
     }
     let versions: Vec<u64> = (0..100).map(|_| tells.recv().unwrap().unwrap().version).collect();
     assert_eq!(versions, (202..302).collect::<Vec<_>>());
-    // A command is sent even if no caller waits for it.
     let mut pending = pin!(bus.send(Account::command(&1, &AccountCommand::Deposit(1))));
     let _ = matches!(pending.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending);
     assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap().version, 303);
     drop(bus.send(Account::command(&1, &AccountCommand::Deposit(1))));
     let outcome = bus.send(Account::command(&1, &AccountCommand::Deposit(1))).wait_within(Duration::from_secs(60));
     assert_eq!(outcome.unwrap().version, 305);
-    // Polled from time to time.
     let mut pending = bus.send(Account::command(&1, &AccountCommand::Deposit(1)));
     let outcome = loop {
         match pending.try_wait() {
@@ -388,7 +377,6 @@ fn outcome_is_awaited_or_called_back<H: HandleDrive>() {
         std::thread::yield_now();
     };
     assert_eq!(outcome.unwrap().version, 306);
-    // Sent only where there is room, in order with the others.
     let deposit = AccountCommand::Deposit(1);
     let mut versions = Vec::new();
     let mut sent = std::collections::VecDeque::new();
@@ -422,7 +410,6 @@ fn outcome_is_awaited_or_called_back<H: HandleDrive>() {
 fn many_commands_are_in_flight<D: Drive>() {
     let directory = tempfile::tempdir().unwrap();
     let mut last_balance = 0;
-    // More than the window holds, and more than may be in flight.
     for (round, path) in
         [None, Some(directory.path().join("journal")), Some(directory.path().join("sync"))].iter().enumerate()
     {
@@ -446,11 +433,9 @@ fn many_commands_are_in_flight<D: Drive>() {
     }
 }
 
-/// Deposits, and has the bus deposit to another account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate)]
 struct DepositTwice {
-    /// Refuses after all that.
     refuses: bool,
 }
 
@@ -493,7 +478,6 @@ fn handler_commands_follow_its_own<H: HandleDrive>() {
     assert_eq!(refused, Err(CommandError::Refused(())));
     let reason = "the command whose handler sent it was not accepted".to_owned();
     assert_eq!(*outcomes.lock().unwrap(), [Err(CommandError::Bus(BusError::NotSent(reason)))]);
-    // More than any ring or queue takes at once.
     let all: Vec<_> =
         (0..2000).map(|_| bus.send(DepositTwiceHandler::command(&DepositTwice { refuses: false }))).collect();
     all.into_iter().for_each(|pending| assert!(pending.wait().is_ok()));
@@ -551,7 +535,6 @@ fn direct_bus_keeps_last_outcomes() {
     }
     let (told, tells) = std::sync::mpsc::channel();
     bus.send_then(Account::command(&1, &AccountCommand::Withdraw(100)), move |outcome| told.send(outcome).unwrap());
-    // A handle does not wait on the thread of the owner.
     let handle = bus.handle();
     let pending = handle.send(Account::command(&1, &AccountCommand::Deposit(1)));
     assert_eq!(pending.wait(), Err(CommandError::Bus(BusError::CalledInHandler)));

@@ -27,18 +27,15 @@ const HAS_IDENTIFIER: u8 = 1;
 const HAS_EXPECTED_VERSION: u8 = 2;
 const HAS_CONDITION: u8 = 4;
 const COMMAND_HEAD_LENGTH: usize = 16;
-/// Offset in the head of a command.
 const METADATA_LENGTH_AT: usize = 12;
 const ANSWER_HEAD_LENGTH: usize = 32;
 
-/// Condition that the stream has no event of a filter after a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Condition<'a> {
     pub after: Position,
     pub filter: &'a [u8],
 }
 
-/// A decoded command that borrows its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommandEnvelope<'a> {
     /// [`TypeKey::NONE`] for a handler's command.
@@ -86,8 +83,7 @@ impl<'a> CommandEnvelope<'a> {
         Ok(bytes)
     }
 
-    /// Appends everything but the payload, which must follow. `write_metadata` appends the metadata, in place of those
-    /// of the envelope.
+    /// Appends all but the payload, which must follow; `write_metadata` replaces the metadata.
     ///
     /// # Errors
     /// Errors of `write_metadata`.
@@ -150,7 +146,6 @@ impl<'a> CommandEnvelope<'a> {
     }
 }
 
-/// Replaces the identifier of an encoded command, if it has one.
 #[cold]
 pub(crate) fn change_identifier(command: &mut [u8], identifier: u128) {
     if command[1] & HAS_IDENTIFIER != 0 {
@@ -158,40 +153,36 @@ pub(crate) fn change_identifier(command: &mut [u8], identifier: u128) {
     }
 }
 
-/// Kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum AnswerKind {
-    /// The events are in the stream; the handler's reply follows.
+    /// The handler's reply follows.
     Accepted = 0,
-    /// Refused by the application; its refusal follows.
+    /// The application's refusal follows.
     Refused = 1,
     NotFound = 2,
     AlreadyExists = 3,
-    /// The aggregate has another version than expected, which is in the answer.
+    /// The version found is in the answer.
     Conflict = 4,
-    /// Another command had the same identifier.
     IdentifierReused = 5,
-    /// The aggregate cannot be loaded from its events; the reason follows.
+    /// The reason follows.
     Quarantined = 6,
-    /// The stream has an event that the command's condition excludes.
     ConditionFailed = 7,
-    /// Refused by an interceptor, before the decision; the reason follows.
+    /// The reason follows.
     Intercepted = 8,
 }
 
-/// A decoded answer, which borrows or owns its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommandAnswer<Bytes> {
     pub kind: AnswerKind,
-    /// Type of the message in `rest`; [`TypeKey::NONE`] if that is no message.
+    /// Of the message in `rest`; [`TypeKey::NONE`] for none.
     pub message: TypeKey,
     pub message_version: u32,
-    /// Position of the first event, if there are any.
+    /// Of the first event, if any.
     pub position: Position,
     pub aggregate_version: u64,
     pub events: u32,
-    /// A reply, a refusal, or a text.
+    /// Reply, refusal, or text.
     pub rest: Bytes,
 }
 

@@ -1,11 +1,8 @@
-//! [`CommandError`]: outcomes of commands that were not accepted; [`ModelError`]: invalid models; [`TypesError`],
-//! [`IndexFileError`]: files.
-
 use crate::identity::Position;
 use std::io;
 use std::path::PathBuf;
 
-/// The outcome of a command that was not accepted. It has changed nothing.
+/// Outcome of a command that was not accepted, and changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError<Refusal> {
     /// Refused by the aggregate or the handler, with its own reason.
@@ -19,19 +16,14 @@ pub enum CommandError<Refusal> {
     AlreadyExists,
     /// The aggregate has another version than the caller expected.
     #[error("the aggregate has version {found}, and {expected} was expected")]
-    Conflict {
-        /// Expected version.
-        expected: u64,
-        /// Version of the aggregate.
-        found: u64,
-    },
+    Conflict { expected: u64, found: u64 },
     /// The stream has an event, at this position, that the command's condition excludes.
     #[error("there is an event at {0} that the command's condition excludes")]
     ConditionFailed(Position),
     /// Another command had the same identifier.
     #[error("another command had the same identifier")]
     IdentifierReused,
-    /// The aggregate, or a decision model, cannot be loaded from its events. Other aggregates are not affected.
+    /// The aggregate, or a decision model, cannot be loaded from its events; others are not affected.
     #[error("the aggregate is set apart: {0}")]
     Quarantined(String),
     /// Refused by an interceptor, before the decision.
@@ -46,26 +38,25 @@ pub enum CommandError<Refusal> {
     Bus(#[from] BusError),
 }
 
-/// The reason why the bus has no outcome of a command.
+/// The bus has no outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BusError {
-    /// The command was not sent: it cannot be encoded, or its identifier or its headers are too long.
+    /// The command cannot be encoded, or its identifier or headers are too long.
     #[error("the command was not sent: {0}")]
     NotSent(String),
-    /// The writer is gone. The command may have had its effect or not.
+    /// The writer is gone; the command may have had its effect or not.
     #[error("the bus is gone; the command may have had its effect or not")]
     Disconnected,
-    /// The stream has forgotten the session that sent the command, which may have had its effect or not.
+    /// The stream has forgotten the sending session; the command may have had its effect or not.
     #[error("the stream has forgotten the sender; the command may have had its effect or not")]
     Forgotten,
-    /// Timeout. The command may still have its effect.
+    /// The command may still have its effect.
     #[error("there was no outcome in time; the command may still have its effect")]
     TimedOut,
-    /// A handler, or the thread that polls the bus, would have waited for itself. A command that was sent before goes
-    /// on.
+    /// A handler, or the polling thread, would have waited for itself; a sent command goes on.
     #[error("nobody waits here for an outcome: this thread has to make it")]
     CalledInHandler,
-    /// The outcome is not kept any more: it was taken, or too many commands were sent since.
+    /// The outcome was taken, or too many commands were sent since.
     #[error("the outcome is kept no longer")]
     NotKept,
     /// The answer does not decode.
@@ -73,7 +64,7 @@ pub enum BusError {
     Unreadable(String),
 }
 
-/// The reason why a model is invalid.
+/// An invalid model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// Two names have the same key in the stream.
@@ -84,24 +75,14 @@ pub enum ModelError {
     Twice(&'static str),
     /// The range of versions is invalid.
     #[error("the model has the versions {first} to {last}: at least one is expected, and all are 1 to 65535")]
-    Versions {
-        /// First version.
-        first: u32,
-        /// Last version.
-        last: u32,
-    },
+    Versions { first: u32, last: u32 },
     /// A version does not fit into the stream, or its type does not have the version in which an event is to be
     /// written.
     #[error("{name:?} has version {version}; versions are 1 to 65535, and at most that of the type")]
-    Version {
-        /// Name of the type.
-        name: &'static str,
-        version: u32,
-    },
+    Version { name: &'static str, version: u32 },
 }
 
-/// The file with the types of a stream, next to its journal, does not match this program. It is the source of a start's
-/// error.
+/// The file with a stream's types does not match this program; source of a start's error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypesError {
     /// A newer program has written the file.
@@ -110,13 +91,7 @@ pub enum TypesError {
          whether this program has the layouts of the events in the stream",
         path.display()
     )]
-    Newer {
-        path: PathBuf,
-        /// Format of the file.
-        found: u64,
-        /// Newest format known to this program.
-        known: u64,
-    },
+    Newer { path: PathBuf, found: u64, known: u64 },
     /// Stored events would be decoded wrongly.
     #[error(
         "the event {name} has another layout than before, and the same version {version}: `{before}` in {}, {now}. What has changed is another version \
@@ -124,27 +99,17 @@ pub enum TypesError {
          file away",
         path.display()
     )]
-    LayoutChanged {
-        path: PathBuf,
-        /// Name of the event's type.
-        name: &'static str,
-        version: u32,
-        /// Layout in the file.
-        before: String,
-        /// Layout in this program.
-        now: String,
-    },
+    LayoutChanged { path: PathBuf, name: &'static str, version: u32, before: String, now: String },
 }
 
 impl TypesError {
-    /// Finds such an error in an error of the system.
+    /// The source of `error`, if it is one.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 }
 
-/// The base file, which replaces deleted events, cannot be read or is invalid.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
     "the file {}, which stands for events that are deleted, cannot be used: {reason}; put it back from a copy of this directory",
@@ -156,7 +121,7 @@ pub struct BaseFileError {
     pub reason: String,
 }
 
-/// A file of the index cannot be read or is invalid.
+/// An index file is unreadable or invalid.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the index file {} cannot be used: {reason}", path.display())]
 pub struct IndexFileError {

@@ -15,9 +15,8 @@ use gapless_wire::fields::{FieldError, FieldReader};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-/// Most alternatives of a filter, and most parts of an alternative.
 const PARTS_MAX: usize = u8::MAX as usize;
-/// Up to that many alternatives are compared one by one.
+/// More alternatives are not compared one by one.
 const COMPARED_MAX: usize = 8;
 
 /// Selects events of an aggregate, with a tag, or of a type; [`and`](Self::and) and [`or`](Self::or) combine filters.
@@ -35,7 +34,7 @@ const COMPARED_MAX: usize = 8;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventFilter {
-    /// An event matches if it has all parts of one alternative. Parts are sorted.
+    /// An event matches if it has all parts of one alternative; parts are sorted.
     alternatives: BTreeSet<Vec<FilterPart>>,
 }
 
@@ -51,7 +50,7 @@ impl EventFilter {
         Self { alternatives: BTreeSet::from([vec![part]]) }
     }
 
-    /// Events with a tag. Name and value are cut after 255 bytes, like those of events.
+    /// Events with a tag; name and value are cut after 255 bytes.
     #[must_use]
     pub fn tag(name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = cut_tag(name.as_ref(), value.as_ref());
@@ -64,7 +63,7 @@ impl EventFilter {
         Self::of_type(TypeKey::of(E::TYPE_NAME))
     }
 
-    /// Events of the aggregate with that type and encoded identifier; no events if the identifier is too long.
+    /// Events of an aggregate; none if the identifier is too long.
     #[must_use]
     pub fn of_aggregate(aggregate: TypeKey, id: impl Into<Vec<u8>>) -> Self {
         let id = id.into();
@@ -104,7 +103,7 @@ impl EventFilter {
         Self { alternatives: both.collect() }
     }
 
-    /// Whether an event matches. Events found by the index must be checked, because keys may collide.
+    /// Whether an event matches; check events found by the index, because keys may collide.
     #[must_use]
     pub fn has(&self, event: &RecordedEvent<'_>) -> bool {
         if self.alternatives.len() <= COMPARED_MAX {
@@ -115,8 +114,7 @@ impl EventFilter {
         self.has_alternative_after(&mut Vec::new(), &sorted_parts(tags.chain(others).collect()))
     }
 
-    /// Whether there is an alternative of `first` and some of these parts. Alternatives with the same first parts are
-    /// adjacent.
+    /// Relies on alternatives with the same first parts being adjacent.
     fn has_alternative_after(&self, first: &mut Vec<FilterPart>, parts: &[FilterPart]) -> bool {
         let mut nearest = self.alternatives.range::<[FilterPart], _>((Bound::Included(&first[..]), Bound::Unbounded));
         match nearest.next() {
@@ -135,10 +133,6 @@ impl EventFilter {
         &self.alternatives
     }
 
-    /// Appends the encoded filter.
-    ///
-    /// # Errors
-    /// The filter has too many parts.
     pub(crate) fn encode(&self, into: &mut Vec<u8>) -> Result<(), String> {
         let most = self.alternatives.iter().map(Vec::len).max().unwrap_or(0).max(self.alternatives.len());
         if most > PARTS_MAX {
@@ -152,10 +146,6 @@ impl EventFilter {
         Ok(())
     }
 
-    /// Decodes a filter from all of the bytes.
-    ///
-    /// # Errors
-    /// The first fault found.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
         let mut alternatives = BTreeSet::new();
@@ -173,14 +163,12 @@ impl EventFilter {
     }
 }
 
-/// Sorts parts, and drops duplicates.
 fn sorted_parts(mut parts: Vec<FilterPart>) -> Vec<FilterPart> {
     parts.sort_unstable();
     parts.dedup();
     parts
 }
 
-/// Cuts a tag's name and value to their limits.
 pub(crate) fn cut_tag<'a>(name: &'a str, value: &'a [u8]) -> (&'a str, &'a [u8]) {
     let most = usize::from(u8::MAX);
     (&name[..name.floor_char_boundary(most)], &value[..value.len().min(most)])
@@ -267,7 +255,6 @@ mod tests {
         let event = RecordedEvents::read(1, &bytes).unwrap().next_event().unwrap().unwrap();
         let expected = [true, true, true, true, false];
         assert_eq!(filters().map(|filter| filter.has(&event)), expected);
-        // The same with 2,000 alternatives that do not match.
         let with_others =
             |filter| (0..2_000).map(|seat| EventFilter::tag("other", seat.to_string())).fold(filter, EventFilter::or);
         assert_eq!(filters().map(|filter| with_others(filter).has(&event)), expected);

@@ -1,5 +1,3 @@
-//! [`EventReader`]: reads the events of the stream, one transaction after the other, and follows it live.
-
 use crate::error::IndexFileError;
 use crate::identity::Position;
 use crate::open_readers::{OpenReaders, ReaderPosition};
@@ -18,7 +16,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The reason why events cannot be read.
+/// Failure to read events.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The stream does not have them any more, or is damaged, or gone.
@@ -32,20 +30,10 @@ pub enum ReadError {
     NoIndex,
     /// The index is being built: try again later, or read all events.
     #[error("the index is being made, and is at {indexed} of {released}")]
-    IndexBehind {
-        /// Last indexed sequence.
-        indexed: u64,
-        /// Last released sequence.
-        released: u64,
-    },
+    IndexBehind { indexed: u64, released: u64 },
     /// The requested events are deleted.
     #[error("the events before {first} are deleted, and what was asked for begins at {sequence}; read from {first} on")]
-    Deleted {
-        /// First requested sequence.
-        sequence: u64,
-        /// First readable sequence.
-        first: u64,
-    },
+    Deleted { sequence: u64, first: u64 },
     /// The index has an event where the stream has none.
     #[error(
         "the index has an event at {0}, and the stream has none there; its folder may be removed while no host runs"
@@ -53,41 +41,29 @@ pub enum ReadError {
     NotThere(Position),
     /// A transaction does not decode.
     #[error("the transaction {sequence} cannot be read: {reason}")]
-    Transaction {
-        sequence: u64,
-        /// The fault.
-        reason: String,
-    },
+    Transaction { sequence: u64, reason: String },
 }
 
-/// Reads the released events of a stream from a position on. Released events are never taken back. A reader slows no
-/// one down. At the end it returns `None`, and continues once there are more events, for which [`EventReader::wait`]
-/// waits.
+/// Reads the released events of a stream from a position on, which are never taken back; slows no one down. Returns
+/// `None` at the end, and continues once there are more; see [`EventReader::wait`].
 pub struct EventReader {
     frames: FrameSource,
     bytes: Vec<u8>,
-    /// Length of the encoded events, at the end of `bytes`.
     changes_length: usize,
     first: TransactionHead,
-    /// Events before this position are skipped.
     from: Position,
-    /// Time of the last frame read.
     last_time_ns: u64,
-    /// Whether the last frame read ends a transaction, or belongs to none.
     is_between_transactions: bool,
-    /// Position that deletions must not pass.
+    /// Deletions must not pass this position.
     position: Option<ReaderPosition>,
-    /// Progress of the host's stream, to wait for.
     progress: Option<Arc<ProgressCounter>>,
 }
 
-/// Polling interval for the journal of another process, which wakes no one here.
+/// Another process's journal wakes no one here.
 const STORED_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 enum FrameSource {
-    /// A stream of this process.
     Live(Box<ReplayMerge>),
-    /// The journal of a directory.
     Stored(Box<StoredFrames>),
 }
 
@@ -124,23 +100,23 @@ struct TransactionHead {
     number: u64,
 }
 
-/// A released transaction: the events of one command.
+/// Released transaction: the events of one command.
 #[derive(Clone, Debug)]
 pub struct RecordedTransaction<'a> {
-    /// Sequence of the transaction, part of its events' positions.
+    /// Sequence in the events' positions.
     pub sequence: u64,
-    /// Time that the stream gave it, ns since the epoch.
+    /// Stream time, ns since the epoch.
     pub time_ns: u64,
     /// Session of the command.
     pub session: u64,
-    /// Number of the command in its session.
+    /// Number of the command in the session.
     pub number: u64,
     from: Position,
     events: RecordedEvents<'a>,
 }
 
 impl<'a> RecordedTransaction<'a> {
-    /// Identifier of the command, if the caller gave one.
+    /// Identifier that the caller gave, if any.
     #[must_use]
     pub const fn identity(&self) -> Option<CommandIdentity> {
         self.events.identity()
@@ -152,20 +128,19 @@ impl<'a> RecordedTransaction<'a> {
         self.events.headers().unwrap_or_default()
     }
 
-    /// Correlation of the command: its header [`CORRELATION`](crate::origin::CORRELATION), or its own identity if it is
-    /// the first of its chain.
+    /// Header [`CORRELATION`](crate::origin::CORRELATION) of the command, or the identity of the first of its chain.
     #[must_use]
     pub fn correlation(&self) -> Cow<'a, [u8]> {
         self.origin().correlation()
     }
 
-    /// The event or command of the stream that caused the command, if any.
+    /// Event or command of the stream that caused the command.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
         self.origin().cause()
     }
 
-    /// Headers for a command that is caused by one of these events: they name the event and carry the correlation on.
+    /// Headers for a command caused by that event: they name it and carry the correlation on.
     #[must_use]
     pub fn headers_of_consequence(&self, event: Position) -> Headers {
         let mut headers = Headers::default();
@@ -201,7 +176,6 @@ impl EventReader {
         Self::of(FrameSource::Live(Box::new(frames)), from)
     }
 
-    /// Reads the journal of a directory, from its first frame on.
     pub(crate) fn stored(frames: StoredFrames) -> Self {
         Self::of(FrameSource::Stored(Box::new(frames)), Position::default())
     }
@@ -220,7 +194,6 @@ impl EventReader {
         }
     }
 
-    /// Sets the progress by which the reader waits.
     pub(crate) fn with_progress(self, progress: Arc<ProgressCounter>) -> Self {
         Self { progress: Some(progress), ..self }
     }
@@ -231,7 +204,6 @@ impl EventReader {
         self
     }
 
-    /// First sequence that the stream still holds.
     pub(crate) fn first_held(&self) -> Result<u64, ReadError> {
         Ok(match &self.frames {
             FrameSource::Live(frames) => frames.first_held()?,
@@ -239,7 +211,6 @@ impl EventReader {
         })
     }
 
-    /// Last sequence that can be read now.
     pub(crate) fn released_sequence(&self) -> u64 {
         match &self.frames {
             FrameSource::Live(frames) => frames.released_sequence(),
@@ -251,12 +222,11 @@ impl EventReader {
         self.last_time_ns
     }
 
-    /// Whether no transaction is open.
     pub(crate) const fn is_between_transactions(&self) -> bool {
         self.is_between_transactions
     }
 
-    /// Time of one frame, to which the reader seeks; `None` if it is not released.
+    /// Seeks to that frame; `None` if it is not released.
     pub(crate) fn time_of(&mut self, sequence: u64) -> Result<Option<u64>, ReadError> {
         self.seek(Position { sequence, ordinal: 0 });
         Ok(match self.frames.read()? {
@@ -265,13 +235,12 @@ impl EventReader {
         })
     }
 
-    /// Sequence of the next frame to be read.
+    /// Sequence of the next frame.
     #[must_use]
     pub fn next_sequence(&self) -> u64 {
         self.frames.sequence()
     }
 
-    /// Closes the files of the journal until the next read.
     pub(crate) fn close_journal(&mut self) {
         if let FrameSource::Live(frames) = &mut self.frames {
             frames.close_journal();
@@ -285,11 +254,10 @@ impl EventReader {
         self.frames.seek(from.sequence);
     }
 
-    /// Next transaction with events; `None` at the end of the released ones. Refused commands have no events.
+    /// Next transaction with events; `None` at the end of the released ones.
     ///
     /// # Errors
-    /// [`ReadError::Deleted`]; the stream is damaged or gone; a transaction that does not decode, which the next call
-    /// skips.
+    /// [`ReadError::Deleted`]; the stream is damaged or gone; an undecodable transaction, which the next call skips.
     pub fn next_transaction(&mut self) -> Result<Option<RecordedTransaction<'_>>, ReadError> {
         match self.advance(usize::MAX)? {
             AdvanceResult::Transaction => self.transaction().map(Some),
@@ -297,19 +265,16 @@ impl EventReader {
         }
     }
 
-    /// Sleeps until a further frame is released, for `timeout` at most. Returns whether there is one. It may belong to
-    /// a command without events, so [`EventReader::next_transaction`] may still return `None`.
-    ///
-    /// The stream wakes the reader. Only the journal of a directory, which another process writes, is polled every 10
-    /// ms. The thread that polls a [`DirectBus`](crate::DirectBus) waits in vain, because it does the work itself.
+    /// Sleeps until a further frame is released, for `timeout` at most; returns whether there is one, perhaps without
+    /// events. The journal of another process is polled every 10 ms. In vain on the thread that polls a
+    /// [`DirectBus`](crate::DirectBus).
     ///
     /// # Errors
-    /// [`ClientError::Closed`]: the host has stopped, and everything is read. A journal that cannot be read.
+    /// [`ClientError::Closed`]: the host has stopped, and everything is read. An unreadable journal.
     pub fn wait(&mut self, timeout: Duration) -> Result<bool, ReadError> {
         self.wait_for(self.next_sequence(), timeout)
     }
 
-    /// Like [`EventReader::wait`], for a sequence.
     pub(crate) fn wait_for(&mut self, sequence: u64, timeout: Duration) -> Result<bool, ReadError> {
         let frames = match &mut self.frames {
             FrameSource::Live(frames) if sequence <= frames.released_sequence() => return Ok(true),
@@ -337,7 +302,6 @@ impl EventReader {
         }
     }
 
-    /// Advances to the next transaction with events, over `frames_max` frames at most.
     pub(crate) fn advance(&mut self, frames_max: usize) -> Result<AdvanceResult, ReadError> {
         let mut changes_length = 0;
         let advanced = self.read_until(frames_max, |bytes, first, whole| {
@@ -357,7 +321,7 @@ impl EventReader {
         advanced
     }
 
-    /// Reads `frames_max` frames at most, and calls `visit` for each event. Returns whether there may be more.
+    /// Reads `frames_max` frames at most; returns whether there may be more.
     pub(crate) fn visit(
         &mut self,
         frames_max: usize,
@@ -392,8 +356,8 @@ impl EventReader {
         }
     }
 
-    /// Reads frames until `take` accepts a transaction, `frames_max` at most. `take` gets the transaction's bytes:
-    /// borrowed if it is one frame, else collected in the vector, which is empty otherwise.
+    /// Reads frames until `take` accepts a transaction's bytes: borrowed if it is one frame, else collected in the
+    /// vector, which is empty otherwise.
     #[inline(always)]
     fn read_until(
         &mut self,
@@ -441,8 +405,7 @@ impl EventReader {
         self.first.sequence
     }
 
-    /// Event of the current transaction at `position`, which must not be before the cursor. Also returns the cursor of
-    /// that event.
+    /// `position` must not be before the cursor; also returns the cursor of that event.
     pub(crate) fn event_at(
         &self,
         position: Position,
@@ -485,6 +448,5 @@ enum FrameStep {
 pub(crate) enum AdvanceResult {
     Transaction,
     Frames,
-    /// All released frames are read.
     End,
 }

@@ -1,5 +1,3 @@
-//! [`FoundEvents`]: reads the events of a filter by the index.
-
 use crate::event_filter::EventFilter;
 use crate::events::{AdvanceResult, EventReader, ReadError, RecordedTransaction};
 use crate::identity::Position;
@@ -9,41 +7,31 @@ use crate::transaction::{EventCursor, RecordedEvent};
 use std::time::Duration;
 
 pub(crate) trait PositionSource: Send {
-    /// Last sequence up to which the index is complete: all frames released by now.
-    ///
-    /// # Errors
-    /// There is no index, or it is not complete yet.
+    /// The index has all frames released by now.
     fn through(&self) -> Result<u64, ReadError>;
 
-    /// First `limit` positions of a key from `from` on.
-    ///
-    /// # Errors
-    /// A file of the index cannot be read.
     fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, ReadError>;
 
-    /// Events before this sequence are deleted, or may be at any time; 0 if none are.
+    /// Earlier events are deleted, or may be at any time; 0: none.
     fn deleted_before(&self) -> u64;
 
-    /// Number of rebuilds. During a rebuild positions may be missing.
+    /// During a rebuild positions may be missing.
     fn rebuilds(&self) -> u64;
 }
 
-/// Reads the events of a filter in the order of the stream, from a position on. At the end it returns `None`, and
-/// continues once there are more.
+/// Reads the events of a filter by the index, in order. Returns `None` at the end, and continues once there are more.
 pub struct FoundEvents {
     filter: EventFilter,
     search: FilterSearch,
     positions: Box<dyn PositionSource>,
     reader: EventReader,
-    /// Later positions are not looked up yet.
     through: u64,
-    /// [`PositionSource::rebuilds`] from before `through` was read.
+    /// From before `through` was read.
     rebuilds: u64,
     next: Position,
-    /// Sequence of the reader's transaction, and a cursor in it.
     read_sequence: Option<u64>,
     cursor: EventCursor,
-    /// Position that deletions must not pass.
+    /// Deletions must not pass this position.
     position: ReaderPosition,
 }
 
@@ -71,15 +59,14 @@ impl FoundEvents {
         }
     }
 
-    /// Position of a decision made by these events, valid after [`next_event`](Self::next_event) has returned `None`:
-    /// all events of the filter up to here were read. See [`Draft::only_if_none`](crate::Draft::only_if_none).
+    /// All events of the filter up to here were read once [`next_event`](Self::next_event) has returned `None`; for
+    /// [`Draft::only_if_none`](crate::Draft::only_if_none).
     #[must_use]
     pub const fn read_through(&self) -> Position {
         Position { sequence: self.through, ordinal: u16::MAX }
     }
 
-    /// Sleeps until a further frame is released, for `timeout` at most. Returns whether there is one, which need not
-    /// match the filter. See [`EventReader::wait`].
+    /// Like [`EventReader::wait`], for any frame.
     ///
     /// # Errors
     /// The same as for [`EventReader::wait`].
@@ -87,7 +74,6 @@ impl FoundEvents {
         self.reader.wait_for(self.next.sequence.max(self.through + 1), timeout)
     }
 
-    /// Next position that the filter may match.
     fn next_position(&mut self) -> Result<Option<Position>, ReadError> {
         loop {
             let find = |key, from, limit| self.positions.find(key, from, limit);
@@ -119,9 +105,8 @@ impl FoundEvents {
     /// Next event, with its transaction; `None` at the end of the released ones.
     ///
     /// # Errors
-    /// [`ReadError::Deleted`] if the reader is at deleted events; [`ReadError::NoIndex`] at tier `memory`;
-    /// [`ReadError::IndexBehind`] while the index is rebuilt; a damaged index file, which is going to be rebuilt; the
-    /// errors of [`EventReader::next_transaction`].
+    /// [`ReadError::Deleted`]; [`ReadError::NoIndex`] at tier `memory`; [`ReadError::IndexBehind`] during a rebuild; a
+    /// damaged index file, to be rebuilt; errors of [`EventReader::next_transaction`].
     pub fn next_event(&mut self) -> Result<Option<(RecordedTransaction<'_>, RecordedEvent<'_>)>, ReadError> {
         loop {
             let Some(position) = self.next_position()? else { return Ok(None) };

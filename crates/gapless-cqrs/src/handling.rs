@@ -1,6 +1,3 @@
-//! Tells whether the current thread runs a command handler, and keeps the commands that it has sent until its own is
-//! released.
-
 use crate::origin::CommandOrigin;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,10 +9,9 @@ thread_local! {
     static SENT: RefCell<Vec<FollowUp>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A command sent by a handler; called with the handler's own command if that was accepted.
+/// Called with the handler's own command if that was accepted.
 pub(crate) type FollowUp = Box<dyn FnOnce(Option<&CommandOrigin<'_>>) + Send>;
 
-/// Commands sent by the handler of an accepted command.
 struct FollowUps {
     sequence: u64,
     session: u64,
@@ -24,10 +20,10 @@ struct FollowUps {
     sent: Vec<FollowUp>,
 }
 
-/// Commands to be sent once those of their handlers are released: before that they may be truncated.
+/// To be sent once the handlers' own commands are released: before that they may be truncated.
 #[derive(Default)]
 pub(crate) struct FollowUpQueue {
-    /// Approximate: whether there are any.
+    /// Approximate.
     has_any: AtomicBool,
     waiting: Mutex<VecDeque<FollowUps>>,
 }
@@ -50,13 +46,11 @@ pub(crate) fn run_handler<T>(handler: impl FnOnce() -> T) -> T {
     handler()
 }
 
-/// Queues a command to follow the one being handled.
 pub(crate) fn send_after_handler(sent: FollowUp) {
     SENT.with_borrow_mut(|all| all.push(sent));
 }
 
-/// Settles the queued commands, once it is known whether the handled one is accepted. `accepted` returns its sequence
-/// and origin.
+/// Called once it is known whether the handled command is accepted; `accepted` returns its sequence and origin.
 #[inline]
 pub(crate) fn settle_follow_ups<'a>(
     follow_ups: &FollowUpQueue,
@@ -80,7 +74,7 @@ impl FollowUpQueue {
         self.has_any.store(true, Ordering::Release);
     }
 
-    /// Sends the commands that follow transactions up to `sequence`.
+    /// Sends the commands after transactions up to `sequence`.
     #[inline]
     pub fn released(&self, sequence: u64) {
         if self.has_any.load(Ordering::Acquire) {
@@ -104,7 +98,7 @@ impl FollowUpQueue {
         }
     }
 
-    /// Drops commands that follow unreleased ones, which may be truncated.
+    /// Drops commands that follow unreleased ones.
     #[cold]
     pub fn withdraw(&self) {
         let waiting = std::mem::take(&mut *self.lock());

@@ -1,5 +1,3 @@
-//! `Identifiers`: remembers the identifiers of commands, limited by age and number.
-
 use crate::short_bytes::ShortBytes;
 use crate::transaction::CommandIdentity;
 use gapless_transport::token::random_token;
@@ -9,12 +7,12 @@ use hashbrown::HashTable;
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Limits of the remembered identifiers.
+/// Limits of the remembered identifiers of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdentifierLimits {
-    /// Largest number; the oldest is forgotten first.
+    /// Most; the oldest is forgotten first.
     pub count_max: usize,
-    /// Largest age, in time of the stream, ns.
+    /// Largest age, in stream time, ns.
     pub age_max_ns: u64,
 }
 
@@ -42,12 +40,11 @@ pub fn time_ordered_identifier() -> u128 {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum IdentifierLookup<'a> {
     Unknown,
-    /// The same command, with its answer.
     Same(&'a [u8]),
     Other,
 }
 
-/// Remembered identifiers in order of arrival: all that a follower needs.
+/// In order of arrival: all that a follower needs.
 pub(crate) struct IdentifierLog {
     limits: IdentifierLimits,
     remembered: VecDeque<RememberedIdentifier>,
@@ -56,12 +53,11 @@ pub(crate) struct IdentifierLog {
 
 struct RememberedIdentifier {
     identity: CommandIdentity,
-    /// Time of the stream.
     at_ns: u64,
     answer: RememberedAnswer,
 }
 
-/// Most answers consist of a head alone, which fits.
+/// An answer that is a head alone fits.
 type RememberedAnswer = ShortBytes<32>;
 
 impl IdentifierLog {
@@ -82,7 +78,6 @@ impl IdentifierLog {
         }
     }
 
-    /// Forgets the oldest identifier if it is too old, or if there are more than `count_max`.
     #[inline]
     fn forget_one(&mut self, now_ns: u64, count_max: usize) -> Option<CommandIdentity> {
         let (length, age_max_ns) = (self.remembered.len(), self.limits.age_max_ns);
@@ -93,8 +88,7 @@ impl IdentifierLog {
         Some(oldest.identity)
     }
 
-    /// Appends all identifiers in order of arrival: u64 number; each: u64 time, u128 identifier, u64 hash, u32 length,
-    /// answer.
+    /// u64 number; each, in order of arrival: u64 time, u128 identifier, u64 hash, u32 length, answer.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut out = FieldWriter::new(out);
         out.u64(self.remembered.len() as u64);
@@ -103,7 +97,7 @@ impl IdentifierLog {
         }
     }
 
-    /// Replaces the content by the output of [`IdentifierLog::write`] at the beginning of the bytes.
+    /// Reads the output of [`IdentifierLog::write`].
     ///
     /// # Errors
     /// The first fault found. The log is empty then.
@@ -127,10 +121,9 @@ impl IdentifierLog {
     }
 }
 
-/// Remembered identifiers with lookup, for the writer.
 pub(crate) struct Identifiers {
     log: IdentifierLog,
-    /// Arrival numbers by identifier, modulo 2^32, which is enough for those that are kept.
+    /// Arrival numbers modulo 2^32, enough for those that are kept.
     numbers: HashTable<u32>,
 }
 
@@ -144,7 +137,7 @@ impl Identifiers {
         Self { log: IdentifierLog::new(limits), numbers: HashTable::new() }
     }
 
-    /// Looks an identifier up at a time of the stream.
+    /// Looks up at a stream time.
     pub fn find(&mut self, identity: CommandIdentity, now_ns: u64) -> IdentifierLookup<'_> {
         self.forget(now_ns, self.log.limits.count_max);
         let log = &self.log;
@@ -171,7 +164,7 @@ impl Identifiers {
         self.numbers.insert_unique(hash_of(identity.identifier), number, rehash);
     }
 
-    /// Replaces the content by the output of [`IdentifierLog::write`] at the beginning of the bytes.
+    /// Reads the output of [`IdentifierLog::write`].
     ///
     /// # Errors
     /// The first fault found. No identifier is remembered then.
@@ -204,7 +197,6 @@ impl Identifiers {
 }
 
 impl IdentifierLog {
-    /// Number of the next identifier, modulo 2^32.
     #[inline]
     fn next_number(&self) -> u32 {
         (self.forgotten as u32).wrapping_add(self.remembered.len() as u32)

@@ -1,5 +1,3 @@
-//! Identifiers: [`Position`] of an event, [`AggregateId`] and its text form ([`IdForm`]), [`TypeKey`] of a type's name.
-
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
@@ -21,12 +19,12 @@ pub const ID_LENGTH_MAX: usize = 64;
 pub struct Position {
     /// Sequence of the transaction's first frame.
     pub sequence: u64,
-    /// Index of the event in its transaction, from 0.
+    /// Index in the transaction, from 0.
     pub ordinal: u16,
 }
 
 impl Position {
-    /// The position after this one, at which a reader continues.
+    /// The next position, where a reader continues.
     #[must_use]
     pub const fn following(self) -> Self {
         match self.ordinal.checked_add(1) {
@@ -59,21 +57,19 @@ impl FromStr for Position {
     }
 }
 
-/// Identifier of an aggregate, unique within its type, encoded in at most [`ID_LENGTH_MAX`] bytes. Equal identifiers
-/// must have equal encodings, and different ones different encodings.
-///
-/// Numbers are big-endian, so that their encodings sort like numbers; text is UTF-8.
+/// Identifier of an aggregate, unique within its type, of at most [`ID_LENGTH_MAX`] bytes. Equal ones, and only those,
+/// have equal encodings. Numbers are big-endian, so that encodings sort like numbers; text is UTF-8.
 pub trait AggregateId: Clone + Send + 'static {
     /// Text form of the identifiers.
     const FORM: IdForm = IdForm::Bytes;
 
-    /// Encodes the identifier at the beginning of `into`, and returns the number of bytes.
+    /// Encodes into the beginning of `into`; returns the length.
     ///
     /// # Errors
-    /// The number of bytes, if there is not enough room.
+    /// The length, if there is not enough room.
     fn write(&self, into: &mut [u8; ID_LENGTH_MAX]) -> Result<usize, usize>;
 
-    /// Decodes an identifier from all of the bytes; `None` if they are invalid.
+    /// `None` if the bytes are invalid.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -125,23 +121,21 @@ impl<const LENGTH: usize> AggregateId for [u8; LENGTH] {
     }
 }
 
-/// Text form of an aggregate's identifier, shown and accepted by `gapless events`.
+/// Text form of an aggregate's identifier, as in `gapless events`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdForm {
-    /// UTF-8 text.
     Text,
-    /// A decimal number that is encoded big-endian in `length` bytes, 1 to 16.
+    /// Encoded big-endian in `length` bytes, 1 to 16.
     Number {
-        /// Length of the encoding, bytes.
         length: usize,
     },
-    /// Any bytes: shown as text if they are text, else as `0x` and hexadecimal digits.
+    /// Shown as text if they are text, else as `0x` and hexadecimal digits.
     #[default]
     Bytes,
 }
 
 impl IdForm {
-    /// Describes the form for error messages.
+    /// Description for error messages.
     #[must_use]
     pub fn words(self) -> String {
         match self {
@@ -151,7 +145,7 @@ impl IdForm {
         }
     }
 
-    /// Formats an encoded identifier. One that does not match the form is written as [`IdForm::Bytes`].
+    /// Formats an identifier; as [`IdForm::Bytes`] if it does not match.
     #[must_use]
     pub fn text(self, id: &[u8]) -> String {
         let number = |id: &[u8]| id.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
@@ -194,15 +188,15 @@ impl IdForm {
     }
 }
 
-/// Whether any bytes are shown as this text: the text must be visible, and be parsed back to the same bytes.
+/// Visible, and parsed back to the same bytes.
 fn is_written_as_text(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with("0x")
         && !text.chars().any(|letter| letter.is_control() || letter == '\u{fffd}')
 }
 
-/// Key of a type's name in the stream: FNV-1a of 32 bits, with the highest bit set; 0 is no type. A model with two
-/// names of one key is refused.
+/// Key of a type's name: FNV-1a of 32 bits, with the highest bit set; 0 is no type. A model with a collision is
+/// refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeKey(pub u32);
 

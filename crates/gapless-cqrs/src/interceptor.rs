@@ -1,6 +1,3 @@
-//! [`DispatchInterceptor`]: runs in a handle, before each command is sent and after its outcome;
-//! [`HandlerInterceptor`]: runs in the writer, around *decide*.
-
 use crate::aggregate::DecisionContext;
 use crate::ending::CommandOutcome;
 use crate::envelope::CommandEnvelope;
@@ -32,30 +29,29 @@ use gapless_message::{Message, MessageError};
 /// }
 /// ```
 pub trait DispatchInterceptor: Send + Sync + 'static {
-    /// Called before a command is sent. May change headers and identifier. Runs on the sending thread; changes are part
-    /// of the command, and of each retry.
+    /// Called before sending, on the sending thread; changes to headers and identifier apply to each retry.
     ///
     /// # Errors
-    /// The reason why the command is not sent. The sender gets
-    /// [`CommandError::Intercepted`](crate::CommandError::Intercepted).
+    /// The reason why the command is not sent: [`CommandError::Intercepted`](crate::CommandError::Intercepted) for the
+    /// sender.
     fn before(&self, command: &mut DispatchedCommand) -> Result<(), String> {
         let _ = command;
         Ok(())
     }
 
-    /// Called with the last outcome, after all retries. Runs on the thread that has received the outcome: it must not
-    /// wait for another command.
+    /// Called with the last outcome, after all retries, on the thread that received it: must not wait for another
+    /// command.
     fn after(&self, command: &DispatchedCommand, ending: &CommandOutcome<'_>) {
         let _ = (command, ending);
     }
 }
 
-/// A command to be sent, as seen by interceptors.
+/// A command to be sent.
 #[derive(Clone, Debug)]
 pub struct DispatchedCommand {
-    /// Key of the aggregate's type; [`TypeKey::NONE`] for a handler's command.
+    /// [`TypeKey::NONE`] for a handler's command.
     pub aggregate: TypeKey,
-    /// Encoded identifier of the aggregate.
+    /// Encoded identifier.
     pub id: Vec<u8>,
     /// Name of the command's type.
     pub command_name: &'static str,
@@ -67,39 +63,38 @@ pub struct DispatchedCommand {
     pub headers: Headers,
 }
 
-/// Intercepts every command in the writer, around the decision of an aggregate or a handler. Runs on the writer's
-/// thread (on a member, only while it leads) and must not block, because all other commands wait. A panic fails the
-/// command, and nothing else.
+/// Intercepts commands in the writer, around the decision.
 ///
-/// A duplicate gets the first answer without being intercepted. A command whose aggregate has to be loaded first is
-/// intercepted again after the load. Commands that a handler executes on aggregates are part of the handler's command.
+/// Runs on the writer's thread (on a member, only while it leads) and must not block: all other commands wait. A panic
+/// fails only the command. Duplicates are not intercepted; a command whose aggregate has to be loaded first is, again,
+/// after the load. Commands of a handler on aggregates are part of its own.
 pub trait HandlerInterceptor: Send + 'static {
     /// Called before the decision.
     ///
     /// # Errors
-    /// The reason why there is no decision. The sender gets
-    /// [`CommandError::Intercepted`](crate::CommandError::Intercepted), and so does a duplicate.
+    /// The reason for none: [`CommandError::Intercepted`](crate::CommandError::Intercepted) for the sender and
+    /// duplicates.
     fn before(&mut self, command: &InterceptedCommand<'_>) -> Result<(), String> {
         let _ = command;
         Ok(())
     }
 
-    /// Called after the decision or a failure. Events are not released yet, and no caller has an answer.
+    /// Called after the decision or a failure; nothing is released or answered yet.
     fn after(&mut self, command: &InterceptedCommand<'_>, ending: &CommandOutcome<'_>) {
         let _ = (command, ending);
     }
 }
 
-/// A command in the writer, as seen by interceptors.
+/// A command in the writer.
 #[derive(Clone, Copy, Debug)]
 pub struct InterceptedCommand<'a> {
-    /// Key of the aggregate's type; [`TypeKey::NONE`] for a handler's command.
+    /// [`TypeKey::NONE`] for a handler's command.
     pub aggregate: TypeKey,
-    /// Encoded identifier of the aggregate.
+    /// Encoded identifier.
     pub id: &'a [u8],
-    /// Key of the command's type.
+    /// Type key.
     pub command: TypeKey,
-    /// Version of the command's type.
+    /// Type version.
     pub version: u32,
     /// Encoded command.
     pub payload: &'a [u8],
@@ -117,10 +112,10 @@ impl<'a> InterceptedCommand<'a> {
         Self { aggregate, id, command, version, payload, identifier, expected_version, context }
     }
 
-    /// Decodes the command, if it is of that type.
+    /// `None` if the command is of another type.
     ///
     /// # Errors
-    /// The command is of that type, but does not decode.
+    /// It does not decode.
     pub fn decode<Command: Message>(&self) -> Result<Option<Command>, MessageError> {
         let is_of_type = self.command == const { TypeKey::of(Command::TYPE_NAME) };
         is_of_type.then(|| Command::decode_as(self.version, self.payload)).transpose()

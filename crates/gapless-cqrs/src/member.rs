@@ -1,6 +1,3 @@
-//! [`CommandMember`]: a command bus on a member of a cluster. The leader decides, and answers once a quorum has the
-//! events. A deposed leader forgets the aggregates whose last events may be lost.
-
 use crate::bus::{BusOptions, CommandBus};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
@@ -17,28 +14,29 @@ use gapless_engine::Replica;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A command bus on a member of a cluster.
+/// Command bus on a cluster's member. The leader answers once a quorum has the events; a deposed one forgets aggregates
+/// whose last events may be lost.
 pub struct CommandMember {
     replica: Replica,
     bus_reader: BusReader,
 }
 
 impl CommandMember {
-    /// Recovers the content of the member's directory, and starts. All members must have the same model and options.
+    /// Recovers the member's directory, and starts. All members must have the same model and options.
     ///
     /// # Errors
-    /// An invalid model; options that make no sense (snapshots are refused, because they would let events be deleted
-    /// that the writer needs); a directory in use; damage; no threads; no port.
+    /// An invalid model; senseless options (snapshots would let events be deleted that the writer needs); a directory
+    /// in use; damage; no threads; no port.
     pub fn start(model: CommandModel, options: CommandHostOptions, config: &ClusterConfig) -> Result<Self, HostError> {
         let BusParts { released, make_writer, bus_reader } = bus_parts(model, options)?;
         Ok(Self { replica: Replica::start_transactions(released, make_writer, config)?, bus_reader })
     }
 
-    /// Like [`CommandMember::start`], but without threads: all work is done by [`CommandMember::turn`]. For a thread
-    /// with other work, for instance where a member and its clients share one core.
+    /// [`CommandMember::start`] without threads: [`CommandMember::turn`] does all work, for instance if member and
+    /// clients share a core.
     ///
     /// # Errors
-    /// The same as for [`CommandMember::start`].
+    /// The same.
     pub fn start_by_hand(
         model: CommandModel,
         options: CommandHostOptions,
@@ -48,7 +46,7 @@ impl CommandMember {
         Ok(Self { replica: Replica::start_transactions_by_hand(released, make_writer, config)?, bus_reader })
     }
 
-    /// Polls every agent of a member without threads once. Returns the amount of work done.
+    /// Polls every agent once, without threads; returns the work done.
     ///
     /// # Errors
     /// A fatal error of an agent.
@@ -56,8 +54,7 @@ impl CommandMember {
         Ok(self.replica.turn(now)?)
     }
 
-    /// A handle of the bus, valid while this member leads. Without threads, the waiting caller has to call `turn`
-    /// meanwhile.
+    /// A handle, valid while this member leads. Without threads, a waiting caller has to call `turn`.
     ///
     /// # Errors
     /// Too little memory.
@@ -65,10 +62,10 @@ impl CommandMember {
         Ok(CommandBus::over(self.replica.connect(ClientOptions::default())?, options)?)
     }
 
-    /// A handle of the bus, connected to the leader among the members whose sockets are at `paths`.
+    /// A handle, connected to the leader among the members with sockets at `paths`.
     ///
     /// # Errors
-    /// No member there accepts the connection; too little memory or too few descriptors.
+    /// No member accepts; too little memory or too few descriptors.
     ///
     /// # Panics
     /// If `paths` is empty.
@@ -76,13 +73,13 @@ impl CommandMember {
         Ok(CommandBus::over(Client::connect_any(paths, ClientOptions::default())?, options)?)
     }
 
-    /// A reader of all events released here, from a position on.
+    /// All events released here, from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
         self.bus_reader.events(self.replica.member().stream().reader(from.sequence), from, self.progress())
     }
 
-    /// Like [`CommandHost::found_events`](crate::CommandHost::found_events), for events released here.
+    /// Like [`CommandHost::found_events`](crate::CommandHost::found_events), if released here.
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
         self.bus_reader.found_events(filter, from, self.replica.member().stream().reader(1), self.progress())
@@ -97,16 +94,16 @@ impl CommandMember {
         &self.replica
     }
 
-    /// Counters of the commands that it decided as leader.
+    /// Counters of commands decided as leader.
     #[must_use]
     pub fn counters(&self) -> CommandCounters {
         self.bus_reader.counters()
     }
 
-    /// Stops the member; a leader hands over first. Returns the last sequence released here.
+    /// Stops, as leader after handing over; returns the last sequence released here.
     ///
     /// # Errors
-    /// The error that made it stop by itself, before or now.
+    /// The error that made it stop by itself.
     pub fn stop(self) -> Result<u64, HostError> {
         Ok(self.replica.stop()?)
     }
@@ -136,7 +133,6 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
 
-    /// Refuses a withdrawal of a million.
     struct GuardInterceptor;
 
     impl HandlerInterceptor for GuardInterceptor {
@@ -233,14 +229,12 @@ mod tests {
         let paid = || Account::command(&2, &AccountCommand::Deposit(5));
         let first = bus.call(paid().identified_by(7)).unwrap();
         let mut left = 100;
-        // Each member leads at least once.
         for _ in 0..4 {
             let leader = cluster.leader();
             let transferred = bus.call(TransferHandler::command(&Transfer { from: 1, to: 2, amount: 10 })).unwrap();
             left -= 10;
             assert_eq!(transferred.reply.left, left);
             cluster.members[leader].take().unwrap().stop().unwrap();
-            // A duplicate gets the first answer from the next leader.
             let again: AcceptedCommand = bus.call(paid().identified_by(7)).unwrap();
             assert_eq!(again, first);
             let refused = bus.call(Account::command(&1, &AccountCommand::Withdraw(1000)));
@@ -250,7 +244,6 @@ mod tests {
             cluster.start_member(leader);
         }
         for (member, number) in cluster.members.iter().zip(1..) {
-            // Each member shows its released events from outside.
             let mut reader = member.as_ref().unwrap().events(Position::default());
             let transactions = || {
                 let outside = EventDirectory::open(&cluster.root.path().join(format!("member-{number}"))).unwrap();
@@ -267,8 +260,7 @@ mod tests {
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
     }
 
-    /// Sends to three accounts, thousands in flight in dozens of sessions, while `lose` disconnects the bus and lets it
-    /// reconnect. Some commands were accepted and some not; each is decided in order.
+    /// Thousands in flight in dozens of sessions, while `lose` disconnects the bus.
     fn keeps_order(bus: &CommandBus, mut lose: impl FnMut()) {
         let ids = [1, 2, 3];
         ids.iter().for_each(|id| assert_eq!(bus.call(Account::command(id, &AccountCommand::Open)).unwrap().version, 1));
@@ -317,7 +309,6 @@ mod tests {
             let leader = cluster.leader();
             cluster.members[leader].take().unwrap().stop().unwrap();
             cluster.start_member(leader);
-            // Waits until the next leader has answered.
             cluster.bus().call(Account::command(&4, &AccountCommand::Note)).unwrap_err();
         });
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
@@ -356,7 +347,6 @@ mod tests {
         let mut pending = send().unwrap();
         let short = send().unwrap().wait_within(Duration::from_millis(1));
         assert_eq!(short, Err(CommandError::Bus(BusError::TimedOut)));
-        // A search for a host would take the client's time in each call.
         let mut looks = 0;
         let outcome = loop {
             match pending.try_wait() {
@@ -414,7 +404,6 @@ mod tests {
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
     }
 
-    /// The same as on one host, with a change of leader in the middle.
     #[test]
     fn quarantine_blocks_no_member() {
         let seed = printed_seed();
@@ -443,13 +432,12 @@ mod tests {
     }
 
     impl Cluster {
-        /// Asks the leader to hand over.
         fn transfer(&self, to: usize) {
             let leader = self.members[self.leader()].as_ref().unwrap().replica().member();
             leader.shared().post(AdminCommand::Transfer(MemberId::new(to as u64 + 1).unwrap())).unwrap();
         }
 
-        /// Hands over. Returns the longest time without an answer.
+        /// Returns the longest time without an answer.
         fn hand_over(&self, bus: &CommandBus, to: usize) -> Duration {
             let (begun, mut silence) = (Instant::now(), Duration::ZERO);
             self.transfer(to);
@@ -458,7 +446,6 @@ mod tests {
                 bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap();
                 silence = silence.max(asked.elapsed());
                 if self.leader() == to {
-                    // This one is certainly decided by the new leader.
                     let asked = Instant::now();
                     bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap();
                     return silence.max(asked.elapsed());
@@ -490,7 +477,6 @@ mod tests {
             assert_eq!(cluster.leader(), home, "the home member still leads");
             let mut silences = Vec::new();
             for round in 0..5 {
-                // Makes sure that the newest events are not indexed yet.
                 let deposits = (0..500).map(|id| bus.send(Account::command(&id, &AccountCommand::Deposit(round + 1))));
                 deposits.collect::<Vec<_>>().into_iter().for_each(|deposit| _ = deposit.wait().unwrap());
                 let away = cluster.hand_over(&bus, (home + 1) % 3);

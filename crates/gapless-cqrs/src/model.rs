@@ -1,5 +1,3 @@
-//! [`CommandModel`]: the types of aggregates and handlers of a bus.
-
 use crate::aggregate::{Aggregate, DecisionContext, ErasedAggregate, MessageTypeId, SnapshotFormat, TypedAggregate};
 use crate::decision_model::{DecisionModel, ErasedDecisionModel, LastOfFilter, TypedDecisionModel};
 use crate::error::ModelError;
@@ -15,19 +13,17 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// The types of aggregates, handlers, events and decision models that the writer uses.
+/// The types that a bus uses.
 #[derive(Default)]
 #[must_use = "a model does nothing by itself"]
 pub struct CommandModel {
     aggregates: Vec<Box<dyn ErasedAggregate>>,
     handlers: Vec<(MessageTypeId, Box<dyn ErasedHandler>)>,
     decision_models: Vec<(TypeId, Arc<dyn ErasedDecisionModel>)>,
-    /// Types of events without an aggregate.
     events: Vec<MessageTypeId>,
     messages: Vec<MessageTypeId>,
     names: TypeNames,
     event_layouts: Vec<EventLayout>,
-    /// Names shared by types of different layouts.
     ambiguous: FxHashSet<TypeKey>,
     interceptors: Vec<Box<dyn HandlerInterceptor>>,
     /// `None`: only version 1.
@@ -52,9 +48,8 @@ impl CommandModel {
         self.with::<A>(None)
     }
 
-    /// Adds a type of aggregates with snapshot files, so that an aggregate with many events is not loaded from all of
-    /// them. The state is a message. A program reads files of the same layout and version of it: raise the version
-    /// whenever *apply* yields another state for the same events.
+    /// Adds a type with snapshot files, for aggregates with many events. Files of the same layout and version are read:
+    /// raise the version whenever *apply* yields another state for the same events.
     pub fn aggregate_with_snapshots<A: Aggregate + Message>(self, policy: SnapshotPolicy) -> Self {
         self.with::<A>(Some(SnapshotFormat::of::<A>(policy)))
     }
@@ -80,7 +75,7 @@ impl CommandModel {
         }
     }
 
-    /// Adds a handler of commands that span aggregates.
+    /// Adds a handler.
     pub fn handler<H: CommandHandler>(mut self, handler: H) -> Self {
         self.handlers.push((MessageTypeId::of::<H::Command>(), Box::new(handler)));
         self.messages.extend([
@@ -94,7 +89,7 @@ impl CommandModel {
         self
     }
 
-    /// Adds a type of events without an aggregate, for [`HandlerContext::record`].
+    /// Adds a type of events for [`HandlerContext::record`].
     pub fn event<E: Message>(mut self) -> Self {
         self.events.push(MessageTypeId::of::<E>());
         self.messages.push(MessageTypeId::of::<E>());
@@ -103,27 +98,26 @@ impl CommandModel {
         self
     }
 
-    /// Adds a type of decision models, for [`HandlerContext::read`].
+    /// Adds a type of decision models for [`HandlerContext::read`].
     pub fn decision_model<M: DecisionModel>(mut self) -> Self {
         self.decision_models.push((TypedDecisionModel::<M>::id(), Arc::new(TypedDecisionModel::<M>::new())));
         self
     }
 
-    /// Adds an interceptor of all commands, after those added before.
+    /// Adds an interceptor of all commands, after the others.
     pub fn interceptor(mut self, interceptor: impl HandlerInterceptor) -> Self {
         self.interceptors.push(Box::new(interceptor));
         self
     }
 
-    /// Sets the versions of the model, by default 1 alone. A mark in the stream tells as which version the service
-    /// acts; an operator has the leader append it once every member has the version. [`Aggregate::event_version`]
-    /// depends on it. A program without the version stops at the mark.
+    /// Sets the versions, by default 1 alone. The service acts as the version of the last mark in the stream, which an
+    /// operator has the leader append once every member has it; see [`Aggregate::event_version`]. A program without it
+    /// stops at the mark.
     pub fn versions(mut self, versions: RangeInclusive<u32>) -> Self {
         self.versions = Some(versions);
         self
     }
 
-    /// Checks that all names have distinct keys.
     pub(crate) fn finish(mut self) -> Result<CheckedModel, ModelError> {
         let versions = self.versions.take().unwrap_or(1..=1);
         if versions.is_empty() || *versions.start() == 0 || *versions.end() > u16::MAX.into() {
@@ -182,7 +176,6 @@ fn distinct(names: &mut BTreeMap<TypeKey, &'static str>, key: TypeKey, name: &'s
     }
 }
 
-/// A checked model.
 pub(crate) struct CheckedModel {
     pub aggregates: AggregateTypes,
     pub handlers: FxHashMap<TypeKey, Box<dyn ErasedHandler>>,
@@ -191,7 +184,7 @@ pub(crate) struct CheckedModel {
     /// Types of events without an aggregate.
     pub events: FxHashSet<TypeKey>,
     pub decision_models: DecisionModelTypes,
-    /// Names of types, both of the model and of the stream.
+    /// Names of the model and of the stream.
     pub names: TypeNames,
     pub event_layouts: Vec<EventLayout>,
 }
@@ -217,7 +210,7 @@ impl DecisionModelTypes {
         Ok(Self { all, by_id })
     }
 
-    /// Whether the application has any.
+    /// The application has any.
     pub fn has_any(&self) -> bool {
         !self.by_id.is_empty()
     }
@@ -230,12 +223,12 @@ impl DecisionModelTypes {
 pub(crate) struct AggregateTypes {
     pub all: Vec<Box<dyn ErasedAggregate>>,
     by_key: FxHashMap<TypeKey, usize>,
-    /// Interval of snapshots in events; a power of two, or 0.
+    /// Snapshot interval in events; a power of two, or 0.
     pub snapshots_every: Vec<u64>,
 }
 
 impl AggregateTypes {
-    /// Sets the version as which the stream's service acts from now on.
+    /// Sets the version as which the service acts.
     pub fn become_version(&mut self, version: u32) {
         self.all.iter_mut().for_each(|aggregate| aggregate.become_version(version));
     }

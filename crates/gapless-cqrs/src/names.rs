@@ -7,6 +7,7 @@
 //!   "messages": [ { "name": "AccountEvent", "key": …, "role": "event", "encoding": "postcard",
 //!                   "versions": [ { "version": 1, "shape": "AccountEvent v1 enum {Opened, Deposited(u64)}" }, … ] }, … ] }
 //! ```
+//!
 //! Types that a host's model no longer has stay in the file, because their events stay in the stream.
 
 use crate::error::TypesError;
@@ -23,19 +24,14 @@ use std::io;
 use std::path::Path;
 
 const FORMAT: u64 = 1;
-/// Longest valid file, bytes.
 const LENGTH_MAX: u64 = 16 << 20;
 
 /// Role of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageRole {
-    /// A request to change something.
     Command,
-    /// An event that has happened.
     Event,
-    /// A refusal of an aggregate or a handler.
     Refusal,
-    /// A reply of a handler.
     Reply,
 }
 
@@ -43,7 +39,7 @@ pub enum MessageRole {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedAggregate {
     pub name: String,
-    /// Text form of its identifiers.
+    /// Text form of identifiers.
     pub id: IdForm,
 }
 
@@ -55,7 +51,7 @@ pub struct NamedMessage {
     pub role: MessageRole,
     /// Encoding of the messages.
     pub encoding: Encoding,
-    /// Shapes of its versions, as far as programs that have run here knew them.
+    /// Shapes of the versions known to programs that have run here.
     pub shapes: BTreeMap<u32, String>,
 }
 
@@ -68,12 +64,10 @@ impl NamedMessage {
     }
 }
 
-/// Layout of an event's type, in each version that a program reads.
 pub(crate) struct EventLayout {
     name: &'static str,
-    /// Shape of the newest version.
     shape: String,
-    /// Versions, newest first. A fingerprint of 0 is not compared.
+    /// Newest first; a fingerprint of 0 is not compared.
     versions: Vec<OlderVersion>,
 }
 
@@ -87,7 +81,6 @@ impl EventLayout {
         Self { name: M::TYPE_NAME, shape: M::shape(), versions: std::iter::once(newest).chain(M::older()).collect() }
     }
 
-    /// Checks that `before`, from the file at `path`, has no other layout for the same version.
     fn check(&self, path: &Path, before: &TypeNames) -> Result<(), TypesError> {
         let Some(named) = before.messages.get(&self.key()) else { return Ok(()) };
         for OlderVersion { version, fingerprint: own } in &self.versions {
@@ -109,7 +102,7 @@ impl EventLayout {
     }
 }
 
-/// Names and layouts of the types in a stream.
+/// Names and layouts of a stream's types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeNames {
     /// Types of aggregates by key.
@@ -119,33 +112,33 @@ pub struct TypeNames {
 }
 
 impl TypeNames {
-    /// Name of the file, in the directory of the stream.
+    /// File in the stream's directory.
     pub const FILE_NAME: &str = "types.json";
 
     pub(crate) fn add_aggregate(&mut self, name: &str, id: IdForm) {
         self.aggregates.insert(TypeKey::of(name), NamedAggregate { name: name.to_owned(), id });
     }
 
-    /// Adds a message. Returns `false` if a different type has the same name.
+    /// `false` if a different type has the same name.
     pub(crate) fn add_message<M: Message>(&mut self, role: MessageRole) -> bool {
         let message = NamedMessage::of::<M>(role);
         let known = self.messages.entry(TypeKey::of(M::TYPE_NAME)).or_insert_with(|| message.clone());
         (known.encoding, &known.shapes) == (message.encoding, &message.shapes)
     }
 
-    /// Name of a type of aggregates; the digits of its key if unknown.
+    /// Name, or the digits of the key if unknown.
     #[must_use]
     pub fn aggregate_name(&self, key: TypeKey) -> String {
         self.aggregates.get(&key).map_or_else(|| digits_of(key), |named| named.name.clone())
     }
 
-    /// Name of a type of messages; the digits of its key if unknown.
+    /// Name, or the digits of the key if unknown.
     #[must_use]
     pub fn message_name(&self, key: TypeKey) -> String {
         self.messages.get(&key).map_or_else(|| digits_of(key), |named| named.name.clone())
     }
 
-    /// Formats an event as JSON; `None` if the shape of its version is unknown, or the bytes do not match it.
+    /// Event as JSON; `None` if its shape is unknown or does not match.
     #[must_use]
     pub fn json_of(&self, event: &RecordedEvent<'_>) -> Option<String> {
         let named = self.messages.get(&event.event)?;
@@ -156,7 +149,6 @@ impl TypeNames {
         }
     }
 
-    /// Adds the types of `others` that are missing here.
     fn complete(&mut self, others: Self) {
         for (key, aggregate) in others.aggregates {
             self.aggregates.entry(key).or_insert(aggregate);
@@ -169,11 +161,7 @@ impl TypeNames {
         }
     }
 
-    /// Merges the names into the file at `path`, and writes it only if something is new. Returns the merged names.
-    ///
-    /// # Errors
-    /// [`TypesError`] if the file has another layout of one of the `events`, or a newer format; the file cannot be
-    /// written.
+    /// Merges the names into the file at `path`, and writes it only if something is new.
     pub(crate) fn put(&self, path: &Path, events: &[EventLayout]) -> io::Result<Self> {
         let before = match Self::read(path) {
             Ok(before) => Some(before),
@@ -200,10 +188,10 @@ impl TypeNames {
         Ok(all)
     }
 
-    /// Reads the file at `path`.
+    /// Reads the file.
     ///
     /// # Errors
-    /// There is no file; it cannot be read; it is damaged; [`TypesError::Newer`].
+    /// Missing, unreadable, damaged; [`TypesError::Newer`].
     pub fn read(path: &Path) -> io::Result<Self> {
         let damaged = |what: String| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
         let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
@@ -265,7 +253,6 @@ fn digits_of(key: TypeKey) -> String {
     format!("{:#010x}", key.0)
 }
 
-/// Reads a key and its name, which must match.
 fn key_and_name(entry: &Map<String, Value>) -> Option<(TypeKey, String)> {
     let name = entry.get("name")?.as_str()?;
     let key = TypeKey::of(name);
@@ -446,7 +433,6 @@ mod tests {
         let said = error.to_string();
         assert!(said.contains("the event Moved") && said.contains("version 1") && said.contains(expected), "{said}");
         assert!(said.contains("`Moved v1 {to: u64, from: u64}` in this program (a part of Moved is"), "{said}");
-        // The older version is also checked if it is not the newest one.
         let error = put::<grown_and_swapped::Moved>(&path).unwrap_err();
         let Some(TypesError::LayoutChanged { version: 1, before, .. }) = TypesError::of(&error) else {
             panic!("{error}")
@@ -455,9 +441,7 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), written);
         let both = put::<grown::Moved>(&path).unwrap();
         assert_eq!(both.messages[&TypeKey::of("Moved")].shapes.len(), 2);
-        // A program that is upgraded later than others, and still has the older version.
         put::<before::Moved>(&path).unwrap();
-        // A shape that does not parse, however deep, counts as another layout.
         let deep = "[".repeat(100_000);
         let text = std::fs::read_to_string(&path).unwrap().replace("Moved v1 {from: u64, to: u64}", &deep);
         std::fs::write(&path, text).unwrap();

@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Positions of open readers. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct OpenReaders(Arc<Mutex<Vec<Weak<AtomicU64>>>>);
 
-/// Position of one reader, registered until it is dropped.
+/// Registered until it is dropped.
 pub(crate) struct ReaderPosition(Arc<AtomicU64>);
 
 impl OpenReaders {
@@ -23,7 +22,6 @@ impl OpenReaders {
     /// Lowest position of all readers.
     pub fn lowest(&self) -> Option<u64> {
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Relaxed: readers may move on at any time.
         open.iter().filter_map(Weak::upgrade).map(|position| position.load(Ordering::Relaxed)).min()
     }
 }

@@ -1,17 +1,14 @@
-//! [`Cause`] of a command; [`CORRELATION`] and [`CAUSATION`], the headers for it.
-//!
-//! A command without these headers starts a chain: its own identity, which every command has in the stream, is the
-//! correlation of the chain. So the headers take no space without a cause.
+//! [`Cause`] of a command, and its headers. A command without them starts a chain: its own identity is the correlation,
+//! so they take no space without a cause.
 
 use crate::identity::Position;
 use gapless_message::headers::Headers;
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
-/// Header with the correlation: the same for all commands of a chain. A value set by the caller is carried on; else it
-/// is the identity of the first command, [`Cause::to_bytes`].
+/// Header of the chain: a caller's value, or the identity of the first command, [`Cause::to_bytes`].
 pub const CORRELATION: &str = "correlation";
-/// Header with the cause: [`Cause::to_bytes`], or a value set by the caller.
+/// Header of the cause: [`Cause::to_bytes`], or a caller's value.
 pub const CAUSATION: &str = "causation";
 
 /// The event or command that caused a command.
@@ -27,20 +24,16 @@ pub const CAUSATION: &str = "causation";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// Another command, whose handler has sent this one.
+    /// Another command, whose handler sent this one.
     Command {
-        /// Session of the other command.
         session: u64,
-        /// Number of the other command in its session.
         number: u64,
     },
-    /// An event of this stream.
     Event(Position),
 }
 
 impl Cause {
-    /// Encodes the cause for a header, big-endian: for a command session and number, u64 each, 16 bytes; for an event
-    /// sequence and ordinal, u64 and u16, 10 bytes.
+    /// Header value, big-endian: for a command u64 session, u64 number; for an event u64 sequence, u16 ordinal.
     #[must_use]
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
@@ -51,7 +44,7 @@ impl Cause {
         }
     }
 
-    /// Decodes the output of [`Cause::to_bytes`]; `None` for other bytes, which a caller may have set.
+    /// Decodes [`Cause::to_bytes`]; `None` for a caller's other bytes.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (first, rest) = bytes.split_first_chunk::<8>()?;
@@ -73,7 +66,6 @@ impl Display for Cause {
     }
 }
 
-/// Fields of a command that its consequences need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandOrigin<'a> {
     pub session: u64,
@@ -90,7 +82,7 @@ impl<'a> CommandOrigin<'a> {
         }
     }
 
-    /// The event or command of the stream that caused it, if any.
+    /// Event or command that caused the command.
     pub fn cause(&self) -> Option<Cause> {
         Cause::read(Headers::find_encoded(self.metadata, CAUSATION)?)
     }
@@ -100,7 +92,7 @@ impl<'a> CommandOrigin<'a> {
         Cause::Command { session: self.session, number: self.number }
     }
 
-    /// Adds correlation and cause to the headers of a consequence. Existing headers stay.
+    /// Adds correlation and cause, unless set.
     pub fn carry_on(&self, cause: Cause, headers: &mut Headers) {
         if headers.get(CORRELATION).is_none() {
             headers.set(CORRELATION, self.correlation());

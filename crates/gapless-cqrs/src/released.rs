@@ -1,5 +1,5 @@
-//! [`ReleasedState`]: state that every member derives from released transactions: the identifiers of commands. Aggregates
-//! are not part of it; only the writer folds them.
+//! [`ReleasedState`]: identifiers of commands, which every member derives from released transactions. Only the writer
+//! folds aggregates.
 
 use crate::identifiers::{IdentifierLimits, IdentifierLog};
 use crate::transaction::RecordedEvents;
@@ -12,18 +12,15 @@ const MAGIC: [u8; 8] = *b"GAPCQRS\x01";
 
 pub(crate) struct ReleasedState {
     identifiers: IdentifierLog,
-    /// Version as which the service acts.
     version: u32,
     handover: Arc<IdentifierHandover>,
-    /// Buffer for the next handover.
     bytes: Vec<u8>,
 }
 
-/// Passes the identifiers to the writer when it begins to lead.
 #[derive(Default)]
 pub(crate) struct IdentifierHandover {
     state: Mutex<IdentifierHandoverState>,
-    /// Whether a handover is wanted. Written with `state` locked.
+    /// Written with `state` locked.
     is_wanted: AtomicBool,
 }
 
@@ -31,24 +28,24 @@ pub(crate) struct IdentifierHandover {
 enum IdentifierHandoverState {
     #[default]
     Nothing,
-    /// The writer wants the identifiers of everything up to this sequence.
+    /// Identifiers up to this sequence.
     Wanted(u64),
-    /// Output of [`IdentifierLog::write`], and the version as which the service acts.
+    /// Output of [`IdentifierLog::write`], and the service's version.
     Given(Vec<u8>, u32),
 }
 
 impl IdentifierHandover {
-    /// Requests a handover, because the writer leads after `sequence`.
+    /// Requests a handover: the writer leads after `sequence`.
     pub fn request(&self, sequence: u64) {
         self.set(IdentifierHandoverState::Wanted(sequence));
     }
 
-    /// Withdraws the request, because the writer does not lead any more.
+    /// Withdraws the request: the writer leads no more.
     pub fn withdraw(&self) {
         self.set(IdentifierHandoverState::Nothing);
     }
 
-    /// Takes the handover, once: the encoded identifiers, and the version as which the service acts.
+    /// Takes the handover, once: encoded identifiers, and the service's version.
     pub fn take(&self) -> Option<(Vec<u8>, u32)> {
         let mut state = self.lock();
         match std::mem::take(&mut *state) {
@@ -62,7 +59,7 @@ impl IdentifierHandover {
 
     fn set(&self, wanted: IdentifierHandoverState) {
         let mut state = self.lock();
-        // Relaxed: the request itself is read with the lock held. A thread that misses the flag is woken, and reads it
+        // Relaxed: the request is read with the lock held, and a thread that misses the flag is woken and reads it
         // again.
         self.is_wanted.store(matches!(wanted, IdentifierHandoverState::Wanted(_)), Ordering::Relaxed);
         *state = wanted;
@@ -94,7 +91,7 @@ impl ReleasedState {
         Ok(())
     }
 
-    /// Sets the version as which the service acts from now on.
+    /// Sets the version as which the service acts.
     pub const fn become_version(&mut self, version: u32) {
         self.version = version;
     }

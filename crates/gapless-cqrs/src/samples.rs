@@ -1,5 +1,3 @@
-//! Sample model for tests: accounts, and transfers between two of them.
-
 use crate::Message;
 use crate::{Aggregate, CommandHandler, Creation, Decision, HandlerContext, HandlerError};
 use serde::{Deserialize, Serialize};
@@ -15,7 +13,6 @@ pub(crate) enum AccountCommand {
     Panic,
     /// Emits an event that makes *apply* panic.
     Poison,
-    /// Emits that many events.
     Many(u32),
 }
 

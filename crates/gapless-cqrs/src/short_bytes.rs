@@ -1,8 +1,6 @@
-//! [`ShortBytes`]: byte strings that are usually short.
-
 use std::ops::Deref;
 
-/// A byte string. Up to `SHORT` bytes, at most 255, are stored inline; longer ones are allocated.
+/// Up to `SHORT` bytes, at most 255, are stored inline; longer ones are allocated.
 pub(crate) enum ShortBytes<const SHORT: usize> {
     Short(u8, [u8; SHORT]),
     Long(Box<[u8]>),

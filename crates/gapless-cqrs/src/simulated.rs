@@ -1,6 +1,3 @@
-//! For the simulator: a command bus on a polled member without threads; the state derived from released transactions;
-//! and the encoding of commands.
-
 use crate::draft::Draft;
 use crate::error::ModelError;
 use crate::host::{BusParts, CommandHostOptions, Threading, bus_parts_on};
@@ -13,8 +10,8 @@ use gapless_message::Message;
 use gapless_stream::member_service::MemberService;
 use gapless_wire::Encoding;
 
-/// The service of [`CommandMember::start`](crate::member::CommandMember::start), for a polled member. The state derived
-/// from released transactions is compared between members.
+/// Service of [`CommandMember::start`](crate::member::CommandMember::start), for a polled member; compares the derived
+/// state between members.
 ///
 /// # Errors
 /// An invalid model.
@@ -27,7 +24,7 @@ pub fn member_service(
     Ok(Replica::member_transaction_service(released, make_writer, config))
 }
 
-/// The state that every member derives from released transactions.
+/// State that members derive from released transactions.
 ///
 /// # Panics
 /// Never: the empty model is valid.

@@ -11,6 +11,7 @@
 //!  76  u32 checksum of the bytes before and of those that follow
 //!  80  the identifier, the state
 //! ```
+//!
 //! Numbers are little-endian, the checksum is CRC-32C. The file name is the key of the type and the identifier, both
 //! hexadecimal. A file is valid if all of that is as expected and the stream has that frame with that time. Files are
 //! not synced: one that is cut by a power failure is invalid.
@@ -25,22 +26,19 @@ use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Folder of the files, next to the journal.
 pub(crate) const SNAPSHOTS_FOLDER: &str = "aggregates";
 const MAGIC: [u8; 7] = *b"GAPAGGR";
-/// Format version, after the magic.
 const FORMAT: u8 = 1;
 const HEAD_LENGTH: usize = 80;
 const STATE_LAYOUT_AT: usize = 72;
 const SUM_AT: usize = 76;
 
-/// When to write an aggregate's state to a file, from which it is loaded again: when either limit is reached. A file
-/// holds the latest state.
+/// When to write an aggregate's state to a file: at either limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotPolicy {
-    /// Number of events since the last snapshot, rounded to a power of two; 0 for never.
+    /// Events since the last snapshot, rounded to a power of two; 0: never.
     pub events: u32,
-    /// Time that a load from its events took.
+    /// Time that a load took.
     pub load_time: Duration,
 }
 
@@ -50,7 +48,6 @@ impl Default for SnapshotPolicy {
     }
 }
 
-/// Identity of an aggregate's state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SnapshotKey<'a> {
     pub aggregate: TypeKey,
@@ -62,7 +59,7 @@ pub(crate) struct SnapshotKey<'a> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot {
-    /// Number of events so far.
+    /// Events so far.
     pub version: u64,
     /// Sequence of the last event.
     pub last_sequence: u64,
@@ -76,7 +73,7 @@ pub(crate) struct SnapshotFiles {
 }
 
 impl SnapshotFiles {
-    /// Opens nothing: the directory is created with the first file.
+    /// Opens nothing: the first file creates the directory.
     pub const fn new(directory: PathBuf, identity: StreamIdentity) -> Self {
         Self { directory, identity }
     }
@@ -87,8 +84,8 @@ impl SnapshotFiles {
         self.directory.join(name)
     }
 
-    /// Snapshot of an aggregate; `None` without one, or if it belongs to another stream, or to another version or
-    /// layout of the state. The caller has to check that the stream has its last frame.
+    /// Snapshot of an aggregate; `None` also for another stream, version or layout. The caller has to check that the
+    /// stream has its last frame.
     ///
     /// # Errors
     /// The fault of the file.
@@ -126,7 +123,7 @@ impl SnapshotFiles {
         }))
     }
 
-    /// Replaces the snapshot of an aggregate.
+    /// Replaces the snapshot.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -155,7 +152,7 @@ impl SnapshotFiles {
     }
 }
 
-/// Reads a file; only its head if the length in it differs from the file's.
+/// Only the head, if the length in it differs from the file's.
 fn read_declared_length(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = checked_file::open(path)?;
     let mut head = Vec::new();
@@ -168,7 +165,6 @@ fn read_declared_length(path: &Path) -> io::Result<Vec<u8>> {
     checked_file::read_from(&file, declared)
 }
 
-/// Bytes after the head: the identifier and the state.
 fn declared_length(head: &[u8; HEAD_LENGTH]) -> usize {
     usize::from(head[68]) + u32_at(head, 64) as usize
 }

@@ -1,6 +1,3 @@
-//! [`StoredFrames`]: the frames of a directory's journal, read by another process: the released ones while it is being
-//! written, else all.
-
 use gapless_agent::CountersReader;
 use gapless_client::ClientError;
 use gapless_client::replay_merge::ReplayRead;
@@ -8,18 +5,15 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalError, JournalReader, Replay, lock_holder};
 use std::io;
 
-/// Counter of a running service: the last applied sequence, which is released.
 const RELEASED_COUNTER: &str = "service.last_sequence";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum JournalWriterState {
-    /// No process writes the journal.
     NoWriter,
-    /// Last released sequence.
     Released(u64),
-    /// This process holds the journal, and has not reported its progress yet.
+    /// Held by this process, which has not reported its progress yet.
     Unknown(String),
-    /// This process holds the journal and has counters, but none of a service.
+    /// Held by this process, whose counters are none of a service.
     Silent(String),
 }
 
@@ -39,11 +33,9 @@ impl JournalWriterState {
 
 pub(crate) struct StoredFrames {
     layout: StreamLayout,
-    /// Reader from the last time the journal was opened.
     reader: Option<JournalReader>,
     replay: Option<Replay>,
     sequence: u64,
-    /// Last readable sequence.
     released: u64,
 }
 
@@ -64,7 +56,7 @@ impl StoredFrames {
         }
     }
 
-    /// First sequence that the journal still holds; 1 without a journal.
+    /// First sequence in the journal; 1 without one.
     ///
     /// # Errors
     /// The journal cannot be read now.
@@ -81,10 +73,10 @@ impl StoredFrames {
         self.released
     }
 
-    /// Whether that sequence is released.
+    /// Whether released by now.
     ///
     /// # Errors
-    /// The lock of the journal or the counters of its writer cannot be read.
+    /// The journal's lock or the writer's counters cannot be read.
     pub fn is_released(&mut self, sequence: u64) -> Result<bool, ClientError> {
         if sequence <= self.released {
             return Ok(true);
@@ -96,7 +88,7 @@ impl StoredFrames {
     /// Next frame.
     ///
     /// # Errors
-    /// The journal does not hold it any more, or is damaged.
+    /// Not in the journal any more, or damaged.
     pub fn read(&mut self) -> Result<ReplayRead<'_>, ClientError> {
         if self.sequence > self.released && !self.refresh_released()? {
             return Ok(ReplayRead::Empty);
@@ -107,7 +99,7 @@ impl StoredFrames {
         };
         if !replay.has_next()? {
             self.replay = Some(replay);
-            // Ask again next time: a process may have begun to write, and then not everything is released.
+            // A process may have begun to write, and then not everything is released.
             self.released = 0;
             return Ok(ReplayRead::Empty);
         }
@@ -116,7 +108,6 @@ impl StoredFrames {
         Ok(ReplayRead::Frame(frame.expect("there is one")))
     }
 
-    /// Whether the next frame may be read by now.
     #[cold]
     fn refresh_released(&mut self) -> Result<bool, ClientError> {
         let journal = self.layout.journal();
@@ -131,7 +122,7 @@ impl StoredFrames {
 
     #[cold]
     fn open(&mut self) -> Result<Replay, JournalError> {
-        // Fails if segments were added or deleted meanwhile; then the journal is opened again.
+        // Fails if segments were added or deleted meanwhile.
         if let Some(reader) = &self.reader
             && let Ok(replay) = reader.replay(self.sequence)
         {
@@ -190,7 +181,6 @@ mod tests {
         assert_eq!(read(&mut frames), 99);
         journal.close().unwrap();
         assert_eq!(read(&mut frames), 100);
-        // Another process writes, and has no counters yet.
         released.set(100);
         let mut journal = Journal::open(options).unwrap().0;
         append(&mut journal, 10);

@@ -16,6 +16,7 @@
 //!       16  u32  length of the payload
 //!       20  the identifier; the tags, each as u8 length, name, u8 length, value; the payload
 //! ```
+//!
 //! Numbers are little-endian. An event's ordinal is its index, from 0.
 
 use crate::identity::{Position, TypeKey};
@@ -27,20 +28,18 @@ const VERSION: u8 = 1;
 const HAS_IDENTIFIER: u8 = 1;
 const HAS_HEADERS: u8 = 2;
 const COUNT_AT: usize = 2;
-/// Length of an event without identifier, tags and payload, bytes.
 pub(crate) const EVENT_HEAD_LENGTH: usize = 20;
 const PAYLOAD_LENGTH_AT: usize = 16;
 
-/// Identifier that the caller gave a command, with a hash of its target, type and content.
+/// Caller's identifier of a command, and hash, to detect duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandIdentity {
     /// Chosen by the caller.
     pub identifier: u128,
-    /// Differs for another command with the same identifier.
+    /// Hash of target, type and content.
     pub hash: u64,
 }
 
-/// Fields of an event besides its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventHead<'a> {
     pub event: TypeKey,
@@ -51,7 +50,6 @@ pub(crate) struct EventHead<'a> {
     pub tags: &'a [u8],
 }
 
-/// Appends the head of a transaction without events.
 #[inline]
 pub(crate) fn write_head(out: &mut Vec<u8>, identity: Option<CommandIdentity>, headers: &[u8]) {
     let flags = (u8::from(identity.is_some()) * HAS_IDENTIFIER) | (u8::from(!headers.is_empty()) * HAS_HEADERS);
@@ -66,7 +64,6 @@ pub(crate) fn write_head(out: &mut Vec<u8>, identity: Option<CommandIdentity>, h
     }
 }
 
-/// Appends an event; `payload` appends its payload.
 #[inline]
 pub(crate) fn write_event<Error>(
     out: &mut Vec<u8>,
@@ -90,7 +87,6 @@ pub(crate) fn write_event<Error>(
     Ok(())
 }
 
-/// Sets the number of events in the head of `transaction`.
 #[inline]
 pub(crate) fn write_count(transaction: &mut [u8], count: u16) {
     transaction[COUNT_AT..][..2].copy_from_slice(&count.to_le_bytes());
@@ -99,15 +95,15 @@ pub(crate) fn write_count(transaction: &mut [u8], count: u16) {
 /// A stored event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedEvent<'a> {
-    /// Position, which is also its identifier.
+    /// Position, also its identifier.
     pub position: Position,
-    /// Key of its type.
+    /// Type key.
     pub event: TypeKey,
-    /// Version of its type.
+    /// Type version.
     pub version: u32,
-    /// Key of its aggregate's type; [`TypeKey::NONE`] without one.
+    /// Aggregate's type; [`TypeKey::NONE`] without one.
     pub aggregate: TypeKey,
-    /// Encoded identifier of its aggregate.
+    /// Encoded identifier of the aggregate.
     pub id: &'a [u8],
     tags: &'a [u8],
     /// Encoded event.
@@ -115,10 +111,10 @@ pub struct RecordedEvent<'a> {
 }
 
 impl<'a> RecordedEvent<'a> {
-    /// Decodes the event, if it is of type `E`.
+    /// `None` if the event is of another type.
     ///
     /// # Errors
-    /// The event does not decode, or has an unknown version.
+    /// Undecodable, or of an unknown version.
     pub fn read<E: Message>(&self) -> Result<Option<E>, MessageError> {
         match self.event == const { TypeKey::of(E::TYPE_NAME) } {
             true => E::decode_as(self.version, self.payload).map(Some),
@@ -129,12 +125,10 @@ impl<'a> RecordedEvent<'a> {
     /// Tags, name and value.
     pub fn tags(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
         let mut fields = FieldReader::new(self.tags);
-        // Tags were checked when the event was read.
         std::iter::from_fn(move || read_tag(&mut fields).ok().flatten())
     }
 }
 
-/// Reads the next tag; `None` after the last.
 fn read_tag<'a>(fields: &mut FieldReader<'a>) -> Result<Option<(&'a str, &'a [u8])>, FieldError> {
     if fields.rest().is_empty() {
         return Ok(None);
@@ -156,7 +150,7 @@ pub struct RecordedEvents<'a> {
     left: u16,
 }
 
-/// Whether an encoded transaction has events, by its head alone.
+/// By the head alone.
 pub(crate) fn has_events(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.get(COUNT_AT..COUNT_AT + 2).is_none_or(|count| count != [0, 0])
 }
@@ -168,7 +162,7 @@ pub(crate) struct EventCursor {
 }
 
 impl<'a> RecordedEvents<'a> {
-    /// Reads the transaction whose first frame has this sequence.
+    /// `sequence` is the first frame's.
     ///
     /// # Errors
     /// The first fault found.
@@ -195,7 +189,7 @@ impl<'a> RecordedEvents<'a> {
         Ok(Self { identity, headers, fields, next: Position { sequence, ordinal: 0 }, left: u16_at(head, COUNT_AT) })
     }
 
-    /// Identifier that the caller gave the command, if any.
+    /// Identifier of the command, if the caller gave one.
     #[must_use]
     pub const fn identity(&self) -> Option<CommandIdentity> {
         self.identity
@@ -205,18 +199,16 @@ impl<'a> RecordedEvents<'a> {
         self.headers
     }
 
-    /// Headers of the command; `None` if they do not decode.
+    /// Headers; `None` if they do not decode.
     #[must_use]
     pub fn headers(&self) -> Option<Headers> {
         Headers::decode(self.headers)
     }
 
-    /// Cursor after the events read so far, of a transaction of `bytes` bytes.
     pub(crate) fn cursor(&self, bytes: usize) -> EventCursor {
         EventCursor { length: bytes - self.fields.rest().len(), events: self.next.ordinal }
     }
 
-    /// Skips the events read before, in the same bytes.
     pub(crate) fn skip(&mut self, cursor: EventCursor, bytes: &'a [u8]) {
         if cursor.events > 0 {
             self.fields = FieldReader::new(&bytes[cursor.length..]);
@@ -311,7 +303,7 @@ mod tests {
             for bit in 0..8 {
                 let mut changed = bytes.clone();
                 changed[at] ^= 1 << bit;
-                // A checksum detects damage elsewhere. Here no read may leave the buffer.
+                // A checksum detects damage elsewhere; here no read may leave the buffer.
                 let _ = read(&changed);
             }
         }

@@ -1,5 +1,3 @@
-//! Types of single option values, in command lines and in reports.
-
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -71,13 +69,10 @@ pub enum ReplicationLink {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MessageAccess {
-    /// In place, by streaming serializer and deserializer.
     Direct,
-    /// Through an object with getters and setters.
     Indirect,
 }
 
-/// Encoding of the Car message, which also determines the access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MessageEncoding {
     /// `sbe.serial`: SBE, direct. `quark.serial` is another name for it.
@@ -122,7 +117,6 @@ named!(MessageEncoding {
 });
 
 impl MessageEncoding {
-    /// `.serial` is direct, `.random` indirect.
     pub const fn access(self) -> MessageAccess {
         match self {
             Self::SbeSerial | Self::ProtobufSerial => MessageAccess::Direct,
@@ -130,7 +124,6 @@ impl MessageEncoding {
         }
     }
 
-    /// Whether the encoding is SBE; else it is protobuf.
     pub const fn is_sbe(self) -> bool {
         matches!(self, Self::SbeSerial | Self::SbeRandom)
     }
@@ -152,11 +145,11 @@ impl FromStr for MessageEncoding {
     }
 }
 
-/// A list of logical CPUs in brackets: `[1]`, `[2,3]`. Never empty.
+/// List of CPUs in brackets: `[1]`, `[2,3]`; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuMask(BTreeSet<usize>);
 
-/// Limit of CPU numbers in a mask, exclusive: the kernel's own limit.
+/// Exclusive: the kernel's limit.
 pub const CPU_LIMIT: usize = rustix::thread::CpuSet::MAX_CPU;
 
 impl CpuMask {
@@ -164,7 +157,6 @@ impl CpuMask {
         self.0.iter().copied().collect()
     }
 
-    /// The CPUs of this mask that are not among `available`.
     pub fn missing(&self, available: &BTreeSet<usize>) -> Vec<usize> {
         self.0.difference(available).copied().collect()
     }
@@ -195,7 +187,7 @@ impl fmt::Display for CpuMask {
     }
 }
 
-/// A whole number from 1 to `max`; thousands may be separated by `,` or `_`.
+/// Accepts 1 to `max`; thousands may be separated by `,` or `_`.
 pub fn whole_number(text: &str, max: u64) -> Result<u64, String> {
     let digits = text.replace([',', '_'], "");
     let expected = || format!("expected a whole number from 1 to {max}");
@@ -206,7 +198,6 @@ pub fn whole_number(text: &str, max: u64) -> Result<u64, String> {
     if (1..=max).contains(&value) { Ok(value) } else { Err(expected()) }
 }
 
-/// A finite decimal number in a range.
 pub fn decimal(text: &str, min: f64, max: f64, unit: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("expected a number of {unit} from {min} to {max}"))?;
     if (min..=max).contains(&value) { Ok(value) } else { Err(format!("expected {unit} from {min} to {max}")) }

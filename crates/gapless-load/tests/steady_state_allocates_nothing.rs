@@ -1,5 +1,5 @@
-//! With direct access no message allocates on any thread of the process, neither the driver's nor the host's. A
-//! separate program, because its allocator counts.
+//! No message allocates with direct access, on any thread of driver or host. A separate program, because its allocator
+//! counts.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -13,9 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 struct Counting;
 
-/// Allocations of each thread, by the number that it got at its first allocation.
+/// Index: number that a thread gets at its first allocation.
 static ALLOCATIONS: [AtomicU64; THREADS_MAX] = [const { AtomicU64::new(0) }; THREADS_MAX];
-/// The system's identifiers of the threads.
 static THREAD_IDS: [AtomicU64; THREADS_MAX] = [const { AtomicU64::new(0) }; THREADS_MAX];
 static THREADS: AtomicU64 = AtomicU64::new(0);
 const THREADS_MAX: usize = 256;
@@ -35,9 +34,9 @@ fn count() {
     ALLOCATIONS[number].fetch_add(1, Ordering::SeqCst);
 }
 
-/// Names and allocations so far of living threads that have allocated.
+/// Lists living threads.
 fn allocations() -> Vec<(String, u64)> {
-    // Names are read before anything is counted, because reading them allocates.
+    // Reading names allocates, so it comes first.
     let ids = THREAD_IDS.iter().map(|id| id.load(Ordering::SeqCst)).enumerate();
     let named: Vec<(usize, String)> = ids
         .filter_map(|(number, id)| Some((number, std::fs::read_to_string(format!("/proc/self/task/{id}/comm")).ok()?)))
@@ -71,7 +70,6 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Commands in flight in the one session of the test.
 const WINDOW: u32 = 32;
 
 fn send_and_take(client: &mut Client, session: SessionKey, messages: u64) {
@@ -105,7 +103,7 @@ fn steady_state_allocates_nothing() {
         let host = ServiceHost::start(Processor::<SbeSerial>::default(), options).unwrap();
         let mut client = host.connect(ClientOptions::default()).unwrap();
         let session = client.open_session(random_token(), WINDOW).unwrap();
-        // The driver is a thread of its own, so that reading the counts is not counted.
+        // A thread of its own, so that reading the counts is not counted.
         let (before, after) = std::thread::scope(|scope| {
             let (start, ready) = std::sync::mpsc::sync_channel::<()>(0);
             let (done, end) = std::sync::mpsc::sync_channel::<()>(0);
@@ -133,9 +131,8 @@ fn steady_state_allocates_nothing() {
         assert!(after.iter().any(|(name, _)| name == "driver"), "{after:?}");
         for (name, count) in after.iter().filter(|(name, _)| name != own.trim()) {
             let earlier = before.iter().find(|(other, _)| other == name).map_or(0, |(_, count)| *count);
-            // The preparer of segments allocates in each of its steps, which are few and not per message.
+            // The preparer of segments allocates in its few steps, not per message.
             let allowed = if name == "gapless-prepare" { 100 } else { 0 };
-            // The driver itself sends and receives between the two counts.
             let allowed = if name == "driver" { 2 } else { allowed };
             let allocated = count - earlier;
             assert!(allocated <= allowed, "{name}: {allocated} allocations for {counted} messages at tier {tier}");

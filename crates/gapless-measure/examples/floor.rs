@@ -1,7 +1,5 @@
-//! Prints the machine's own floor: the cost of shared memory, disk, sockets and wake-ups here and now.
-//!
-//! `cargo run --release -p gapless-measure --example floor -- [DIRECTORY]`; the directory is
-//! where the files of the disk floors are written, the current one by default.
+//! Prints the machine's own floor: shared memory, disk, sockets and wake-ups. `cargo run --release -p gapless-measure
+//! --example floor -- [DIRECTORY]`; files of the disk floors go to the directory, by default the current one.
 
 use std::path::PathBuf;
 

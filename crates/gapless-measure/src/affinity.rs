@@ -1,7 +1,5 @@
-//! Lists the CPUs that this process may use, and pins the calling thread to one.
-//!
-//! Used by the floors and the load generators. Never pins a thread that the caller did not start
-//! for the purpose: a pinned thread passes its mask on to every thread that it starts.
+//! Affinity of threads. Never pin a thread that was not started for the purpose: a pinned thread passes its mask on to
+//! every thread that it starts.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +7,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::{BenchError, Result};
 
-/// The logical CPUs that the calling thread may run on, ascending. Never empty.
+/// Ascending, never empty.
 #[must_use]
 pub fn available_cpus() -> BTreeSet<usize> {
     let Ok(set) = sched_getaffinity(None) else { return BTreeSet::from([0]) };
@@ -17,8 +15,6 @@ pub fn available_cpus() -> BTreeSet<usize> {
     if cpus.is_empty() { BTreeSet::from([0]) } else { cpus }
 }
 
-/// Pins the calling thread to the given CPUs.
-///
 /// # Errors
 /// When `cpus` is empty, names a CPU above the kernel's limit, or none that may be used.
 pub fn pin_current_thread(cpus: &[usize]) -> Result<()> {
@@ -35,9 +31,7 @@ pub fn pin_current_thread(cpus: &[usize]) -> Result<()> {
     sched_setaffinity(None, &set).map_err(|source| BenchError::system("pin the thread", source))
 }
 
-/// Two CPUs for two spinning threads, on different cores where the machine has them.
-///
-/// `None` if this process may use one CPU only.
+/// CPUs on different cores where the machine has them; `None` if this process may use one CPU only.
 #[must_use]
 pub fn pair_of_cores() -> Option<(usize, usize)> {
     let cpus = available_cpus();
@@ -48,13 +42,13 @@ pub fn pair_of_cores() -> Option<(usize, usize)> {
     Some((first, second))
 }
 
-/// The hyper-threads that share the core of `cpu`; empty where the kernel does not say.
+/// Including `cpu`'s hyper-threads; empty where the kernel does not say.
 fn siblings_of(cpu: usize) -> BTreeSet<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     std::fs::read_to_string(path).map(|text| parse_cpu_list(text.trim())).unwrap_or_default()
 }
 
-/// The kernel's list form: `0-3,8`. Skips a part that is not a number.
+/// The kernel's list form, `0-3,8`; skips a part that is not a number.
 fn parse_cpu_list(text: &str) -> BTreeSet<usize> {
     let mut cpus = BTreeSet::new();
     for part in text.split(',') {

@@ -1,52 +1,43 @@
-//! The machine, the kernel and the commit that a figure belongs to.
-//!
-//! Everything is read at run time from `/proc`, `/sys` and, for the commit, from the files of a `.git` directory at or
-//! above the current one. A value that cannot be read is absent; nothing here fails.
+//! Machine, kernel and commit of a figure, read at run time from `/proc`, `/sys` and `.git`. A value that cannot be
+//! read is absent; nothing here fails.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The `environment` object of a report. Absent fields were not to be found out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// Model name of the first CPU.
     #[serde(default)]
     pub cpu: String,
     /// Logical CPUs that this process may use.
     #[serde(default)]
     pub cores: usize,
-    /// Kernel release.
     #[serde(default)]
     pub kernel: String,
-    /// Memory of the machine, bytes.
     #[serde(default)]
     pub memory_bytes: u64,
     /// Frequency governor of the first CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// The clock that the kernel reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_source: Option<String>,
-    /// Whether the CPU says that it runs under a hypervisor.
+    /// CPU's hypervisor flag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_machine: Option<bool>,
     /// Transparent huge pages: the mode in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_pages: Option<String>,
-    /// Processes that wanted to run in the last minute, when the report was begun: a busy machine.
+    /// Taken when the report was begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_average_1m: Option<f64>,
     /// `debug` or `release`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
-    /// Version of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
 impl Environment {
-    /// Looks at the machine.
     #[must_use]
     pub fn capture() -> Self {
         let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
@@ -66,7 +57,6 @@ impl Environment {
         }
     }
 
-    /// The machine in one line, for the head of a table.
     #[must_use]
     pub fn summary(&self) -> String {
         let gibibytes = self.memory_bytes as f64 / f64::from(1 << 30);
@@ -75,9 +65,8 @@ impl Environment {
     }
 }
 
-/// The commit that is checked out at or above the current directory, 40 or 64 hexadecimal digits.
-///
-/// Read from git's own files, so that no git need be installed. `None` outside a clone.
+/// The commit at or above the current directory, in hexadecimal. Read from git's files, so that no git need be
+/// installed; `None` outside a clone.
 #[must_use]
 pub fn commit() -> Option<String> {
     commit_at(&std::env::current_dir().ok()?)
@@ -87,7 +76,7 @@ fn commit_at(directory: &Path) -> Option<String> {
     let git = directory.ancestors().find_map(git_directory)?;
     let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
     let Some(reference) = head.trim().strip_prefix("ref: ") else { return as_commit(&head) };
-    // A work tree has its own HEAD but shares the branches with the clone that it belongs to.
+    // A work tree has its own HEAD, but shares the branches with its clone.
     let shared = match std::fs::read_to_string(git.join("commondir")) {
         Ok(path) => git.join(path.trim()),
         Err(_) => git,
@@ -99,7 +88,7 @@ fn commit_at(directory: &Path) -> Option<String> {
     packed.lines().find_map(|line| as_commit(line.strip_suffix(reference)?))
 }
 
-/// `.git` of a clone is a directory, of a work tree a file that names one.
+/// A directory in a clone; in a work tree a file that names one.
 fn git_directory(directory: &Path) -> Option<PathBuf> {
     let git = directory.join(".git");
     if git.is_dir() {

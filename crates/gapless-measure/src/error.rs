@@ -1,5 +1,3 @@
-//! The errors of a benchmark, each with the place and what to do about it.
-
 use std::path::{Path, PathBuf};
 
 /// The result of anything here that can fail.
@@ -59,17 +57,14 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// An input/output error with its place.
     pub fn io(action: &'static str, path: &Path, source: impl Into<std::io::Error>) -> Self {
         Self::Io { action, path: path.to_owned(), source: source.into() }
     }
 
-    /// A measurement of `name` that did not finish.
     pub fn measurement(name: &'static str, reason: impl ToString) -> Self {
         Self::Measurement { name, reason: reason.to_string() }
     }
 
-    /// An error of the system that has no path.
     pub fn system(action: &'static str, source: impl Into<std::io::Error>) -> Self {
         Self::System { action, source: source.into() }
     }
@@ -79,7 +74,7 @@ impl BenchError {
         Self::Workbook { path: path.to_owned(), reason: reason.into().replace(char::is_control, " ") }
     }
 
-    /// Whether other options would have avoided it: the program then ends as it does for options that it does not know.
+    /// The program then ends as for unknown options.
     pub fn is_about_options(&self) -> bool {
         matches!(self, Self::Option(_))
     }

@@ -1,6 +1,3 @@
-//! [`RunExtent`]: how much of a benchmark is measured.
-
-/// Extent of a run, from its options `--quick` and `--full`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RunExtent {
     /// Little of everything, to see that it works.
@@ -8,12 +5,12 @@ pub enum RunExtent {
     /// Within three minutes.
     #[default]
     Usual,
-    /// Length of the committed tables, or of the published ones.
+    /// Length of the committed or the published tables.
     Full,
 }
 
 impl RunExtent {
-    /// The extent that the options ask for; `--quick` wins.
+    /// `--quick` wins.
     #[must_use]
     pub const fn of(is_quick: bool, is_full: bool) -> Self {
         match (is_quick, is_full) {
@@ -23,7 +20,6 @@ impl RunExtent {
         }
     }
 
-    /// Value for this extent.
     #[must_use]
     pub fn pick<T>(self, quick: T, usual: T, full: T) -> T {
         match self {

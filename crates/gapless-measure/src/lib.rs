@@ -1,5 +1,4 @@
-//! Measuring and reporting, for every benchmark. Nothing here knows a benchmark, and hardly a function is generic: all of it is
-//! compiled once, early, at the same time as the engine.
+//! Measuring and reporting, for every benchmark.
 //!
 //! | module | what lives there |
 //! |---|---|

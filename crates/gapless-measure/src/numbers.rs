@@ -1,5 +1,3 @@
-//! Numbers as text.
-
 /// 1234567 → `1,234,567`.
 #[must_use]
 pub fn grouped(value: u64) -> String {
@@ -14,16 +12,16 @@ pub fn grouped(value: u64) -> String {
     text
 }
 
-/// A rate without decimals, with thousands separated; small ones keep a decimal.
+/// Thousands separated; small ones keep a decimal.
 #[must_use]
 pub fn rate(value: f64) -> String {
     if value < 100.0 { format!("{value:.1}") } else { grouped(value.round() as u64) }
 }
 
-/// A time with three significant digits and the unit that suits it.
+/// Three significant digits and a suitable unit.
 #[must_use]
 pub fn time(ns: f64) -> String {
-    // Rounded values choose the unit and the digits: 999.7 ns are 1.00 µs.
+    // Rounded first: 999.7 ns are 1.00 µs.
     let (value, unit) = match ns {
         ns if ns < 999.5 => (ns, "ns"),
         ns if ns < 999.5e3 => (ns / 1e3, "µs"),

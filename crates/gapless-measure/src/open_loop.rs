@@ -1,14 +1,8 @@
-//! The open-loop schedule: when each message is due, which messages are warm-up, and whether the asked rate was
-//! reached.
-//!
-//! Pure arithmetic on nanoseconds: the load generators bring the clock. Nothing here waits by
-//! sleeping and nothing allocates.
+//! The open-loop schedule: due times, warm-up, and whether the rate was reached. Pure arithmetic on ns: callers bring
+//! the clock.
 
-/// When the messages of a run at a fixed rate are due.
-///
-/// Message `i` is due at `start_ns + i * 1_000_000_000 / rate` (integer division of the whole product), so no rounding
-/// error adds up, however long the run. A latency is measured from this time, also when the sender is late: a queue
-/// that forms at the sender is part of a user's latency.
+/// Message `i` is due at `start_ns + i * 1_000_000_000 / rate`, divided as a whole, so no rounding error adds up.
+/// Latencies count from this time, also when the sender is late: a queue at the sender is part of a user's latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     start_ns: u64,
@@ -18,8 +12,6 @@ pub struct Schedule {
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl Schedule {
-    /// A schedule whose message 0 is due at `start_ns`.
-    ///
     /// # Panics
     /// If `rate_per_s` is 0.
     pub fn new(start_ns: u64, rate_per_s: u64) -> Self {
@@ -27,13 +19,12 @@ impl Schedule {
         Self { start_ns, rate_per_s }
     }
 
-    /// When message `index` (from 0) is due, ns.
     pub fn due_ns(&self, index: u64) -> u64 {
         let offset = u128::from(index) * u128::from(SECOND_NS) / u128::from(self.rate_per_s);
         self.start_ns.saturating_add(u64::try_from(offset).unwrap_or(u64::MAX))
     }
 
-    /// Number of messages that are due at `now_ns`: the index of the first that is not.
+    /// The index of the first message that is not due.
     pub fn due_count(&self, now_ns: u64) -> u64 {
         let Some(elapsed) = now_ns.checked_sub(self.start_ns) else { return 0 };
         // Largest i with i * SECOND < (elapsed + 1) * rate, plus one.
@@ -41,7 +32,7 @@ impl Schedule {
         u64::try_from(scaled.div_ceil(u128::from(SECOND_NS))).unwrap_or(u64::MAX)
     }
 
-    /// The due times one after the other, without a division per message.
+    /// Avoids a division per message.
     pub fn pacer(&self) -> Pacer {
         Pacer {
             next_due_ns: self.start_ns,
@@ -53,7 +44,6 @@ impl Schedule {
     }
 }
 
-/// Walks a [`Schedule`] from message 0; for the hot loop of a sender.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     next_due_ns: u64,
@@ -64,13 +54,11 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// When the next message is due, ns.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
         self.next_due_ns
     }
 
-    /// Takes the due time of the next message if that message is due at `now_ns`.
     #[inline]
     pub fn take_if_due(&mut self, now_ns: u64) -> Option<u64> {
         let due_ns = self.next_due_ns;
@@ -81,7 +69,7 @@ impl Pacer {
         Some(due_ns)
     }
 
-    /// Spins until the next message is due and returns its due time, ns. Returns at once when it is late.
+    /// Spins; returns the due time, at once if it is late.
     #[inline]
     pub fn wait_for_next(&mut self, mut clock_ns: impl FnMut() -> u64) -> u64 {
         let due_ns = self.next_due_ns;
@@ -103,10 +91,8 @@ impl Pacer {
     }
 }
 
-/// The messages of a run that are warm-up and stay out of its figures.
-///
-/// The rule: warm-up ends when `duration_ns` has passed, or with the message before `count / 2`,
-/// whichever is first. So a fast run with a long warm-up still has figures, from at least half of its messages.
+/// Warm-up ends after `duration_ns`, or with the message before `count / 2`, whichever is first: a fast run has figures
+/// from at least half of its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarmUp {
     duration_ns: u64,
@@ -114,13 +100,11 @@ pub struct WarmUp {
 }
 
 impl WarmUp {
-    /// Warm-up of a run of `count` messages.
     pub fn new(duration_ns: u64, count: u64) -> Self {
         Self { duration_ns, at_most_messages: count / 2 }
     }
 
-    /// Whether a message is warm-up: `index` from 0, `elapsed_ns` from the start of the run to its due
-    /// time (or, in a run without a rate, to its injection).
+    /// `index` from 0; `elapsed_ns` from the run's start to the due time, or without a rate to the injection.
     #[inline]
     pub fn covers(&self, index: u64, elapsed_ns: u64) -> bool {
         index < self.at_most_messages && elapsed_ns < self.duration_ns
@@ -133,39 +117,31 @@ impl WarmUp {
         due_before_end.min(self.at_most_messages)
     }
 
-    /// Whether the run is too short for the whole warm-up; worth a note.
+    /// Worth a note.
     pub fn is_cut_short(&self, rate_per_s: u64) -> bool {
         self.duration_ns > 0 && Schedule::new(0, rate_per_s).due_count(self.duration_ns - 1) > self.at_most_messages
     }
 }
 
-/// Greatest delay of the last message of a run that has reached its rate, ns. Losing the CPU once at the end proves
-/// nothing.
+/// Losing the CPU once at the end proves nothing.
 const LAG_ALLOWED_NS: u64 = 10_000_000;
 
-/// Whether a run kept the rate that was asked.
-///
-/// The rule: the last message was injected no later after its due time than 1 % of the scheduled length of the counted
-/// section, or 10 ms if that is more. A sender that catches up has reached the rate: its lateness is in the latencies,
-/// which start at the due times.
+/// Reached if the last message was injected no later after its due time than 1 % of the scheduled length, or 10 ms if
+/// that is more. A sender that catches up has reached it: its lateness is in the latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateCheck {
     /// Due time of the first counted message, ns.
     pub first_due_ns: u64,
-    /// Due time of the last message, ns.
     pub last_due_ns: u64,
-    /// When the last message was injected, ns.
     pub last_injected_ns: u64,
 }
 
 impl RateCheck {
-    /// Whether the asked rate was reached.
     pub fn reached(&self) -> bool {
         let scheduled_ns = self.last_due_ns.saturating_sub(self.first_due_ns);
         self.lag_ns() <= (scheduled_ns / 100).max(LAG_ALLOWED_NS)
     }
 
-    /// Delay of the last message, ns.
     pub fn lag_ns(&self) -> u64 {
         self.last_injected_ns.saturating_sub(self.last_due_ns)
     }

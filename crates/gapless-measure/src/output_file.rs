@@ -1,14 +1,12 @@
-//! [`output_file`]: checks before a long run that the file of its result can be written.
-
 use rustix::io::Errno;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
-/// Returns the path if it can be written: `-` for standard output, an existing file, a pipe, a device, or a name in a folder
-/// where files can be made. Leaves everything as it was. For the options of a command line.
+/// Checks before a long run that a result can be written: to `-` for standard output, an existing file, a pipe, a
+/// device, or a new name in a writable folder. Changes nothing.
 ///
 /// # Errors
-/// Why nothing could be written there.
+/// The reason.
 pub fn output_file(path: PathBuf) -> Result<PathBuf, String> {
     if path.as_os_str() != "-" {
         check(&path)?;
@@ -23,7 +21,7 @@ fn check(path: &Path) -> Result<(), String> {
         Ok(found) if !found.is_file() => Ok(()),
         Ok(_) => OpenOptions::new().write(true).open(path).map(|_| ()).map_err(|error| error.to_string()),
         Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Err(error.to_string()),
-        // A link to a file that is to be made.
+        // The link's target may be made later.
         Err(_) if path.is_symlink() => {
             let target = std::fs::read_link(path).map_err(|error| error.to_string())?;
             check(&folder_of(path).join(target))
@@ -43,7 +41,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Whether two names of files, which need not be there, mean one file, but for links to it.
+/// The files need not exist.
 pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     let resolved = |path: &Path| Some((folder_of(path).canonicalize().ok()?, path.file_name()?.to_owned()));
     one == other || resolved(one).is_some_and(|one| resolved(other) == Some(one))

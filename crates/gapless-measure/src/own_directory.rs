@@ -1,5 +1,3 @@
-//! A directory that a benchmark makes for itself, and removes or leaves to the user.
-
 use crate::{BenchError, Result};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use std::fs::File;
@@ -8,16 +6,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A directory; removed with this value, unless it is kept.
+/// Removed with this value, unless it is kept.
 pub struct OwnDirectory {
     path: PathBuf,
     is_kept: bool,
-    /// Locked as long as its process lives.
+    /// Lives as long as the process.
     _lock: File,
 }
 
 impl OwnDirectory {
-    /// Makes it in `parent`, empty: what an earlier process has left there is removed.
+    /// Removes what an earlier process has left there.
     ///
     /// # Errors
     /// Another process uses it; it cannot be made.
@@ -38,8 +36,8 @@ impl OwnDirectory {
         Ok(Self { path, is_kept: false, _lock: lock })
     }
 
-    /// Removes from `parent` what killed processes have left of the directories whose names begin with one of `prefixes` and go on with
-    /// the process's number. Those of a process that lives stay.
+    /// Removes directories that killed processes have left in `parent`: their names are one of `prefixes` and a process
+    /// number. Those of live processes stay.
     pub fn remove_abandoned(parent: &Path, prefixes: &[&str]) {
         let Ok(entries) = std::fs::read_dir(parent) else { return };
         for entry in entries.flatten() {
@@ -51,22 +49,22 @@ impl OwnDirectory {
             };
             let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
             let lives = number.is_empty() || Path::new("/proc").join(&number).exists();
-            // The process may be one of another container, whose number says nothing here.
+            // The number may be of another container's process.
             let is_free = |lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok();
             if !lives && open(&entry.path()).is_ok_and(is_free) {
-                // A directory that cannot be removed is left for the user to see.
+                // Left for the user to see.
                 let _ = std::fs::remove_dir_all(entry.path());
             }
         }
     }
 
-    /// The same where `parent` need not be there.
+    /// `parent` need not exist.
     pub fn create_with_parent(parent: &Path, name: &str) -> Result<Self> {
         std::fs::create_dir_all(parent).map_err(|source| BenchError::io("create", parent, source))?;
         Self::create(parent, name)
     }
 
-    /// Keeps the directory when this value goes; the next one of the same name begins empty.
+    /// The next one of the same name begins empty.
     #[must_use]
     pub fn kept(mut self, is_kept: bool) -> Self {
         self.is_kept = is_kept;
@@ -81,24 +79,22 @@ impl OwnDirectory {
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
         if !self.is_kept {
-            // A file that cannot be removed is left for the user to see; the figures are complete.
+            // Left for the user to see; the figures are complete.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }
 }
 
-/// Set by [`skip_file_system_sync`].
 static SKIPS_FILE_SYSTEM_SYNC: AtomicBool = AtomicBool::new(false);
 
-/// Lets [`sync_file_system`] wait for nothing in this process: a short run shows no figure, and after a build seconds of writing are ahead.
+/// Suits short runs, which show no figure: after a build, seconds of writing are pending.
 pub fn skip_file_system_sync() {
     SKIPS_FILE_SYSTEM_SYNC.store(true, Ordering::Relaxed);
 }
 
-/// Waits until the file system of `directory` has written earlier data: floors, earlier rows and their removal would
-/// otherwise be measured with the rows that follow, as stalls of a fifth of a second.
+/// Waits until the file system has written earlier data, which would otherwise stall the next rows for a fifth of a
+/// second.
 pub fn sync_file_system(directory: &Path) -> Result<()> {
-    // Relaxed: the flag guards no data.
     if SKIPS_FILE_SYSTEM_SYNC.load(Ordering::Relaxed) {
         return Ok(());
     }
@@ -107,7 +103,7 @@ pub fn sync_file_system(directory: &Path) -> Result<()> {
     rustix::fs::syncfs(&opened).map_err(|errno| failed(errno.into()))
 }
 
-/// Opens a directory, and neither what a link leads to nor a pipe: others may write where it is.
+/// Follows no link and opens no pipe: others may write here.
 fn open(path: &Path) -> std::io::Result<File> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
     File::options().read(true).custom_flags(flags.bits() as i32).open(path)
@@ -135,7 +131,6 @@ mod tests {
     fn only_abandoned_directory_is_removed() {
         let parent = tempfile::tempdir().unwrap();
         let make = |name: &str| std::fs::create_dir(parent.path().join(name)).unwrap();
-        // No process has so great a number.
         make(".gapless-bench-4194999-0");
         make(".gapless-other-4194999");
         make(".gapless-bench-");

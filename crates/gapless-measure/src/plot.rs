@@ -1,5 +1,4 @@
-//! Plots as SVG: charts next to and below each other, each a figure over time around an event; and curves, a figure against
-//! another.
+//! SVG plots: charts over time around an event, and curves.
 
 use std::ops::Range;
 use std::path::Path;
@@ -8,55 +7,44 @@ use crate::{BenchError, Result};
 
 mod svg;
 
-/// A sheet of charts with the same axes.
+/// Charts with the same axes.
 #[derive(Debug)]
 pub struct Plot {
-    /// Stands above all of it.
     pub title: String,
-    /// The quantity to the right, with its unit. The event is at 0, where a red line stands.
+    /// The event is at 0, where a red line stands.
     pub x_label: String,
-    /// The quantity upwards, with its unit; the axis is logarithmic.
     pub y_label: String,
-    /// The range that fits, above 0. A point beyond stands at the edge.
+    /// Range above 0; points beyond stand at the edge. The axis is logarithmic.
     pub y_range: Range<f64>,
-    /// Charts below each other, column by column.
+    /// Column by column.
     pub columns: Vec<Vec<Chart>>,
 }
 
-/// One chart.
 #[derive(Debug)]
 pub struct Chart {
-    /// Stands above it.
     pub caption: String,
-    /// Points (x, y), each series in a colour of its own.
+    /// One colour per series of (x, y).
     pub series: Vec<Vec<(f64, f64)>>,
 }
 
-/// A picture of curves, which share their axes; the one upwards is logarithmic and as long as the points need.
+/// Curves that share their axes; y is logarithmic and fits the points.
 #[derive(Debug)]
 pub struct Curves {
-    /// Stands above all of it.
     pub title: String,
-    /// Stands below the title: the machine.
     pub subtitle: String,
-    /// The quantity to the right, with its unit.
     pub x_label: String,
-    /// The quantity upwards, with its unit.
     pub y_label: String,
-    /// The curves, in the order of the legend.
     pub curves: Vec<Curve>,
 }
 
-/// One curve.
 #[derive(Debug)]
 pub struct Curve {
-    /// Name in the legend.
     pub name: String,
-    /// Points (x, y) from left to right; one that is not above 0 is left out.
+    /// Points from left to right; one that is not above 0 is left out.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Adds a point to the curve of that name, which is made for its first point.
+/// Adds the curve with its first point.
 pub fn add_point(curves: &mut Vec<Curve>, name: String, point: (f64, f64)) {
     match curves.iter_mut().find(|curve| curve.name == name) {
         Some(curve) => curve.points.push(point),
@@ -64,16 +52,16 @@ pub fn add_point(curves: &mut Vec<Curve>, name: String, point: (f64, f64)) {
     }
 }
 
-/// Draws the plot into a file, which is replaced as a whole.
+/// Replaces the file as a whole.
 ///
 /// # Errors
-/// When it cannot be drawn, or when the file cannot be written.
+/// When it cannot be drawn, or the file cannot be written.
 pub fn write(plot: &Plot, path: &Path) -> Result<()> {
     let text = svg::draw(plot)?;
     std::fs::write(path, text).map_err(|source| BenchError::io("write", path, source))
 }
 
-/// Draws the curves into a file, which is replaced as a whole.
+/// Replaces the file as a whole.
 ///
 /// # Errors
 /// As [`write()`].
@@ -114,7 +102,7 @@ mod tests {
         };
         let heights: Vec<f64> = text.lines().filter(|line| line.starts_with("<circle")).map(height_of).collect();
         assert_eq!(heights.len(), 5);
-        // Ten times is as far everywhere: 10⁶ to 10⁵, 10³ to 10².
+        // Equal distances per power of ten.
         let (first, second) = (heights[1] - heights[0], heights[3] - heights[2]);
         assert!(first > 20.0 && (first - second).abs() <= 2.0, "{heights:?}");
         let empty = Curves { curves: Vec::new(), ..curves };

@@ -1,13 +1,11 @@
-//! Progress bar and interval lines, on stderr only.
-//!
-//! A bar is drawn only when stderr is a terminal. The driver's threads never draw: the thread that waits for them moves the bar.
+//! Progress bar and lines, on stderr only; the bar only on a terminal. The driver's threads never draw: the thread that
+//! waits for them moves the bar.
 
 use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A progress bar, or nothing without a terminal.
 #[derive(Debug, Clone)]
 pub struct BenchProgress {
     bar: ProgressBar,
@@ -16,11 +14,11 @@ pub struct BenchProgress {
 }
 
 impl BenchProgress {
-    /// A bar over `length` steps if stderr is a terminal and `quiet` is false (`--json -` is quiet).
+    /// `quiet`, as of `--json -`, hides the bar.
     #[must_use]
     pub fn new(length: u64, label: &str, quiet: bool) -> Self {
         let visible = !quiet && std::io::stderr().is_terminal();
-        // Redrawn rarely: a drawing thread takes its time from the spinning ones.
+        // Rarely redrawn: drawing takes time from spinning threads.
         let target = if visible { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(length), target);
         if let Ok(style) = ProgressStyle::with_template("{prefix:32} [{bar:32}] {percent:>3} % {msg} {eta}") {
@@ -30,30 +28,25 @@ impl BenchProgress {
         Self { bar, visible, has_lines: true }
     }
 
-    /// The same bar for a part of a measurement whose lines are not printed.
     #[must_use]
     pub fn without_lines(&self) -> Self {
         Self { has_lines: false, ..self.clone() }
     }
 
-    /// Names the step under way.
     pub fn set_label(&self, label: &str) {
         self.bar.set_prefix(label.to_owned());
     }
 
-    /// Moves the bar to `position` of its length.
     pub fn set_position(&self, position: u64) {
         self.bar.set_position(position);
     }
 
-    /// Position of the bar.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.bar.position()
     }
 
-    /// Prints a line on stderr, above the bar if there is one. Always printed, also when the bar is not drawn, unless it is a bar
-    /// [`without_lines`](Self::without_lines).
+    /// Prints above the bar if there is one; also without a bar, but not after [`without_lines`](Self::without_lines).
     pub fn line(&self, text: &str) {
         if !self.has_lines {
             return;
@@ -61,12 +54,11 @@ impl BenchProgress {
         if self.visible {
             self.bar.println(text);
         } else {
-            // A closed stderr is no error here.
             let _ = writeln!(std::io::stderr(), "{text}");
         }
     }
 
-    /// Waits for `is_done`, moving the bar; looks every 100 ms, so it costs the spinning threads next to nothing.
+    /// Looks every 100 ms, which costs spinning threads next to nothing.
     pub fn follow(&self, position: &mut dyn FnMut() -> u64, is_done: &mut dyn FnMut() -> bool) {
         while !is_done() {
             self.set_position(position());
@@ -75,7 +67,6 @@ impl BenchProgress {
         self.set_position(position());
     }
 
-    /// Takes the bar away.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }

@@ -13,77 +13,62 @@ use serde_json::{Map, Value, json};
 use crate::environment::{Environment, commit};
 use crate::{BenchError, Result};
 
-/// The key in [`Row::extra`] of a row that could not be measured: why, in words.
+/// The key in [`Row::extra`] for the reason of a failed row.
 pub const FAILED: &str = "failed";
 
-/// One run of one benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Name of the benchmark: `canonical`, `time` …
     pub benchmark: String,
-    /// The commit in the current directory, where there is one.
+    /// Commit of the current directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The command line, so that the run can be repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_line: Option<String>,
-    /// The machine.
     pub environment: Environment,
-    /// The floors of the machine itself, measured in the same run.
+    /// Measured in the same run.
     #[serde(default)]
     pub floor: Vec<FloorRow>,
-    /// The figures.
     #[serde(default)]
     pub rows: Vec<Row>,
-    /// Notes for the reader: warnings, omissions, the definition of the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Other keys.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// One floor: a latency (`p50_ns` …), a rate (`rate_per_s`) or a bandwidth (`bytes_per_s`).
+/// A latency (`p50_ns` …), a rate (`rate_per_s`) or a bandwidth (`bytes_per_s`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FloorRow {
-    /// The measured floor; the names are those of `gapless_measure::floor::FloorKind`.
+    /// Name as in `gapless_measure::floor::FloorKind`.
     pub name: String,
-    /// Bytes that were moved per message. A benchmark of N payload bytes has the floor of N + 64, with the frame's header.
+    /// Bytes per message. A benchmark of N payload bytes has the floor of N + 64.
     pub payload_bytes: u64,
-    /// Median, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_ns: Option<u64>,
-    /// 99th percentile, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<u64>,
-    /// 99.9th percentile, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_9_ns: Option<u64>,
-    /// Messages per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
-    /// Bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_s: Option<f64>,
-    /// Number of samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
-    /// The two CPUs of the measuring threads; absent when they were not pinned.
+    /// CPUs of the measuring threads; absent when not pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Vec<usize>>,
-    /// Other keys.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// One configuration and its figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     pub config: RowConfig,
-    /// Latency from the scheduled time, ns; absent where it is not measured.
+    /// Latency from the scheduled time; absent where not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<LatencyNs>,
-    /// Messages per second; absent where it is not measured.
+    /// Throughput; absent where not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_per_s: Option<f64>,
     /// Messages injected in the counted section.
@@ -92,22 +77,20 @@ pub struct Row {
     /// Length of the counted section, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ns: Option<u64>,
-    /// CPU time per message of each side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_message: Option<CpuPerMessage>,
-    /// The most memory that was resident.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
-    /// The figure divided by its floor: latency p50 / floor p50, or floor rate / rate. 1.0 is the machine itself.
+    /// Latency p50 / floor p50, or floor rate / rate: 1.0 is the machine itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor_ratio: Option<f64>,
-    /// The name of the floor that the ratio is with.
+    /// Floor of the ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor_name: Option<String>,
-    /// Whether the asked rate was reached; if not, the latencies are those of a failed run.
+    /// Asked rate was reached; if not, the latencies are those of a failed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_reached: Option<bool>,
-    /// Whether every message was accounted for and every content checked, outside the timed section.
+    /// Every message was accounted for and every content checked, outside the timed section.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
     /// Messages without a reply.
@@ -116,18 +99,15 @@ pub struct Row {
     /// Replies beyond one per message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicated: Option<u64>,
-    /// Percentiles of the parts of the run, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<IntervalRow>,
-    /// Warnings of this row: a CPU that is missing, a warm-up that was cut short …
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Other keys.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// The parameters that vary between the rows; keys that do not apply are absent.
+/// Absent keys do not apply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RowConfig {
     /// `es` or `sr`.
@@ -148,75 +128,60 @@ pub struct RowConfig {
     /// `min`, `default` or `max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<String>,
-    /// Whether a second member takes part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clustered: Option<bool>,
-    /// Between driver and service, `none` in one process.
+    /// Transport between driver and service; `none` in one process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
-    /// Payload bytes of an inbound message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_bytes: Option<u64>,
-    /// The asked rate; absent for "as fast as possible".
+    /// Absent for "as fast as possible".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<u64>,
-    /// Messages to inject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// The quantity of the row, in benchmarks of many small things.
+    /// Quantity of the row, in benchmarks of many small things.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Other keys: sessions, wait strategy, thread plan …
+    /// Sessions, wait strategy, thread plan …
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// Percentiles of a latency, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyNs {
     pub min: u64,
-    /// Arithmetic mean.
     pub mean: f64,
     pub p50: u64,
-    /// 90th percentile.
     pub p90: u64,
-    /// 99th percentile.
     pub p99: u64,
-    /// 99.9th percentile.
     pub p99_9: u64,
-    /// 99.99th percentile.
     pub p99_99: u64,
     pub max: u64,
-    /// Number of values.
     pub count: u64,
 }
 
-/// CPU time per message, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuPerMessage {
-    /// Of the driver.
     pub driver: f64,
-    /// Of the service: everything that is not the driver.
+    /// Everything that is not the driver.
     pub service: f64,
 }
 
-/// Percentiles of one part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct IntervalRow {
-    /// Begin, ns after the start of the counted section.
+    /// Time after the start of the counted section.
     pub start_ns: u64,
-    /// Length, ns.
     pub length_ns: u64,
-    /// Latencies of the part.
     pub latency_ns: LatencyNs,
 }
 
 impl Report {
-    /// An empty report of this machine, now, in the current directory.
+    /// Captures the machine and the current directory.
     #[must_use]
     pub fn new(benchmark: &str) -> Self {
         let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-        // The program by its name: the folder of the build is private.
+        // Without the folder of the build, which is private.
         let program = words.next().map_or_else(String::new, |path| {
             Path::new(&path).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or(path)
         });
@@ -230,36 +195,27 @@ impl Report {
         }
     }
 
-    /// Whether rows are missing, because the run was interrupted.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.notes.iter().any(|note| note.starts_with("interrupted"))
     }
 
-    /// Whether it is of a short run, which shows that everything works and no figure.
+    /// A short run shows that everything works, and no figure.
     #[must_use]
     pub fn is_quick(&self) -> bool {
         let words = self.command_line.iter().flat_map(|line| line.split_whitespace());
         words.into_iter().any(|word| word == "--quick") || self.notes.iter().any(|note| note.starts_with("a short run"))
     }
 
-    /// The JSON text, with a line feed at its end.
-    ///
-    /// # Errors
-    /// Only for an `extra` value that JSON cannot hold.
     pub fn to_json(&self) -> Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Reads a report from its JSON text.
-    ///
-    /// # Errors
-    /// When the text is no such object.
     pub fn from_json(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(BenchError::Unreadable)
     }
 
-    /// Writes the JSON to a file, or to stdout for `-`. A file is replaced as a whole.
+    /// `-` is stdout; a file is replaced as a whole.
     ///
     /// # Errors
     /// When the target cannot be written.
@@ -273,7 +229,7 @@ impl Report {
         std::fs::write(target, text).map_err(|source| BenchError::io("write", target, source))
     }
 
-    /// The floor of this name, the one with the payload nearest to `payload_bytes` if there are several.
+    /// Row of this name; of several the one whose payload is nearest.
     #[must_use]
     pub fn floor_row(&self, name: &str, payload_bytes: u64) -> Option<&FloorRow> {
         self.floor.iter().filter(|row| row.name == name).min_by_key(|row| row.payload_bytes.abs_diff(payload_bytes))
@@ -281,7 +237,7 @@ impl Report {
 }
 
 impl RowConfig {
-    /// The value of a key, null where it is absent.
+    /// Null where absent.
     #[must_use]
     pub fn value(&self, key: &str) -> Value {
         match key {
@@ -303,13 +259,11 @@ impl RowConfig {
 }
 
 impl Row {
-    /// Whether the latencies are those of a run that did not keep its rate.
     #[must_use]
     pub fn has_missed_rate(&self) -> bool {
         self.latency_ns.is_some() && self.rate_reached == Some(false)
     }
 
-    /// Reason why the row has no result: the end of its run, or a failed check.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         if let Some(reason) = self.extra.get(FAILED).and_then(Value::as_str) {
@@ -318,14 +272,14 @@ impl Row {
         (self.verified == Some(false)).then(|| format!("the check failed: {}", self.notes.join("; ")))
     }
 
-    /// The asked rate, messages per second, if the run was sound and the machine did not reach it.
+    /// Asked rate, if the run was sound and the machine did not reach it.
     #[must_use]
     pub fn missed_rate_per_s(&self) -> Option<u64> {
         self.config.rate_per_s.filter(|_| self.rate_reached == Some(false) && self.failure().is_none())
     }
 
-    /// Sets the ratio with a floor: p50 over p50 if this row has a latency, else the floor's rate over this row's.
-    /// Leaves it absent where the two do not match or the divisor is zero, and where the row is no result.
+    /// p50 by p50 if this row has a latency, else the floor's rate by this row's. Absent where they do not match, the
+    /// divisor is zero, or the row is no result.
     pub fn compare_with(&mut self, floor: &FloorRow) {
         if self.failure().is_some() || self.missed_rate_per_s().is_some() {
             return;

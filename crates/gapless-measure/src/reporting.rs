@@ -1,5 +1,3 @@
-//! From a measurement to its report, interrupted or not.
-
 use crate::floor::{FloorKind, FloorPlan};
 use crate::output_file::is_same_file;
 use crate::progress::BenchProgress;
@@ -23,15 +21,10 @@ pub struct JsonArguments {
 }
 
 impl JsonArguments {
-    /// Whether stdout belongs to the JSON.
     pub fn is_on_stdout(&self) -> bool {
         self.json.as_deref() == Some(Path::new("-"))
     }
 
-    /// Writes the report, if that is asked for.
-    ///
-    /// # Errors
-    /// The target cannot be written.
     pub fn write(&self, report: &Report) -> Result<()> {
         self.json.as_ref().map_or(Ok(()), |target| report.write_json(target))
     }
@@ -52,13 +45,12 @@ pub struct OutputArguments {
     pub quick: bool,
 }
 
-/// Takes the name of a file that can be written.
 pub fn output_path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(output_file)
 }
 
 impl OutputArguments {
-    /// Checks, before a long run, that a picture can be drawn there.
+    /// Checks before a long run.
     ///
     /// # Errors
     /// A place for the picture that is no file.
@@ -77,30 +69,27 @@ impl OutputArguments {
     }
 }
 
-/// Name of a benchmark, and the form of its report.
 pub struct ReportLayout {
     pub benchmark: &'static str,
-    /// Of the measurement, for its progress.
     pub steps: usize,
     pub notes: Vec<String>,
     pub text: fn(&Report) -> String,
     pub draw: fn(&Report, &Path) -> Result<()>,
 }
 
-/// A measurement under way.
 pub struct BenchRun<'a> {
     pub report: Report,
     pub interrupted: &'a AtomicBool,
     benchmark: &'static str,
     progress: BenchProgress,
-    /// Whether its rows are those of another measurement, which prints them.
+    /// Another measurement prints its rows.
     is_part: bool,
     step: u64,
 }
 
 impl<'a> BenchRun<'a> {
-    /// Measures and reports, also the rows until an interrupt. Returns the report, and the text to print: none if the JSON
-    /// goes to stdout.
+    /// Measures, and reports also the rows until an interrupt. Returns the report, and the text to print: none if the
+    /// JSON goes to stdout.
     pub fn of(
         shown: ReportLayout,
         output: &OutputArguments,
@@ -125,23 +114,19 @@ impl<'a> BenchRun<'a> {
         let text = if is_quiet { String::new() } else { text(&report) };
         let draw = || output.plot.as_ref().map_or(Ok(()), |path| draw(&report, path));
         if let Err(error) = output.json.write(&report).and_then(|()| draw()) {
-            // Figures are not lost with their file.
+            // A failed write must not lose the figures.
             progress.line(&text);
             return Err(error);
         }
         Ok((report, text))
     }
 
-    /// A measurement whose report another one takes and prints: its steps are those of that one's bar.
+    /// A part of another measurement, which prints the report and whose bar it moves.
     pub fn part(benchmark: &'static str, progress: &BenchProgress, interrupted: &'a AtomicBool) -> Self {
         let report = Report { benchmark: benchmark.to_owned(), ..Report::default() };
         Self { report, interrupted, benchmark, progress: progress.clone(), is_part: true, step: progress.position() }
     }
 
-    /// The next step begins.
-    ///
-    /// # Errors
-    /// The benchmark was interrupted.
     pub fn next(&mut self, what: &str) -> Result<()> {
         self.progress.set_label(what);
         self.progress.set_position(self.step);
@@ -149,52 +134,41 @@ impl<'a> BenchRun<'a> {
         check_interrupted(self.benchmark, self.interrupted)
     }
 
-    /// Prints a line on stderr, above the bar if there is one: a row that was just measured.
     pub fn line(&self, text: &str) {
         if !self.is_part {
             self.progress.line(text);
         }
     }
 
-    /// Prints a row, and adds it to the report.
     pub fn add(&mut self, row: Row, columns: &[RowColumn]) {
         self.line(&in_words(columns, &row));
         self.report.rows.push(row);
     }
 }
 
-/// The note of a report that is not whole.
 pub const INTERRUPTED: &str = "interrupted: the rows that are missing were not measured";
 
-/// Whether the benchmark is to end.
 pub fn is_set(interrupted: &AtomicBool) -> bool {
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     interrupted.load(Ordering::Relaxed)
 }
 
-/// An error if the benchmark was interrupted.
-///
-/// # Errors
-/// That.
 pub fn check_interrupted(benchmark: &'static str, interrupted: &AtomicBool) -> Result<()> {
     if is_set(interrupted) { Err(BenchError::measurement(benchmark, "interrupted")) } else { Ok(()) }
 }
 
-/// A latency against its percentile: 90 % is one nine, 99 % are two.
+/// Curve over nines: 90 % is one, 99 % are two.
 pub fn percentiles(name: String, latency: LatencyNs) -> plot::Curve {
     let of = [(50.0_f64, latency.p50), (90.0, latency.p90), (99.0, latency.p99), (99.9, latency.p99_9)];
     plot::Curve { name, points: of.map(|(percent, ns)| (nines(percent), ns as f64 / 1000.0)).into() }
 }
 
-/// Nines of a percentile: 1 is 90 %, 2 is 99 %.
+/// 1 for 90 %, 2 for 99 %.
 pub fn nines(percent: f64) -> f64 {
     -(1.0 - percent / 100.0).log10()
 }
 
-/// Label of the axis below [`percentiles`].
 pub const PERCENTILE_LABEL: &str = "percentile, nines: 1 is 90 %, 2 is 99 %, 3 is 99.9 %";
 
-/// Draws curves of a report under a title, with what its axes are.
 pub fn draw(
     report: &Report,
     (title, x_label, y_label): (&str, &str, &str),
@@ -212,17 +186,14 @@ pub fn draw(
     plot::write_curves(&curves, path)
 }
 
-/// A text of the row's configuration.
 pub fn of_config<'row>(row: &'row Row, key: &str) -> &'row str {
     row.config.extra.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A number of the row's configuration.
 pub fn config_number(row: &Row, key: &str) -> Option<u64> {
     row.config.extra.get(key).and_then(Value::as_u64)
 }
 
-/// The keys of a JSON object, for the other keys of a row.
 pub fn keys(object: Value) -> Map<String, Value> {
     match object {
         Value::Object(keys) => keys,
@@ -230,22 +201,20 @@ pub fn keys(object: Value) -> Map<String, Value> {
     }
 }
 
-/// A value's name, as options and reports have it.
 pub fn word(value: impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// The row of a system that is not there, with the way to install it.
+/// `reason` says how a missing system is installed.
 pub fn not_measured(config: RowConfig, reason: &str) -> Row {
     let mut row = Row { config, ..Row::default() };
     put(&mut row, NOT_MEASURED, reason);
     row
 }
 
-/// The key of the reason why there is no figure.
 pub const NOT_MEASURED: &str = "not_measured";
 
-/// Adds the rate in the middle to a row, and the least and the greatest.
+/// Median, least and greatest.
 pub fn put_rates(row: &mut Row, rates: &[f64]) {
     row.throughput_per_s = Some(median(rates).round());
     let (least, greatest) = range(rates);
@@ -253,26 +222,23 @@ pub fn put_rates(row: &mut Row, rates: &[f64]) {
     put(row, "throughput_max_per_s", greatest.round());
 }
 
-/// Measures floors into a report, for so long each; a floor that could not be measured is a note.
+/// A floor that could not be measured becomes a note.
 pub fn measure_floors(report: &mut Report, directory: &Path, items: Vec<(FloorKind, u64)>, time_limit: Duration) {
     let measured = FloorPlan { time_limit, ..FloorPlan::new(directory, items) }.measure();
     report.floor.extend(measured.rows);
     report.notes.extend(measured.skipped);
 }
 
-/// Sets the ratio of a row with the report's floor of this kind and payload.
 pub fn compare(row: &mut Row, report: &Report, floor: FloorKind, payload_bytes: u64) {
     if let Some(floor) = report.floor_row(floor.name(), payload_bytes) {
         row.compare_with(floor);
     }
 }
 
-/// Adds a further figure to a row.
 pub fn put(row: &mut Row, key: &str, value: impl Into<Value>) {
     row.extra.insert(key.to_owned(), value.into());
 }
 
-/// A further number of the row.
 pub fn number(row: &Row, key: &str) -> Option<f64> {
     row.extra.get(key).and_then(Value::as_f64)
 }

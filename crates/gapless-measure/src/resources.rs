@@ -1,26 +1,18 @@
-//! CPU time and memory: the resources that a figure costs besides time.
-//!
-//! Reads the process's own clocks and `/proc`; for the load generators and the reports.
-
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// CPU time that all threads of this process have used, ns.
 pub fn process_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
-/// CPU time that the calling thread has used, ns.
 pub fn thread_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// CPU time that all threads of another process have used, ns, without those of threads that have ended; `None` for a process that
-/// has ended, or where the kernel does not count it.
+/// CPU time without ended threads; `None` for an ended process, or where the kernel does not count it.
 pub fn cpu_ns_of(pid: u32) -> Option<u64> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
     let mut sum = None;
     for thread in threads {
-        // A thread may end meanwhile.
         let Ok(text) = std::fs::read_to_string(thread.path().join("schedstat")) else { continue };
         let ns = text.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
         sum = Some(sum.unwrap_or(0) + ns);
@@ -28,8 +20,7 @@ pub fn cpu_ns_of(pid: u32) -> Option<u64> {
     sum
 }
 
-/// CPU time that a hypervisor has withheld from this machine since its start, all CPUs together, ns, in
-/// steps of the kernel's tick; `None` where `/proc` is not mounted.
+/// Withheld by a hypervisor since the machine's start, all CPUs together, in kernel ticks; `None` without `/proc`.
 pub fn stolen_ns() -> Option<u64> {
     parse_stolen_ticks(&std::fs::read_to_string("/proc/stat").ok()?).map(ticks_to_ns)
 }
@@ -43,18 +34,17 @@ fn ticks_to_ns(ticks: u64) -> u64 {
     ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second().max(1))
 }
 
-/// Memory of a process, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryUsage {
-    /// The most that was ever resident.
+    /// Peak resident.
     pub peak_bytes: u64,
-    /// Resident now and anonymous: heap and stacks.
+    /// Resident heap and stacks.
     pub anonymous_bytes: u64,
-    /// Resident now and mapped from files: the journal's segments.
+    /// Resident from files: the journal's segments.
     pub mapped_bytes: u64,
 }
 
-/// Memory of this process; `None` where `/proc` is not mounted.
+/// Memory of this process; `None` without `/proc`.
 pub fn memory() -> Option<MemoryUsage> {
     parse_status(&std::fs::read_to_string("/proc/self/status").ok()?)
 }

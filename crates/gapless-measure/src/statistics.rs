@@ -1,36 +1,28 @@
-//! The median, and an interval for the ratio of two builds from pairs of runs.
-//!
-//! The runs of one pair stand next to each other in time, so what the machine does for minutes meets both. A
-//! disturbance of a moment makes outliers, which a mean does not survive: the estimate is Hodges and Lehmann's, the
-//! median of all pairwise averages, and the interval that of Wilcoxon's signed-rank test, whose distribution is
-//! computed here. It asks for nothing but that the logarithms of the ratios lie symmetrically. (Hollander and Wolfe,
-//! Nonparametric Statistical Methods, section 3.3.)
+//! Median, and an interval for the ratio of two builds from pairs of runs. A disturbance makes outliers, so the
+//! estimate is Hodges and Lehmann's, the median of all pairwise averages, and the interval that of Wilcoxon's
+//! signed-rank test. Assumes only that the logarithms of the ratios are symmetric. (Hollander and Wolfe, Nonparametric
+//! Statistical Methods, section 3.3.)
 
-/// The least and the greatest of `values`.
 pub fn range(values: &[f64]) -> (f64, f64) {
     values.iter().fold((f64::MAX, 0.0_f64), |(least, greatest), &value| (least.min(value), greatest.max(value)))
 }
 
-/// A ratio and the interval that holds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioInterval {
-    /// Lower end.
     pub low: f64,
-    /// The estimate.
     pub ratio: f64,
-    /// Upper end.
     pub high: f64,
 }
 
 impl RatioInterval {
-    /// Distance of the ends from the middle, as a part of it: 0.03 is ±3 %.
+    /// Relative width: 0.03 is ±3 %.
     pub fn half_width(self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
     }
 }
 
-/// The interval of `ratios`, all positive, that misses the true ratio in at most `error` of all cases (0.05 for the usual
-/// 95 %). `None` while there are too few for that: 6 for 0.05, 9 for 0.005.
+/// `ratios` are positive. Misses the true ratio in at most `error` of all cases. `None` with too few: 6 are needed for
+/// 0.05, 9 for 0.005.
 pub fn interval(ratios: &[f64], error: f64) -> Option<RatioInterval> {
     let left_out = left_out(ratios.len(), error)?;
     let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
@@ -48,16 +40,16 @@ pub fn interval(ratios: &[f64], error: f64) -> Option<RatioInterval> {
     })
 }
 
-/// The fewest pairs that have an interval; `None` if a thousand are too few.
+/// `None` if a thousand are too few.
 pub fn pairs_min(error: f64) -> Option<usize> {
     // With n pairs the widest interval there is misses in 2 of 2^n cases.
     (1..=1_000).find(|count| 2.0 * 0.5_f64.powi(*count) <= error).and_then(|count| usize::try_from(count).ok())
 }
 
-/// Number of the sorted averages that lie outside the interval at each end.
+/// Sorted averages outside the interval, at each end.
 fn left_out(count: usize, error: f64) -> Option<usize> {
     let sums = count * (count + 1) / 2;
-    // For each sum, the number of the 2^count ways to give signs to the ranks 1..=count with that sum of positive ranks.
+    // By sum of positive ranks: number of the 2^count sign patterns of the ranks 1..=count.
     let mut ways = vec![0.0_f64; sums + 1];
     ways[0] = 1.0;
     for rank in 1..=count {
@@ -79,7 +71,7 @@ fn left_out(count: usize, error: f64) -> Option<usize> {
     left_out
 }
 
-/// The median; 0 of nothing.
+/// 0 of nothing.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -141,7 +133,7 @@ mod tests {
         for _ in 0..2_000 {
             let ratios: Vec<f64> = (0..12)
                 .map(|_| {
-                    // Cauchy: without a mean, as a machine that stands still now and then.
+                    // Cauchy: without a mean, like a machine that stalls now and then.
                     let heavy = (std::f64::consts::PI * (uniform() - 0.5)).tan();
                     (0.02 * heavy).exp()
                 })

@@ -1,6 +1,5 @@
-//! The readable tables: figures, floors and published references, units in every head.
-//!
-//! Built from a [`Report`] alone, so that a table can be printed again from a committed JSON file.
+//! Tables of figures, floors and published references, from a [`Report`] alone: a committed JSON file prints the same
+//! table.
 
 use std::io::IsTerminal;
 
@@ -19,33 +18,27 @@ pub use grid::{RowColumn, TextTable};
 pub use measured::{in_words, measured};
 use published_matrix::published_matrix;
 
-/// Form of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableStyle {
-    /// Lines around the cells.
     Terminal,
-    /// A Markdown table, to be pasted into a document.
     Markdown,
 }
 
 impl TableStyle {
-    /// Lines on a terminal; Markdown where the output goes to a file or a pipe.
+    /// Lines on a terminal, else Markdown.
     #[must_use]
     pub fn for_stdout() -> Self {
         if std::io::stdout().is_terminal() { Self::Terminal } else { Self::Markdown }
     }
 }
 
-/// The text where nothing was measured.
 pub const ABSENT: &str = "–";
 
-/// The definition of a latency and a throughput of the canonical benchmark on one node; printed with the figures.
 pub const WHAT_IS_INCLUDED: &str = "\
 Latency: from the scheduled time of a message until the driver reads its released reply; inbound decoding, dispatch, \
 business logic, persistence as far as the tier says, and outbound encoding are in it; no network hop, no replication.\n\
 Throughput: the same flow with full persistence of the tier, exactly-once included.";
 
-/// The same of a clustered run.
 pub const WHAT_IS_INCLUDED_CLUSTERED: &str = "\
 Latency: from the scheduled time of a message until the driver, in the primary's process, reads its released reply; inbound \
 decoding, dispatch, business logic, the journal of the primary, replication over the link, the backup's journal and its \
@@ -62,7 +55,6 @@ Paused: share of the time in which driver or service spun and was kept from runn
 message in a hundred meets such a pause whatever the path does.\n\
 Stolen: CPU time that the hypervisor withheld from this machine during the run, all CPUs together.";
 
-/// The meaning of each tier.
 const TIERS: [(&str, &str); 5] = [
     ("memory", "in this process"),
     ("journal", "in the operating system's hands, survives the process"),
@@ -71,7 +63,6 @@ const TIERS: [(&str, &str); 5] = [
     ("quorum-sync", "on the devices of primary and backup, survives the power of both"),
 ];
 
-/// Definition of the figures of these rows.
 fn legend(rows: &[Row]) -> String {
     let clustered = rows.iter().filter(|row| row.config.clustered == Some(true)).count();
     let included = match clustered {
@@ -87,7 +78,6 @@ fn legend(rows: &[Row]) -> String {
     format!("{included}\n{PAUSED_AND_STOLEN}\nTiers: {}.", tiers.join("; "))
 }
 
-/// A row in a few words.
 fn name_of(row: &Row) -> String {
     let config = &row.config;
     let parts =
@@ -99,7 +89,6 @@ fn name_of(row: &Row) -> String {
     parts.into_iter().flatten().cloned().chain(bytes).chain(sessions).collect::<Vec<_>>().join(" ")
 }
 
-/// The whole report of the canonical benchmark: machine, figures, floors, published references, notes.
 #[must_use]
 pub fn canonical(report: &Report, style: TableStyle) -> String {
     let mut text = format!("{}\n\n{}\n", report.environment.summary(), figures(&report.rows, style));
@@ -127,7 +116,7 @@ pub fn canonical(report: &Report, style: TableStyle) -> String {
     text + &notes(report)
 }
 
-/// The notes of the report and of its rows, a line each, and each once.
+/// A line each, without repeats.
 #[must_use]
 pub fn notes(report: &Report) -> String {
     let mut all: Vec<&String> = report.notes.iter().chain(report.rows.iter().flat_map(|row| &row.notes)).collect();
@@ -136,7 +125,7 @@ pub fn notes(report: &Report) -> String {
     all.iter().map(|note| format!("note: {note}\n")).collect()
 }
 
-/// The floors below a title that says when they were measured; nothing without floors.
+/// `when` is part of the title; empty without floors.
 #[must_use]
 pub fn floor_section(rows: &[FloorRow], when: &str, style: TableStyle) -> String {
     if rows.is_empty() {
@@ -145,14 +134,13 @@ pub fn floor_section(rows: &[FloorRow], when: &str, style: TableStyle) -> String
     format!("\nThe machine's own floor, {when}, same cores\n{}\n", floors(rows, style))
 }
 
-/// The whole text of a benchmark: machine, figures, floors, notes.
 #[must_use]
 pub fn whole(report: &Report, figures: &str, floors: &[FloorRow]) -> String {
     let floors = floor_section(floors, "same run", TableStyle::for_stdout());
     format!("{}\n\n{figures}\n{}{floors}{}", report.environment.summary(), unverified(report), notes(report))
 }
 
-/// The warning below figures of which some are not a result; nothing where all are.
+/// Empty if all figures are results.
 #[must_use]
 pub fn unverified(report: &Report) -> &'static str {
     let is_wrong = report.rows.iter().any(|row| row.verified == Some(false));
@@ -163,37 +151,23 @@ pub fn unverified(report: &Report) -> &'static str {
     }
 }
 
-/// Columns that several tables have.
 pub mod column {
     use super::{RowColumn, bytes, floor_ratio, latency, text, verified};
 
-    /// Name of the row.
     pub const NAME: RowColumn = ("what", |row| text(&row.config.name));
-    /// Encoding.
     pub const ENCODING: RowColumn = ("encoding", |row| text(&row.config.encoding));
-    /// Tier.
     pub const TIER: RowColumn = ("tier", |row| text(&row.config.tier));
-    /// Bytes of its messages.
     pub const BYTES: RowColumn = ("bytes", bytes);
-    /// Median.
     pub const P50: RowColumn = ("p50 µs", |row| latency(row, |latency| latency.p50));
-    /// 90th percentile.
     pub const P90: RowColumn = ("p90 µs", |row| latency(row, |latency| latency.p90));
-    /// 99th percentile.
     pub const P99: RowColumn = ("p99 µs", |row| latency(row, |latency| latency.p99));
-    /// 99.9th percentile.
     pub const P99_9: RowColumn = ("p99.9 µs", |row| latency(row, |latency| latency.p99_9));
-    /// 99.99th percentile.
     pub const P99_99: RowColumn = ("p99.99 µs", |row| latency(row, |latency| latency.p99_99));
-    /// Greatest latency.
     pub const MAX: RowColumn = ("max µs", |row| latency(row, |latency| latency.max));
-    /// Times the floor.
     pub const BY_FLOOR: RowColumn = ("× floor", floor_ratio);
-    /// Result of its check.
     pub const VERIFIED: RowColumn = ("verified", verified);
 }
 
-/// The rows of the canonical benchmark, latency and throughput together.
 #[must_use]
 pub fn figures(rows: &[Row], style: TableStyle) -> String {
     let columns: [RowColumn; 27] = [
@@ -234,7 +208,7 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
     TextTable::of_rows(style, &rows.iter().collect::<Vec<_>>(), 6, &columns).to_string()
 }
 
-/// Rows of a benchmark of components (`bench time`, `bench log` …), one thing per row, named by `config.name`.
+/// One thing per row, named by `config.name`.
 #[must_use]
 pub fn components(rows: &[Row], style: TableStyle) -> String {
     let columns: [RowColumn; 12] = [
@@ -254,7 +228,7 @@ pub fn components(rows: &[Row], style: TableStyle) -> String {
     TextTable::of_rows(style, &rows.iter().collect::<Vec<_>>(), 3, &columns).to_string()
 }
 
-/// The same for things that take nanoseconds, which microseconds with two decimals would hide.
+/// Shows nanoseconds, which microseconds with two decimals would hide.
 #[must_use]
 pub fn components_in_nanoseconds(rows: &[Row], style: TableStyle) -> String {
     let columns: [RowColumn; 9] = [
@@ -271,7 +245,6 @@ pub fn components_in_nanoseconds(rows: &[Row], style: TableStyle) -> String {
     TextTable::of_rows(style, &rows.iter().collect::<Vec<_>>(), 2, &columns).to_string()
 }
 
-/// The floors.
 #[must_use]
 pub fn floors(rows: &[FloorRow], style: TableStyle) -> String {
     let mut table =
@@ -294,7 +267,7 @@ pub fn floors(rows: &[FloorRow], style: TableStyle) -> String {
     table.to_string()
 }
 
-/// The published figures for the accesses and CPU configurations that occur in `rows`; `None` without any.
+/// References for the accesses and CPU configurations in `rows`; `None` without any.
 #[must_use]
 pub fn references(rows: &[Row], style: TableStyle) -> Option<String> {
     let occurs = |access: &str, cpu: &str| {
@@ -322,31 +295,27 @@ pub fn references(rows: &[Row], style: TableStyle) -> Option<String> {
     (!table.is_empty()).then(|| table.to_string())
 }
 
-/// A text, or the sign of absence.
 #[must_use]
 pub fn text(value: &Option<String>) -> String {
     value.clone().unwrap_or_else(absent)
 }
 
-/// The sign of absence.
 #[must_use]
 pub fn absent() -> String {
     ABSENT.to_owned()
 }
 
-/// Bytes of its messages.
 #[must_use]
 pub fn bytes(row: &Row) -> String {
     row.config.payload_bytes.map_or_else(absent, grouped)
 }
 
-/// CPU time that the hypervisor withheld, ms.
+/// Withheld by the hypervisor, ms.
 #[must_use]
 pub fn stolen(row: &Row) -> String {
     row.extra.get("stolen_ns").and_then(Value::as_u64).map_or_else(absent, |ns| grouped(ns / 1_000_000))
 }
 
-/// Whether its check found everything right.
 #[must_use]
 pub fn verified(row: &Row) -> String {
     match row.verified {
@@ -357,49 +326,42 @@ pub fn verified(row: &Row) -> String {
     }
 }
 
-/// Messages a second.
 #[must_use]
 pub fn throughput(row: &Row) -> String {
     row.throughput_per_s.map_or_else(absent, rate)
 }
 
-/// CPU time of the driver for each message, ns.
 #[must_use]
 pub fn driver_cpu(row: &Row) -> String {
     row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.driver))
 }
 
-/// CPU time of the service for each message, ns.
 #[must_use]
 pub fn service_cpu(row: &Row) -> String {
     row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.service))
 }
 
-/// Multiple of the floor.
 #[must_use]
 pub fn floor_ratio(row: &Row) -> String {
     row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}"))
 }
 
-/// A figure of its latency, µs.
 #[must_use]
 pub fn latency(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
     let Some(ns) = row.latency_ns.map(figure) else { return absent() };
     if row.has_missed_rate() { format!("MISSED {}", microseconds(ns)) } else { microseconds(ns) }
 }
 
-/// One of the further rates, messages a second.
 fn extra_rate(row: &Row, name: &str) -> String {
     row.extra.get(name).and_then(Value::as_f64).map_or_else(absent, rate)
 }
 
-/// The same figure of the bare round trip at the row's pace, µs.
 fn bare(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
     let latency = row.extra.get("bare").and_then(|bare| serde_json::from_value(bare["latency_ns"].clone()).ok());
     latency.map_or_else(absent, |latency| microseconds(figure(latency)))
 }
 
-/// Nanoseconds as microseconds with three significant digits or all whole ones.
+/// Three significant digits, or all whole ones.
 #[must_use]
 pub fn microseconds(ns: u64) -> String {
     let us = ns as f64 / 1e3;

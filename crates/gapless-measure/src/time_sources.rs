@@ -1,7 +1,5 @@
-//! `gapless bench time`: the cost of reading each clock, and how fine it is.
-//!
-//! Rows for a report: `config.name` is the clock, `latency_ns` the cost of one reading (each value is
-//! the mean of 100), `extra` holds the resolution that the kernel states and the least step that was seen.
+//! `gapless bench time`: cost and resolution of each clock. `latency_ns` is the cost of a reading (each value the mean
+//! of 100); `extra` has the kernel's resolution and the least step seen.
 
 use gapless_agent::monotonic::saturating_ns;
 use std::hint::black_box;
@@ -13,19 +11,14 @@ use serde_json::json;
 use crate::histogram::LatencyHistogram;
 use crate::{Row, RowConfig};
 
-/// Since `begin`, ns.
 #[inline]
 pub fn elapsed_ns(begin: Instant) -> u64 {
     saturating_ns(begin.elapsed())
 }
 
-/// A clock that is to be measured: its name in the report, how to read it in ns, its stated resolution.
 pub struct TimeSource {
-    /// Name in the report.
     pub name: &'static str,
-    /// Reads the clock, ns.
     pub read_ns: Box<dyn Fn() -> u64>,
-    /// Resolution by the kernel, ns, if it states one.
     pub resolution_ns: Option<u64>,
 }
 
@@ -35,7 +28,6 @@ impl std::fmt::Debug for TimeSource {
     }
 }
 
-/// The clocks of the standard library and of the kernel.
 pub fn sources() -> Vec<TimeSource> {
     let begin = Instant::now();
     let mut sources = vec![
@@ -67,10 +59,10 @@ pub fn sources() -> Vec<TimeSource> {
     sources
 }
 
-/// Readings that are timed together: one is too short to be timed by the same clock.
+/// One is too short to be timed by the same clock.
 const READS: u64 = 100;
 
-/// Measures each source with `samples` times 100 readings.
+/// Each sample is 100 readings.
 pub fn measure(sources: &[TimeSource], samples: u64) -> Vec<Row> {
     sources.iter().map(|source| measure_one(source, samples.max(1))).collect()
 }
@@ -79,7 +71,6 @@ fn measure_one(source: &TimeSource, samples: u64) -> Row {
     let mut histogram = LatencyHistogram::new();
     let mut step_ns: Option<u64> = None;
     let run = Instant::now();
-    // A tenth for warming up.
     for sample in 0..samples + samples / 10 {
         let begin = Instant::now();
         let mut last_ns = 0;

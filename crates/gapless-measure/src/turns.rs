@@ -1,13 +1,11 @@
-//! One row of several turns: what a machine does for a while meets some of them, and the one in the middle least.
+//! One row of several turns: a disturbance meets some turns, and the median least.
 
 use crate::reporting::BenchRun;
 use crate::{FloorRow, Result, Row};
 use serde_json::json;
 
-/// The key of the figures of all turns.
 const TURNS: &str = "turns";
 
-/// One turn.
 #[derive(Debug, Default)]
 pub struct MeasuredTurn {
     /// Rows, in the same order in each turn.
@@ -16,7 +14,7 @@ pub struct MeasuredTurn {
     pub floors: Vec<FloorRow>,
 }
 
-/// Measures so many turns, and adds the rows and floors in the middle to the report, also after an error.
+/// Adds the median rows and floors to the report, also after an error.
 ///
 /// # Errors
 /// The error of a turn.
@@ -29,7 +27,7 @@ pub fn measure(
     let measured = (0..turns).try_for_each(|_| {
         let mut found = MeasuredTurn::default();
         let measured = turn(run, &mut found);
-        // A turn that was interrupted counts only where there is no whole one.
+        // An interrupted turn counts only if none is whole.
         if measured.is_ok() || rows.is_empty() {
             rows.push(found.rows);
             floors.push(found.floors);
@@ -41,8 +39,8 @@ pub fn measure(
     measured
 }
 
-/// Of the same rows, measured in turns: each time the row of the turn in the middle by its rate, with the ratio in the middle
-/// and the figures of all turns. One turn stays as it is.
+/// Takes each row from its median turn by rate, with the median ratio and the figures of all turns. One turn stays as
+/// it is.
 pub fn middle_rows(turns: Vec<Vec<Row>>) -> Vec<Row> {
     if turns.len() == 1 {
         return turns.into_iter().flatten().collect();
@@ -59,19 +57,18 @@ fn middle_row(turns: Vec<Row>) -> Row {
     let mut row = middle(turns, |row| row.throughput_per_s.unwrap_or(0.0));
     ratios.sort_by(f64::total_cmp);
     row.floor_ratio = ratios.get(ratios.len() / 2).copied();
-    // A turn with a wrong answer is not hidden by one without.
+    // A wrong answer in any turn must show.
     row.verified = row.verified.map(|_| is_verified);
     row.extra.insert(TURNS.to_owned(), all);
     row
 }
 
-/// Of the same floors, measured in turns: each time the one in the middle.
 pub fn middle_floors(turns: Vec<Vec<FloorRow>>) -> Vec<FloorRow> {
     let figure = |row: &FloorRow| row.p50_ns.map_or(row.rate_per_s.unwrap_or(0.0), |p50_ns| p50_ns as f64);
     transposed(turns).into_iter().map(|turns| middle(turns, figure)).collect()
 }
 
-/// The rows of each turn → the turns of each row. A floor that could not be measured in a turn ends the lists.
+/// A floor missing in a turn ends the lists.
 fn transposed<T>(turns: Vec<Vec<T>>) -> Vec<Vec<T>> {
     let mut turns: Vec<_> = turns.into_iter().map(Vec::into_iter).collect();
     std::iter::from_fn(|| turns.iter_mut().map(Iterator::next).collect()).collect()

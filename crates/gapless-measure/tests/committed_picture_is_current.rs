@@ -1,20 +1,16 @@
-//! The picture in README.md shows what a committed run measured: it is drawn again from the run's JSON and compared.
-//! With `GAPLESS_DRAW=1` in the environment it is written instead.
+//! The picture in README.md is drawn again from a committed run and compared. `GAPLESS_DRAW=1` writes it instead.
 
 use std::path::Path;
 
 use gapless_measure::plot::{self, Chart, Plot};
 use serde_json::Value;
 
-/// The run and its picture, below `benchmarks/`.
 const RUN: &str = "2026-11-22/failover.json";
 const PICTURE: &str = "2026-11-22/failover.svg";
-/// The contents of the picture: the event's name in the JSON, and the title of its chart.
 const CHARTS: [(&str, &str); 2] = [
     ("leader killed", "kill -9 of the leader at 0 ms; a point is the longest wait within 10 ms"),
     ("lead transferred", "the lead is transferred at 0 ms"),
 ];
-/// The time around the event that is drawn.
 const DRAWN_MS: std::ops::RangeInclusive<f64> = -400.0..=800.0;
 
 #[test]

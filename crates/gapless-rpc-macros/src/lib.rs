@@ -1,16 +1,6 @@
-//! Macros for calls and the command bus: messages from serde types, routes from functions. Used through `gapless-rpc`,
-//! `gapless-cqrs` or the face, which document them.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `message` | `#[derive(Message)]` |
-//! | `route` | `#[route]` |
-//! | `serde_attributes` | attributes of serde that change the encoding |
-//!
-//! Each macro exists once for each crate that exports it: the generated code contains paths, and an application may
-//! depend on any of these crates. `Message` and `route` use `::gapless_rpc`, `CommandMessage` uses
-//! `::gapless_cqrs`. `FaceMessage`, `face_route` and `FaceCommandMessage`, which the face exports under the names of
-//! the others, use `::gapless::rpc` and `::gapless::cqrs`. For a renamed crate there is the option `crate = path`.
+//! Macros used through `gapless-rpc`, `gapless-cqrs` or the face, which document them. Each exists once for each
+//! exporting crate, because the generated code contains paths: `::gapless_rpc`, `::gapless_cqrs`, and `::gapless` for
+//! the `Face…` and `face_…` variants. For a renamed crate there is the option `crate = path`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
@@ -22,7 +12,8 @@ mod serde_attributes;
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 
-/// Implements `gapless_rpc::Message` and `gapless_rpc::message::Shape` for a type that is `Serialize` and `DeserializeOwned`.
+/// Implements `gapless_rpc::Message` and `gapless_rpc::message::Shape` for a type that is `Serialize` and
+/// `DeserializeOwned`.
 ///
 /// On the type, in `#[message(…)]`:
 ///
@@ -42,7 +33,7 @@ use proc_macro2::TokenStream as Tokens;
 ///
 /// Programs of all versions that differ by `since` understand each other, in both directions. A field that the sender
 /// lacks gets its default. A variant that the receiver lacks is not sent: the call ends with `CallError::BadMessage`,
-/// which names it. In a reply, the handler has run by then.
+/// which names it.
 ///
 /// Features of serde that postcard does not support (`flatten`, `untagged`, `tag`, `skip_serializing_if` …) are errors.
 #[proc_macro_derive(Message, attributes(message))]
@@ -50,20 +41,19 @@ pub fn derive_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless_rpc"))
 }
 
-/// Same as `Message`, for applications that depend on the crate `gapless`: generated code uses `::gapless::rpc`.
+/// Same as `Message`, but uses `::gapless::rpc`.
 #[proc_macro_derive(FaceMessage, attributes(message))]
 pub fn derive_face_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless::rpc"))
 }
 
-/// Same as `Message`, for applications that depend on the crate `gapless-cqrs`: generated code uses `::gapless_cqrs`.
+/// Same as `Message`, but uses `::gapless_cqrs`.
 #[proc_macro_derive(CommandMessage, attributes(message))]
 pub fn derive_command_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless_cqrs"))
 }
 
-/// Same as `CommandMessage`, for applications that depend on the crate `gapless`: generated code uses
-/// `::gapless::cqrs`.
+/// Same as `CommandMessage`, but uses `::gapless::cqrs`.
 #[proc_macro_derive(FaceCommandMessage, attributes(message))]
 pub fn derive_face_command_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless::cqrs"))
@@ -71,9 +61,9 @@ pub fn derive_face_command_message(input: TokenStream) -> TokenStream {
 
 /// Generates a route and its typed client from a function.
 ///
-/// The function itself is unchanged. It is a `fn` or an `async fn`. Parameters are the request and, optionally, the
-/// context of the call (`&CallContext` or `CallContext`). It returns the reply, or a `Result` with it, whose error
-/// becomes a `Rejection`. The macro adds a type of the same name, which does not conflict with the function, with
+/// It is a `fn` or an `async fn`. Parameters are the request and, optionally, the context of the call (`&CallContext`
+/// or `CallContext`). It returns the reply, or a `Result` with it, whose error becomes a `Rejection`. The macro adds a
+/// type of the same name, which does not conflict with the function, with
 ///
 /// - `add::NAME`: name of the route: that of the function, or the one in `#[route("calculator/add")]`,
 /// - `add::serve(&domain)`: serves it with the defaults of the domain,
@@ -98,7 +88,7 @@ pub fn route(options: TokenStream, item: TokenStream) -> TokenStream {
     route_of(options, item, "::gapless_rpc")
 }
 
-/// Same as `route`, for applications that depend on the crate `gapless`: generated code uses `::gapless::rpc`.
+/// Same as `route`, but uses `::gapless::rpc`.
 #[proc_macro_attribute]
 pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
     route_of(options, item, "::gapless::rpc")
@@ -106,7 +96,7 @@ pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
 
 fn route_of(options: TokenStream, item: TokenStream, crate_path: &str) -> TokenStream {
     let item = Tokens::from(item);
-    // The function is emitted even after an error, so that its callers compile without further errors.
+    // Emitted even after an error, so that its callers compile without further errors.
     let beside = route::expand(options.into(), item.clone(), crate_path).unwrap_or_else(syn::Error::into_compile_error);
     [item, beside].into_iter().collect::<Tokens>().into()
 }

@@ -1,5 +1,3 @@
-//! `#[derive(Message)]`.
-
 use crate::serde_attributes::{self, AttributePlace, SerdeAttributes};
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{quote, quote_spanned};
@@ -8,7 +6,6 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, GenericParam, Ident, LitInt, LitStr, Path, Result, Type};
 
-/// Options in `#[message(…)]` of a type.
 struct TypeOptions {
     crate_path: Path,
     name: String,
@@ -16,25 +13,21 @@ struct TypeOptions {
     shape: Option<String>,
 }
 
-/// Options in `#[message(…)]` of a field or variant.
 #[derive(Default)]
 struct PartOptions {
     since: Option<(u32, Span)>,
     shape: Option<String>,
 }
 
-/// Attributes of the type that matter for its parts.
 #[derive(Clone, Copy)]
 struct TypeAttributes {
     shape: bool,
     default: bool,
 }
 
-/// Encoded field or variant.
 struct MessagePart {
     ident: Ident,
     since: u32,
-    /// Code that writes its shape.
     shape: Tokens,
 }
 
@@ -260,7 +253,7 @@ fn parts(input: &DeriveInput, has: TypeAttributes) -> Result<(Vec<MessagePart>, 
     }
 }
 
-/// Fields of a struct or a variant. `may_grow`: fields may have a `since`.
+/// `may_grow`: fields may have a `since`.
 fn fields(fields: &Fields, may_grow: bool, has: TypeAttributes) -> Result<Vec<MessagePart>> {
     let mut parts = Vec::new();
     for (index, field) in fields.iter().enumerate() {
@@ -290,8 +283,7 @@ fn fields(fields: &Fields, may_grow: bool, has: TypeAttributes) -> Result<Vec<Me
     Ok(parts)
 }
 
-/// Spans the code at the type, so that an unknown shape is an error there. `writer` still resolves at the call site,
-/// also if the type comes from a macro of the application.
+/// Spanned at the type, so that an unknown shape is an error there; `writer` still resolves at the call site.
 fn shape_of_type(ty: &Type) -> Tokens {
     let place = Span::call_site().located_at(ty.span());
     quote_spanned!(place=> writer.of::<#ty>();)
@@ -320,7 +312,7 @@ fn check_since(
     Err(Error::new(span, wrong))
 }
 
-/// Checks that additions come last, in order, and are not newer than the type.
+/// Additions come last, in order, and are not newer than the type.
 fn check_versions(parts: &[MessagePart], options: &TypeOptions) -> Result<()> {
     let version = options.version;
     let mut before = 1;
@@ -341,13 +333,13 @@ fn check_versions(parts: &[MessagePart], options: &TypeOptions) -> Result<()> {
     Ok(())
 }
 
-/// Older versions that differ from this one only by additions, newest first.
+/// Differ only by additions; newest first.
 fn older_versions(parts: &[MessagePart], version: u32) -> Vec<u32> {
     let additions: BTreeSet<u32> = parts.iter().map(|part| part.since).collect();
     (1..version).rev().take_while(|older| additions.contains(&(older + 1))).collect()
 }
 
-/// Code of `older`. Each shape is computed only once, because it is needed for each request of an older version.
+/// Each shape is computed only once: it is needed for each request of an older version.
 fn older_list(older: &[u32], is_generic: bool) -> Tokens {
     if older.is_empty() {
         return Tokens::new();
@@ -366,7 +358,6 @@ fn older_list(older: &[u32], is_generic: bool) -> Tokens {
     }
 }
 
-/// Code that writes the definition of `version`.
 fn definition(
     options: &TypeOptions,
     serde: &SerdeAttributes,
@@ -386,7 +377,6 @@ fn definition(
     quote!(writer.text(#before); #(#parts)* writer.text(#after);)
 }
 
-/// Code of `encode_as` and `decode_as`.
 fn as_older(data: &Data, parts: &[MessagePart], version: u32, older: &[u32]) -> Tokens {
     let is_struct = matches!(data, Data::Struct(_));
     let (encoders, decoders): (Vec<_>, Vec<_>) = older

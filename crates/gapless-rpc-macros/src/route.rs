@@ -1,5 +1,3 @@
-//! `#[route]`.
-
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::ext::IdentExt;
@@ -7,10 +5,9 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, GenericArgument, ItemFn, LitStr, Path, PathArguments, Result, ReturnType, Token, Type};
 
-/// Length limit of a route's name, bytes. The rule is that of `gapless_rpc::route_name`.
+/// The rule of `gapless_rpc::route_name`.
 const ROUTE_NAME_LENGTH_MAX: usize = 128;
 
-/// Options in `#[route(…)]`.
 #[derive(Default)]
 struct RouteOptions {
     name: Option<LitStr>,
@@ -43,7 +40,6 @@ impl Parse for RouteOptions {
     }
 }
 
-/// Way in which the function takes the context of the call.
 #[derive(Clone, Copy)]
 enum ContextForm {
     Absent,
@@ -51,7 +47,6 @@ enum ContextForm {
     Owned,
 }
 
-/// Code that is added next to the function `item`.
 pub fn expand(options: Tokens, item: Tokens, crate_path: &str) -> Result<Tokens> {
     let options: RouteOptions = syn::parse2(options)?;
     let function: ItemFn = syn::parse2(item).map_err(|error| {
@@ -89,7 +84,6 @@ pub fn expand(options: Tokens, item: Tokens, crate_path: &str) -> Result<Tokens>
     } else {
         quote!(builder.handle(|request: #request, #parameter: &#crate_path::CallContext| -> #result { #outcome }))
     };
-    // The added items need the function's `cfg` conditions.
     let conditions: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     let about = format!("The route `{}`: its name, its server and its client.", name.value());
     // An enum without variants lives in the type namespace only, so it does not conflict with the function.
@@ -176,7 +170,6 @@ fn is_context_type(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if may_be_context(&path.path))
 }
 
-/// Type of the request, and the way in which the context is taken.
 fn parameters(function: &ItemFn) -> Result<(&Type, ContextForm)> {
     let mut types = function.sig.inputs.iter().filter_map(|input| match input {
         FnArg::Typed(parameter) => Some(&*parameter.ty),
@@ -201,7 +194,6 @@ fn parameters(function: &ItemFn) -> Result<(&Type, ContextForm)> {
     }
 }
 
-/// Type of the reply, and whether it is returned in a `Result`.
 fn reply(function: &ItemFn) -> Result<(&Type, bool)> {
     let signature = &function.sig;
     let ReturnType::Type(_, returned) = &signature.output else {
@@ -259,7 +251,6 @@ fn name(options: &RouteOptions, function: &ItemFn) -> Result<LitStr> {
 mod tests {
     use super::*;
 
-    /// Error message, and the source text of its span.
     fn refusal(options: &str, item: &str) -> (String, String) {
         let error = expand(options.parse().unwrap(), item.parse().unwrap(), "::gapless_rpc").unwrap_err();
         (error.to_string(), error.span().source_text().unwrap_or_default())

@@ -1,5 +1,5 @@
-//! Attributes of serde that change the encoding. Unsupported ones of postcard are errors at their place, since they
-//! would otherwise fail only when the first message is sent.
+//! Attributes of serde that change the encoding. Those that postcard does not support would otherwise fail only when
+//! the first message is sent.
 
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, LitStr, Token};
@@ -13,7 +13,6 @@ pub enum AttributePlace {
 
 #[derive(Default)]
 pub struct SerdeAttributes {
-    /// New name or naming rule, as text for the shape.
     pub renamed: String,
     pub is_skipped: bool,
     pub has_default: bool,
@@ -63,7 +62,6 @@ impl SerdeAttributes {
     }
 }
 
-/// Skips the value of an option.
 fn skip_value(meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
     if meta.input.peek(Token![=]) {
         meta.value()?.parse::<syn::Expr>()?;

@@ -22,18 +22,14 @@ struct Ask {
 
 #[derive(Debug, Serialize, Deserialize, Message)]
 struct Offers {
-    /// Each shop with its price.
     prices: Vec<(u32, u64)>,
-    /// Shops that have not answered in time.
     late: Vec<u32>,
 }
 
 type Failure = Box<dyn std::error::Error>;
 
 const SHOPS: u32 = 10;
-/// Shop that is never in time.
 const SLOW_SHOP: u32 = 7;
-/// Timeout of a client. The shops get half of the remaining time.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 fn main() -> Result<(), Failure> {
@@ -78,7 +74,6 @@ async fn offers(shops: &Caller<Ask, u64>, article: &str, context: &CallContext) 
 
 type Task = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Serves a route with tasks until the standard input ends, which the parent process holds open.
 fn serve(
     offer: impl FnOnce(&Domain, Box<dyn Fn(Task) + Send + Sync>) -> Result<gapless_rpc::ServedRoute, gapless_rpc::RpcError>,
 ) -> Result<(), Failure> {

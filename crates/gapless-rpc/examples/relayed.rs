@@ -1,5 +1,5 @@
 //! Relayed calls compared with direct ones: two domains in one process, and a thread that carries requests from one to
-//! the other. Prints the time of a call, in sequence, and the allocations of the carrying thread per call.
+//! the other.
 //!
 //! ```sh
 //! cargo run --release -p gapless-rpc --example relayed            # 20,000 calls of each kind
@@ -22,7 +22,6 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Length of request and reply, bytes.
 const LENGTH: usize = 72;
 /// Calls of one kind before the other kind has its turn.
 const BLOCK: usize = 1_000;
@@ -77,7 +76,6 @@ fn time_of(caller: &Caller<Vec<u8>, Vec<u8>>) -> Result<Duration, Failure> {
     if reply.len() == LENGTH { Ok(took) } else { Err(format!("{} bytes came back", reply.len()).into()) }
 }
 
-/// Carries the requests of a relay to a caller in the other domain.
 #[derive(Clone, Default)]
 struct Carrier {
     spins: bool,

@@ -1,5 +1,3 @@
-//! [`Cancelled`]: a future for handlers that is ready when the call is cancelled.
-
 use crate::context::CallContext;
 use gapless_agent::deadlines::Alarm;
 use gapless_agent::monotonic::monotonic_ns;
@@ -8,13 +6,11 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-/// Poll interval where no cancellation is signalled, ns.
 const LOOK_NS: u64 = 100_000_000;
 
 impl CallContext {
     /// Becomes ready when [`CallContext::is_cancelled`] is true: the caller has cancelled or is gone, or the deadline
-    /// has passed; for a one-way request only the deadline. Any executor can poll it. A call whose handler does not use
-    /// it pays nothing for it.
+    /// has passed; for a one-way request only the deadline.
     ///
     /// It also becomes ready when the call is answered, whatever the caller did, so that a task left by the handler
     /// does not wait for ever. Once ready, it is ready at every later poll. Only for a one-way request without a
@@ -54,9 +50,7 @@ impl CallContext {
 #[derive(Debug)]
 pub struct Cancelled {
     context: CallContext,
-    /// Set at its first sleep.
     number: Option<u64>,
-    /// Task to wake, and the alarm of its deadline.
     alarm: Option<(Waker, Alarm)>,
 }
 
@@ -68,11 +62,10 @@ impl Future for Cancelled {
             self.leave();
             return Poll::Ready(());
         }
-        // Relaxed: only unique numbers.
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = *self.number.get_or_insert_with(|| LAST.fetch_add(1, Ordering::Relaxed));
         let is_told = self.context.cancellation.watch(number, task.waker());
-        // Checked again after registration: an earlier cancellation is seen here, a later one is signalled.
+        // Again after registration: a later cancellation is signalled.
         if self.context.is_cancelled() {
             self.leave();
             return Poll::Ready(());

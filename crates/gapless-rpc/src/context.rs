@@ -1,5 +1,3 @@
-//! [`CallContext`]: the view that a handler has of its call.
-
 pub use crate::message::headers::{HEADERS_LENGTH_MAX, Headers};
 use crate::outcome::Rejection;
 #[cfg(not(loom))]
@@ -24,8 +22,8 @@ pub struct CallerIdentity {
     pub name: String,
     pub process_id: u32,
     pub user_id: u32,
-    /// Time at which it joined the domain, as it says, ns of the monotonic clock. Together with the process id it
-    /// identifies this incarnation.
+    /// Time at which it joined the domain, as it says, ns of the monotonic clock; with the process id it identifies
+    /// this incarnation.
     pub started_ns: u64,
 }
 
@@ -33,10 +31,8 @@ pub struct CallerIdentity {
 pub const INSTANCE_VARIABLE: &str = "GAPLESS_INSTANCE";
 /// Former name of [`INSTANCE_VARIABLE`], also set by supervisors.
 pub const COPY_VARIABLE: &str = "GAPLESS_COPY";
-/// Longest process name that others accept, bytes.
 const NAME_LENGTH_MAX: usize = 128;
 
-/// Default process name: the instance name under a supervisor, else the program's file name.
 pub(crate) fn default_process_name() -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|name| is_process_name(name));
     variable(INSTANCE_VARIABLE).or_else(|| variable(COPY_VARIABLE)).unwrap_or_else(|| {
@@ -46,15 +42,13 @@ pub(crate) fn default_process_name() -> String {
     })
 }
 
-/// Reports whether a name can be displayed and sent to other processes.
 fn is_process_name(name: &str) -> bool {
     (1..=NAME_LENGTH_MAX).contains(&name.len()) && !name.contains(char::is_control)
 }
 
-/// Domain in which a route is served; does not keep it open.
+/// Does not keep the domain open.
 pub(crate) type DomainHandle = Weak<dyn Any + Send + Sync>;
 
-/// The caller, and the domain of its call.
 #[derive(Clone, Debug)]
 pub(crate) struct CallerWithDomain {
     pub(crate) identity: CallerIdentity,
@@ -70,12 +64,12 @@ impl Deref for CallerWithDomain {
     }
 }
 
-/// Address of a caller for notices: it identifies this incarnation of its process, and stays valid after the call.
+/// Address of a caller for notices: one incarnation of its process, valid also after the call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallerAddress {
     pub(crate) process_id: u32,
     pub(crate) started_ns: u64,
-    /// Number of notice types it received when it called: it has announced, or is about to announce, as many routes.
+    /// Number of notice types it received when it called.
     #[cfg(not(loom))]
     pub(crate) notices: u8,
 }
@@ -87,7 +81,6 @@ impl CallerAddress {
         self.process_id
     }
 
-    /// Reports whether this process is the addressee.
     #[cfg(not(loom))]
     pub(crate) fn is_of(&self, process: &PeerProcess) -> bool {
         self.identity() == (process.process_id, process.started_ns)
@@ -98,7 +91,6 @@ impl CallerAddress {
     }
 }
 
-/// Equal for the same incarnation of the same process.
 impl PartialEq for CallerAddress {
     fn eq(&self, other: &Self) -> bool {
         self.identity() == other.identity()
@@ -113,13 +105,12 @@ impl std::hash::Hash for CallerAddress {
     }
 }
 
-/// A call inside this process, as its handler sees it.
 pub(crate) trait CancellableCall: Send + Sync + std::fmt::Debug {
-    /// Reports whether the call was given up or answered. A hint.
+    /// True once given up or answered. A hint.
     fn is_over(&self) -> bool;
 
     #[cfg(not(loom))]
-    /// Wakes a task when `is_over` becomes true; once for each number, whose last task counts.
+    /// Once for each number, whose last task counts.
     fn watch(&self, number: u64, task: Waker);
 
     #[cfg(not(loom))]
@@ -127,21 +118,17 @@ pub(crate) trait CancellableCall: Send + Sync + std::fmt::Debug {
 }
 
 #[cfg(not(loom))]
-/// The caller of a request from another process, as the serving instance sees it.
 pub(crate) trait RemoteCaller: Send + Sync + std::fmt::Debug {
-    /// Like [`CancellableCall::is_over`].
     fn is_over(&self, taken: ClaimedSlot) -> bool;
 
-    /// Like [`CancellableCall::watch`]; false if there is no signal, so that the task must poll.
+    /// False if there is no signal, so that the task must poll.
     fn watch(&self, taken: ClaimedSlot, number: u64, task: Waker) -> bool;
 
-    /// Like [`CancellableCall::unwatch`].
     fn unwatch(&self, number: u64);
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Cancellation {
-    /// A one-way request is never cancelled.
     Never,
     Local(Arc<dyn CancellableCall>),
     #[cfg(not(loom))]
@@ -159,7 +146,7 @@ impl Cancellation {
     }
 
     #[cfg(not(loom))]
-    /// Wakes a task when the call is given up. False: the task must poll.
+    /// False: the task must poll.
     pub(crate) fn watch(&self, number: u64, task: &Waker) -> bool {
         match self {
             Self::Never => {}
@@ -184,12 +171,11 @@ impl Cancellation {
 pub struct CallContext {
     pub(crate) route: Arc<str>,
     pub(crate) caller: Arc<CallerWithDomain>,
-    /// Deadline, ns of the monotonic clock; 0 without one.
     pub(crate) deadline_ns: u64,
     pub(crate) attempt: u8,
     pub(crate) hops: u8,
     pub(crate) key: u64,
-    /// See [`CallerAddress`]; 0 inside a process, where it is not used.
+    /// See [`CallerAddress`]; unused inside a process.
     #[cfg(not(loom))]
     pub(crate) notices: u8,
     pub(crate) headers: Headers,
@@ -223,8 +209,7 @@ impl CallContext {
         &self.caller
     }
 
-    /// Address at which [`Domain::notify`](crate::Domain::notify) reaches the caller, also after the call. During the
-    /// call, [`CallContext::notify`] is shorter.
+    /// Address at which [`Domain::notify`](crate::Domain::notify) reaches the caller, also after the call.
     #[must_use]
     pub fn caller_address(&self) -> CallerAddress {
         let CallerIdentity { process_id, started_ns, .. } = self.caller.identity;
@@ -243,8 +228,8 @@ impl CallContext {
             .then(|| Duration::from_nanos(self.deadline_ns.saturating_sub(gapless_agent::monotonic::monotonic_ns())))
     }
 
-    /// Reports whether the caller has stopped waiting: it cancelled, timed out or died. Also true once the call is
-    /// answered, for tasks that outlive the handler. For a one-way request it is true only after the deadline.
+    /// Reports whether the caller cancelled, timed out or died, or the call is answered. For a one-way request it is
+    /// true only after the deadline.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancellation.is_cancelled() || self.remaining().is_some_and(|left| left.is_zero())
@@ -280,8 +265,7 @@ impl CallContext {
         self.hops
     }
 
-    /// Return value of a handler that forwards the request to `route`, whose instance answers the caller. At most 16
-    /// times per request.
+    /// Return value of a handler that forwards the request to `route`; at most 16 times per request.
     #[must_use]
     pub fn forward(&self, route: impl Into<String>) -> Rejection {
         Rejection::Forward { route: route.into() }

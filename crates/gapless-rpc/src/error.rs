@@ -1,5 +1,3 @@
-//! Errors of domains, routes and the machine, as opposed to those of calls.
-
 use crate::overflow::OptionsError;
 #[cfg(not(loom))]
 use crate::registry::RegistryError;
@@ -78,7 +76,6 @@ impl From<RegistryError> for RpcError {
 
 #[cfg(not(loom))]
 impl RpcError {
-    /// Wraps an error of the operating system, for `map_err`.
     pub(crate) fn system<E: Into<std::io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Self {
         let action = action.into();
         move |source| Self::System { action, source: source.into() }

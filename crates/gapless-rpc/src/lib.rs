@@ -22,9 +22,6 @@
 //! | [`overflow`] | a queue of byte records in four classes that spills to disk |
 //!
 //! Modules without a link are private.
-//!
-//! The crate `gapless-message`, here as [`message`], defines [`Message`] and [`route_name`]. Traces are in
-//! `gapless-trace`. For the evolution of a message see [the derive](derive@Message).
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 

@@ -1,10 +1,9 @@
-//! Errors of nested calls: with `?`, a handler returns the error of its own call to its caller. A refusal stays as it
-//! is; every other error becomes a refusal with a reserved code that keeps the kind.
+//! Errors of nested calls: with `?`, a handler returns the error of its own call to its caller.
 
 use crate::outcome::{CallError, Refusal, Rejection};
 use std::ops::RangeInclusive;
 
-/// Kinds of [`CallError::kind`] with a code, from the second of [`Refusal::OWN_CODES`] on. New ones are appended.
+/// Codes begin with the second of [`Refusal::OWN_CODES`]; new kinds are appended.
 const KINDS: [&str; 12] = [
     "no_route",
     "busy",
@@ -21,10 +20,9 @@ const KINDS: [&str; 12] = [
 ];
 
 impl Refusal {
-    /// Codes reserved for Gapless, 0xffffff00 and above. Code 0 means no code; all others belong to the application.
+    /// Codes reserved for Gapless, 0xffffff00 and above. Code 0 means no code.
     pub const OWN_CODES: RangeInclusive<u32> = 0xffff_ff00..=u32::MAX;
 
-    /// A refusal with the code of a kind.
     pub(crate) fn of_kind(kind: &str, text: String) -> Self {
         let place = KINDS.iter().position(|known| *known == kind).map_or(0, |place| place as u32 + 1);
         Self::new(Self::OWN_CODES.start() + place, text)

@@ -1,15 +1,12 @@
-//! Names of the routes on which a process receives notices of a type.
-
 use crate::route_name::HIDDEN_PREFIX;
 #[cfg(not(loom))]
 use crate::route_name::ROUTE_NAME_LENGTH_MAX;
 
 const FIRST: &str = "notices/";
 
-/// Route of a process incarnation, which began at `started_ns`, for notices of a type.
 #[cfg(not(loom))]
 pub(crate) fn of(process_id: u32, started_ns: u64, type_name: &str) -> String {
-    // The last part begins with a character that is always valid there, whatever the type's name.
+    // Begins with a character that is always valid there, whatever the type's name.
     let mut route = format!("{HIDDEN_PREFIX}{FIRST}{process_id}.{started_ns:x}/_");
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "._".contains(letter);
     let allowed = type_name.chars().map(|letter| if is_allowed(letter) { letter } else { '-' });
@@ -18,13 +15,11 @@ pub(crate) fn of(process_id: u32, started_ns: u64, type_name: &str) -> String {
     route
 }
 
-/// Reports whether this is the name of a notice route.
 #[cfg(not(loom))]
 pub(crate) fn is_one(route: &str) -> bool {
     route.strip_prefix(HIDDEN_PREFIX).is_some_and(|rest| rest.starts_with(FIRST))
 }
 
-/// Process id and notice type, from the name of a notice route.
 pub(crate) fn receiver(route: &str) -> Option<(u32, &str)> {
     let (process, notice) = route.strip_prefix(HIDDEN_PREFIX)?.strip_prefix(FIRST)?.split_once("/_")?;
     Some((process.split_once('.')?.0.parse().ok()?, notice))

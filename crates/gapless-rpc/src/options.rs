@@ -1,5 +1,3 @@
-//! Options of calls and routes, with their defaults.
-
 use crate::context::Headers;
 use gapless_trace::TraceContext;
 use std::time::Duration;
@@ -21,21 +19,19 @@ pub enum Retry {
 /// Options of one call. [`CallerOptions::call`](crate::CallerOptions::call) are the defaults of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOptions {
-    /// Timeout, five seconds by default; `None` for none. A nested call has at most the remaining time of the outer
-    /// one.
+    /// Timeout, five seconds by default; a nested call has at most the remaining time of the outer one.
     pub timeout: Option<Duration>,
     /// Priority class; default [`Priority::Normal`].
     pub priority: Priority,
-    /// Affinity key: calls of one key go to one instance as long as it takes requests, and to another once it is
-    /// suspended, drained or dead. It gives no exclusion.
+    /// Affinity key: calls of one key go to one instance as long as it takes requests. It gives no exclusion.
     pub key: Option<u64>,
-    /// Names and values that travel with the call. Calls that its handler makes do not inherit them.
+    /// Names and values that travel with the call; nested calls do not inherit them.
     pub headers: Headers,
     /// Longest wait until an instance serves the route, within the caller's reach; `None`:
     /// [`crate::CallError::NoRoute`] at once.
     pub wait_for_route: Option<Duration>,
-    /// Retry policy; default [`Retry::NotBegun`]. A one-way request ([`crate::Caller::send`]) is always retried if it
-    /// had not begun and lost if it had, unless it went through the caller's overflow.
+    /// Default [`Retry::NotBegun`]. A one-way request ([`crate::Caller::send`]) is always retried if it had not begun
+    /// and lost if it had, unless it went through the caller's overflow.
     pub retry: Retry,
     /// Trace and parent span of the call; by default those of the handler that makes it.
     pub trace: TraceContext,
@@ -69,8 +65,6 @@ pub enum Waiting {
 
 #[cfg(not(loom))]
 impl Waiting {
-    /// Spins before a sleep in the cheapest mode: an outcome that is about to come costs no system call.
     pub(crate) const LOOKS_BEFORE_PARKING: u32 = 200;
-    /// Spins between two clock reads.
     pub(crate) const LOOKS_PER_TIME: u32 = 64;
 }

@@ -1,99 +1,69 @@
-//! Ends of a call without a reply.
-
 use crate::notice_route::receiver;
 use std::fmt;
 use std::time::Duration;
 
-/// Reason why a call has no reply. Each one says whether the handler may have begun, which decides whether a retry is
-/// safe.
+/// Reason why a call has no reply, and whether the handler may have begun, so that a retry is unsafe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No instance serves the route, also after waiting for one
-    /// ([`CallOptions::wait_for_route`](crate::CallOptions::wait_for_route)) within the call's timeout.
+    /// No instance serves the route, also after [`CallOptions::wait_for_route`](crate::CallOptions::wait_for_route).
     #[error("{}", no_route(.route, .reason))]
     NoRoute {
         route: String,
-        /// Details, if any, such as `the machine depot cannot be reached since 12:30`; else empty.
+        /// Details such as `the machine depot cannot be reached since 12:30`, or empty.
         reason: String,
     },
-    /// No room for another call: in the table's slots, the queue, or the overflow.
+    /// No room in the table's slots, the queue, or the overflow.
     #[error("{}: {reason}", no_room(.route))]
     Busy { route: String, reason: String },
     /// The request was lost before a handler had begun: a retry is safe.
     #[error("the call of {route} was lost before its handler began, after {}: {reason}", attempts_in_words(.attempts))]
     NotBegun { route: String, attempts: u32, reason: String },
-    /// A handler had begun when its process died or was cut off, or had forwarded the request to where it was lost: the
-    /// effect is unknown.
+    /// A handler had begun, or had forwarded the request, before its process died or was cut off: the effect is
+    /// unknown.
     #[error("nobody knows what became of the call of {route}, after {}: {reason}", attempts_in_words(.attempts))]
     Unknown { route: String, attempts: u32, reason: String },
-    /// The handler or an interceptor refused. With code 0 and a text, also this library, for an invalid forward.
+    /// The handler, an interceptor or, with code 0, this library refused.
     #[error("the call of {route} was {refusal}")]
     Refused { route: String, refusal: Refusal },
     #[error("no reply from {route} within {} ms; {}", .after.as_millis(), progress_text(*.begun, .not_taken_by))]
     TimedOut {
         route: String,
         after: Duration,
-        /// Whether a handler had begun.
         begun: bool,
-        /// If no handler had begun: processes that serve the route, or may, and have not taken the call, as far as
-        /// known.
+        /// If no handler had begun: processes that may serve the route and have not taken the call.
         not_taken_by: Vec<u32>,
     },
     /// The types of caller and instance differ.
     #[error("the route {route} is called with {caller}, and served with {instance}: {difference}")]
     Mismatch {
         route: String,
-        /// Request and reply types of the caller, with their versions.
         caller: String,
         instance: String,
-        /// First difference: `in the request, Order.price is i64 at the caller and u32 at the instance`.
+        /// First difference, such as `in the request, Order.price is i64 at the caller and u32 at the instance`.
         difference: String,
     },
-    /// The request or the reply cannot be encoded or decoded, or is too long; the reason begins with the message and
-    /// the side.
+    /// The request or the reply cannot be encoded or decoded, or is too long.
     #[error("a message of the route {route} is not valid: {reason}")]
-    BadMessage {
-        route: String,
-        /// Message, side and cause.
-        reason: String,
-    },
+    BadMessage { route: String, reason: String },
     #[error("the handler of {route} panicked: {reason}")]
     Panicked {
         route: String,
         /// Text of the panic, truncated to the limit of a reply.
         reason: String,
     },
-    /// The handler forwards its request, which this route does not support:
-    /// [`RouteBuilder::forwards`](crate::RouteBuilder::forwards) is missing. A bug in the serving program.
+    /// The route lacks [`RouteBuilder::forwards`](crate::RouteBuilder::forwards): a bug in the serving program.
     #[error("the handler of {route} cannot forward its request: {reason}")]
-    CannotForward {
-        /// Route of the handler.
-        route: String,
-        /// Target and cause.
-        reason: String,
-    },
+    CannotForward { route: String, reason: String },
     /// A process that may serve the route speaks another version of the protocol, and no other process serves it.
     #[error(
         "the route {route} may be served by process {process_id}, which speaks version {found} of the protocol between processes; \
          this process speaks version {own}"
     )]
-    OtherProtocol {
-        /// Name of the route.
-        route: String,
-        process_id: u32,
-        own: u16,
-        found: u16,
-    },
-    /// Instances cannot be discovered: the domain's directory cannot be read or watched, or a process does not announce
-    /// its routes.
+    OtherProtocol { route: String, process_id: u32, own: u16, found: u16 },
+    /// The domain's directory cannot be read or watched, or a process does not announce its routes.
     #[error("the instances of the route {route} cannot be looked for: {reason}")]
-    Unavailable {
-        /// Name of the route.
-        route: String,
-        /// Error of the operating system, or the process.
-        reason: String,
-    },
+    Unavailable { route: String, reason: String },
     #[error("the domain is closed")]
     Closed,
 }
@@ -105,13 +75,11 @@ impl CallError {
         Self::NoRoute { route: route.into(), reason: String::new() }
     }
 
-    /// The caller cannot encode the request.
     #[cfg(not(loom))]
     pub(crate) fn bad_request_here(route: String, why: &str) -> Self {
         Self::BadMessage { route, reason: format!("the request cannot be written at the caller: {why}") }
     }
 
-    /// The caller cannot decode the reply.
     #[cfg(not(loom))]
     pub(crate) fn bad_reply_here(route: String, why: &str) -> Self {
         Self::BadMessage { route, reason: format!("the reply cannot be read at the caller: {why}") }
@@ -138,7 +106,7 @@ impl CallError {
     }
 
     #[cfg(not(loom))]
-    /// Converts the error for a call of which a handler has begun before, on this route or before a forward.
+    /// For a call of which a handler has begun before, on this route or before a forward.
     pub(crate) fn of_begun(self, route: &str, attempts: u32) -> Self {
         match self {
             Self::TimedOut { route, after, .. } => {
@@ -153,8 +121,7 @@ impl CallError {
         }
     }
 
-    /// Reports whether no handler can have begun, not even one that forwarded the request, so that a retry has no
-    /// second effect.
+    /// Reports whether no handler can have begun, so that a retry has no second effect.
     #[must_use]
     pub const fn has_not_begun(&self) -> bool {
         match self {
@@ -214,9 +181,7 @@ fn attempts_in_words(attempts: &u32) -> String {
     }
 }
 
-/// Refusal by a handler: the application's code, a text for people, and a payload for programs. Between processes it is
-/// limited to the length of a reply: a payload that does not fit is dropped, and the text is truncated to the remaining
-/// room.
+/// Refusal by a handler. Between processes, a payload longer than a reply is dropped, and the text is truncated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusal {
     /// Code of the application; 0 means no code, and [`Refusal::OWN_CODES`] are reserved for Gapless.
@@ -251,8 +216,7 @@ impl std::error::Error for Refusal {}
 pub enum Rejection {
     /// The caller gets [`CallError::Refused`].
     Refused(Refusal),
-    /// The request goes on to another route, whose instance answers the caller. It counts as begun: see
-    /// [`CallError::has_not_begun`].
+    /// Another route's instance answers the caller. It counts as begun: see [`CallError::has_not_begun`].
     Forward { route: String },
 }
 

@@ -1,16 +1,13 @@
-//! [`RouteCounters`]: counters of one route, for instances and callers: in memory, with labels, latency buckets, and
-//! the file in which other processes read them.
+//! [`RouteCounters`]: counters of one route, in memory and in the file for other processes.
 
 use crate::error::RpcError;
 use gapless_agent::{Counter, Counters, CountersWriter, WrittenCounters, time_buckets as times};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Bytes of a route's name in one label.
+/// A label holds so many bytes of a route's name.
 const ROUTE_PART_LENGTH: usize = 64;
-/// Prefix of the process name, in a label.
 const PROCESS_LABEL: &str = "process:";
-/// Bytes of the process name in its label, at most.
 const PROCESS_NAME_LENGTH_MAX: usize = 112;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +17,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// Prefixes of the route's name, in labels; a long name needs two.
+    /// A long name needs two labels.
     const fn route_labels(self) -> [&'static str; 2] {
         match self {
             Self::Instance => ["route:", "route+:"],
@@ -28,7 +25,6 @@ impl Side {
         }
     }
 
-    /// Prefix of a latency bucket's lower bound, in a label.
     const fn time_label(self) -> &'static str {
         match self {
             Self::Instance => "handler.from_ns.",
@@ -37,12 +33,11 @@ impl Side {
     }
 }
 
-/// Destination of counters.
 #[derive(Clone, Debug)]
 pub(crate) struct CounterDestination {
-    /// Writer of the files; an idle one if no other process sees the counters.
+    /// Idle if no other process sees the counters.
     pub(crate) writer: Arc<CountersWriter>,
-    /// Path of the file; `None` for memory only.
+    /// `None` for memory only.
     pub(crate) path: Option<PathBuf>,
     pub(crate) process_name: Arc<str>,
 }
@@ -60,7 +55,6 @@ pub(crate) struct RouteCounters<'a> {
 }
 
 impl<'a> RouteCounters<'a> {
-    /// Creates counters with room for `count` besides names and latencies.
     pub(crate) fn create(side: Side, route: &'a str, count: usize) -> Result<Self, RpcError> {
         let capacity = side.route_labels().len() + count + times::BUCKETS + 1;
         let counters = Counters::in_memory(capacity).map_err(|error| failed(route, error))?;
@@ -79,7 +73,7 @@ impl<'a> RouteCounters<'a> {
         (0..times::BUCKETS).map(|bucket| self.add(&times::label(self.side.time_label(), bucket))).collect()
     }
 
-    /// Writes the counters to their file, which is removed with the returned value.
+    /// The file is removed with the returned value.
     pub(crate) fn show(&self, shown: &CounterDestination) -> Result<Option<WrittenCounters>, RpcError> {
         let Some(path) = &shown.path else { return Ok(None) };
         let name = shown.process_name.chars().filter(|letter| !letter.is_control());
@@ -100,10 +94,9 @@ fn failed(route: &str, error: gapless_agent::Error) -> RpcError {
     RpcError::System { action: format!("counting the calls of {route}"), source: std::io::Error::other(error) }
 }
 
-/// Labels and values as read. Another process wrote them, so they are not trusted.
+/// Another process wrote them, so they are not trusted.
 pub(crate) type CounterValues = [(String, u64)];
 
-/// Name of the counted route, if the counters are of that side.
 pub(crate) fn route_of(side: Side, counters: &CounterValues) -> Option<String> {
     let part = |prefix: &str| counters.iter().find_map(|(label, _)| label.strip_prefix(prefix));
     let [first, more] = side.route_labels().map(part);
@@ -111,19 +104,16 @@ pub(crate) fn route_of(side: Side, counters: &CounterValues) -> Option<String> {
     crate::route_name::check(&route).is_ok().then_some(route)
 }
 
-/// Name of the counting process, as it says.
 pub(crate) fn process_name_of(counters: &CounterValues) -> Option<String> {
     counters.iter().find_map(|(label, _)| label.strip_prefix(PROCESS_LABEL)).map(str::to_owned)
 }
 
-/// Value of a label; 0 if missing. Over several files it is the wrapping sum, because gauges may be lowered in another
-/// file.
+/// 0 if missing. A wrapping sum over several files, because gauges may be lowered in another file.
 pub(crate) fn value(counters: &CounterValues, label: &str) -> u64 {
     let of = counters.iter().filter(|(found, _)| found == label);
     of.fold(0, |sum, (_, value)| sum.wrapping_add(*value))
 }
 
-/// Latencies in ascending order, each with its count.
 pub(crate) fn times_of(side: Side, counters: &CounterValues) -> Vec<(u64, u64)> {
     let time =
         |(label, count): &(String, u64)| Some((times::middle_ns(times::bucket_of(side.time_label(), label)?), *count));

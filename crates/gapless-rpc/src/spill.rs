@@ -1,15 +1,12 @@
-//! [`Spill`]: the overflow of a [`LocalRoute`](crate::local::LocalRoute): encoded requests in an [`ElasticQueue`].
-
 use crate::error::RpcError;
 use crate::local::ByteQueues;
 use crate::options::Priority;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions, OverflowError, PoppedRecord, QueueNotice};
 use std::sync::{Arc, OnceLock};
 
-/// Byte queues of one route that spill to disk.
 pub(crate) struct Spill {
     queue: Arc<ElasticQueue>,
-    /// For each class, number of lost oldest entries still to report, and the reason.
+    /// Number of lost oldest entries still to report, and the reason.
     lost: [(u64, String); 4],
 }
 
@@ -43,20 +40,17 @@ impl ByteQueues for Spill {
     }
 }
 
-/// Action when spilled requests have been read back.
 #[derive(Clone, Default)]
 pub(crate) struct Refill(Arc<OnceLock<RefillAction>>);
 
 type RefillAction = Box<dyn Fn() + Send + Sync>;
 
 impl Refill {
-    /// Creates a queue whose notices come here.
     pub(crate) fn queue(&self, mut options: ElasticQueueOptions) -> Result<ElasticQueue, RpcError> {
         let refill = self.clone();
         options.notice = Some(Arc::new(move |notice| match notice {
             QueueNotice::Readable(_) => refill.run(),
-            // No one waits for room: a refused caller knows. It comes in the middle of a pop, which holds the lock of
-            // the overflow.
+            // A refused caller knows. This comes in the middle of a pop, which holds the lock of the overflow.
             QueueNotice::Room => {}
         }));
         Ok(ElasticQueue::new(options)?)

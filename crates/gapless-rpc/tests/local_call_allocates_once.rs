@@ -1,6 +1,3 @@
-//! A call inside the process costs one allocation, a one-way request none; counted over caller and worker in one
-//! thread.
-
 use gapless_rpc::Waiting;
 use gapless_rpc::local::{LocalOffer, LocalOptions, LocalRoute};
 use gapless_testkit::allocations::{CountingAllocator, during};
@@ -20,7 +17,6 @@ fn call_allocates_once_send_never() {
         let offer = LocalOffer::default();
         let offer = if with_deadline { offer.with_timeout(Duration::from_secs(5)) } else { offer };
         let mut context = Context::from_waker(Waker::noop());
-        // Caller and worker have both slept once.
         assert!(worker.poll_next(&mut context).is_pending());
         let mut call = pin!(route.call([1; 72], offer).unwrap());
         assert!(call.as_mut().poll(&mut context).is_pending());

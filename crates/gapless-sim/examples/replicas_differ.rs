@@ -1,7 +1,6 @@
 //! Runs a service with a planted bug on simulated clusters until the replicas differ, and prints after which sequence.
-//!
-//! The service gives a prize to "the first" player of a `HashMap`. The map's order differs between processes, so the
-//! replicas give it to different players. `cargo run --release -p gapless-sim --example replicas_differ`.
+//! The bug takes "the first" player of a `HashMap`, whose order differs between processes. `cargo run --release -p
+//! gapless-sim --example replicas_differ`.
 
 use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};

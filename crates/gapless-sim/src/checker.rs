@@ -1,53 +1,46 @@
-//! [`Checker`]: the invariants that hold under every fault. It sees each frame that any member releases, at any time.
+//! [`Checker`]: the invariants that hold under every fault, for each frame that any member releases.
 
 use crate::trace::hash_of;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Frame, Kind};
 use std::collections::BTreeMap;
 
-/// Description of a broken promise.
 pub(crate) type Violation = String;
 
-/// The single order of frames over all members and times.
 #[derive(Debug, Default)]
 pub(crate) struct Checker {
-    /// Hash of each frame that was released anywhere, from sequence 1 on.
+    /// Hashes of all released frames, from sequence 1 on.
     history: Vec<u64>,
     last_timestamp_ns: u64,
     last_term: u64,
-    /// Last command number of each session.
     sessions: BTreeMap<u64, u64>,
     leaders: BTreeMap<u64, u64>,
-    /// State hash of the services at each compared sequence, with the member that reported it first.
+    /// State hash at each compared sequence, with the member that reported it first.
     states: BTreeMap<u64, (u64, u64)>,
-    /// Sequence after which two states differ.
     pub diverged_after: Option<u64>,
     pub terms: u64,
     pub timers: u64,
     /// Offset of each leader's stream time from true time at the last look, ns, by term.
     times: BTreeMap<u64, i64>,
-    /// Number of leaders that continued the time of their predecessor.
+    /// Leaders that continued their predecessor's time.
     pub times_kept: u64,
-    /// Several histories may exist, which other checks cover.
+    /// Several histories may exist; other checks cover that.
     has_stopped: bool,
 }
 
-/// Bound of the time error, ns: the longest delay of a follower's clock message, twice.
+/// Twice the longest delay of a follower's clock message.
 const TIME_ERROR_NS_MAX: u64 = 3_000_000_000;
 
 impl Checker {
-    /// Ends the comparison with earlier releases.
     pub(crate) const fn stop(&mut self) {
         self.has_stopped = true;
     }
 
-    /// Last sequence that was released anywhere.
     pub(crate) const fn last_sequence(&self) -> u64 {
         self.history.len() as u64
     }
 
-    /// Records a frame that `member` released directly after its previous one. Returns whether it is the first to
-    /// release it.
+    /// The frame directly follows the member's previous one. Returns whether `member` is the first to release it.
     pub(crate) fn released(&mut self, member: u64, frame: &Frame<'_>) -> Result<bool, Violation> {
         if self.has_stopped {
             return Ok(false);
@@ -81,7 +74,7 @@ impl Checker {
             let is_due = if frame.flags() & TRANSACTION_FLAG == 0 {
                 found == *last + 1
             } else if frame.fragment().index == 0 {
-                // A refusal that stands in for a command of one or several frames has the number of its last frame.
+                // A refusal in place of a command of several frames has the number of its last frame.
                 found > *last
             } else {
                 found == *last
@@ -95,7 +88,7 @@ impl Checker {
         Ok(true)
     }
 
-    /// Checks a frame of a journal: a released frame must be unchanged there.
+    /// A released frame must be unchanged in a journal.
     pub(crate) fn journaled(&self, member: u64, frame: &Frame<'_>) -> Result<(), Violation> {
         if self.has_stopped {
             return Ok(());
@@ -107,7 +100,6 @@ impl Checker {
         Err(format!("the journal of member {member} has another frame {} than was released", frame.sequence()))
     }
 
-    /// Records that `member` claims to lead `term`.
     pub(crate) fn leads(&mut self, member: u64, term: u64) -> Result<(), Violation> {
         if self.has_stopped {
             return Ok(());
@@ -117,8 +109,8 @@ impl Checker {
         if leader == member { Ok(()) } else { Err(format!("members {leader} and {member} both lead in term {term}")) }
     }
 
-    /// Records the time with which a leader stamps. While it leads, and across a handover of known time, no wall clock
-    /// may move the time beyond the drift of its clocks (parts per million).
+    /// Checks that no wall clock moves the time beyond its clocks' drift (parts per million), while a member leads and
+    /// across a handover of known time.
     pub(crate) fn time(
         &mut self,
         member: u64,
@@ -132,7 +124,7 @@ impl Checker {
         let LeaderTime { term, now_ns, from_term } = time;
         let ahead_ns = now_ns as i64 - true_ns as i64;
         let led_ns = self.times.get(&term).copied();
-        // A member that dies in the same turn in which it became the leader was never looked at.
+        // A member that dies in the turn in which it became leader was never looked at.
         let before_ns = led_ns.or_else(|| self.times.get(&from_term).copied());
         let error_ns_max = TIME_ERROR_NS_MAX + true_ns / 1_000_000 * 2 * drift_ppm_max;
         if let Some(before_ns) = before_ns.filter(|before_ns| ahead_ns.abs_diff(*before_ns) > error_ns_max) {
@@ -146,7 +138,6 @@ impl Checker {
         Ok(())
     }
 
-    /// Records the hash of a member's service state after `sequence`.
     pub(crate) fn state(&mut self, member: u64, sequence: u64, hash: u64) -> Result<(), Violation> {
         if self.has_stopped {
             return Ok(());
@@ -157,13 +148,9 @@ impl Checker {
         }
         self.diverged_after = Some(sequence);
         Err(if member == first {
-            format!(
-                "the service of member {member} has another state than before a restart, after sequence {sequence}"
-            )
+            format!("the service of member {member} has another state than before a restart, after sequence {sequence}")
         } else {
-            format!(
-                "the service has another state on member {member} than on member {first} after sequence {sequence}"
-            )
+            format!("the service has another state on member {member} than on member {first} after sequence {sequence}")
         })
     }
 }
@@ -172,6 +159,6 @@ impl Checker {
 pub(crate) struct LeaderTime {
     pub term: u64,
     pub now_ns: u64,
-    /// Term of the leader whose time this one continued, or 0.
+    /// Whose time this leader continued, or 0.
     pub from_term: u64,
 }

@@ -1,7 +1,6 @@
-//! The simulator's own command bus: accounts, and transfers between two of them. Few accounts stay in memory and files
-//! of the index fill up soon, so a short run covers discarded decisions, folds of events, and look-ups in the index. In
-//! some seeds an account gets an event that no version can read: it is set apart once evicted, and more accounts are
-//! set apart than fit in memory.
+//! The simulator's own command bus: accounts, and transfers between two. Little memory and small index files make short
+//! runs cover discarded decisions, folds, and look-ups in the index. In some seeds an event is unreadable: its account
+//! is set apart once evicted, and more accounts are set apart than fit in memory.
 
 use crate::checker::Violation;
 use crate::options::ApplicationKind;
@@ -21,11 +20,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 const ACCOUNTS: u64 = 10;
-/// One command in this many repeats its predecessor under the same identifier.
+/// One command in this many repeats its predecessor's identifier.
 const REPEATED_EVERY: u64 = 6;
-/// Header with the account that a command addresses.
 const ACCOUNT: &str = "account";
-/// Header with the target account of a transfer.
 const TARGET: &str = "target";
 
 #[derive(Clone, Debug, Serialize, Deserialize, Message)]
@@ -41,11 +38,10 @@ enum Happened {
     Opened,
     Deposited(u64),
     Withdrawn(u64),
-    /// An event that cannot be folded, like one of an unknown type.
+    /// Cannot be folded, like an event of an unknown type.
     Blurred(#[message(shape = "unreadable")] Unreadable),
 }
 
-/// Bytes that are written and never read.
 #[derive(Clone, Debug, Serialize)]
 struct Unreadable;
 
@@ -60,7 +56,7 @@ struct Overdrawn {
     balance: u64,
 }
 
-/// Forbidden input that a test plants in the aggregate's decision.
+/// Forbidden input that a test plants in a decision.
 #[cfg(test)]
 static PLANTED: std::sync::OnceLock<fn() -> u64> = std::sync::OnceLock::new();
 
@@ -141,7 +137,6 @@ impl CommandHandler for TransferHandler {
         Transfer { from, to, amount }: Transfer,
         work: &mut HandlerContext<'_>,
     ) -> Result<Transferred, HandlerError<NotTransferred>> {
-        // A missing target account is opened first.
         work.execute::<Account>(&from, Ask::Withdraw(amount)).map_err(|undone| undone.refuse(|_| NotTransferred))?;
         if work.state::<Account>(&to)?.is_none() {
             work.execute::<Account>(&to, Ask::Open).map_err(|undone| undone.refuse(|_| NotTransferred))?;
@@ -158,7 +153,7 @@ fn options() -> CommandHostOptions {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandApplication {
     seed: u64,
-    /// Percentage of commands that make an account unreadable.
+    /// Percent of commands that make an account unreadable.
     blurs_of_100: u64,
 }
 
@@ -213,14 +208,12 @@ enum SentCommand {
     Ask(u64, Ask),
 }
 
-/// Returns the index of the message that message `index` repeats, or `index` itself.
 const fn first_of(index: u64) -> u64 {
     if index % REPEATED_EVERY == REPEATED_EVERY - 1 { index - 1 } else { index }
 }
 
 impl CommandApplication {
-    /// Returns the command and its account. They depend on the arguments alone, so that a repeat can be generated
-    /// again.
+    /// Depends on the arguments alone, so that a repeat can be generated again.
     fn sent(&self, publisher: u64, index: u64) -> (SentCommand, u64) {
         let mut random = Random::of(publisher, &[17, index]);
         let (account, amount) = (random.below(ACCOUNTS), 1 + random.below(50));
@@ -258,7 +251,7 @@ impl CommandApplication {
     }
 }
 
-/// Folds the released frames and compares the answers with the accounts.
+/// Compares answers with accounts folded from released frames.
 #[derive(Default)]
 struct BankAudit {
     history: History,
@@ -269,11 +262,10 @@ struct BankAudit {
 #[derive(Default)]
 struct Accounts {
     balances: BTreeMap<u64, u64>,
-    /// Accounts that can no longer be folded. The member that decided so keeps them in memory for a while.
+    /// Cannot be folded any more; the member that decided so keeps them in memory for a while.
     unreadable: BTreeSet<u64>,
 }
 
-/// Default number of identifiers that the bus remembers.
 const IDENTIFIERS_MAX: usize = 1_000_000;
 /// Transactions between two checks of the whole history.
 const CHECKED_EVERY: usize = 16;
@@ -308,10 +300,9 @@ impl Accounts {
         let (account, target) = (named(ACCOUNT), named(TARGET));
         let balance = account.and_then(|account| self.balances.get(&account));
         match (answer.outcome, balance) {
-            // A transfer's reply: an aggregate has none.
             (0, Some(balance)) if !answer.rest.is_empty() => is(&Transferred { left: *balance }, &answer.rest),
             (0, Some(_)) => Ok(()),
-            // Commands without events and identifiers do not name their accounts.
+            // Such commands do not name their accounts.
             (1..=3, _) if account.is_none() => Ok(()),
             (6, _) if account.is_none() && !self.unreadable.is_empty() => Ok(()),
             (1, Some(balance)) if !answer.rest.is_empty() => is(&Overdrawn { balance: *balance }, &answer.rest),
@@ -356,14 +347,14 @@ mod tests {
     use crate::simulate_own;
     use std::time::{SystemTime, UNIX_EPOCH};
 
-    /// Members of one process read the same clock, and all of them apply the leader's decision.
+    /// Members of one process read the same clock, and all apply the leader's decision.
     #[test]
     fn second_process_finds_clock_use() {
         let whole_days = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
         PLANTED.set(whole_days).expect("no other test of this process plants a fault");
         let options = Options { messages: 12, faults_ms: 200, ..Options::default() };
         let alone = Options { second_pass: SecondPass::Off, ..options.clone() };
-        // A seed in which no event that depends on the clock is released shows nothing.
+        // Seeds that release no clock-dependent event show nothing.
         let failure = (1..=20).find_map(|seed| {
             simulate_own(Some(ApplicationKind::Commands), &alone, seed).expect("one process does not find the fault");
             simulate_own(Some(ApplicationKind::Commands), &options, seed).err()

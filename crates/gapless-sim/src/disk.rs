@@ -1,5 +1,5 @@
-//! Damage to a member's directory: loss of power and bit flips. The files are real ones, written by the shipped
-//! journal; unsynced bytes are damaged here as a device may damage them.
+//! Damage to a member's directory. The files are real, written by the shipped journal; unsynced bytes are damaged as a
+//! device may do it.
 
 use crate::random::Random;
 use gapless_journal::descriptor::{BOOT_MARK_OFFSET, MARK_WORDS, SYNCED_MARK_OFFSET, frames_offset};
@@ -10,11 +10,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Half of a mark: two values, a generation, a checksum.
 const SLOT_BYTES: usize = MARK_WORDS / 2 * 8;
 const SECTOR_BYTES: u64 = 512;
 
-/// Damage to a journal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PowerLoss {
     /// Last frame up to which the journal is complete.
@@ -23,7 +21,6 @@ pub(crate) struct PowerLoss {
     pub unsynced_bytes: u64,
 }
 
-/// Returns the segments of a journal, oldest first.
 fn segments(journal: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(journal)?;
     let mut found = entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
@@ -32,7 +29,7 @@ fn segments(journal: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Reads the valid slots of a mark, newest first: values, generation, and the slot's position.
+/// Newest first: values, generation, position.
 fn slots(file: &File, offset: usize) -> io::Result<Vec<([u64; 3], u64)>> {
     let mut found = Vec::new();
     for slot in 0..2 {
@@ -52,8 +49,8 @@ fn check_word(values: &[u8]) -> u64 {
     1 << 32 | u64::from(crc32c(values))
 }
 
-/// Cuts the power: synced bytes stay, and each later byte is kept, lost, torn or changed. The machine starts again with
-/// another boot identifier.
+/// Keeps synced bytes; each later byte is kept, lost, torn or changed. The machine starts again with another boot
+/// identifier.
 pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<PowerLoss> {
     let mut loss = PowerLoss::default();
     let paths = segments(journal)?;
@@ -67,7 +64,7 @@ pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Powe
     }
     for (at, file) in files.iter().enumerate() {
         let synced_position = slots(file, SYNCED_MARK_OFFSET)?.first().map_or(0, |(values, _)| values[1]);
-        // Bytes synced in a later segment imply that this segment was synced before.
+        // Synced bytes in a later segment imply that this one was synced.
         let is_followed = files[at + 1..].iter().any(|later| {
             slots(later, SYNCED_MARK_OFFSET)
                 .is_ok_and(|found| found.first().is_some_and(|(values, _)| values[0] > 0 || values[1] > 0))
@@ -89,8 +86,7 @@ pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Powe
         tear(file, kept, end, random)?;
         mark_other_boot(file)?;
     }
-    // The bytes that the newest mark covers are on the device, but the mark itself reaches it with the next sync. The
-    // mark before it covers less.
+    // The newest mark reaches the device only with the next sync; the one before covers less.
     if random.happens_per_100_000(30_000)
         && let Some(file) = files.last()
         && let [(_, newest), _] = slots(file, SYNCED_MARK_OFFSET)?[..]
@@ -100,7 +96,6 @@ pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Powe
     Ok(loss)
 }
 
-/// Damages the bytes from `kept` to `end`.
 fn tear(file: &File, kept: u64, end: u64, random: &mut Random) -> io::Result<()> {
     if kept >= end {
         return Ok(());
@@ -108,11 +103,9 @@ fn tear(file: &File, kept: u64, end: u64, random: &mut Random) -> io::Result<()>
     let zero = |from: u64, to: u64| file.write_all_at(&vec![0; (to - from) as usize], from);
     let any = kept + random.below(end - kept);
     match random.below(5) {
-        // Everything had reached the device.
         0 => Ok(()),
-        // No byte had reached the device.
         1 => zero(kept, end),
-        // A prefix had, to the byte.
+        // A prefix arrived, to the byte.
         2 => zero(any, end),
         // A hole: later sectors arrived before this one.
         3 => zero(any, (any / SECTOR_BYTES * SECTOR_BYTES + SECTOR_BYTES).min(end)),
@@ -127,7 +120,7 @@ fn flip(file: &File, at: u64, random: &mut Random) -> io::Result<()> {
     file.write_all_at(&byte, at)
 }
 
-/// Makes the journal look as if it was written before the machine's last boot.
+/// The journal looks as if written before the last boot.
 fn mark_other_boot(file: &File) -> io::Result<()> {
     let Some(([low, high, generation], position)) = slots(file, BOOT_MARK_OFFSET)?.first().copied() else {
         return Ok(());
@@ -141,7 +134,6 @@ fn mark_other_boot(file: &File) -> io::Result<()> {
     file.write_all_at(&bytes, position)
 }
 
-/// Position of one bit in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct JournalBit {
     path: PathBuf,
@@ -149,7 +141,7 @@ pub(crate) struct JournalBit {
     mask: u8,
 }
 
-/// Picks a random bit of a frame or record in the newest segment; `None` if it holds none.
+/// Bit of a frame or record in the newest segment; `None` without one.
 pub(crate) fn random_bit(journal: &Path, random: &mut Random) -> io::Result<Option<JournalBit>> {
     let Some(path) = segments(journal)?.into_iter().next_back() else { return Ok(None) };
     let bytes = std::fs::read(&path)?;
@@ -168,7 +160,7 @@ pub(crate) fn random_bit(journal: &Path, random: &mut Random) -> io::Result<Opti
 }
 
 impl JournalBit {
-    /// Flips the bit; a second call restores it.
+    /// A second call restores the bit.
     pub(crate) fn flip(&self) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
         let mut byte = [0];

@@ -1,5 +1,3 @@
-//! Injects faults into the machines of a [`Simulation`] and the network between them, as often as its profile says.
-
 use crate::checker::Violation;
 use crate::disk;
 use crate::options::MS;
@@ -58,7 +56,7 @@ impl<A: SystemUnderTest> Simulation<'_, A> {
                 self.machines[at].disk.fail(syncs, writes);
             }
             if self.random.happens_per_100_000(profile.jump) {
-                // Even draws are jumps of up to ten seconds, odd ones of up to an hour.
+                // Even draws: up to ten seconds; odd ones: up to an hour.
                 let jump_ns = self.random.below(20_000 * MS) as i64 - 10_000 * MS as i64;
                 let jump_ns = if jump_ns % 2 == 0 { jump_ns } else { 360 * jump_ns };
                 self.tally.jumps += 1;
@@ -93,15 +91,14 @@ impl<A: SystemUnderTest> Simulation<'_, A> {
         Ok(())
     }
 
-    /// Returns whether a machine may lose its unsynced data, or all data: a majority must keep everything acknowledged.
+    /// A majority must keep everything acknowledged, so few may lose their data.
     fn may_lose(&self, at: usize) -> bool {
         let is_synced = self.profile.tier == Tier::QuorumSync;
         let lacks = |other: &usize| *other != at && self.machines[*other].may_lack_frames(is_synced);
         (0..self.machines.len()).filter(lacks).count() < (self.machines.len() - 1) / 2
     }
 
-    /// Returns whether all members know each other's disks. A member that loses its disk before that was never in the
-    /// cluster.
+    /// A member that loses its disk before this was never in the cluster.
     fn have_all_met(&self) -> bool {
         self.machines.iter().all(|machine| machine.is_gone || machine.has_met_all())
     }
@@ -121,7 +118,7 @@ impl<A: SystemUnderTest> Simulation<'_, A> {
 
     fn flip(&mut self, at: usize) -> Result<(), Violation> {
         if self.machines[at].running().is_some_and(ClusterMember::must_start_again) {
-            // The journal is about to be replaced by a fetched one and is no longer read.
+            // The journal is about to be replaced by a fetched one.
             return Ok(());
         }
         self.take_down(at, 200 * MS);
@@ -142,7 +139,6 @@ impl<A: SystemUnderTest> Simulation<'_, A> {
             return;
         }
         if let (Some(member), Some(to)) = (machine.running(), MemberId::new(to)) {
-            // The checks see the effects.
             let _ = member.shared().post(AdminCommand::Transfer(to));
             self.tally.transfers += 1;
             self.log(format_args!("member {} is asked to hand over to member {to}", machine.number));

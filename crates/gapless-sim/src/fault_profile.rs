@@ -5,53 +5,43 @@ use crate::options::{ClusterShape, Options};
 use crate::random::Random;
 use gapless_transport::Tier;
 
-/// Number of steps (about half a millisecond each) in 100,000 that begin with the fault; faults of machines count for
-/// each machine.
+/// Steps (about half a millisecond) in 100,000 that begin with the fault; faults of machines count per machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FaultProfile {
     pub tier: Tier,
     pub shape: ClusterShape,
     pub publishers: u64,
-    /// A member's process dies between two turns.
+    /// Death between two turns.
     pub crash: u64,
-    /// A member's process dies in the middle of a turn, before one of its messages leaves.
+    /// Death in the middle of a turn, before a message leaves.
     pub kill: u64,
-    /// A machine loses power. At tier `quorum` a majority always keeps its acknowledged frames.
+    /// Loss of power; at tier `quorum` a majority always keeps its acknowledged frames.
     pub power: u64,
-    /// A process dies, and a bit of a journaled frame changes before the restart.
+    /// The process dies, and a bit of a journaled frame changes before its restart.
     pub flip: u64,
-    /// A machine loses its disk, and the member never comes back. A majority always remains.
+    /// The disk is lost, and the member never comes back; a majority remains.
     pub disk: u64,
-    /// A process dies, and its directory is copied. At the next such fault the copy is put back, or exchanged with
-    /// another one.
+    /// The process dies, and its directory is copied; the next such fault puts the copy back, or exchanges it with
+    /// another.
     pub copy: u64,
-    /// A disk is full for a while.
     pub full: u64,
-    /// One of the next syncs or writes of a disk fails.
     pub disk_error: u64,
-    /// A process pauses for a while.
+    /// A process pauses.
     pub pause: u64,
-    /// Two groups are partitioned, in one direction or both.
     pub cut: u64,
-    /// A connection breaks.
     pub broken: u64,
-    /// A route becomes slow, or normal again.
     pub slow_route: u64,
-    /// A wall clock jumps.
     pub jump: u64,
-    /// Largest drift of a clock in either direction, parts per million.
+    /// Drift in either direction, parts per million.
     pub drift_ppm_max: u64,
-    /// An operator asks for another leader.
     pub transfer: u64,
-    /// An operator asks to add, remove or replace a member; for all machines together.
+    /// An operator adds, removes or replaces a member; for all machines together.
     pub change: u64,
-    /// A publisher's process dies.
     pub publisher: u64,
-    /// A slow member, and the number of steps in 100,000 in which it runs.
+    /// Member, and the steps in 100,000 in which it runs.
     pub slow_member: Option<(u64, u64)>,
-    /// Longest delay on any route.
     pub delay_ns_max: u64,
-    /// Journals drop the frames that snapshots cover, so a member that was away for long fetches a state.
+    /// Journals drop frames that snapshots cover, so a member that was away for long fetches a state.
     pub retains_little: bool,
 }
 
@@ -94,7 +84,7 @@ impl FaultProfile {
             publisher: some(40),
             slow_member: None,
             delay_ns_max: 0,
-            // Drawn from separate dice, so that the other faults of a seed stay the same.
+            // Separate dice keep the seed's other faults.
             retains_little: Random::of(seed, &[12]).happens_per_100_000(40_000),
         };
         profile.publishers += u64::from(random.happens_per_100_000(20_000));
@@ -104,13 +94,12 @@ impl FaultProfile {
         }
         if random.happens_per_100_000(30_000) {
             profile.change = 100;
-            // Only members of the first configuration are known to have acknowledged all frames.
+            // Only members of the first configuration surely acknowledged all frames.
             profile.disk = 0;
             profile.power = if is_synced { profile.power } else { 0 };
         }
-        // Drawn from separate dice for the same reason.
         if options.puts_copies_back && Random::of(seed, &[14]).happens_per_100_000(25_000) && shape.members() > 1 {
-            // Rare, so that much is published between a copy and its return.
+            // Rare, so that much is published before the copy returns.
             profile.copy = 200;
             // After a lost disk or a changed bit members report other errors.
             (profile.disk, profile.flip, profile.change) = (0, 0, 0);
@@ -118,7 +107,6 @@ impl FaultProfile {
         profile
     }
 
-    /// Returns the same cluster without faults.
     pub(crate) fn calm(self) -> Self {
         Self {
             crash: 0,

@@ -1,5 +1,5 @@
-//! [`FaultyDisk`]: a machine's disk while it is full or fails. A refused request was not done. A refused member has to
-//! stop and report the error, and must never retry a failed sync.
+//! [`FaultyDisk`]: a machine's disk while it is full or fails. Refused requests are not done. The member must stop with
+//! the error, and never retry a failed sync.
 
 use gapless_journal::{Disk, DiskOperation};
 use std::io;
@@ -13,10 +13,10 @@ pub(crate) struct FaultyDisk {
 #[derive(Debug, Default)]
 struct DiskState {
     is_full: bool,
-    /// Syncs until one fails, 0 for never. The same for writes.
+    /// Syncs until the next failure; 0 for never.
     syncs_left: u64,
     writes_left: u64,
-    /// Errors that the member received since its last start, each once.
+    /// Errors since the member's last start, each once.
     refused: Vec<&'static str>,
     has_failed_sync: bool,
     was_retried: bool,
@@ -39,43 +39,37 @@ impl FaultyDisk {
         self.lock().is_full
     }
 
-    /// Makes one of the next syncs and writes fail, selected by the numbers.
+    /// The numbers select the failing sync and write.
     pub(crate) fn fail(&self, syncs: u64, writes: u64) {
         let mut state = self.lock();
         (state.syncs_left, state.writes_left) = (syncs, writes);
     }
 
-    /// Ends the faults; errors received so far still count.
     pub(crate) fn heal(&self) {
         let mut state = self.lock();
         (state.is_full, state.syncs_left, state.writes_left) = (false, 0, 0);
     }
 
-    /// Resets the record for a new process.
     pub(crate) fn begin(&self) {
         let mut state = self.lock();
         (state.has_failed_sync, state.was_retried) = (false, false);
         state.refused.clear();
     }
 
-    /// Returns whether the error text `said` names an error that this disk returned since the last start. A member may
-    /// survive one disk error and receive more.
+    /// `said` names an error of this disk since the last start. A member may survive one disk error and receive more.
     pub(crate) fn has_reported(&self, said: &str) -> bool {
         self.lock().refused.iter().any(|refusal| said.contains(refusal))
     }
 
-    /// Returns whether the error was a full disk.
     pub(crate) fn is_full_disk_error(said: &str) -> bool {
         said.contains(FULL)
     }
 
-    /// Returns whether the member retried a failed sync.
     pub(crate) fn was_retried(&self) -> bool {
         self.lock().was_retried
     }
 }
 
-/// Counts down, and returns whether this request is the one that fails.
 const fn is_due(left: &mut u64) -> bool {
     let is_due = *left == 1;
     *left = left.saturating_sub(1);

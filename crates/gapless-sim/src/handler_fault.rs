@@ -1,31 +1,28 @@
-//! [`HandlerFault`]: a defect of a handler that stops the service, described for its developer. The engine's own errors
-//! address an operator, who cannot change the handler.
+//! [`HandlerFault`]: a handler's defect, described for its developer. The engine's own errors address an operator, who
+//! cannot change the handler.
 
 use gapless_cluster::ClusterError;
 use gapless_engine::EngineError;
 use std::error::Error;
 
-/// Frame at which a run failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailurePlace {
     /// The handler broke a rule of the service at this sequence.
     Fault(u64),
-    /// Two instances disagree on the state after this sequence, or on its outputs.
+    /// Two instances disagree on state or outputs after this sequence.
     Divergence(u64),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HandlerFault {
-    /// The frame that the handler was called for.
     pub place: FailurePlace,
-    /// Description, with the remedy.
+    /// Description with the remedy.
     pub text: String,
 }
 
 impl HandlerFault {
-    /// Extracts the handler's fault from an error, if it is about one.
     pub(crate) fn of(error: &(dyn Error + 'static)) -> Option<Self> {
-        // A transparent error does not appear among its own sources.
+        // A transparent error is not among its own sources.
         if let Some(ClusterError::Service(service)) = error.downcast_ref() {
             return Self::of(&**service);
         }

@@ -12,19 +12,18 @@ use std::collections::BTreeMap;
 
 pub(crate) const SCHEMA: u32 = 1 << 16 | 1;
 pub(crate) const TYPE: MessageType = MessageType { schema: SCHEMA, encoding: Encoding::Opaque };
-/// The last of this many commands of a client is refused.
+/// The last of this many commands is refused.
 pub(crate) const REFUSED_EVERY: u64 = 13;
-/// The last of this many commands sets the client's timer, and the next command cancels it.
+/// The last of this many commands sets the client's timer; the next one cancels it.
 pub(crate) const TIMER_EVERY: u64 = 4;
 
-/// An application that sums up all messages and replies with the sums.
+/// Sums up all messages and replies with the sums.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ledger {
-    /// Whether messages are long, so that journals span many segments.
+    /// Long messages, so that journals span many segments.
     pub is_bulky: bool,
 }
 
-/// State of [`Ledger`].
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
     /// Commands and fired timers of each session.
@@ -117,7 +116,7 @@ impl Application for Ledger {
     }
 }
 
-/// Checks that the reply to message `index` of a client counts its commands up to that one, without the refused ones.
+/// The reply to message `index` counts the client's commands up to it, without refused ones.
 pub(crate) fn check_count(index: u64, reply: &Reply<'_>) -> Result<(), String> {
     let is_refused = index % REFUSED_EVERY == REFUSED_EVERY - 1;
     match (&reply.refusal, reply.payload.first_chunk()) {
@@ -131,14 +130,13 @@ pub(crate) fn check_count(index: u64, reply: &Reply<'_>) -> Result<(), String> {
     }
 }
 
-/// An application on an event stream that sums up all messages.
+/// Application on an event stream that sums up all messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bulletin {
-    /// Whether messages are long, so that journals span many segments.
+    /// Long messages, so that journals span many segments.
     pub is_bulky: bool,
 }
 
-/// State of [`Bulletin`].
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
     messages: u64,
@@ -195,7 +193,6 @@ impl Application for Bulletin {
     }
 }
 
-/// Describes the fields of a payload made by [`numbered`].
 pub(crate) fn described(payload: &[u8]) -> Option<String> {
     let [publisher, index, ..] = payload.as_chunks().0 else { return None };
     let (publisher, index) = (u64::from_le_bytes(*publisher), u64::from_le_bytes(*index));
@@ -205,7 +202,6 @@ pub(crate) fn described(payload: &[u8]) -> Option<String> {
 pub(crate) fn numbered(publisher: u64, index: u64, is_bulky: bool, random: &mut Random) -> Vec<u8> {
     let length = match is_bulky {
         true => random.below(48_000),
-        // Longer than a frame, occasionally.
         false if random.happens_per_100_000(5_000) => random.below(12_000),
         false => random.below(400),
     };

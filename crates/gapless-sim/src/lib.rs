@@ -46,7 +46,6 @@
 
 #![deny(unsafe_code)]
 
-/// Compiles and runs the code of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/simulating.md")]
 struct Guide;
@@ -157,7 +156,6 @@ fn simulate_system(
     outcome
 }
 
-/// Result of a run, with the material for the second pass.
 struct SimulationRun {
     outcome: Result<Tally, Box<SimulationFailure>>,
     /// `None` where several histories may exist.
@@ -217,9 +215,9 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     text.unwrap_or("without a word")
 }
 
-/// Runs one of the simulator's own applications, chosen by the seed: a service, one with replicated state, or an event
-/// stream, sometimes with long messages. Some runs put older copies of directories back. `offer` fixes the kind; a
-/// command bus runs only where it is asked for.
+/// Runs one of the simulator's own applications. The seed chooses among a service, replicated state and an event
+/// stream, sometimes with long messages, and whether older copies of directories are put back. `offer` fixes the kind;
+/// a command bus runs only on request.
 ///
 /// # Errors
 /// See [`simulate`].
@@ -230,7 +228,7 @@ pub fn simulate_own(
 ) -> Result<Tally, Box<SimulationFailure>> {
     let mut random = Random::of(seed, &[11]);
     let (drawn, is_bulky) = (random.happens_per_100_000(60_000), random.happens_per_100_000(15_000));
-    // Drawn from separate dice, so that the other seeds keep their runs.
+    // Separate dice, so that other seeds keep their runs.
     let is_replicated = Random::of(seed, &[13]).happens_per_100_000(40_000);
     let drawn = match (drawn, is_replicated) {
         (false, _) => ApplicationKind::EventStream,
@@ -246,7 +244,7 @@ pub fn simulate_own(
     }
 }
 
-/// Makes a temporary directory, in memory if possible, so that runs do not wait for a device.
+/// Prefers memory, so that runs do not wait for a device.
 fn directory() -> std::io::Result<tempfile::TempDir> {
     let memory = Path::new("/dev/shm");
     let builder = || tempfile::Builder::new().prefix("gapless-sim-").rand_bytes(8).to_owned();

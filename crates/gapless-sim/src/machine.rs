@@ -1,5 +1,3 @@
-//! [`SimulatedMachine`]: the machine of one member, with its disk, its clock, and the member while it runs.
-
 use crate::checker::{Checker, LeaderTime, Violation};
 use crate::disk::JournalBit;
 use crate::fault_profile::FaultProfile;
@@ -31,25 +29,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Wall clock at the beginning of each run, ns since the epoch.
+/// Nanoseconds since the epoch.
 const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
-/// Limit of one message between members: a small window is soon exceeded and makes a start cheap.
+/// A small window is soon exceeded and makes a start cheap.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 pub(crate) enum TurnOutcome {
-    /// The member is running.
     Running,
-    /// The member was killed in the middle of the turn.
+    /// Death in the middle of the turn.
     Killed,
-    /// The member stopped because the others refuse its new disk.
+    /// The others refuse its new disk.
     Refused,
-    /// The member stopped because an operator removed it.
+    /// An operator removed it.
     Removed,
-    /// The member stopped after it fetched a state, which it installs at its next start.
+    /// Fetched a state, which it installs at its next start.
     Fetched,
-    /// The member stopped with this error because its history or a peer's was replaced.
+    /// Its history or a peer's was replaced.
     ReportedRollback(String),
-    /// The member stopped with this error because its disk refused a request.
+    /// Its disk refused a request.
     Stopped(String),
 }
 
@@ -63,22 +60,19 @@ pub(crate) struct SimulatedMachine {
     member: Option<RunningMember>,
     time: VirtualTime,
     clock: Clock,
-    /// Clock drift, parts per million; positive is fast.
+    /// Parts per million; positive is fast.
     drift_ppm: i64,
-    /// End of a pause that is too short for the member's clock to notice.
+    /// A pause too short for the member's clock to notice.
     pub paused_until_ns: u64,
     pub starts_ns: u64,
-    /// The flipped bit of its journal.
     pub flipped: Option<JournalBit>,
     /// The journal may lack acknowledged frames, unless the member reports otherwise.
     pub has_lost_power: bool,
-    /// The disk was replaced.
     has_lost_disk: bool,
-    /// An operator asked for its removal.
     pub is_leaving: bool,
-    /// The member was refused or removed for good.
+    /// Refused or removed for good.
     pub is_gone: bool,
-    /// Frame at which a handler of this machine broke a rule.
+    /// A handler of this machine broke a rule here.
     pub fault: Option<FailurePlace>,
 }
 
@@ -90,11 +84,11 @@ struct RunningMember {
 }
 
 enum ServiceInstance {
-    /// A witness runs no service.
+    /// A witness.
     None,
     /// A fold of the member's released stream.
     Folded(Box<Fold>),
-    /// The member's own service, with the state hashes that it reports.
+    /// The member's own service with its state hashes.
     Reported(ObservedHashes),
 }
 
@@ -117,7 +111,7 @@ impl SimulatedMachine {
         random: &mut Random,
     ) -> Result<Self, Violation> {
         let directory = root.join(format!("member-{number}"));
-        // A fold of an event stream begins at its first frame, and an aggregate at its first event.
+        // A fold of an event stream begins at its first frame, an aggregate at its first event.
         let retains_little =
             profile.retains_little && !matches!(offer, ApplicationKind::EventStream | ApplicationKind::Commands);
         let text = config((number, kind), &directory, profile, (compare_interval, retains_little));
@@ -172,7 +166,7 @@ impl SimulatedMachine {
         self.member.is_some()
     }
 
-    /// Returns whether it accepts publishers; a witness does not.
+    /// False for a witness.
     pub(crate) const fn accepts_publishers(&self) -> bool {
         self.is_up() && !self.is_witness
     }
@@ -181,12 +175,10 @@ impl SimulatedMachine {
         self.member.as_ref().map(|running| &running.member)
     }
 
-    /// Last sequence that the member released since its start.
     pub(crate) fn released(&self) -> u64 {
         self.member.as_ref().map_or(0, |running| running.released)
     }
 
-    /// Returns the term in which it claims to lead.
     pub(crate) fn leading_term(&self) -> Option<u64> {
         let status = self.running()?.status()?.consensus;
         (status.role == MemberRole::Leader).then_some(status.term)
@@ -198,12 +190,12 @@ impl SimulatedMachine {
         Some(LeaderTime { term: status.consensus.term, now_ns, from_term: status.time_from_term })
     }
 
-    /// Returns whether the member runs and has met all others, so that they know its disk.
+    /// Members met know its disk.
     pub(crate) fn has_met_all(&self) -> bool {
         self.status().is_some_and(|status| status.waits_for.is_empty())
     }
 
-    /// Returns whether acknowledged frames may be missing here.
+    /// Acknowledged frames may be missing here.
     pub(crate) fn may_lack_frames(&self, is_synced: bool) -> bool {
         let is_level = || self.status().is_some_and(|status| !status.consensus.is_rejoining);
         self.has_lost_disk || self.has_lost_power && !is_synced && !is_level()
@@ -213,7 +205,6 @@ impl SimulatedMachine {
         self.running()?.status()
     }
 
-    /// Advances its clocks by `ns` of true time.
     pub(crate) fn advance(&self, ns: u64) {
         let extra = ns as i64 * self.drift_ppm / 1_000_000;
         self.time.advance(ns.saturating_add_signed(extra));
@@ -223,7 +214,6 @@ impl SimulatedMachine {
         self.time.jump_wall_clock(ns);
     }
 
-    /// Replaces the disk by an empty one.
     pub(crate) fn replace_disk(&mut self, random: &mut Random) -> Result<(), Violation> {
         self.flipped = None;
         self.disk.heal();
@@ -232,13 +222,13 @@ impl SimulatedMachine {
         std::fs::remove_dir_all(&self.directory).map_err(|error| error.to_string())
     }
 
-    /// Starts the process. Returns the error if it stopped at once because the disk refused a request.
+    /// Returns the error if the member stopped at once because the disk refused a request.
     pub(crate) fn start(&mut self, system: &impl SystemUnderTest) -> Result<Option<String>, Violation> {
         if let Some(bit) = self.flipped.take() {
             if self.start_process(system).is_ok() {
                 return Err(format!("member {} starts although {bit:?} of its journal has changed", self.number));
             }
-            // The error named the place. An operator repaired it, and nothing else was touched.
+            // The error named the place; an operator repaired only that.
             bit.flip().map_err(|error| error.to_string())?;
         }
         match self.start_process(system) {
@@ -247,7 +237,7 @@ impl SimulatedMachine {
         }
     }
 
-    /// Returns the member's error if it names a disk error as the reason.
+    /// Passes on `said` if it names a disk error as the reason.
     fn disk_error_text(&self, said: Violation) -> Result<String, Violation> {
         if self.disk.has_reported(&said) { Ok(said) } else { Err(said) }
     }
@@ -266,7 +256,7 @@ impl SimulatedMachine {
                 }
             }
         }
-        // A process takes the wall clock at its start as correct.
+        // A process trusts the wall clock of its start.
         self.clock = Clock::virtual_time(&self.time);
         let _time_of_day = TimeOfDay::set(self.clock.now().epoch_ns);
         let started = catch_unwind(AssertUnwindSafe(|| match observed {
@@ -285,7 +275,6 @@ impl SimulatedMachine {
             }
             Err(panic) => return Err(format!("member {number} panicked at its start: {}", text_of(&*panic))),
         };
-        // Reads from the first frame that is still held.
         let first = member.stream().reader(1).first_held();
         let first = first.map_err(|error| format!("the journal of member {number} cannot be read: {error}"))?;
         let reader = member.stream().reader(first);
@@ -293,14 +282,12 @@ impl SimulatedMachine {
         Ok(())
     }
 
-    /// Kills the process.
     pub(crate) fn kill(&mut self) {
         if let Some(running) = self.member.take() {
             running.member.abandon();
         }
     }
 
-    /// Runs one turn of each agent.
     pub(crate) fn turn(&mut self) -> Result<TurnOutcome, Violation> {
         let Some(running) = &mut self.member else { return Ok(TurnOutcome::Running) };
         let Now { monotonic_ns, epoch_ns } = self.clock.now();
@@ -336,14 +323,12 @@ impl SimulatedMachine {
         }
     }
 
-    /// Notes the fault of a handler, if the error is about one.
     fn note_fault(&mut self, error: &ClusterError) -> Option<String> {
         let HandlerFault { place, text: said } = HandlerFault::of(error)?;
         self.fault = Some(place);
         Some(said)
     }
 
-    /// Records frames that were released here and not looked at yet, at the end of a failed run.
     pub(crate) fn record_rest(&mut self, record: &mut RunRecord) {
         let Some(RunningMember { reader, .. }) = &mut self.member else { return };
         while let Ok(ReplayRead::Frame(frame)) = reader.read() {
@@ -353,7 +338,6 @@ impl SimulatedMachine {
         }
     }
 
-    /// Looks at the frames released since the last look.
     pub(crate) fn read_released(
         &mut self,
         checker: &mut Checker,
@@ -399,7 +383,6 @@ impl SimulatedMachine {
         Ok(seen)
     }
 
-    /// Returns whether its service has handled all frames released here.
     pub(crate) fn has_handled_all(&self) -> bool {
         let Some(RunningMember { member, instance: ServiceInstance::Reported(_), released, .. }) = &self.member else {
             return true;
@@ -408,13 +391,12 @@ impl SimulatedMachine {
         counted.iter().any(|(label, value)| label == "service.last_sequence" && value == released)
     }
 
-    /// Lists its snapshots by sequence.
     pub(crate) fn snapshots(&self) -> Vec<(u64, PathBuf)> {
         let directory = StreamLayout::new(&self.directory).snapshots();
         gapless_engine::snapshot::list(&directory).unwrap_or_default()
     }
 
-    /// Checks the journal's contents from disk. Returns its last frame.
+    /// Returns the last frame of the journal on disk.
     pub(crate) fn replay(&self, checker: &Checker) -> Result<u64, Violation> {
         let number = self.number;
         let failed = |error: gapless_journal::JournalError| format!("the journal of member {number}: {error}");
@@ -428,7 +410,6 @@ impl SimulatedMachine {
         Ok(last)
     }
 
-    /// Describes the machine for a report.
     pub(crate) fn describe(&self) -> String {
         let number = self.number;
         let Some(running) = &self.member else {
@@ -493,7 +474,7 @@ fn config(
     text
 }
 
-/// Returns whether the error text reports a rolled-back or exchanged directory, here or of a peer.
+/// The error reports a rolled-back or exchanged directory, here or of a peer.
 pub(crate) fn reports_rollback(said: &str) -> bool {
     [
         "it has less than it has acknowledged",

@@ -1,5 +1,3 @@
-//! The simulator's program: runs seeds, says which failed and how to replay them.
-
 use clap::Parser;
 use gapless_sim::{ApplicationKind, ClusterShape, Options, SecondPass, SimulationFailure, Tally, simulate_own};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -64,7 +62,7 @@ struct Arguments {
     json: bool,
 }
 
-/// Prints a line to standard output. A closed pipe is no error: the exit code tells the result.
+/// A closed pipe is no error: the exit code tells the result.
 macro_rules! say {
     ($($words:tt)*) => {
         let _unread = writeln!(std::io::stdout(), $($words)*);
@@ -122,7 +120,6 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
     let summary = Mutex::new(Summary { seeds: 0, failures: Vec::new(), tally: Tally::default() });
     let work = || {
         loop {
-            // Relaxed: the number itself is the only shared data.
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds.end {
                 return;
@@ -144,7 +141,6 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
                     summary.failures.push(*failure);
                     bar.set_message(format!("{} failed", summary.failures.len()));
                     if arguments.stop_at_first {
-                        // Relaxed: as above.
                         next.store(seeds.end, Ordering::Relaxed);
                     }
                 }

@@ -1,6 +1,5 @@
-//! [`Network`]: byte connections between machines, on virtual time. Like TCP, it delivers in order or not at all. It
-//! may be slow, partitioned in one direction or both, break, deliver in pieces, and accept little at once. The shipped
-//! handshake and framing run over it.
+//! [`Network`]: byte connections on virtual time. Like TCP, it delivers in order or not at all. It may be slow,
+//! partitioned in one direction or both, break, deliver in pieces, and accept little at once.
 
 use crate::random::Random;
 use crate::trace::{Trace, hash_of};
@@ -11,28 +10,25 @@ use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Capacity of one direction of a connection.
+/// Bytes per direction.
 const BUFFER_BYTES: usize = 192 << 10;
 const PORT: u16 = 4100;
 
-/// Unwind payload of a member that is killed in the middle of a turn.
+/// Unwinds a member that is killed in the middle of a turn.
 pub(crate) struct KillSignal;
 
 pub(crate) fn address_of(member: u64) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, PORT + member as u16))
 }
 
-/// Condition of the route from one member to another.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NetworkRoute {
-    /// End of the partition.
     pub cut_until_ns: u64,
     pub delay_ns: u64,
-    /// Bandwidth; 0 for unlimited.
+    /// 0 for unlimited.
     pub bytes_per_ms: u64,
 }
 
-/// The network of all machines.
 #[derive(Debug)]
 pub(crate) struct Network {
     state: Mutex<NetworkState>,
@@ -45,22 +41,21 @@ pub(crate) struct NetworkState {
     pub now_ns: u64,
     pub trace: Trace,
     random: Random,
-    /// Longest delay of a byte.
     pub delay_ns_max: u64,
     routes: BTreeMap<(u64, u64), NetworkRoute>,
-    /// Members without power: connections to them are not answered.
+    /// Connections to them are not answered.
     powered_off: Vec<u64>,
     listeners: BTreeMap<SocketAddr, VecDeque<u64>>,
     connections: BTreeMap<u64, SimulatedConnection>,
     connections_made: u64,
-    /// The member to be killed, and at which of its sends.
+    /// Member to be killed, and at which of its sends.
     killed: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
 struct SimulatedConnection {
     opens_ns: u64,
-    /// The dialling end, then the accepting end.
+    /// Dialling, then accepting.
     ends: [ConnectionEnd; 2],
 }
 
@@ -68,7 +63,7 @@ struct SimulatedConnection {
 struct ConnectionEnd {
     member: u64,
     is_open: bool,
-    /// The machine lost power, and the other end was not notified.
+    /// The machine lost power without notice to the other end.
     is_vanished: bool,
     is_broken: bool,
     incoming: VecDeque<PieceInFlight>,
@@ -134,23 +129,20 @@ impl NetworkState {
         self.routes.entry((from, to)).or_default()
     }
 
-    /// Restores all routes, and releases pieces that were held up.
     pub(crate) fn heal(&mut self) {
         self.routes.clear();
         self.killed = None;
     }
 
-    /// Kills `member` at the `sends`-th of its next sends: just before or after it.
+    /// Kills just before or after the `sends`-th next send.
     pub(crate) const fn kill(&mut self, member: u64, sends: u64) {
         self.killed = Some((member, sends));
     }
 
-    /// Cancels a pending kill.
     pub(crate) const fn cancel_kill(&mut self) {
         self.killed = None;
     }
 
-    /// Cuts or restores the power of a machine.
     pub(crate) fn set_powered_off(&mut self, member: u64, is_powered_off: bool) {
         self.powered_off.retain(|other| *other != member);
         if is_powered_off {
@@ -163,7 +155,7 @@ impl NetworkState {
         }
     }
 
-    /// Breaks a connection of this member, at one end or both.
+    /// Breaks one end or both.
     pub(crate) fn break_one(&mut self, member: u64) {
         let of_member = |connection: &SimulatedConnection| connection.ends.iter().any(|end| end.member == member);
         let all: Vec<u64> = self.connections.iter().filter(|(_, each)| of_member(each)).map(|(id, _)| *id).collect();
@@ -251,7 +243,7 @@ impl NetworkState {
         let other = &connection.ends[1 - side];
         let room = BUFFER_BYTES.saturating_sub(other.incoming_bytes);
         if other.is_vanished && !self.powered_off.contains(&other.member) {
-            // The machine has power again, and knows nothing of this connection.
+            // The machine has power again, and forgot this connection.
             connection.ends[side].is_broken = true;
             return Err(ErrorKind::ConnectionReset.into());
         }
@@ -285,7 +277,7 @@ impl NetworkState {
         }
     }
 
-    /// Returns whether `member` dies now, before it sends.
+    /// Checked before it sends.
     const fn is_killed_now(&mut self, member: u64) -> bool {
         match &mut self.killed {
             Some((killed, sends)) if *killed == member => {
@@ -297,7 +289,6 @@ impl NetworkState {
     }
 }
 
-/// The network as one member sees it.
 #[derive(Debug)]
 pub(crate) struct MemberPort {
     pub network: Arc<Network>,
@@ -313,7 +304,7 @@ impl Pipes for MemberPort {
         let opens_ns = state.arrival_ns(self.member, to, 0);
         let mut ends = [ConnectionEnd::new(self.member), ConnectionEnd::new(to)];
         let is_powered_off = state.powered_off.contains(&to);
-        // The other end is closed until it is accepted.
+        // Until it is accepted.
         ends[1].is_open = false;
         match state.listeners.get_mut(&address) {
             Some(backlog) => backlog.push_back(id),
@@ -336,7 +327,6 @@ impl Pipes for MemberPort {
     }
 }
 
-/// One end of a connection.
 #[derive(Debug)]
 struct SimulatedPipe {
     network: Arc<Network>,
@@ -353,7 +343,7 @@ impl Pipe for SimulatedPipe {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.network.lock();
         if state.is_killed_now(self.member) {
-            // The kill comes before the message leaves, or after it left and before anything else.
+            // Before the message leaves, or directly after.
             if state.random.happens_per_100_000(50_000) {
                 let _ = state.send(self.id, self.side, bytes);
             }
@@ -382,7 +372,6 @@ impl AsFd for SimulatedPipe {
     }
 }
 
-/// Listener of a member.
 #[derive(Debug)]
 struct SimulatedListener {
     network: Arc<Network>,
@@ -411,7 +400,7 @@ impl PipeListener for SimulatedListener {
             let wire = SimulatedPipe { network: Arc::clone(&self.network), id, side: 1, member: self.member };
             return Ok((Box::new(wire), address_of(from)));
         }
-        // Connections that were closed before they were accepted are dropped.
+        // Drops connections that were closed before they were accepted.
         let NetworkState { listeners, connections, .. } = &mut *state;
         if let Some(backlog) = listeners.get_mut(&self.address) {
             backlog.retain(|id| connections.contains_key(id));

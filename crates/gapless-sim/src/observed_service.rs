@@ -13,10 +13,8 @@ use rustix::fd::BorrowedFd;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Hashes that were not looked at yet.
 pub(crate) type ObservedHashes = Arc<Mutex<Vec<StateHash>>>;
 
-/// Takes the hashes that the service reported since the last look.
 pub(crate) fn take_hashes(hashes: &ObservedHashes) -> Vec<StateHash> {
     // A killed member unwinds, but never while it holds the lock.
     std::mem::take(&mut *hashes.lock().unwrap_or_else(PoisonError::into_inner))
@@ -53,7 +51,7 @@ impl MemberService for ObservedService {
     }
 }
 
-/// More than the frames that a service applies in one poll.
+/// More than a service applies in one poll.
 const HASHES_MAX: usize = 4096;
 
 struct ObservedAgent {
@@ -77,7 +75,7 @@ impl Agent for ObservedAgent {
         let mut hashes = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(hash) = self.own.pop() {
             hashes.push(hash);
-            // A full queue means that the member compares the next hash, as without an observer.
+            // If full, the member compares the next hash.
             let _ = self.member.push(hash);
         }
         polled

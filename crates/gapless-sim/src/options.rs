@@ -1,6 +1,5 @@
-//! [`Options`]: size and kind of a run. Its events follow from its seed.
+//! [`Options`]: size and kind of a run; its events follow from the seed.
 
-/// Numbers of members of a cluster, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterShape {
     /// Members that run the service, 1 to 7.
@@ -10,7 +9,6 @@ pub struct ClusterShape {
 }
 
 impl ClusterShape {
-    /// Number of all members.
     #[must_use]
     pub const fn members(self) -> u64 {
         self.full + self.witnesses
@@ -30,7 +28,7 @@ impl std::fmt::Display for ClusterShape {
 impl std::str::FromStr for ClusterShape {
     type Err = String;
 
-    /// Parses `3`, `2+witness` or `3+2`.
+    /// `3`, `2+witness` or `3+2`.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is no cluster; a number of members is expected, as in 3, 5 or 2+witness");
         let (full, witnesses) = text.split_once('+').unwrap_or((text, "0"));
@@ -41,16 +39,15 @@ impl std::str::FromStr for ClusterShape {
     }
 }
 
-/// Kind of the application of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplicationKind {
-    /// An event stream: nodes publish and read. The service folds the released frames.
+    /// Nodes publish and read; the service folds the released frames.
     EventStream,
-    /// A service: clients send commands and get replies. Each member runs its handlers.
+    /// Clients send commands and get replies; each member runs the handlers.
     Service,
-    /// A service whose state is replicated: the leader alone runs its handlers, and the others apply the changes.
+    /// The leader alone runs the handlers; the others apply the changes.
     State,
-    /// A command bus: aggregates decide on the leader, and are folded from their events.
+    /// Aggregates decide on the leader, and are folded from their events.
     Commands,
 }
 
@@ -78,40 +75,39 @@ impl std::str::FromStr for ApplicationKind {
     }
 }
 
-/// Size and kind of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Numbers of members; `None` leaves them to the seed: 3, 2 and a witness, or 5.
+    /// `None` leaves them to the seed: 3, 2 and a witness, or 5.
     pub shape: Option<ClusterShape>,
     /// Messages of each publisher.
     pub messages: u64,
-    /// Duration of the faults, ms of virtual time.
+    /// Virtual time.
     pub faults_ms: u64,
-    /// Time limit after the last fault for every message to arrive everywhere, ms of virtual time.
+    /// Limit for every message to arrive everywhere after the last fault, virtual time.
     pub calm_ms: u64,
-    /// Frames between two comparisons of the services' states; 1 finds the exact frame.
+    /// Frames between two comparisons of states; 1 finds the exact frame.
     pub compare_interval: u64,
-    /// Whether some runs put older copies of members' directories back, or exchange them. From then on the only check
-    /// is that no member silently continues a different history.
+    /// Some runs put older copies of directories back or exchange them. Then the only check is that no member silently
+    /// continues a different history.
     pub puts_copies_back: bool,
-    /// Whether events are printed to standard output, one line each, with their virtual time.
+    /// One line per event on standard output, with virtual time.
     pub prints_trace: bool,
-    /// Whether a second process repeats the run, at another time of day.
+    /// Repetition in a second process, at another time of day.
     pub second_pass: SecondPass,
 }
 
-/// Repetition of a run in a second process. State that members of one process share differs there, which exposes a
-/// handler that depends on more than its messages.
+/// State that members of one process share differs in a second process, which exposes a handler that depends on more
+/// than its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SecondPass {
-    /// On: this executable is started again, with the test's name on the thread of a test, or with this process's
-    /// arguments on the main thread. It repeats everything up to the call of the simulator. On other threads
-    /// [`simulate`](crate::simulate) returns an error.
+    /// Starts this executable again, with the test's name on the thread of a test, or with this process's arguments on
+    /// the main thread; it repeats everything up to the call. On other threads [`simulate`](crate::simulate) returns an
+    /// error.
     #[default]
     Again,
-    /// On: this executable is started with these arguments, which must lead to a call with the same seed.
+    /// Starts this executable with these arguments, which must lead to a call with the same seed.
     With(Vec<std::ffi::OsString>),
-    /// Off: a handler that reads the clock in whole minutes, a static or its process identifier is not found.
+    /// Misses a handler that reads the clock in whole minutes, a static or its process identifier.
     Off,
 }
 

@@ -1,17 +1,13 @@
-//! [`HandlerOutput`]: the output of a handler, compared between folds and printed in reports.
-
 use crate::trace::hash_of;
 use gapless_client::client::MessageType;
 use gapless_stream::logger::utc;
 use gapless_wire::Encoding;
 use serde::{Deserialize, Serialize};
 
-/// Describes a message for a report: its type and its fields.
 pub(crate) type Describe<'a> = dyn Fn(MessageType, &[u8]) -> String + 'a;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum HandlerOutput {
-    /// A reply, a notice or a published message.
     Message {
         /// Kind and addressee.
         what: String,
@@ -32,12 +28,12 @@ pub(crate) enum HandlerOutput {
     Words(String),
 }
 
-/// A payload. Two are equal if length and hash are equal: the bytes are only for the report.
+/// Equal if length and hash are equal: the bytes are only for the report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct OutputPayload {
     length: usize,
     hash: u64,
-    /// `None` where the run had too many bytes to keep.
+    /// `None` if the run had too many bytes to keep.
     bytes: Option<Vec<u8>>,
 }
 
@@ -72,7 +68,6 @@ impl HandlerOutput {
         }
     }
 
-    /// Describes the output with the fields that the application knows.
     fn text(&self, describe: &Describe<'_>) -> String {
         match self {
             Self::Message { what, schema, flags, payload } => {
@@ -93,8 +88,7 @@ impl HandlerOutput {
     }
 }
 
-/// Prints the first output on which the two sides differ, one below the other, and where they differ. Each line begins
-/// with a line feed.
+/// The first difference, one side below the other. Each line begins with a line feed.
 pub(crate) fn side_by_side(describe: &Describe<'_>, outputs: [&[HandlerOutput]; 2], sides: [&str; 2]) -> String {
     let at = outputs[0].iter().zip(outputs[1]).take_while(|(one, other)| one == other).count();
     let firsts = outputs.map(|outputs| outputs.get(at));
@@ -106,7 +100,7 @@ pub(crate) fn side_by_side(describe: &Describe<'_>, outputs: [&[HandlerOutput]; 
         let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
         return format!("{lines}\n  {:width$} {:same$}^", "", "");
     }
-    // Equal texts here mean that the payloads differ.
+    // Equal texts mean that the payloads differ.
     let parted = match firsts.map(|first| first.and_then(HandlerOutput::bytes)) {
         [Some(one), Some(other)] => first_difference(one, other, sides),
         _ => "somewhere".to_owned(),
@@ -114,7 +108,6 @@ pub(crate) fn side_by_side(describe: &Describe<'_>, outputs: [&[HandlerOutput]; 
     format!("{lines}\n  they part {parted}")
 }
 
-/// Describes the first difference between the bytes of two sides.
 pub(crate) fn first_difference(run: &[u8], again: &[u8], [one, other]: [&str; 2]) -> String {
     let at = run.iter().zip(again).take_while(|(one, other)| one == other).count();
     let shown = |bytes: &[u8]| {
@@ -130,14 +123,12 @@ pub(crate) fn first_difference(run: &[u8], again: &[u8], [one, other]: [&str; 2]
     format!("at byte {at} of {}: {one} {}, {other} {}", run.len(), shown(run), shown(again))
 }
 
-/// Formats the first bytes as hexadecimal numbers.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let text: String = bytes.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
     let more = if bytes.len() > 64 { "…" } else { "" };
     format!("{} bytes {text}{more}", bytes.len())
 }
 
-/// Describes a message of unknown type.
 pub(crate) fn describe_bytes(schema: u32, name: Option<&str>, payload: &[u8]) -> String {
     let name = name.map(|name| format!("{name} (")).unwrap_or_default();
     let end = if name.is_empty() { "" } else { ")" };
@@ -153,7 +144,7 @@ mod tests {
     }
 
     fn described(outputs: [&[HandlerOutput]; 2]) -> String {
-        // The description leaves out the third byte.
+        // Leaves out the third byte.
         let describe = |_, payload: &[u8]| format!("Sum {{ of: {}, is: {} }}", payload[0], payload[1]);
         side_by_side(&describe, outputs, ["here", "over there"])
     }
@@ -172,7 +163,6 @@ mod tests {
             described([&one, &[]]),
             "\n  here:       timer 10 is set to 2023-11-14T22:13:20.000000000Z\n  over there: nothing\n              ^"
         );
-        // A difference that the descriptions do not show.
         let same = described([&one, &[timer, reply(&[1, 7, 3])]]);
         assert!(same.ends_with("\n  they part at byte 2 of 3: here 00, over there 03"), "{same}");
     }

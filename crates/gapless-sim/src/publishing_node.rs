@@ -1,6 +1,5 @@
-//! [`PublishingNode`]: a shipped node that publishes through any member that accepts it, and resends unacknowledged
-//! messages through the next one. [`MemberLink`] is its link: the shipped in-process link, replaced when a member is
-//! gone or does not lead.
+//! [`PublishingNode`]: a shipped node that publishes through any accepting member, and resends unacknowledged messages
+//! through the next one. [`MemberLink`], its in-process link, is replaced when a member is gone or does not lead.
 
 use crate::checker::Violation;
 use crate::random::Random;
@@ -25,7 +24,6 @@ use std::time::Duration;
 
 const RINGS: RingSizes = RingSizes { command_ring_bytes: 128 << 10, reply_ring_bytes: 32 << 10 };
 
-/// Hands links from the simulator to a node.
 #[derive(Default)]
 struct LinkHandover {
     is_wanted: bool,
@@ -33,7 +31,7 @@ struct LinkHandover {
     offer: Option<SharedMemoryLink>,
 }
 
-/// Link of a node to one member after the other.
+/// Link to one member after the other.
 struct MemberLink {
     handover: Arc<Mutex<LinkHandover>>,
     link: Option<SharedMemoryLink>,
@@ -65,7 +63,7 @@ impl NodeLink for MemberLink {
             handover.offer.take()
         };
         let Some(mut link) = offer else { return Ok(None) };
-        // A member that has just begun to catch up is of no use to a node that has read more.
+        // A member that has just begun to catch up is useless to a node that has read more.
         if let Start::Sequence(sequence) = start
             && sequence > 1
         {
@@ -130,20 +128,18 @@ impl NodeLink for MemberLink {
     }
 }
 
-/// A publishing node with its counters.
 pub(crate) struct PublishingNode {
     number: u64,
     seed: u64,
     node: StreamNode<MemberLink>,
     handover: Arc<Mutex<LinkHandover>>,
     clock: Clock,
-    /// Member that it is connected to.
     at: Option<u64>,
-    /// Next message to publish; `None` until the stream has reported it.
+    /// `None` until the stream has reported it.
     next: Option<u64>,
     /// Own messages read since the last start.
     read: u64,
-    /// Own messages read in any life, which are acknowledged for good.
+    /// Own messages of any life, which are acknowledged for good.
     acknowledged: u64,
     messages: u64,
 }
@@ -154,7 +150,7 @@ impl PublishingNode {
         Self { number, seed, node, handover, clock, at: None, next: None, read: 0, acknowledged: 0, messages }
     }
 
-    /// Returns the message whose first session number is `session_seq`.
+    /// Its first session number is `session_seq`.
     fn message_at(&self, application: &impl SystemUnderTest, session_seq: u64) -> Result<u64, Violation> {
         let (mut index, mut number) = (0, 1);
         while number < session_seq {

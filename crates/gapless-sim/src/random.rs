@@ -1,17 +1,14 @@
-//! [`Random`]: dice from one seed.
-
 /// SplitMix64; not for secrets. The same seed gives the same numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Creates dice that begin at `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Creates separate dice for one part of a run, so that draws for one do not change the others'.
+    /// Separate dice for one part of a run, so that draws for one do not change the others'.
     #[must_use]
     pub fn of(seed: u64, thing: &[u64]) -> Self {
         let mut random = Self(seed);
@@ -21,7 +18,6 @@ impl Random {
         Self(random.number())
     }
 
-    /// Returns any number.
     pub const fn number(&mut self) -> u64 {
         gapless_wire::split_mix::next(&mut self.0)
     }
@@ -31,18 +27,16 @@ impl Random {
         ((u128::from(self.number()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// Returns true with a probability in percent: `percent(20)` is one time in five; 100 and more always.
+    /// True in `of_100` percent of draws; 100 and more always.
     pub fn percent(&mut self, of_100: u64) -> bool {
         self.happens_per_100_000(of_100.saturating_mul(1_000))
     }
 
-    /// Returns true with a probability in 100,000ths: `happens_per_100_000(20_000)` is one time in five.
+    /// True in `of_100_000` of 100,000 draws.
     pub fn happens_per_100_000(&mut self, of_100_000: u64) -> bool {
         self.below(100_000) < of_100_000
     }
 
-    /// Returns a random element.
-    ///
     /// # Panics
     /// If the list is empty.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
@@ -50,7 +44,6 @@ impl Random {
         list[self.below(list.len() as u64) as usize]
     }
 
-    /// Shuffles the list.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for at in (1..list.len()).rev() {
             list.swap(at, self.below(at as u64 + 1) as usize);

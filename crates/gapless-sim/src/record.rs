@@ -1,4 +1,4 @@
-//! [`RunRecord`]: the released frames of a run and their effect on the service. The second pass compares with it.
+//! [`RunRecord`]: the released frames of a run and their effects, for the second pass.
 
 use crate::output::HandlerOutput;
 use crate::trace::hash_of;
@@ -8,24 +8,22 @@ use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, Kind};
 use serde::{Deserialize, Serialize};
 
-/// Total bytes of states and outputs that are kept; beyond that there are only hashes.
+/// Limit of states and outputs; beyond that only hashes are kept.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// A run, frame by frame, from sequence 1 on.
+/// Frames from sequence 1 on.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RunRecord {
     pub frames: Vec<Vec<u8>>,
-    /// Effect of each frame; empty for a service whose handlers ran on leaders.
+    /// Empty for a service whose handlers ran on leaders.
     pub steps: Vec<FrameEffect>,
-    /// Number of publishers, which are numbered from 1.
+    /// Numbered from 1.
     pub publishers: u64,
     kept_bytes: usize,
 }
 
-/// Effect of a frame.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FrameEffect {
-    /// Replies, notices, timers and published messages.
     pub outputs: Vec<HandlerOutput>,
     pub state_hash: u64,
     pub state: Option<Vec<u8>>,
@@ -37,7 +35,6 @@ impl FrameEffect {
     }
 }
 
-/// A complete message of the run.
 pub(crate) struct RecordedMessage {
     pub message: MessageType,
     pub payload: Vec<u8>,
@@ -56,7 +53,6 @@ impl RunRecord {
         self.steps.push(step);
     }
 
-    /// Records a newly released frame.
     pub(crate) fn follow(&mut self, frame: &Frame<'_>) {
         self.frames.push(frame.bytes().to_vec());
     }
@@ -66,7 +62,7 @@ impl RunRecord {
         Frame::parse(self.frames.get(at)?).ok()
     }
 
-    /// Returns the message that is complete with that frame.
+    /// Complete with that frame.
     pub(crate) fn message(&self, sequence: u64) -> Option<RecordedMessage> {
         let last = self.frame(sequence).filter(|frame| matches!(frame.kind(), Kind::Command | Kind::Event))?;
         let message = MessageType { schema: last.schema(), encoding: last.encoding() };
@@ -82,7 +78,7 @@ impl RunRecord {
         Some(RecordedMessage { message, payload: payloads.concat() })
     }
 
-    /// Formats the frame's position: `sequence 7: command 3 of session 2`.
+    /// `sequence 7: command 3 of session 2`.
     pub(crate) fn place(&self, sequence: u64) -> String {
         let Some(frame) = self.frame(sequence) else { return format!("sequence {sequence}") };
         let (session, number) = (frame.session(), frame.session_seq());
@@ -101,7 +97,7 @@ impl RunRecord {
         format!("sequence {sequence}: {what}")
     }
 
-    /// Returns the frame whose handler set the timer of that frame; `None` where handlers ran on leaders.
+    /// `None` where handlers ran on leaders.
     pub(crate) fn timer_set_by(&self, sequence: u64) -> Option<u64> {
         let frame = self.frame(sequence).filter(|frame| frame.kind() == Kind::Timer)?;
         let TimerFired { timer, deadline_ns } = TimerFired::from_bytes(frame.payload())?;
@@ -111,7 +107,7 @@ impl RunRecord {
         Some(at as u64 + 1)
     }
 
-    /// Returns the token of a command's session, and the number of its earlier commands.
+    /// Token of a command's session, and number of its earlier commands.
     pub(crate) fn sender(&self, sequence: u64) -> Option<(u128, u64)> {
         let session = self.frame(sequence).filter(|frame| frame.kind() == Kind::Command)?.session();
         let (mut token, mut commands) = (None, 0);
@@ -127,7 +123,6 @@ impl RunRecord {
     }
 }
 
-/// Formats a time in ms.
 fn milliseconds(ns: u64) -> String {
     format!("{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000)
 }

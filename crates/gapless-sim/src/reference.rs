@@ -1,5 +1,5 @@
-//! [`Reference`]: the expected replies of the service, from one fold of all released frames in order. Each reply that a
-//! client receives from any member at any time must equal the reply here.
+//! [`Reference`]: the expected replies, from one fold of all released frames in order. Each reply of any member must
+//! equal the one here.
 
 use crate::checker::Violation;
 use crate::handler_fault::{FailurePlace, HandlerFault};
@@ -15,7 +15,7 @@ use gapless_wire::control::Refusal;
 use gapless_wire::{Encoding, Frame};
 use std::collections::BTreeMap;
 
-/// A reply as a client receives it: position, time, type, payload hash.
+/// Position, time, type, payload hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExpectedReply {
     pub sequence: u64,
@@ -38,9 +38,7 @@ impl ExpectedReply {
 pub(crate) struct ReferenceAnswers {
     pub replies: BTreeMap<(u64, u64), ExpectedReply>,
     pub notices: BTreeMap<(u64, u64), ExpectedReply>,
-    /// Timers that were set.
     pub timers: u64,
-    /// Outputs of the current frame, if they are recorded.
     outputs: Option<Vec<HandlerOutput>>,
 }
 
@@ -49,14 +47,13 @@ pub(crate) struct Reference {
     is_on_event_stream: bool,
     pub record: RunRecord,
     is_recording: bool,
-    /// Additional check of each frame.
     audit: Option<FrameAudit>,
     pub answers: ReferenceAnswers,
-    /// Frame at which a handler broke a rule.
+    /// A handler broke a rule here.
     pub fault: Option<FailurePlace>,
 }
 
-/// Additional invariant of the frames, checked in order.
+/// Additional invariant, checked in order.
 pub(crate) type FrameAudit = Box<dyn FnMut(&Frame<'_>) -> Result<(), Violation>>;
 
 impl Reference {
@@ -65,18 +62,17 @@ impl Reference {
         Self { fold, is_on_event_stream: false, record, is_recording: false, audit: None, answers, fault: None }
     }
 
-    /// Makes the reference of a service that folds a stream of other publishers.
+    /// Folds a stream of other publishers.
     pub(crate) fn on_event_stream(fold: Fold) -> Self {
         Self { is_on_event_stream: true, ..Self::new(fold.on_event_stream()) }
     }
 
-    /// Records the handlers' outputs for each frame.
     pub(crate) fn recording(self) -> Self {
         let answers = ReferenceAnswers { outputs: Some(Vec::new()), ..ReferenceAnswers::default() };
         Self { is_recording: true, answers, ..self }
     }
 
-    /// Restores a snapshot. Returns its sequence.
+    /// Returns the snapshot's sequence.
     pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<u64, Violation> {
         let failed = |error: std::io::Error| error.to_string();
         let file = tempfile::NamedTempFile::new().map_err(failed)?;
@@ -94,7 +90,6 @@ impl Reference {
         Self { audit: Some(audit), ..self }
     }
 
-    /// Folds a newly released frame.
     pub(crate) fn follow(&mut self, frame: &Frame<'_>) -> Result<(), Violation> {
         if let Some(audit) = &mut self.audit {
             audit(frame)?;
@@ -108,7 +103,6 @@ impl Reference {
         self.apply(frame)
     }
 
-    /// Applies the next frame. Returns its effect.
     pub(crate) fn step(&mut self, frame: &Frame<'_>) -> Result<FrameEffect, Violation> {
         self.apply(frame)?;
         let outputs = self.answers.outputs.as_mut().map(std::mem::take).unwrap_or_default();

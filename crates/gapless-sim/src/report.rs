@@ -1,72 +1,56 @@
-//! [`Tally`] and [`SimulationFailure`]: the result of a run.
-
 use serde::{Deserialize, Serialize};
 
 /// Counters of one run, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Hash of all events: two runs with the same hash did the same. 0 for several runs together.
+    /// Hash of all events: equal hashes mean equal runs; 0 for several runs.
     pub trace: u64,
     /// Events of the network, the disks and the stream.
     pub events: u64,
-    /// Virtual time, ns.
     pub virtual_ns: u64,
-    /// Frames released.
     pub released: u64,
-    /// Messages acknowledged.
     pub acknowledged: u64,
-    /// Replies that a client received again.
+    /// Received again by a client.
     pub repeated: u64,
-    /// Answers to restarted clients about commands that they sent before.
+    /// Answers to restarted clients about commands of earlier lives.
     pub resolved: u64,
-    /// Notices that services have sent.
     pub notices: u64,
-    /// Timers that fired.
     pub timers: u64,
     /// Leaders that continued their predecessor's time against their own clock.
     pub times_kept: u64,
-    /// Terms that had a leader.
     pub terms: u64,
-    /// Members killed between two turns.
     pub crashes: u64,
     /// Members killed in the middle of a turn.
     pub kills: u64,
-    /// Machines that lost power.
     pub power_losses: u64,
-    /// Flipped bits of journals: the member's start reported each, and the bit was restored.
+    /// Flipped bits of journals: the start reported each, and the bit was restored.
     pub flips: u64,
-    /// Older copies of directories put back.
+    /// Older directories that were put back.
     pub copies: u64,
     /// Directories exchanged with another member's.
     pub exchanges: u64,
-    /// Members that stopped and reported a replaced history.
+    /// Stopped and reported a replaced history.
     pub found_out: u64,
-    /// Disks lost, together with the member.
+    /// Lost with their members.
     pub disks: u64,
-    /// States that members fetched because the journals of others did not reach back far enough.
+    /// States fetched because other journals did not reach back far enough.
     pub fetched: u64,
-    /// Members that stopped and reported a full disk.
+    /// Stops that reported a full disk.
     pub full_disks: u64,
-    /// Members that stopped and reported a failed sync or write.
+    /// Stops that reported a failed sync or write.
     pub disk_errors: u64,
-    /// Members that were paused.
     pub pauses: u64,
-    /// Network partitions.
     pub cuts: u64,
-    /// Broken connections.
     pub broken: u64,
-    /// Jumps of wall clocks.
     pub jumps: u64,
-    /// Leaders asked to hand over.
     pub transfers: u64,
-    /// Completed membership changes: one member added, removed or replaced.
+    /// Completed membership changes.
     pub changes: u64,
-    /// Restarted publishers.
+    /// Restarts.
     pub publishers: u64,
 }
 
 impl Tally {
-    /// Adds the counters of another run.
     pub const fn add(&mut self, other: &Self) {
         self.trace = 0;
         self.events += other.events;
@@ -100,18 +84,16 @@ impl Tally {
     }
 }
 
-/// A broken promise. `{}` and `{:?}` print what and where; `{:#}` and `{:#?}` also print the state of the members.
+/// A broken promise. `{:#}` and `{:#?}` also print the state of the members.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimulationFailure {
-    /// Seed of the run.
     pub seed: u64,
-    /// Virtual time of the failure, ms.
+    /// Virtual time.
     pub at_ms: u64,
-    /// The broken promise; further lines have the message with its fields, and the difference of two states or replies.
+    /// Further lines have the message with its fields, and the difference of two states or replies.
     pub reason: String,
-    /// State of the members and their consensus at the failure; printed by `{:#}` alone.
+    /// State of the members and their consensus; printed by `{:#}` alone.
     pub state: String,
-    /// Events up to the failure.
     pub tally: Tally,
 }
 
@@ -122,8 +104,7 @@ impl std::fmt::Display for SimulationFailure {
     }
 }
 
-/// Prints the [`Display`](std::fmt::Display) text, so that `unwrap`, `expect` and a `main` that returns it are
-/// readable.
+/// Prints the [`Display`](std::fmt::Display) text, so that `unwrap` and a returning `main` are readable.
 impl std::fmt::Debug for SimulationFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)

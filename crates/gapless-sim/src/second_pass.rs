@@ -1,6 +1,5 @@
-//! Second pass of a run, in another process: it folds the same frames or runs the same seed again, and reports the
-//! first difference. Hidden inputs of a process differ here: time of day, addresses, process, thread, working
-//! directory, number of cores.
+//! Second pass in another process: folds the same frames or runs the same seed again, and reports the first difference.
+//! Time of day, addresses, process, thread, working directory and number of cores differ here.
 
 use crate::options::{ApplicationKind, Options};
 use crate::output::{HandlerOutput, first_difference, side_by_side};
@@ -14,7 +13,6 @@ use crate::workload::message_of;
 use crate::{panic_text, run_once};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Names of the two sides in reports.
 const SIDES: [&str; 2] = ["in the run", "in the second process"];
 
 /// Ends this process with its finding.
@@ -38,7 +36,6 @@ pub(crate) fn answer(
     SimulationCall::answer(said.as_deref())
 }
 
-/// Folds the frames of a run again, from the beginning or from a snapshot.
 fn fold_again(system: &impl SystemUnderTest, seed: u64, assignment: &SecondPassAssignment) -> Option<String> {
     let SecondPassAssignment { record, snapshot, .. } = assignment;
     let mut reference = system.reference().recording();
@@ -49,7 +46,7 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, assignment: &SecondPassA
             Err(error) => return Some(format!("a member's snapshot is refused by a second process: {error}")),
         },
     };
-    // The construction of the service may read files; handlers must not.
+    // Construction may read files; handlers must not.
     let _ = std::env::set_current_dir("/");
     let begin = reference.last_sequence();
     for sequence in begin + 1..=record.frames.len() as u64 {
@@ -92,14 +89,14 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, assignment: &SecondPassA
     None
 }
 
-/// Runs the same seed again, for a service whose handlers run on leaders.
+/// Runs the seed again, for a service whose handlers run on leaders.
 fn run_again<S: SystemUnderTest>(
     system: &S,
     options: &Options,
     seed: u64,
     assignment: &SecondPassAssignment,
 ) -> Option<String> {
-    // Handlers of a command bus must give the same result at another time of day.
+    // A command bus must give the same result at another time of day.
     if S::APPLICATION_KIND == ApplicationKind::Commands {
         shift();
     }
@@ -120,7 +117,7 @@ fn run_again<S: SystemUnderTest>(
     Some(format!("{}\n  the frames part {parted}", with_message(system, seed, &assignment.record, at as u64 + 1, said)))
 }
 
-/// Appends the message of the frame to `said`.
+/// Appends the frame's message to `said`.
 pub(crate) fn with_message(
     system: &impl SystemUnderTest,
     seed: u64,
@@ -131,8 +128,7 @@ pub(crate) fn with_message(
     format!("{said}{}", place_and_message(system, seed, record, sequence))
 }
 
-/// Describes the position of the frame and the message that it completes, one line each. For a timer, which has no
-/// message, the line names the frame that set it.
+/// One line each; for a timer, which has no message, names the frame that set it.
 fn place_and_message(system: &impl SystemUnderTest, seed: u64, record: &RunRecord, sequence: u64) -> String {
     let place = format!("\n  {}", record.place(sequence));
     match record.timer_set_by(sequence) {
@@ -141,7 +137,6 @@ fn place_and_message(system: &impl SystemUnderTest, seed: u64, record: &RunRecor
     }
 }
 
-/// Describes the message that the frame completes, if any, as a line to append.
 fn message_line(system: &impl SystemUnderTest, seed: u64, record: &RunRecord, sequence: u64) -> String {
     let sent = record.sender(sequence).and_then(|(token, index)| {
         let publisher = (1..=record.publishers).find(|publisher| token_of(seed, *publisher) == token)?;
@@ -153,11 +148,11 @@ fn message_line(system: &impl SystemUnderTest, seed: u64, record: &RunRecord, se
     sent.map(|sent| format!("\n  message: {sent}")).unwrap_or_default()
 }
 
-/// Repetitions of a fold that try to reproduce the difference between two members.
+/// Attempts to reproduce the difference between two members.
 const FOLDS: usize = 8;
 
-/// Appends the result of several more folds in this process to the report of a sequence after which two states differ,
-/// or whose reply is wrong. See [`with_message`].
+/// Folds several times more in this process, and appends the result to a report of differing states or a wrong reply.
+/// See [`with_message`].
 pub(crate) fn with_difference(
     system: &impl SystemUnderTest,
     seed: u64,
@@ -182,14 +177,12 @@ pub(crate) fn with_difference(
     }
 }
 
-/// The first message at which two folds of the same frames differ.
 struct FoldDifference {
     at: u64,
     what: &'static str,
     how: String,
 }
 
-/// Finds the first message at which a fold reaches another state or gives other outputs.
 fn find_difference(system: &impl SystemUnderTest, mut fold: Reference, record: &RunRecord) -> Option<FoldDifference> {
     for (sequence, before) in (1..).zip(&record.steps) {
         let step = catch_unwind(AssertUnwindSafe(|| fold.step(&record.frame(sequence)?).ok())).ok()??;
@@ -207,12 +200,11 @@ fn find_difference(system: &impl SystemUnderTest, mut fold: Reference, record: &
     None
 }
 
-/// Prints the first differing output of each side with its fields.
 fn outputs_side_by_side(system: &impl SystemUnderTest, outputs: [&[HandlerOutput]; 2], sides: [&str; 2]) -> String {
     side_by_side(&|message, payload| system.describe(message, payload), outputs, sides)
 }
 
-/// Frees blocks of many lengths in another order, so that later allocations get other addresses.
+/// Frees blocks in another order, so that later allocations get other addresses.
 fn disturb_memory() {
     let mut blocks: Vec<Vec<u8>> = (0..4096_usize).map(|at| vec![1; 16 + at * 37 % 2_048]).collect();
     let mut kept = Vec::new();
@@ -226,15 +218,15 @@ fn disturb_memory() {
     std::mem::forget(kept);
 }
 
-/// Restricts the process to one core, so that a handler that asks for their number gets another answer.
+/// Changes the number of cores that a handler sees.
 fn use_one_core() {
     let mut cores = rustix::thread::CpuSet::new();
-    // The current core, because several second processes run at a time.
+    // The current core: several second processes run at a time.
     cores.set(rustix::thread::sched_getcpu());
     let _ = rustix::thread::sched_setaffinity(None, &cores);
 }
 
-/// Runs `work` on an unnamed thread whose identifier differs from `thread`.
+/// Unnamed, with another identifier than `thread`.
 fn on_another_thread<T: Send>(thread: &str, work: impl FnOnce() -> T + Send) -> T {
     let mut work = Some(work);
     loop {

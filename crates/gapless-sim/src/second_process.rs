@@ -1,6 +1,5 @@
-//! [`SimulationCall`]: a call of the simulator that a second process reaches again. The executable is started with the
-//! name of the running test or with this process's arguments. Earlier calls return the same results as in the first
-//! process.
+//! [`SimulationCall`]: a call that a second process reaches again, started with the test's name or this process's
+//! arguments. Earlier calls return the results of the first process.
 
 use crate::options::{Options, SecondPass};
 use crate::record::RunRecord;
@@ -14,34 +13,31 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Environment variable with the directory of the assignment.
+/// Environment variable: directory of the assignment.
 const DIRECTORY: &str = "GAPLESS_SIM_SECOND_PASS";
 const SECOND_PROCESS_TIMEOUT: Duration = Duration::from_secs(300);
 
 type SimulationResult = Result<Tally, Box<SimulationFailure>>;
 
-/// Calls of this process by caller, in order; `None` for a call in progress.
+/// Calls by caller, in order; `None` for a call in progress.
 static CALLS: Mutex<BTreeMap<String, Vec<Option<SimulationResult>>>> = Mutex::new(BTreeMap::new());
 
-/// Work for a second process.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SecondPassAssignment {
     caller: String,
     seed: u64,
-    /// Earlier calls of the same caller, and their results.
+    /// Earlier calls of the same caller.
     before: Vec<Option<SimulationResult>>,
     pub record: RunRecord,
     pub tally: Tally,
-    /// Snapshot of a member from which the second pass starts.
     pub snapshot: Option<Vec<u8>>,
-    /// Identifier of the thread that made the run.
+    /// Thread of the run.
     pub thread: String,
-    /// Identifier of the first process.
     process: u32,
 }
 
 impl SecondPassAssignment {
-    /// Ties the life of the second process to the first one, which may end in any way: the second may be stuck.
+    /// Ends this process with the first one, however that ends: this one may be stuck.
     fn end_with_first_process(&self) -> Result<(), String> {
         let set = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
         set.map_err(|error| format!("the kernel does not tell of the first process's end: {error}"))?;
@@ -58,18 +54,15 @@ pub(crate) struct SimulationCall {
     arguments: Vec<OsString>,
 }
 
-/// Part of this process in a call.
 pub(crate) enum ProcessRole {
-    /// There is no assignment: this is the first process.
+    /// There is no assignment.
     First,
-    /// The process was started for this call.
     Second(&'static SecondPassAssignment),
-    /// An earlier call, with its known result.
+    /// An earlier call.
     Known(Box<SimulationResult>),
 }
 
-/// Returns the assignment of a second process. A second process without its assignment exits, because it must not start
-/// a third.
+/// A second process without its assignment exits, because it must not start a third.
 fn assignment() -> Option<&'static (PathBuf, SecondPassAssignment)> {
     static ASSIGNMENT: OnceLock<Option<(PathBuf, SecondPassAssignment)>> = OnceLock::new();
     let read = || {
@@ -92,8 +85,8 @@ fn assignment() -> Option<&'static (PathBuf, SecondPassAssignment)> {
     ASSIGNMENT.get_or_init(read).as_ref()
 }
 
-/// Makes a call without a second pass. A second process on its way to a later call of the same thread returns the
-/// recorded result, and leaves statics untouched.
+/// A second process on its way to a later call of this thread returns the recorded result, and leaves statics
+/// untouched.
 pub(crate) fn once(seed: u64, run: impl FnOnce() -> SimulationResult) -> SimulationResult {
     let thread = std::thread::current();
     let Some(caller) = thread.name() else { return run() };
@@ -117,8 +110,6 @@ impl SimulationCall {
         Self { number: of_caller.len() - 1, caller, seed, arguments }
     }
 
-    /// Registers the next call of this caller.
-    ///
     /// # Errors
     /// No way is known for a second process to reach this call.
     pub(crate) fn begin(options: &Options, seed: u64) -> Result<Self, String> {
@@ -141,7 +132,7 @@ impl SimulationCall {
         Ok(Self::register(caller, seed, arguments))
     }
 
-    /// Returns the part of this process. An unknown call waits until the process ends.
+    /// An unknown call waits until the process ends.
     pub(crate) fn role(&self) -> ProcessRole {
         let Some((_, assignment)) = assignment() else { return ProcessRole::First };
         if self.caller == assignment.caller {
@@ -163,7 +154,6 @@ impl SimulationCall {
         }
     }
 
-    /// Ends the second process with its finding.
     pub(crate) fn answer(said: Option<&str>) -> ! {
         let written = assignment().map(|(directory, _)| {
             let said = serde_json::to_vec(&said).unwrap_or_default();
@@ -179,7 +169,7 @@ impl SimulationCall {
         }
     }
 
-    /// Lets a second process repeat the call, from `snapshot` or from the beginning. Returns its finding.
+    /// Returns the finding of a second process, from `snapshot` or from the beginning.
     ///
     /// # Errors
     /// The second process did not start or did not reach this call.
@@ -225,8 +215,7 @@ impl SecondProcess {
             .map_err(|error| format!("the run cannot be written down for the second process: {error}"))?;
         std::fs::write(directory.path().join("assignment"), bytes).map_err(failed)?;
         let words = File::create(directory.path().join("words")).map_err(failed)?;
-        // The second process exits in the middle of the test and leaves temporary files, so they go into a directory
-        // that is removed.
+        // The second process exits in the middle of the test and leaves files; this directory is removed.
         let temporary = directory.path().join("tmp");
         std::fs::create_dir(&temporary).map_err(failed)?;
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
@@ -260,7 +249,6 @@ impl SecondProcess {
 }
 
 impl Drop for SecondProcess {
-    /// Ends the process before its directory is removed.
     fn drop(&mut self) {
         let _ = (self.child.kill(), self.child.wait());
     }

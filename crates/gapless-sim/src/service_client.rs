@@ -1,6 +1,5 @@
-//! [`ServiceClient`]: a shipped client of a service. It sends commands through the leader, moves on when that is gone
-//! or silent, resends commands without a reply, and sometimes asks for a reply again. A restarted client first asks for
-//! each reply in its window. Each reply must be the one that the service gave for the released frame.
+//! [`ServiceClient`]: a shipped client that sends commands through the leader, moves on when that is gone or silent,
+//! resends, and sometimes asks for a reply again. After a restart it first asks for each reply in its window.
 
 use crate::checker::Violation;
 use crate::options::MS;
@@ -16,13 +15,13 @@ use gapless_transport::RingSizes;
 use gapless_wire::control::RefusalCode;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fits a window of commands, even long ones; not always their replies.
+/// Fits a window of long commands; not always their replies.
 const RINGS: RingSizes = RingSizes { command_ring_bytes: 512 << 10, reply_ring_bytes: 128 << 10 };
 const WINDOWS: [u32; 3] = [1, 4, 8];
-/// Silence after which a member that owes an answer is left for another, ns.
+/// A member that owes an answer is left after this.
 const SILENCE_NS_MAX: u64 = 400 * MS;
 
-/// Token with which client `number` opens its session.
+/// Opens the session of client `number`.
 pub(crate) fn token_of(seed: u64, number: u64) -> u128 {
     let mut random = Random::of(seed, &[8, number]);
     u128::from(random.number()) << 64 | u128::from(random.number())
@@ -33,27 +32,24 @@ pub(crate) struct ServiceClient {
     seed: u64,
     messages: u64,
     window_commands: u32,
-    /// Whether it sends as much as it may at once.
+    /// Sends as much as it may at once.
     is_in_haste: bool,
     /// `None` until a member accepted it in this life.
     client: Option<(Client, SessionKey)>,
     at: Option<u64>,
     is_open: bool,
     session: Option<u64>,
-    /// Number of the last frame of each command that any life sent, in order.
+    /// Last frame of each command of any life, in order.
     sent: Vec<u64>,
-    /// Replies that any life received, by those numbers.
+    /// Replies of any life, by those frame numbers.
     replies: BTreeMap<u64, ExpectedReply>,
-    /// Commands of a previous life that the queries of its successor found in the stream.
+    /// Commands of a previous life that queries found in the stream.
     taken_over: usize,
     repeated: u64,
-    /// Sequence of the message whose reply or notice is wrong.
     mismatch_sequence: Option<u64>,
-    /// Unanswered queries of this life about commands of earlier lives.
+    /// Unanswered queries of this life about earlier lives.
     queried: BTreeSet<u64>,
-    /// Answers to such queries.
     resolved: u64,
-    /// Start of the current wait, ns.
     waits_since_ns: Option<u64>,
 }
 
@@ -88,7 +84,7 @@ impl ServiceClient {
         format!("client {}: {what}", self.number)
     }
 
-    /// Sends the next command if the dice and the window allow it. Returns whether it did.
+    /// Depends on dice and window; returns whether it sent.
     fn send(&mut self, application: &impl SystemUnderTest, random: &mut Random) -> Result<bool, Violation> {
         let index = self.sent.len() as u64;
         let Some((client, key)) = &mut self.client else { return Ok(false) };
@@ -109,12 +105,12 @@ impl ServiceClient {
         Ok(true)
     }
 
-    /// Asks for the replies in the window to commands of earlier lives.
+    /// Covers commands of earlier lives in the window.
     fn ask(&mut self) -> Result<(), Violation> {
         let Some((client, key)) = &mut self.client else { return Ok(()) };
         for number in &self.queried {
             match client.repeat(*key, *number) {
-                // The query is repeated when the session is open here.
+                // Repeated once the session is open here.
                 Ok(()) | Err(ClientError::NotOpen | ClientError::Log(LogError::Full { .. })) => {}
                 Err(error) => return Err(self.broken(format_args!("{error}"))),
             }
@@ -122,7 +118,6 @@ impl ServiceClient {
         Ok(())
     }
 
-    /// Asks again for a reply that it already received.
     fn repeat(&mut self, random: &mut Random) -> Result<(), Violation> {
         let Some((client, key)) = &mut self.client else { return Ok(()) };
         if !self.is_open || self.sent.is_empty() || !random.happens_per_100_000(1_000) {
@@ -171,7 +166,7 @@ impl ServiceClient {
         let session = self.session.unwrap_or(0);
         self.resolved += u64::from(self.queried.remove(&number));
         if let Some(refusal) = reply.refusal.as_ref().filter(|_| reply.sequence == 0) {
-            // This refusal is correct for a number before the client's window.
+            // Correct for a number before the client's window.
             let later = answers.replies.range((session, number + 1)..=(session, u64::MAX)).count();
             let is_behind = later >= self.window_commands as usize && refusal.detail > number;
             if refusal.code == RefusalCode::ReplyExpired && !is_first && is_behind {
@@ -208,7 +203,6 @@ impl ServiceClient {
         right.map_err(|reason| self.broken(format_args!("the reply to message {index}: {reason}")))
     }
 
-    /// Checks the session's state after it was opened.
     fn opened(&mut self, answers: &ReferenceAnswers) -> Result<(), Violation> {
         let Some((client, key)) = &self.client else { return Ok(()) };
         let (session, next) = (client.session_id(*key), client.next_session_seq(*key));
@@ -219,8 +213,7 @@ impl ServiceClient {
         if std::mem::replace(&mut self.is_open, true) {
             return self.ask();
         }
-        // First opening in this life: commands that the earlier life sent and that are not in the stream are lost for
-        // good.
+        // First opening in this life: commands of the earlier life that are not in the stream are lost for good.
         let next = next.unwrap_or(1);
         let id = self.session.unwrap_or(0);
         let released = || answers.replies.range((id, 0)..=(id, u64::MAX)).map(|((_, number), _)| *number);
@@ -306,7 +299,6 @@ impl<A: SystemUnderTest> Workload<A> for ServiceClient {
         }
         let polled = match polled {
             Ok(polled) => polled,
-            // The member does not lead, or has ended.
             Err(ClientError::Disconnected { .. }) => {
                 self.at = None;
                 return Ok(0);

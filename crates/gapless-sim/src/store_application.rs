@@ -1,5 +1,4 @@
-//! The simulator's own application with replicated state: [`StoreApplication`]. Like [`Ledger`](crate::Ledger) it has
-//! replies, refusals, timers and notices, and it uses each kind of collection. Its handler is not deterministic on
+//! The simulator's own application with replicated state: [`StoreApplication`]. Its handler is not deterministic on
 //! purpose: no two members would get the same result.
 
 use crate::application::StateApplication;
@@ -12,22 +11,19 @@ use gapless_engine::{Context, Reject, StateHandlers, StateService};
 use gapless_wire::Encoding;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Items that the queue keeps.
 const ITEMS_MAX: usize = 9;
-/// Sessions that the ordered map keeps; older ones are removed from its front.
+/// Size of the ordered map, which drops older sessions from its front.
 const RECENT_MAX: u64 = 5;
 
-/// An application whose leader sums up all messages and replies with the sums.
+/// The leader sums up all messages and replies with the sums.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreApplication {
-    /// Whether messages are long, so that journals span many segments.
+    /// Long messages, so that journals span many segments.
     pub is_bulky: bool,
 }
 
 gapless_engine::store_object! {
-    /// Counters of a session.
     pub struct Account = 1, version 1 {
-        /// Commands that were not refused.
         pub commands: u64,
         pub timers: u64,
         /// Beginning of the last payload.
@@ -36,25 +32,21 @@ gapless_engine::store_object! {
 }
 
 gapless_engine::store_object! {
-    /// Counters over all sessions.
     pub struct Totals = 2, version 1 {
-        /// Number of commands and timers so far.
         pub order: u64,
-        /// Time of the last command.
         pub time_ns: u64,
-        /// Handler calls of the leader's instance, a number that no other instance would reach.
+        /// Handler calls of the leader's instance; no other instance reaches this number.
         pub drawn: u64,
     }
 }
 
-/// Service of [`StoreApplication`].
 pub struct Accounts {
     accounts: Map<u64, Account>,
     recent: OrderedMap<u64, Totals>,
     totals: Singleton<Totals>,
     items: Queue<Totals>,
     bytes: Counter,
-    /// Handler calls of this instance; no two instances have the same number.
+    /// Differs between instances.
     calls: AtomicU64,
 }
 
@@ -109,7 +101,6 @@ impl Accounts {
         let mut reply = account.commands.to_le_bytes().to_vec();
         reply.extend_from_slice(&totals.order.to_le_bytes());
         reply.extend_from_slice(&totals.drawn.to_le_bytes());
-        // Longer than a frame, occasionally.
         let length = if account.commands % 11 == 10 { payload.len() } else { payload.len().min(200) };
         reply.resize(24 + length, account.commands as u8);
         context.reply_with(TYPE, &reply)

@@ -1,6 +1,3 @@
-//! [`SystemUnderTest`]: the applications of the members of a simulation and the messages to them, for each kind of
-//! application.
-
 use crate::application::{Application, StateApplication};
 use crate::checker::Violation;
 use crate::options::ApplicationKind;
@@ -17,42 +14,39 @@ use gapless_engine::{Fold, Handlers, Policy, Replica, ReplicaOptions, StateHandl
 use gapless_stream::member_service::MemberService;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Frames between two snapshots of a service.
 const SNAPSHOT_INTERVAL_FRAMES: u64 = 30;
 
-/// The application of each full member, and its messages.
 pub(crate) trait SystemUnderTest: Sync {
     const APPLICATION_KIND: ApplicationKind;
 
-    /// Deploys the application of a member at each start.
     fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Violation>;
 
-    /// Makes one more instance, as the reference for the members and the replies.
+    /// One more instance, to compare members and replies with.
     fn reference(&self) -> Reference;
 
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>);
 
     fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String>;
 
-    /// Commands of each client in flight, sent as soon as possible; `None` leaves it to the seed, and they are sent
+    /// Commands in flight of each client, sent as soon as possible; `None`: the seed decides, and they are sent
     /// occasionally.
     fn crowd(&self) -> Option<u32> {
         None
     }
 
-    /// Describes a message: its type and its fields.
+    /// Type and fields.
     fn describe(&self, message: MessageType, payload: &[u8]) -> String {
         describe_bytes(message.schema, None, payload)
     }
 
-    /// Describes the message with those numbers, where the bytes do not tell. See [`Self::describe`].
+    /// Applies where the bytes do not tell. See [`Self::describe`].
     fn describe_sent(&self, _publisher: u64, _index: u64) -> Option<String> {
         None
     }
 }
 
 pub(crate) enum Deployment {
-    /// A fold next to the member, over the stream that it releases.
+    /// Fold of the member's released stream.
     Folded(Box<Fold>),
     OwnService(Box<dyn MemberService>),
 }
@@ -96,13 +90,13 @@ impl<A: Application> SystemUnderTest for A {
 
     fn describe(&self, message: MessageType, payload: &[u8]) -> String {
         let name = Handlers::<A::Service>::message_name(message.schema, message.encoding);
-        // A panic in the application's description must not hide the failure.
+        // A panic in a description must not hide the failure.
         let described = catch_unwind(AssertUnwindSafe(|| Application::describe(self, message, payload)));
         described.ok().flatten().unwrap_or_else(|| describe_bytes(message.schema, name, payload))
     }
 }
 
-/// States are small here, so each refusal is checked.
+/// States are small, so each refusal is checked.
 fn policy() -> Policy {
     Policy { check_refusals: CheckRefusals::Always, ..Policy::default() }
 }
@@ -120,7 +114,7 @@ impl<A: StateApplication> SystemUnderTest for StateSystem<'_, A> {
             .map_err(|error| error.to_string())
     }
 
-    /// Folds the transactions alone: handlers run on leaders, and need not give the same result twice.
+    /// Transactions alone: handlers run on leaders, and need not repeat their results.
     fn reference(&self) -> Reference {
         Reference::new(fold_of(A::service, StoreLimits::default()))
     }

@@ -1,9 +1,8 @@
-//! [`Trace`]: the events of a run as one number, and as text on request. Two runs with the same number did the same.
+//! [`Trace`]: a hash of a run's events, and their text on request. Equal hashes mean equal runs.
 
 use std::fmt;
 use std::io::{self, Write};
 
-/// Hash over the events of a run.
 #[derive(Debug)]
 pub(crate) struct Trace {
     hash: u64,
@@ -16,7 +15,7 @@ impl Trace {
         Self { hash: 0xcbf2_9ce4_8422_2325, events: 0, is_printed }
     }
 
-    /// Adds an event that is not printed: a piece of a message, a frame.
+    /// Adds an event that is not printed.
     pub(crate) fn fold(&mut self, numbers: &[u64]) {
         self.events += 1;
         for number in numbers {
@@ -24,7 +23,7 @@ impl Trace {
         }
     }
 
-    /// Adds an event and prints it on request.
+    /// Prints on request.
     pub(crate) fn log(&mut self, now_ns: u64, what: fmt::Arguments<'_>) {
         let text = what.to_string();
         self.fold(&[now_ns, hash_of(text.as_bytes())]);

@@ -1,8 +1,6 @@
-//! Time of day of a thread that runs application code: the member's own clock in a run, another time of day in the
-//! second pass. The executable defines `clock_gettime`, which takes precedence over the C library's, so
-//! [`std::time::SystemTime`] uses it, too.
-//!
-//! The only `unsafe` code of the crate: a function that the linker finds by name, and its caller's pointer.
+//! Time of day for application code: the member's clock in a run, another time in the second pass. The executable
+//! defines `clock_gettime`, which precedes the C library's, so [`std::time::SystemTime`] uses it. The crate's only
+//! `unsafe` code.
 #![allow(unsafe_code, reason = "the C library's function has a pointer, and a name that the linker looks for")]
 
 use std::cell::Cell;
@@ -12,28 +10,25 @@ thread_local! {
     static EPOCH_NS: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Shift of the second pass, ns: 407 days, 3 hours, 7 minutes and 1.387 seconds. It is odd in each unit in which a
-/// handler may read a clock (one weekday). Its part below a minute is small, so that few moments carry over to an even
-/// number of minutes.
+/// Shift by 407 days, 3 hours, 7 minutes and 1.387 seconds, ns. Odd in each unit in which a handler may read a clock
+/// (one weekday); little below a minute, so that few moments carry over to an even number of minutes.
 pub(crate) const OTHER_TIME_NS: u64 = ((407 * 24 + 3) * 3_600 + 7 * 60 + 1) * 1_000_000_000 + 387_000_000;
 
 static SHIFT_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Shifts the time of day of this process by [`OTHER_TIME_NS`] from now on.
 pub(crate) fn shift() {
-    // Relaxed: set before the reading threads start.
     SHIFT_NS.store(OTHER_TIME_NS, Ordering::Relaxed);
 }
 
-/// Guard that sets this thread's time of day until it is dropped.
+/// Guard that ends the change when dropped.
 pub(crate) struct TimeOfDay {
     before: Option<u64>,
 }
 
 impl TimeOfDay {
-    /// Sets the time of day to `epoch_ns` since 1970.
+    /// `epoch_ns` is since 1970.
     pub(crate) fn set(epoch_ns: u64) -> Self {
-        // A reference, so that the linker keeps the function.
+        // Keeps the function in the program.
         std::hint::black_box(clock_gettime as unsafe extern "C" fn(_, _) -> _);
         let epoch_ns = epoch_ns.wrapping_add(SHIFT_NS.load(Ordering::Relaxed));
         Self { before: EPOCH_NS.replace(Some(epoch_ns)) }

@@ -1,7 +1,5 @@
-//! [`Acceptor`]: admits publishers and notifies the stream's agents of new and lost connections.
-//!
-//! Accepting connections is done below, in [`gapless_transport::listener`]. This module checks a publisher's hello: the
-//! stream it asks for, its permission to read, the history it has seen; and it takes requests to control the stream.
+//! [`Acceptor`]: checks a publisher's hello (stream, permission to read, history), tells the agents of new and lost
+//! connections, and takes control requests. Connections are accepted below, in [`gapless_transport::listener`].
 
 use crate::StreamError;
 use crate::control_server::{ControlRequestState, ControlServer, answer};
@@ -31,13 +29,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Facts of the stream that the acceptor sends to publishers.
+/// Facts of the stream for publishers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamDescription {
     pub identity: StreamIdentity,
     /// Longest frame, bytes.
     pub frame_length_max: usize,
-    /// Longest message with all its fragments, bytes.
+    /// Longest message, with all fragments, bytes.
     pub message_length_max: usize,
     /// Durability that a reply promises.
     pub tier: Tier,
@@ -47,7 +45,7 @@ pub struct StreamDescription {
 #[derive(Clone)]
 pub struct AcceptorLinks {
     pub ingress: Mailbox<PublisherEvent>,
-    /// The agent that sends replies.
+    /// To the agent that sends replies.
     pub egress: Mailbox<EgressMessage>,
     pub ingress_waker: Waker,
     pub egress_waker: Waker,
@@ -61,9 +59,8 @@ pub struct Acceptor {
 
 impl Acceptor {
     /// Starts listening on `socket_path` (mode 0600); without a path only [`Acceptor::connect`] admits publishers.
-    /// Every publisher may read `window`; without one the stream has no readers. Requests to control the stream go to
-    /// `control`; without it they are answered that the stream belongs to a service. A publisher whose history
-    /// contradicts `history` is refused.
+    /// Every publisher may read `window`; without one the stream has no readers. Without `control`, control requests
+    /// are answered that the stream belongs to a service. A publisher whose history contradicts `history` is refused.
     ///
     /// # Errors
     /// A path that cannot be bound, or another service listening there already.
@@ -117,10 +114,6 @@ impl Acceptor {
         Ok(Client::local(self.connect(options.link)?, options))
     }
 
-    /// Like [`Acceptor::connect`], for a caller that verifies both checksums of each frame before publishing it.
-    ///
-    /// # Errors
-    /// As for [`Acceptor::connect`].
     pub(crate) fn connect_checked(&self, link: RingSizes) -> Result<PublisherLink, TransportError> {
         self.connect_local(link, true)
     }
@@ -139,23 +132,22 @@ impl Acceptor {
         Ok(PublisherLink { failures: state.failures.get().cloned(), ..link })
     }
 
-    /// Registers where publishers of this process find the reason of a failure; those of other processes get a message.
+    /// Publishers of this process find the reason of a failure here; those of other processes get a message.
     pub(crate) fn watch(&self, failures: &FailureSlot) {
-        // A stream starts its threads once.
         let _ = self.state.failures.set(failures.clone());
         if let Some((waker, _)) = &self.thread {
             failures.watch(waker);
         }
     }
 
-    /// Reason for refusing a node that states `mtu`; `None` if the MTUs agree.
+    /// Reason for refusing a node with `mtu`.
     #[must_use]
     pub fn refuses_mtu(&self, mtu: Option<Mtu>) -> Option<String> {
         let ours = self.state.description.mtu;
         (mtu.is_some() && mtu != ours).then(|| other_mtu(ours, mtu))
     }
 
-    /// Unix socket on which other processes connect.
+    /// Socket for other processes.
     #[must_use]
     pub fn socket_path(&self) -> Option<&Path> {
         self.socket_path.as_deref()
@@ -167,7 +159,6 @@ impl Drop for Acceptor {
         self.state.stopping.store(true, Ordering::Release);
         if let Some((waker, thread)) = self.thread.take() {
             waker.interrupt();
-            // The message of a panic has been printed already.
             let _ = thread.join();
         }
     }
@@ -178,16 +169,13 @@ struct AcceptorState {
     links: AcceptorLinks,
     next_connection: AtomicU32,
     stopping: AtomicBool,
-    /// Set once the stream's threads run.
     failures: OnceLock<FailureSlot>,
-    /// For readers of an event stream: the window, and a read-only descriptor of it.
     window: Option<(Window, OwnedFd)>,
     history: Option<HistoryCheck>,
 }
 
 impl AcceptorState {
     fn make_rings(&self, link: RingSizes, memory: &MemoryKind) -> Result<PublisherRings, TransportError> {
-        // Relaxed: only uniqueness matters.
         let connection = ConnectionId(self.next_connection.fetch_add(1, Ordering::Relaxed));
         PublisherRings::create(connection, link, memory, self.description.identity)
     }
@@ -216,7 +204,6 @@ impl AcceptorState {
         Welcome { status, mtu, ..self.welcome(ConnectionId(0)) }
     }
 
-    /// Reason for refusing a publisher of another process; `None` if it is admitted.
     fn refuses(&self, hello: &Hello) -> Option<HandshakeStatus> {
         let ours = self.description.identity;
         if hello.identity.stream_id != 0 && hello.identity.stream_id != ours.stream_id {
@@ -245,7 +232,7 @@ impl AcceptorState {
         contradiction.is_some()
     }
 
-    /// Notifies the egress agent of a publisher before the sequencer, so that every reply finds its publisher.
+    /// The egress agent first, so that every reply finds its publisher.
     fn announce(&self, ends: ServiceEnds, is_checked: bool) {
         let ServiceEnds { connection, commands: reader, replies: writer, wake } = ends;
         self.push_to_egress(EgressMessage::Opened { connection, writer, wake });
@@ -265,7 +252,7 @@ impl AcceptorState {
         self.push(&self.links.ingress, message, &self.links.ingress_waker);
     }
 
-    /// Waits while the mailbox is full, unless the stream stops or has failed: then its agents take no more messages.
+    /// Waits while the mailbox is full, unless the stream has stopped or failed: then its agents take no more messages.
     fn push<T>(&self, mailbox: &Mailbox<T>, mut message: T, waker: &Waker) {
         while let Err(refused) = mailbox.push(message) {
             if self.is_stopping() || self.failures.get().is_some_and(FailureSlot::has_failed) {
@@ -282,18 +269,14 @@ impl AcceptorState {
     }
 }
 
-/// Limit on the first message, bytes: longer than any valid one.
 const FIRST_MESSAGE_BYTES_MAX: usize =
     if HELLO_LENGTH > REQUEST_LENGTH_MAX { HELLO_LENGTH } else { REQUEST_LENGTH_MAX } + 1;
 
-/// Interval of polling for the outcome of a command. The sequencer and the journal do not wake this thread, and
-/// commands are rare.
+/// The sequencer and the journal do not wake this thread, and commands are rare.
 const OUTCOME_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Why a connection of another process stays open.
 enum AcceptedConnection {
     Publisher(ConnectionId),
-    /// Waiting for the outcome of the request with this number.
     Request(u64),
 }
 
@@ -327,17 +310,14 @@ impl AcceptorThread {
                             control.node_disconnected(connection);
                         }
                     }
-                    // No connection is left that waits for this outcome.
                     ListenerEvent::Closed(AcceptedConnection::Request(_)) => {}
                 }
             }
             self.close_connections();
         }
-        // A failure was reported meanwhile; its process may end next.
         self.close_connections();
     }
 
-    /// Sends the last message to connections that expect one, an outcome or the reason of the failure, and closes them.
     fn close_connections(&mut self) {
         let Self { state, listener, control } = self;
         let farewell =
@@ -358,7 +338,6 @@ impl AcceptorThread {
         } else if let Some(control) = &mut self.control {
             if let Some(request) = NodesRequest::from_bytes(message) {
                 if peer.send(&control.nodes(request).to_bytes()) {
-                    // The same connection asks for the next page.
                     self.listener.keep_pending(peer);
                 }
             } else {
@@ -369,7 +348,6 @@ impl AcceptorThread {
         }
     }
 
-    /// Forwards a request. Its connection stays open until the outcome is known.
     fn take_request(&mut self, peer: PendingPeer, request: Result<ControlRequest, ControlRequestError>) {
         let Some(control) = &mut self.control else {
             let identity = self.state.description.identity;

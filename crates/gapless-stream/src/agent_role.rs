@@ -1,34 +1,25 @@
-//! [`AgentRole`]: the agents that a stream's process may have. It is the key of thread plans and wakers; its name is
-//! printed, shown by `ps` for the thread, and named in failures.
-
 use std::fmt;
 
-/// Role of an agent. A plan has at most one agent of each role.
+/// Role of an agent, at most one of each in a plan; its name is shown by `ps` for the thread, and in failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AgentRole {
-    /// Puts publishers' frames in order.
     Sequencer,
     /// Forwards frames that another process has sequenced.
     Relay,
-    /// A cluster's member: sequences as leader, appends the leader's frames as follower, and does its own journaling.
+    /// Sequences as leader, appends the leader's frames as follower, and does its own journaling.
     Member,
-    /// Moves frames from the window into the journal.
     Journaler,
     /// Sends publishers the outcome of frames that are not simply appended.
     Responder,
-    /// Runs a service's handlers.
     Service,
-    /// Sends a service's replies, where they have a thread of their own.
+    /// Sends a service's replies on a thread of its own.
     Sender,
-    /// Receives frames that nodes publish by datagrams.
+    /// Receives frames published by datagrams.
     Gateway,
-    /// Receives frames that nodes and clients publish by TCP.
+    /// Receives frames published by TCP.
     TcpGateway,
-    /// Sends released frames by datagrams.
     Feed,
-    /// Resends lost datagrams.
     Replayer,
-    /// Serves the stream from any sequence by TCP.
     Rewind,
 }
 

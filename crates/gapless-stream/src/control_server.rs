@@ -1,5 +1,5 @@
-//! [`ControlServer`]: the acceptor's handling of control requests. It passes commands to the sequencer, answers once
-//! their effect is released, and lists connected nodes. It never blocks.
+//! [`ControlServer`]: handles control requests on the acceptor's thread, and never blocks. It passes commands to the
+//! sequencer and answers once their effect is released.
 
 use crate::counters::counters;
 use crate::messages::SequencerRequest;
@@ -27,12 +27,11 @@ pub const WAITING_MAX: usize = 64;
 /// The process in which commands take effect.
 pub enum ControlTarget {
     Sequencer {
-        /// Requests to the sequencer. They overtake all frames in publishers' rings.
+        /// Overtake all frames in publishers' rings.
         requests: Mailbox<SequencerRequest>,
         outcomes: Mailbox<ControlOutcome>,
         waker: Waker,
     },
-    /// Another process: this one relays a stream.
     Elsewhere,
 }
 
@@ -40,7 +39,7 @@ pub struct ControlFacts {
     pub tier: Tier,
     pub transports: Vec<Transport>,
     pub feeds: SharedFeeds,
-    /// Whether the sequencer is halted and takes no frames from publishers.
+    /// A halted sequencer takes no frames from publishers.
     pub is_halted: Arc<AtomicBool>,
 }
 
@@ -55,11 +54,9 @@ counters! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlRequestState {
     Answered(ControlAnswer),
-    /// Passed to the sequencer; [`ControlServer::outcome`] returns the answer.
     Pending(u64),
 }
 
-/// A node in another process of this machine.
 struct LocalNode {
     connection: ConnectionId,
     process_id: Option<u32>,
@@ -72,11 +69,9 @@ pub struct ControlServer {
     target: ControlTarget,
     window: Window,
     next_number: u64,
-    /// Outcomes from the sequencer for requests that wait for release.
     outcomes: Vec<ControlOutcome>,
     pending: usize,
     counters: ControlCounters,
-    /// Nodes in other processes of this machine, by ascending connection.
     local_nodes: Vec<LocalNode>,
     status: SharedStatus,
     facts: ControlFacts,
@@ -84,7 +79,7 @@ pub struct ControlServer {
 }
 
 impl ControlServer {
-    /// Creates a server for the stream in `window`; `status` lists the nodes connected over networks.
+    /// A server that lists the nodes of `status`, connected over networks.
     #[must_use]
     pub fn new(
         target: ControlTarget,
@@ -97,7 +92,7 @@ impl ControlServer {
         Self { target, window, next_number: 1, outcomes, pending: 0, counters, local_nodes, status, facts, since }
     }
 
-    /// Registers a node of another process; it keeps its state in `notes`.
+    /// Registers a node of another process, with its state in `notes`.
     pub fn node_connected(&mut self, connection: ConnectionId, process_id: Option<u32>, notes: RingNotes) {
         let name = process_id.map(program_of).unwrap_or_default();
         self.local_nodes.push(LocalNode { connection, process_id, name, notes });
@@ -138,7 +133,6 @@ impl ControlServer {
         StreamState {
             tier: *tier,
             transports: transports.clone(),
-            // Relaxed: orders nothing.
             is_halted: is_here.then(|| is_halted.load(Ordering::Relaxed)),
             feed_session: newest.map_or(FeedSession::BLANK, |feed| feed.name),
             has_feed_ended: newest.is_some_and(|feed| feed.last_sequence.is_some()),
@@ -185,13 +179,12 @@ impl ControlServer {
             self.pending = self.pending.saturating_sub(1);
             self.outcomes.push(outcome);
             if self.outcomes.len() > 2 * WAITING_MAX {
-                // The connection of this request is closed.
                 self.outcomes.remove(0);
             }
         }
     }
 
-    /// Answer to request `number`, once its effect is released.
+    /// Answer to a request, once its effect is released.
     pub fn outcome(&mut self, number: u64) -> Option<ControlAnswer> {
         let released_sequence = self.window.released_sequence();
         let is_due = |each: &ControlOutcome| each.number == number && each.sequence <= released_sequence;
@@ -221,7 +214,6 @@ impl LocalNode {
             is_live: notes.is_live,
             position: notes.position,
             lag_frames,
-            // Frames it has not read yet are in the window or the journal.
             frames_requested: 0,
             frames_resent: notes.frames_resent,
             frames_published: notes.frames_published,
@@ -232,7 +224,7 @@ impl LocalNode {
     }
 }
 
-/// Name of a process's program; empty if it has exited or lives in another namespace.
+/// Empty if the process has exited or lives in another namespace.
 fn program_of(process_id: u32) -> String {
     let name = std::fs::read(format!("/proc/{process_id}/comm")).unwrap_or_default();
     String::from_utf8_lossy(&name).chars().filter(|letter| !letter.is_control()).collect()

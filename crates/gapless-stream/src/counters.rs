@@ -1,6 +1,4 @@
-//! `counters!`: declares an agent's counters as a struct, with the label that users see next to each field.
-
-/// Declares a struct of counters, and `add_to`, its constructor.
+/// Declares a struct of counters, with the labels that users see, and `add_to`, its constructor.
 macro_rules! counters {
     ($(#[$about:meta])* pub struct $name:ident { $($(#[$of_field:meta])* $field:ident: $label:literal,)+ }) => {
         $(#[$about])*
@@ -9,7 +7,7 @@ macro_rules! counters {
         }
 
         impl $name {
-            /// Adds the counters to `counters`.
+            /// Adds the counters.
             ///
             /// # Errors
             /// No room, or a label that is taken.

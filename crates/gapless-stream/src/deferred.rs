@@ -1,16 +1,16 @@
 //! [`DeferredSessions`]: sessions whose next command the service cannot run yet. That command and the frames after it
-//! are dropped without an answer. The publisher is asked to resend them once the service can run them, or when it
-//! queries missing frames. Nothing is buffered here, and other sessions are not delayed.
+//! are dropped; the publisher resends them when asked, or when it queries missing frames. Nothing is buffered, and
+//! other sessions are not delayed.
 
 use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
 
-/// Minimum time between two answers to a publisher that keeps querying, ns.
+/// To a publisher that keeps querying.
 const ANSWER_INTERVAL_NS: u64 = 10_000_000;
 
 struct DeferredSession {
     connection: ConnectionId,
-    /// Last of the dropped frames. A second copy of a frame up to here is the publisher's query for missing frames.
+    /// A second copy of a frame up to here is the publisher's query for missing frames.
     dropped_through: u64,
     next_answer_ns: u64,
 }
@@ -26,7 +26,7 @@ impl DeferredSessions {
         self.sessions.is_empty()
     }
 
-    /// Drops the command of `connection` whose last frame is `session_seq`.
+    /// Drops the command whose last frame is `session_seq`.
     #[cold]
     pub fn defer(&mut self, session: u64, session_seq: u64, connection: ConnectionId, now_ns: u64) {
         let deferred = self.sessions.entry(session).or_insert(DeferredSession {
@@ -37,8 +37,7 @@ impl DeferredSessions {
         (deferred.connection, deferred.dropped_through) = (connection, session_seq);
     }
 
-    /// Returns whether the early frame `session_seq` is dropped without an answer, because a command of its session is
-    /// deferred.
+    /// Whether an early frame is dropped: a command of its session is deferred.
     #[cold]
     pub fn drops(&mut self, session: u64, session_seq: u64, now_ns: u64) -> bool {
         let Some(deferred) = self.sessions.get_mut(&session) else { return false };
@@ -53,7 +52,7 @@ impl DeferredSessions {
         !is_due
     }
 
-    /// Connection that has to resend the session's command, if that is deferred.
+    /// Connection that has to resend the deferred command.
     #[cold]
     pub fn recall(&mut self, session: u64, now_ns: u64) -> Option<ConnectionId> {
         let deferred = self.sessions.get_mut(&session)?;
@@ -61,12 +60,12 @@ impl DeferredSessions {
         Some(deferred.connection)
     }
 
-    /// Removes the session; returns whether it was deferred.
+    /// Removes the session; `false` if it was not deferred.
     pub fn forget(&mut self, session: u64) -> bool {
         self.sessions.remove(&session).is_some()
     }
 
-    /// Removes the sessions of `connection`; calls `gone` for each.
+    /// Removes a connection's sessions, with `gone` for each.
     pub fn forget_from(&mut self, connection: ConnectionId, mut gone: impl FnMut(u64)) {
         self.sessions.retain(|session, deferred| {
             let is_gone = deferred.connection == connection;
@@ -98,7 +97,6 @@ mod tests {
         assert!(!deferred.drops(1, 8, ANSWER_INTERVAL_NS));
         assert!(deferred.drops(1, 9, ANSWER_INTERVAL_NS + 1), "queried too soon again");
         assert_eq!((deferred.recall(1, 5), deferred.recall(2, 5)), (Some(connection), None));
-        // A resent command is deferred again.
         deferred.defer(1, 7, ConnectionId(4), 6);
         assert!(deferred.drops(1, 8, 7));
         let mut gone = Vec::new();

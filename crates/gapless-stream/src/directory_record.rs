@@ -7,6 +7,7 @@
 //! written by gapless 0.1.0
 //! check 0f3c8a51        CRC-32C of the three lines above, hexadecimal
 //! ```
+//!
 //! Older directories have no such file, or one without the last line; they get it at their next start.
 
 use crate::StreamError;
@@ -25,19 +26,17 @@ pub struct DirectoryRecord {
     /// `stream`, `service`, `bus`, `relay` or `member`.
     pub kind: String,
     pub format: u32,
-    /// Name and version of the last program started there.
+    /// Last program started there.
     pub program: String,
 }
 
 const KINDS: [&str; 5] = ["stream", "service", "bus", "relay", "member"];
-/// Prefix of the last line.
 const CHECK: &str = "check ";
 
-/// Maximum length of the file, bytes.
 const LENGTH_MAX: u64 = 64 << 10;
 
 impl DirectoryRecord {
-    /// Record of this program, for a directory of this kind.
+    /// Record of this program.
     #[must_use]
     pub fn of(kind: &str) -> Self {
         Self {
@@ -62,7 +61,7 @@ impl DirectoryRecord {
         let text = match checked_file::read_to_string(&path, LENGTH_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            // An error of the operating system does not mean that the file is damaged.
+            // An error of the operating system does not mean damage.
             Err(source) if source.raw_os_error().is_some() => {
                 return Err(StreamError::System { action: format!("reading {}", path.display()), source });
             }
@@ -85,10 +84,10 @@ impl DirectoryRecord {
         let record = Self { kind, format, program };
         let is_whole = match lines.next() {
             Some(_) => text == record.sealed(),
-            // Without a checksum, as older versions wrote it.
+            // As older versions wrote it.
             None => text == format!("{record}\n") && !record.program.contains(CHECK),
         };
-        // A newer format may have kinds that are unknown here.
+        // Of a newer format.
         let is_kind = KINDS.contains(&&*record.kind) || record.format > FORMAT;
         (is_whole && is_kind).then_some(record)
     }
@@ -98,7 +97,7 @@ impl DirectoryRecord {
         format!("{text}{CHECK}{:08x}\n", crc32c(text.as_bytes()))
     }
 
-    /// Reason why a program for directories of these kinds must not open it; `None` if it may. Changes nothing.
+    /// Reason why a program for directories of these kinds must not open it.
     #[must_use]
     pub fn refusal(&self, own: &[&str]) -> Option<String> {
         let Self { kind, format, program } = self;
@@ -127,10 +126,6 @@ impl DirectoryRecord {
         })
     }
 
-    /// Writes the record, unless it is there already.
-    ///
-    /// # Errors
-    /// [`StreamError::System`].
     pub(crate) fn write(&self, layout: &StreamLayout) -> Result<(), StreamError> {
         let (path, text) = (Self::path(layout), self.sealed());
         if checked_file::read_to_string(&path, LENGTH_MAX).is_ok_and(|found| found == text) {

@@ -1,7 +1,5 @@
-//! [`Egress`]: writes answers into the publishers' rings.
-//!
-//! A slow publisher must not delay the others: a message that does not fit its ring stays with the sender, which
-//! retries. A message longer than the whole ring is written in parts, as the publisher reads.
+//! [`Egress`]: writes answers into the publishers' rings. A message that does not fit stays with the sender, so that no
+//! slow publisher delays others; one longer than the ring is written in parts, as the publisher reads.
 
 use crate::messages::EgressMessage;
 use gapless_log::{LogError, RingWriter};
@@ -17,20 +15,18 @@ struct EgressRing {
     writer: RingWriter,
     wake: Arc<OwnedFd>,
     dirty: bool,
-    /// A message longer than the ring, written in part.
     unfinished: Option<UnfinishedSend>,
 }
 
-/// Rest of a message that does not fit a ring as a whole. The publisher gets nothing else meanwhile.
+/// The publisher gets nothing else meanwhile.
 struct UnfinishedSend {
     header: FrameHeader,
     payload: Vec<u8>,
-    /// Payload length of every fragment except the last.
     part_length: usize,
     next: usize,
 }
 
-/// Payload of a message with its CRC-32C, as the frame header holds it: computed once for all recipients.
+/// Payload with its CRC-32C, computed once for all recipients.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckedPayload<'a> {
     bytes: &'a [u8],
@@ -38,7 +34,7 @@ pub struct CheckedPayload<'a> {
 }
 
 impl<'a> CheckedPayload<'a> {
-    /// Computes the checksum of `bytes`, which must not be memory that another process can change.
+    /// `bytes` must not be memory that another process can change.
     #[inline]
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
@@ -60,16 +56,13 @@ impl<'a> CheckedPayload<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendResult {
-    /// Written to the ring.
     Written,
-    /// The ring is full: retry later.
     RingFull,
-    /// The publisher is gone, or cannot receive the message.
     Undeliverable,
 }
 
 pub struct Egress {
-    /// Few, and mostly the same one repeatedly: searched linearly, starting at the last hit.
+    /// Searched linearly from the last hit: few, and mostly the same one.
     rings: Vec<EgressRing>,
     last: usize,
     any_dirty: bool,
@@ -79,14 +72,13 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// Starts without publishers; they arrive through `publishers`.
+    /// A sender without publishers; they arrive through `publishers`.
     #[must_use]
     pub fn new(publishers: Mailbox<EgressMessage>, frame_length_max: usize) -> Self {
         Self { rings: Vec::new(), last: 0, any_dirty: false, has_unfinished: false, publishers, frame_length_max }
     }
 
-    /// Adds and removes publishers, and continues messages longer than their rings. Returns the number of frames
-    /// written.
+    /// Adds and removes publishers, and continues long messages; returns the number of frames written.
     #[inline]
     pub fn refresh(&mut self) -> usize {
         while let Some(event) = self.publishers.pop() {
@@ -102,7 +94,6 @@ impl Egress {
         if self.has_unfinished { self.continue_messages() } else { 0 }
     }
 
-    /// Writes further fragments of long messages where there is room.
     #[cold]
     fn continue_messages(&mut self) -> usize {
         let mut frames = 0;
@@ -130,7 +121,7 @@ impl Egress {
         frames
     }
 
-    /// Whether a part of a long message waits for room. Room becoming free causes no wake-up.
+    /// A long message waits for room, which causes no wake-up.
     #[inline]
     #[must_use]
     pub const fn is_waiting_for_room(&self) -> bool {
@@ -145,7 +136,7 @@ impl Egress {
         Some(self.last)
     }
 
-    /// Writes a message into a publisher's ring; visible to it after [`Egress::flush`].
+    /// Writes a message, visible to the publisher after [`Egress::flush`].
     #[inline]
     pub fn deliver(
         &mut self,
@@ -160,7 +151,6 @@ impl Egress {
             return if ring.writer.is_reader_closed() { SendResult::Undeliverable } else { SendResult::RingFull };
         }
         let length = HEADER_LENGTH + payload.bytes.len();
-        // A ring takes frames of up to half its length.
         let written = if length <= frame_length_max && length <= ring.writer.frame_length_max() {
             write_frame(&mut ring.writer, header, payload, Fragment::WHOLE)
         } else {
@@ -170,7 +160,6 @@ impl Egress {
                 Err(LogError::TooLong { .. }) if payload.len() <= ANSWER_LENGTH_MAX => {
                     let mut unfinished =
                         UnfinishedSend { header: *header, payload: payload.to_vec(), part_length, next: 0 };
-                    // Remaining fragments follow at the next refresh.
                     let written = unfinished.write_to(&mut ring.writer);
                     ring.unfinished = written.is_err().then_some(unfinished);
                     self.has_unfinished |= ring.unfinished.is_some();
@@ -197,7 +186,7 @@ impl Egress {
         SendResult::Written
     }
 
-    /// Makes delivered messages visible to the publishers and wakes sleeping ones.
+    /// Makes messages visible, and wakes sleeping publishers.
     #[inline]
     pub fn flush(&mut self) {
         if !std::mem::take(&mut self.any_dirty) {
@@ -205,18 +194,17 @@ impl Egress {
         }
         for ring in &mut self.rings {
             if std::mem::take(&mut ring.dirty) && ring.writer.publish() {
-                // Fails only if the counter is full; then the publisher is being woken already.
+                // Fails only if the counter is full: the publisher is being woken already.
                 let _ = rustix::io::write(&*ring.wake, &1u64.to_ne_bytes());
             }
         }
     }
 
-    /// Wakes sleeping publishers that were not woken since: the window has new frames for them to read.
+    /// Wakes sleeping publishers for new frames in the window.
     #[inline]
     pub fn wake_sleepers(&mut self) {
         for ring in &mut self.rings {
             if ring.writer.wakes_reader() {
-                // Fails only if the counter is full, like in `flush`.
                 let _ = rustix::io::write(&*ring.wake, &1u64.to_ne_bytes());
             }
         }
@@ -226,7 +214,7 @@ impl Egress {
         self.rings.iter().map(|ring| ring.connection)
     }
 
-    /// Drops publishers of this process that have closed their reading end; those of others are announced.
+    /// Drops closed publishers of this process; others are announced.
     pub fn drop_closed(&mut self) {
         self.rings.retain(|ring| !ring.writer.is_reader_closed());
     }
@@ -243,14 +231,13 @@ fn write_frame(
     let claim = writer.claim(HEADER_LENGTH + length)?;
     let mut frame = FrameWriter::new(claim);
     frame.payload_mut()[..length].copy_from_slice(payload.bytes);
-    // The checksum is of our own copy, not of memory that the publisher could change meanwhile.
+    // The publisher could change the memory meanwhile.
     let length = frame.finish_with_checksum(&FrameHeader { fragment, ..*header }, length, payload.crc);
     writer.commit(length);
     Ok(())
 }
 
 impl UnfinishedSend {
-    /// Writes as many fragments as fit; `Ok` after the last.
     fn write_to(&mut self, writer: &mut RingWriter) -> Result<(), LogError> {
         let parts = MessageParts::new(&self.payload, self.part_length);
         while self.next < parts.count() {
@@ -262,7 +249,7 @@ impl UnfinishedSend {
     }
 }
 
-/// Writes all fragments of a message or none. The error "too long" means that it never fits as a whole.
+/// All fragments or none; "too long": it never fits as a whole.
 #[cold]
 fn write_fragments(
     writer: &mut RingWriter,
@@ -276,7 +263,7 @@ fn write_fragments(
     if needed_bytes > limit_bytes {
         return Err(LogError::TooLong { length_bytes: needed_bytes, limit_bytes });
     }
-    // A message that does not fit must not drop frames committed before it.
+    // Must not drop frames committed before.
     if writer.backlog_bytes() as usize + needed_bytes > 2 * limit_bytes {
         let lag_bytes = writer.backlog_bytes();
         return Err(LogError::Full { needed_bytes, lag_bytes, capacity_bytes: 2 * limit_bytes });

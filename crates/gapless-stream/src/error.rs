@@ -1,5 +1,3 @@
-//! The errors of a stream.
-
 use gapless_client::ClientError;
 use gapless_config::ConfigError;
 use gapless_journal::JournalError;
@@ -23,11 +21,7 @@ pub enum StreamError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error("{action}: {source}")]
-    System {
-        /// The attempted action, with the path where there is one.
-        action: String,
-        source: std::io::Error,
-    },
+    System { action: String, source: std::io::Error },
     #[error("{option}: {reason}")]
     Option { option: &'static str, reason: String },
     #[error("{}: {reason}", path.display())]

@@ -1,8 +1,6 @@
-//! [`Fragments`]: unfinished messages. A message enters the stream whole, so its parts wait here, in bounded memory.
-//!
-//! A session has at most one unfinished message. When memory is exhausted, new messages wait in order of arrival. An
-//! unfinished message without progress is evicted to make room, the one idle for longest first. If its publisher
-//! continues later, it gets a gap answer and resends the message.
+//! [`Fragments`]: unfinished messages, at most one for each session, in bounded memory: a message enters the stream
+//! whole. Without memory, new messages wait in order of arrival; unfinished ones without progress are evicted, the
+//! longest idle first. Their publishers get a gap answer and resend.
 
 use crate::sequencer::{Decision, compare};
 use gapless_transport::link::ConnectionId;
@@ -14,20 +12,16 @@ use std::time::Duration;
 
 struct PartialMessage {
     connection: ConnectionId,
-    /// Header of the first part.
     begin: FrameHeader,
-    /// The parts, padded, back to back.
+    /// Padded, back to back.
     bytes: Vec<u8>,
     frames: Vec<Range<usize>>,
-    /// Limit on the sum of its parts, bytes.
     length_max: usize,
     reserved_bytes: usize,
     begun_ns: u64,
-    /// Arrival of its last part.
     progress_ns: u64,
 }
 
-/// The next message to get memory.
 struct MemoryWaiter {
     connection: ConnectionId,
     session: u64,
@@ -35,52 +29,45 @@ struct MemoryWaiter {
     next_look_ns: u64,
 }
 
-/// Idle time after which an unfinished message is evicted for others, ns. A waiting publisher that does not ask again
-/// for this long loses its turn.
+/// After this time an unfinished message is evicted for others, and a waiting publisher that does not ask again loses
+/// its turn.
 const IDLE_NS_MAX: u64 = 2_000_000_000;
-/// Average rate below which an unfinished message is evicted too, bytes a second.
+/// An unfinished message below this average rate is evicted, too.
 const BYTES_PER_S_MIN: u64 = 64 << 10;
 const LOOK_INTERVAL_NS: u64 = 10_000_000;
-/// Limit on postponed sessions that are remembered; beyond it every repeat is answered.
+/// Beyond it every repeat is answered.
 const POSTPONED_MAX: usize = 1024;
-/// Memory overhead of an unfinished message, and of each of its parts, bytes.
 const MESSAGE_OVERHEAD: usize = 256;
 const PART_OVERHEAD: usize = size_of::<Range<usize>>();
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CollectResult {
-    /// Kept; more parts are missing.
     Kept,
-    /// The last missing part: the message can be appended.
     Complete,
-    /// No memory for another message now: the caller offers the part again later.
     NoMemory,
-    /// No memory, and the part cannot stay in its ring: it is dropped without an answer, like the parts after it.
-    /// [`Fragments::recalled`] reports when the message is to be resent.
+    /// No memory, and the part cannot stay in its ring: it and later parts are dropped without an answer, until
+    /// [`Fragments::recalled`] reports the message.
     Postponed,
-    /// Rejected, with the answer for the publisher.
     Answer(Decision),
 }
 
-/// A message to be resent from its first part. Later parts are dropped without an answer, because each answer would
-/// cause a full resend.
+/// To be resent from its first part. Later parts are dropped without an answer, because each answer would cause a full
+/// resend.
 struct PostponedMessage {
     connection: ConnectionId,
     needed_bytes: usize,
-    /// Last of the dropped frames. A second copy of a frame up to here is the publisher's query for missing frames.
+    /// A second copy of a frame up to here is the publisher's query for missing frames.
     dropped_through: u64,
     since_ns: u64,
     next_answer_ns: u64,
-    /// The publisher was told that there is room.
     is_recalled: bool,
 }
 
 pub(crate) struct Fragments {
     partial: FxHashMap<u64, PartialMessage>,
     reserved_bytes: usize,
-    /// Limit on the reserved bytes; a single message is always admitted.
+    /// A single message is always admitted.
     bytes_max: usize,
-    /// Longest message, with headers and padding.
     message_bytes_max: usize,
     unfinished: FxHashMap<ConnectionId, usize>,
     waiting: Option<MemoryWaiter>,
@@ -112,8 +99,8 @@ impl Fragments {
         self.partial.contains_key(&session)
     }
 
-    /// Adds a part of a message to a session that expects `expected` next. `frame` must be verified and come from the
-    /// session's publisher, `connection`; `padded` is the same frame with its padding.
+    /// Adds a part to a session that expects `expected` next. `frame` must be verified and come from `connection`;
+    /// `padded` is the same with its padding.
     pub fn add(
         &mut self,
         connection: ConnectionId,
@@ -149,8 +136,7 @@ impl Fragments {
             let length_max = count.saturating_mul(padded.len()).min(self.message_bytes_max);
             let reserved_bytes = MESSAGE_OVERHEAD + length_max + count * PART_OVERHEAD;
             if !self.make_room(connection, header.session, reserved_bytes, now_ns) {
-                // The frame that frees memory may follow this part in the same ring: then the part cannot wait there,
-                // and must be resent.
+                // The frame that frees memory may follow this part in the same ring.
                 if !self.unfinished.contains_key(&connection) {
                     return CollectResult::NoMemory;
                 }
@@ -197,7 +183,7 @@ impl Fragments {
         if header.fragment.is_last() { CollectResult::Complete } else { CollectResult::Kept }
     }
 
-    /// Notes that a message is postponed at its first part; returns whether to answer.
+    /// Returns whether to answer.
     #[cold]
     fn postpone(&mut self, connection: ConnectionId, header: &FrameHeader, needed_bytes: usize, now_ns: u64) -> bool {
         if self.postponed.len() >= POSTPONED_MAX && !self.postponed.contains_key(&header.session) {
@@ -219,8 +205,7 @@ impl Fragments {
         postponed.take_due_answer(now_ns)
     }
 
-    /// Returns whether the early frame `session_seq` is dropped without an answer, because a message of its session is
-    /// postponed.
+    /// Whether an early frame is dropped: a message of its session is postponed.
     #[cold]
     pub fn drops_silently(&mut self, session: u64, session_seq: u64, now_ns: u64) -> bool {
         let Some(postponed) = self.postponed.get_mut(&session) else { return false };
@@ -231,15 +216,14 @@ impl Fragments {
         !postponed.take_due_answer(now_ns)
     }
 
-    /// Next time to call [`Fragments::recalled`], ns; `None` if nothing is postponed.
+    /// Next time to call [`Fragments::recalled`], ns.
     #[inline]
     pub fn next_recall_ns(&self) -> Option<u64> {
         let waits = !self.postponed.is_empty() && self.postponed.values().any(|postponed| !postponed.is_recalled);
         waits.then_some(self.next_recall_ns)
     }
 
-    /// Picks a postponed message for which there may be room now: the one whose turn it is, or the one that has waited
-    /// longest. Its publisher must resend it.
+    /// Postponed message to be resent, whose turn it is, or the longest waiting.
     #[cold]
     pub fn recalled(&mut self, now_ns: u64) -> Option<(u64, ConnectionId)> {
         self.next_recall_ns = now_ns + LOOK_INTERVAL_NS;
@@ -262,12 +246,11 @@ impl Fragments {
         let postponed = self.postponed.get_mut(&session)?;
         postponed.is_recalled = true;
         postponed.next_answer_ns = now_ns + LOOK_INTERVAL_NS;
-        // Reserves the turn while the message is resent.
         self.waiting = Some(MemoryWaiter { connection, session, asked_ns: now_ns, next_look_ns: 0 });
         Some((session, connection))
     }
 
-    /// Next frame number that the unfinished message of `session` expects, if there is one.
+    /// Next frame number of an unfinished message.
     #[inline]
     pub fn expected(&self, session: u64) -> Option<u64> {
         if self.partial.is_empty() {
@@ -277,13 +260,13 @@ impl Fragments {
         Some(partial.begin.session_seq + partial.frames.len() as u64)
     }
 
-    /// Bytes of the complete message of `session`, and the range of each frame in them.
+    /// Bytes of a complete message, and the range of each frame.
     pub fn complete(&self, session: u64) -> (&[u8], &[Range<usize>]) {
         let partial = self.partial.get(&session).expect("the caller was told that it is complete");
         (&partial.bytes, &partial.frames)
     }
 
-    /// Removes the unfinished message of `session`.
+    /// Removes the unfinished message.
     pub fn forget(&mut self, session: u64) {
         self.waiting.take_if(|waiting| waiting.session == session);
         self.postponed.remove(&session);
@@ -297,13 +280,13 @@ impl Fragments {
         }
     }
 
-    /// Removes everything but the counters.
+    /// Removes all but the counters.
     pub fn forget_all(&mut self) {
         let evicted = self.evicted;
         *self = Self { evicted, ..Self::new(self.bytes_max, self.message_bytes_max) };
     }
 
-    /// Removes the unfinished messages of `connection`.
+    /// Removes a connection's unfinished messages.
     pub fn forget_from(&mut self, connection: ConnectionId) {
         self.waiting.take_if(|waiting| waiting.connection == connection);
         self.postponed.retain(|_, postponed| postponed.connection != connection);
@@ -323,7 +306,6 @@ impl Fragments {
         self.reserved_bytes == 0 || self.reserved_bytes + needed_bytes <= self.bytes_max
     }
 
-    /// Whether there is memory for a new message, after evicting idle ones.
     fn make_room(&mut self, connection: ConnectionId, session: u64, needed_bytes: usize, now_ns: u64) -> bool {
         let is_waiting = |waiting: &MemoryWaiter| now_ns.saturating_sub(waiting.asked_ns) <= IDLE_NS_MAX;
         self.waiting.take_if(|waiting| !is_waiting(waiting));
@@ -364,14 +346,13 @@ impl Fragments {
     }
 }
 
-/// Minimum length of a message of `count` parts whose first part takes `first_length` bytes with its padding. All parts
-/// but the last have the same length; the last has at least one byte.
+/// All of the `count` parts but the last have the same length (`first_length`, with padding); the last has at least one
+/// byte.
 pub(crate) const fn shortest_length(count: usize, first_length: usize) -> usize {
     count.saturating_sub(1).saturating_mul(first_length).saturating_add(aligned_length(HEADER_LENGTH + 1))
 }
 
 impl PostponedMessage {
-    /// Whether an answer is due; limited to the rate that is useful to its publisher.
     const fn take_due_answer(&mut self, now_ns: u64) -> bool {
         let is_due = now_ns >= self.next_answer_ns;
         if is_due {
@@ -382,7 +363,7 @@ impl PostponedMessage {
 }
 
 impl PartialMessage {
-    /// Whether it is to be evicted for others. A complete message waits only for the stream and is never evicted.
+    /// A complete message waits only for the stream and is never evicted.
     fn is_overdue(&self, now_ns: u64) -> bool {
         let is_complete = self.frames.len() == usize::from(self.begin.fragment.count);
         let is_idle = now_ns.saturating_sub(self.progress_ns) > IDLE_NS_MAX;

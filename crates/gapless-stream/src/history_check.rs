@@ -1,5 +1,5 @@
-//! [`HistoryCheck`]: compares a stream with the history that a peer has seen. A stream restored from an older copy of
-//! its directory cannot know by itself that frames are lost; a peer that has seen more can.
+//! [`HistoryCheck`]: compares a stream with the history of a peer. A stream restored from an older copy cannot know by
+//! itself that frames are lost.
 
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_log::Window;
@@ -8,9 +8,7 @@ use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contradiction {
-    /// The stream ends before the peer's last sequence.
     Ends { released_sequence: u64 },
-    /// The frame with that sequence has another time stamp, ns since the epoch.
     OtherTime { timestamp_ns: u64 },
 }
 
@@ -23,18 +21,17 @@ impl std::fmt::Display for Contradiction {
     }
 }
 
-/// The released part of a stream, from the first frame that is still kept.
+/// The released part of a stream, from the first kept frame.
 #[derive(Clone)]
 pub struct HistoryCheck {
     window: Window,
     journal: Option<PathBuf>,
-    /// Whether other processes may have released more: a member that follows, a relay.
+    /// Other processes may have released more (a following member, a relay).
     may_lag: bool,
 }
 
 impl HistoryCheck {
-    /// Covers the stream in `window` and, if it has a journal, the directory `journal`. With `may_lag` a peer that has
-    /// seen more than this stream is no contradiction.
+    /// A check; with `may_lag` a peer that has seen more is no contradiction.
     #[must_use]
     pub const fn new(window: Window, journal: Option<PathBuf>, may_lag: bool) -> Self {
         Self { window, journal, may_lag }
@@ -45,8 +42,8 @@ impl HistoryCheck {
         self.window.released_sequence()
     }
 
-    /// Contradiction to `seen`; `None` also if the stream no longer keeps the frames that could show one. Reads the
-    /// journal if the frames have left the window.
+    /// `None` also if the frames to show one are no longer kept. Reads the journal for frames that have left the
+    /// window.
     #[must_use]
     pub fn contradiction(&self, seen: SeenFrame) -> Option<Contradiction> {
         if seen.sequence == 0 || seen.identity != self.window.identity() {
@@ -61,7 +58,6 @@ impl HistoryCheck {
             Ok(ReplayRead::Frame(frame)) if frame.timestamp_ns() != seen.timestamp_ns => {
                 Some(Contradiction::OtherTime { timestamp_ns: frame.timestamp_ns() })
             }
-            // Frames that are no longer kept, or cannot be read, contradict no peer.
             _ => None,
         }
     }

@@ -1,17 +1,5 @@
 //! [`Ingress`]: the agent that moves frames from publishers' rings into the window, by the decision of the
 //! [`Sequencer`] on each. It copies once, checks the copy, then stamps and commits in place.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | this | [`Ingress`]: taking frames |
-//! | `publishers` | the publishers: their budgets, and rings that became unusable |
-//! | `answering` | answers that the service has to send |
-//! | `housekeeping` | the sequencer's own frames: timers, expired sessions, marks |
-//! | `controlling` | commands of the operator |
-//! | [`direct`] | commands of the caller that polls it, without a ring |
-//! | `speculative_execution` | transactions in place of commands |
-//! | `following` | as a member of a cluster: appending the leader's frames, and leading |
-//! | `window_frames` | appended frames that the window still keeps |
 
 pub use crate::ingress_links::{IngressCounters, IngressLinks, IngressOptions, IngressShared};
 
@@ -52,7 +40,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Ingress {
     sequencer: Sequencer,
     window: WindowWriter,
-    /// At tier `memory` a frame is released as soon as it is appended.
     releaser: Option<Releaser>,
     publishers: Vec<ConnectedPublisher>,
     links: IngressLinks,
@@ -61,34 +48,26 @@ pub struct Ingress {
     fragments: Fragments,
     deferred: DeferredSessions,
     state_writer: Option<SequencerStateWriter>,
-    /// Requests to the sequencer waiting for room in the window.
     requests: VecDeque<SequencerRequest>,
-    /// A halt or resume requested between two feed sessions, where no frame may stand: it follows the beginning of the
-    /// next.
+    /// A halt or resume between two feed sessions, where no frame may stand: it follows the beginning of the next.
     request_between_feeds: Option<SequencerRequest>,
-    /// Expired sessions whose close is not appended yet.
+    /// Sessions whose close is not appended yet.
     expired: Vec<u64>,
-    /// Whether the service was sent anything in this poll.
     has_notified: bool,
-    /// Notices of a change of role, or of a truncation, that wait for room in the service's mailbox.
     unsent: UnsentRoleChanges,
-    /// Publisher to poll first, so that a full window starves none.
+    /// Polled first, so that a full window starves none.
     first: usize,
-    /// Current time of the stream, if this member leads.
+    /// Valid while this member leads.
     now: Now,
     time: StreamTime,
-    /// Replaces the clock.
     manual_time: Option<ManualTime>,
     role: IngressRole,
-    /// Whether it takes frames of publishers while it leads.
     serves: bool,
-    /// For a service that runs its handlers before commands enter the stream.
     speculation: Option<SpeculativeExecution>,
 }
 
 impl Ingress {
-    /// Creates a leading agent that appends to `window`, with a `releaser` at tier `memory`. Without one, its frames
-    /// are released elsewhere: by the journaler, or by a cluster's member.
+    /// A leading agent. With a `releaser`, at tier `memory`, it releases; else the journaler or the member does.
     #[must_use]
     pub fn new(
         sequencer: Sequencer,
@@ -127,22 +106,21 @@ impl Ingress {
         }
     }
 
-    /// Hands the sequencer's state to `state_writer` when that is due, and at a clean stop.
+    /// Hands over the sequencer's state when due, and at a clean stop.
     #[must_use]
     pub fn writing_state(mut self, state_writer: SequencerStateWriter) -> Self {
         self.state_writer = Some(state_writer);
         self
     }
 
-    /// Moves the time of the stream by requests alone.
+    /// Lets the time move by requests alone.
     #[must_use]
     pub fn with_manual_time(mut self, time: ManualTime) -> Self {
         self.manual_time = Some(time);
         self
     }
 
-    /// Writes the pending state, in a stream without threads; call it once the frames covered by the state may be
-    /// released.
+    /// Writes the state without threads; call it once the covered frames may be released.
     #[inline]
     pub fn turn_state_writer(&mut self) {
         if let Some(state_writer) = &mut self.state_writer {
@@ -150,7 +128,7 @@ impl Ingress {
         }
     }
 
-    /// Hands the sequencer's state to its writer even if that is not due: now, or after the current message is whole.
+    /// Hands over the state even if not due: now, or after the current message.
     pub fn write_state_soon(&mut self) {
         if let Some(state_writer) = &mut self.state_writer {
             state_writer.expedite();
@@ -173,10 +151,8 @@ impl Ingress {
         Arc::clone(&self.shared)
     }
 
-    /// One turn of a publisher: takes frames from its ring, up to its budget.
     fn take_from(&mut self, number: usize) -> Result<TurnResult, StreamError> {
-        // A frame causes at most two messages to the service, so none of this turn's can be refused. Notices of a
-        // change of role come before them.
+        // A frame causes at most two messages to the service, so none of this turn's can be refused.
         if self.has_unsent() || !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
             return Ok(TurnResult::WindowFull(0));
         }
@@ -200,8 +176,7 @@ impl Ingress {
         }
     }
 
-    /// Takes one frame of a publisher's ring: copies it to its place in the window, verifies it there, and appends or
-    /// answers it.
+    /// Copies the frame to its place in the window, verifies it there, and appends or answers it.
     #[inline(always)]
     fn take_frame(&mut self, number: usize) -> Result<FrameResult, StreamError> {
         if !self.has_room_for_transaction()? {
@@ -224,7 +199,7 @@ impl Ingress {
             Err(error) => return FrameResult::claim_error(error),
         };
         publisher.reader.copy(claim);
-        // No checksum covers the padding, and the journal treats a frame with nonzero padding as damaged.
+        // No checksum covers the padding, and the journal treats nonzero padding as damage.
         claim[length..].fill(0);
         crash_point("between_claim_and_commit");
         let frame = match checked(claim, publisher.is_checked) {
@@ -251,7 +226,7 @@ impl Ingress {
         } else {
             let expected = self.fragments.expected(session).filter(|_| kind != Kind::SessionOpen);
             let decision = match expected.map(|expected| compare(session_seq, expected)) {
-                // The frame is early because a part was lost.
+                // A part was lost.
                 Some(Decision::Append) => Decision::Malformed("a message was left unfinished"),
                 Some(other) => other,
                 None => self.sequencer.decide(&frame, connection, self.now.epoch_ns),
@@ -300,7 +275,6 @@ impl Ingress {
         Ok(step)
     }
 
-    /// Handles another part of a message, or a frame that interrupts it.
     fn handle_collected(
         &mut self,
         number: usize,
@@ -313,7 +287,6 @@ impl Ingress {
             CollectResult::Kept => {}
             CollectResult::Complete => self.publishers[number].complete = Some(session),
             CollectResult::NoMemory => return FrameResult::Waits,
-            // A duplicate message gets one answer.
             CollectResult::Answer(Decision::Repeat) if !is_last => {}
             CollectResult::Postponed => self.links.counters.frames_refused.add(1),
             CollectResult::Answer(decision) => return self.answer_frame(number, decision, session, session_seq),
@@ -321,7 +294,7 @@ impl Ingress {
         FrameResult::Taken
     }
 
-    /// Answers a whole frame that does not enter the stream. `open` is its payload if it opens a session.
+    /// `open` is the payload of a session's open.
     #[cold]
     fn answer_unappended(
         &mut self,
@@ -348,7 +321,7 @@ impl Ingress {
         FrameResult::Taken
     }
 
-    /// Answers a frame, unless its session has moved to another connection meanwhile.
+    /// Unless its session has moved to another connection meanwhile.
     fn answer_frame(&mut self, number: usize, decision: Decision, session: u64, session_seq: u64) -> FrameResult {
         if self.redirect_if_detached(decision, session, number) {
             return FrameResult::Waits;
@@ -360,7 +333,6 @@ impl Ingress {
         }
     }
 
-    /// Resumes a session on this connection.
     #[cold]
     fn reopen(
         &mut self,
@@ -371,10 +343,10 @@ impl Ingress {
         connection: ConnectionId,
     ) {
         self.sequencer.attach(session, connection, open.shared);
-        // A resuming publisher resends unfinished and deferred messages.
+        // A resuming publisher resends unfinished messages.
         self.fragments.forget(session);
         self.deferred.forget(session);
-        // Frames appended in this turn are not published yet.
+        // Frames of this turn are not published yet.
         let (notices_seen, last_sequence) = (open.notices_seen, self.window.last_sequence());
         self.notify_service(ResponderMessage::Reopen {
             session,
@@ -386,12 +358,11 @@ impl Ingress {
         });
     }
 
-    /// Appends a message that was received in fragments. `false` while the window has no room for all of it.
     #[cold]
     fn append_complete(&mut self, number: usize) -> Result<bool, StreamError> {
         let publisher = &mut self.publishers[number];
         let Some(session) = publisher.complete else { return Ok(true) };
-        // The session may have been opened by another connection, or closed, while it waited.
+        // The session may have been reopened elsewhere, or closed, meanwhile.
         if self.sequencer.expected(session, publisher.connection).is_err() || !self.fragments.has(session) {
             publisher.complete = None;
             return Ok(true);
@@ -423,8 +394,7 @@ impl Ingress {
         Ok(true)
     }
 
-    /// Publishes the frames appended since the last call. A poll does so by itself; a caller of
-    /// [`Ingress::append_followed`] calls this at the end of a batch.
+    /// Publishes appended frames; for a caller of [`Ingress::append_followed`], at the end of a batch.
     pub fn publish(&mut self) {
         self.window.publish();
         let sequence = self.window.last_sequence();
@@ -437,7 +407,6 @@ impl Ingress {
         counters.messages_evicted.set(self.fragments.evicted());
     }
 
-    /// Gives every publisher one turn.
     fn take_from_all(&mut self) -> Result<usize, StreamError> {
         let mut work = 0;
         self.first = if self.first + 1 < self.publishers.len() { self.first + 1 } else { 0 };
@@ -449,7 +418,7 @@ impl Ingress {
                 let publisher = &self.publishers[number];
                 closed = publisher.is_gone();
                 if closed {
-                    // Checked once more, so that nothing published before the close is missed.
+                    // Once more, so that nothing published before the close is missed.
                     outcome = self.take_turn(number)?;
                 }
             }
@@ -484,22 +453,17 @@ impl Ingress {
     }
 }
 
-/// Result of taking one frame from a publisher's ring.
 enum FrameResult {
     Taken,
     Empty,
-    /// The window has no room; the frame stays in the ring.
     WindowFull,
-    /// The frame stays in the ring until something else has happened.
     Waits,
-    /// The ring is corrupt, for this reason.
     Corrupt(String),
-    /// The frame is invalid in its session, for this reason.
     Malformed(&'static str, u64),
 }
 
-/// Cold outcomes. The compiler treats branches that lead here as unlikely. Otherwise it would treat every branch of
-/// [`Ingress::take_frame`] as equally likely, the deeper ones as rare, and inline nothing in them.
+/// Marked cold, or the compiler would treat every branch of [`Ingress::take_frame`] as equally likely, and inline
+/// nothing in the deeper ones.
 impl FrameResult {
     #[cold]
     fn corrupt(reason: impl std::fmt::Display) -> Self {
@@ -511,7 +475,6 @@ impl FrameResult {
         Self::Corrupt(format!("a frame of {length} bytes is longer than the stream's limit of {limit}"))
     }
 
-    /// The window could not give space.
     #[cold]
     fn claim_error(error: LogError) -> Result<Self, StreamError> {
         match error {
@@ -521,8 +484,7 @@ impl FrameResult {
     }
 }
 
-/// Stamps a frame in its place in the window, and opens its session if it is an open. Returns its sequence. `by` is its
-/// connection and the time, ns since the epoch.
+/// Opens the session of an open, too. `by`: connection and time, ns since the epoch.
 #[inline(always)]
 fn stamp_in_place(
     sequencer: &mut Sequencer,
@@ -543,7 +505,6 @@ fn stamp_in_place(
     sequence
 }
 
-/// The copied frame, if its checksums are right.
 #[inline]
 fn checked(copied: &[u8], is_checked: bool) -> Result<Frame<'_>, FrameError> {
     let frame = Frame::parse(copied)?;
@@ -568,7 +529,7 @@ impl Agent for Ingress {
             self.take_publisher_events(event);
             events += 1;
         }
-        // Acquire: pairs with the thread that stops the input and then looks at the appended frames.
+        // Pairs with the thread that stops the input and then looks at the appended frames.
         if self.shared.stopped.load(Ordering::Acquire) {
             if !self.shared.halted.load(Ordering::Relaxed) {
                 if self.is_state_whole(true) {
@@ -578,7 +539,7 @@ impl Agent for Ingress {
                     speculation.transactions.follow(self.window.last_sequence());
                 }
             }
-            // Release: pairs with the thread that waits for the last append.
+            // Pairs with the thread that waits for the last append.
             self.shared.halted.store(true, Ordering::Release);
             return Ok(0);
         }
@@ -589,10 +550,10 @@ impl Agent for Ingress {
         let mut work = match (self.is_following(), may_append) {
             (true, _) => self.execute_as_follower(),
             (_, true) => self.append_due()?,
-            // The state is being written; no frame may come between it and the frames that it covers.
+            // No frame may come between the state and the frames that it covers.
             _ => 0,
         };
-        // Waiting requests overtake the frames in publishers' rings.
+        // Waiting requests overtake the rings.
         if may_append && self.requests.is_empty() && (!self.sequencer.is_closed() || self.is_following()) {
             self.recall();
             self.recall_deferred();
@@ -619,7 +580,7 @@ impl Agent for Ingress {
         if self.window.last_sequence() != before || self.has_notified {
             self.links.downstream.iter().for_each(Waker::wake);
         }
-        // A thread that is about to sleep must announce that in the ring of a new publisher as well.
+        // A thread that is about to sleep must announce that in a new publisher's ring, too.
         Ok(work + events)
     }
 

@@ -1,6 +1,3 @@
-//! Connections of an [`Ingress`](crate::Ingress): its options, mailboxes, counters, and the state shared with other
-//! threads while it runs.
-
 use crate::control_server::WAITING_MAX;
 use crate::counters::counters;
 use crate::messages::{PublisherEvent, ResponderMessage, SequencerRequest};
@@ -12,15 +9,14 @@ use gapless_transport::mailbox::Mailbox;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Limits on what the agent takes from the publishers' rings.
+/// Limits on frames from the publishers' rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IngressOptions {
-    /// Frames taken from one ring in one poll, before the other rings get their turn.
+    /// Frames from one ring in one poll.
     pub frames_per_poll_max: usize,
-    /// Memory for unfinished messages, bytes. A single message is always admitted; an idle one is evicted when another
-    /// needs the room.
+    /// Memory for unfinished messages, bytes; a single one is always admitted, idle ones are evicted.
     pub fragments_bytes_max: usize,
-    /// Longest message with the headers of its fragments, bytes; at most half of the window.
+    /// Longest message with all headers, bytes; at most half of the window.
     pub message_bytes_max: usize,
     pub throttle: Option<Throttle>,
 }
@@ -31,16 +27,16 @@ impl Default for IngressOptions {
     }
 }
 
-/// State shared with other threads while the agent runs.
+/// State shared with other threads.
 pub struct IngressShared {
-    /// Set to stop the input: for a clean stop, or after a failure elsewhere.
+    /// Stops the input: cleanly, or after a failure elsewhere.
     pub stopped: AtomicBool,
-    /// Set once the agent has seen `stopped`: it appends nothing more.
+    /// Nothing more is appended.
     pub halted: AtomicBool,
-    /// Whether the stream is halted: publishers' messages wait until it is resumed.
+    /// Publishers' messages wait until the stream is resumed.
     pub is_stream_halted: Arc<AtomicBool>,
     pub feeds: SharedFeeds,
-    /// Outcome of each [`SequencerRequest::Control`], for the control server.
+    /// Outcome of each [`SequencerRequest::Control`].
     pub outcomes: Mailbox<ControlOutcome>,
 }
 
@@ -85,8 +81,7 @@ counters! {
 }
 
 impl IngressCounters {
-    /// Marks the start of a handler. If the process dies before [`IngressCounters::end_execution`], the counters name
-    /// the command.
+    /// If the process dies before [`IngressCounters::end_execution`], the counters name the command.
     #[inline]
     pub(crate) fn begin_execution(&self, sequence: u64, session: u64, number: u64) {
         self.executing_session.set(session);

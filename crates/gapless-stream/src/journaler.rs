@@ -1,5 +1,4 @@
-//! [`Journaler`]: the agent that copies appended frames into the journal, in batches, and releases them or hands them
-//! to the sync thread.
+//! [`Journaler`]: copies appended frames into the journal, and releases them or hands them to the sync thread.
 
 use crate::counters::counters;
 use crate::syncer::SyncRequests;
@@ -14,16 +13,14 @@ use gapless_wire::{Fragment, aligned_length};
 
 /// The step at which a frame reaches the stream's tier.
 pub enum Release {
-    /// Released by this agent, once journaled.
     WhenJournaled(Releaser),
-    /// Released by the sync thread, once on the device.
     WhenSynced(SyncRequests<SyncedEnd>),
 }
 
 /// Extent of the frames on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyncedEnd {
-    /// Position in the window after the last of them.
+    /// Window position after the last.
     pub position: u64,
     /// Sequence of the last one.
     pub sequence: u64,
@@ -33,9 +30,8 @@ pub struct Journaler {
     cursor: GatingCursor,
     journal: Journal,
     release: Release,
-    /// Threads to wake after frames were released.
     downstream: Vec<Waker>,
-    /// Limit on the bytes journaled in one poll: a long backlog is released in steps.
+    /// A long backlog is released in steps.
     batch_bytes_max: usize,
     counters: JournalerCounters,
 }
@@ -50,11 +46,10 @@ counters! {
     }
 }
 
-/// Messages journaled one at a time in one poll.
 const SINGLE_MESSAGES_PER_POLL: usize = 64;
 
 impl Journaler {
-    /// Creates an agent that reads `cursor`, whose scope is everything appended.
+    /// An agent that reads all appended frames by `cursor`.
     #[must_use]
     pub fn new(
         cursor: GatingCursor,
@@ -76,7 +71,7 @@ impl Journaler {
         let position = self.cursor.position() + batch.length as u64;
         if mutant("acknowledge_before_journal") {
             self.release.reached(position, batch.last_sequence);
-            // Makes the journal as slow as a busy disk, so that the injected defect can show.
+            // A simulated slow disk, which shows the injected defect.
             self.downstream.iter().for_each(Waker::wake);
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
@@ -105,7 +100,6 @@ impl Release {
     }
 }
 
-/// Whole frames at the start of the available bytes.
 struct JournalBatch {
     length: usize,
     first_sequence: u64,
@@ -113,8 +107,7 @@ struct JournalBatch {
 }
 
 impl JournalBatch {
-    /// Takes as many messages as fit `bytes_max`, but at least one. Fragments of a message stay together: each release
-    /// is of whole messages.
+    /// At least one message, with all fragments: each release is of whole messages.
     fn of(frames: &[u8], bytes_max: usize) -> Self {
         let sequence_at = |position: usize| {
             let field = frames[position + SEQUENCE_OFFSET..].first_chunk().expect("a frame holds a header");
@@ -138,7 +131,7 @@ impl Agent for Journaler {
     }
 
     fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
-        // Checked even without new frames: a helper may have found that a file is gone.
+        // A helper may have found that a file is gone.
         self.journal.check_usable().map_err(StreamError::from)?;
         if let Release::WhenSynced(requests) = &self.release {
             requests.synced().map_err(|failure| StreamError::System {
@@ -147,7 +140,7 @@ impl Agent for Journaler {
             })?;
         }
         let mut work = self.journal_batch()?;
-        // With a flush after every message, one poll makes several small batches.
+        // A flush after every message: several small batches.
         for _ in 1..if self.batch_bytes_max == 1 { SINGLE_MESSAGES_PER_POLL } else { 1 } {
             match self.journal_batch()? {
                 0 => break,

@@ -1,5 +1,3 @@
-//! [`LockedDirectory`]: a stream's directory, locked against other processes.
-
 use crate::StreamError;
 use crate::directory_record::DirectoryRecord;
 use gapless_agent::private_folder;
@@ -11,12 +9,11 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 
-/// Directory of a stream, locked against other processes by its file `lock`.
+/// Directory of a stream, locked by its file `lock`.
 #[derive(Debug)]
 pub struct LockedDirectory {
     layout: StreamLayout,
     lock: DirectoryLock,
-    /// Owner for which the directory was checked.
     owner: Option<DirectoryOwner>,
 }
 
@@ -24,7 +21,6 @@ pub struct LockedDirectory {
 pub enum DirectoryOwner {
     Stream,
     Service,
-    /// The host of a command bus.
     Bus,
     Relay,
     Member,
@@ -42,11 +38,10 @@ impl DirectoryOwner {
     }
 }
 
-/// File next to the journal of a command bus.
 const TYPES_NAME: &str = "types.json";
 
 impl LockedDirectory {
-    /// Locks the directory, creating it if it is missing. Must come before anything in it is read or written.
+    /// Locks a directory, perhaps new, before anything in it is read or written.
     ///
     /// # Errors
     /// The directory cannot be created, another process has locked it, or as for [`check_kinds`].
@@ -58,8 +53,7 @@ impl LockedDirectory {
         Ok(Self { layout, lock, owner: None })
     }
 
-    /// Refuses a directory of another owner, recognised by files that only that owner writes, and one written by a
-    /// newer program. Changes nothing.
+    /// Refuses a directory of another owner, recognised by its files, and one of a newer program. Changes nothing.
     ///
     /// # Errors
     /// [`StreamError::State`], with the file.
@@ -70,7 +64,7 @@ impl LockedDirectory {
         Ok(())
     }
 
-    /// Records the owner, after the contents were opened successfully.
+    /// After the contents were opened successfully.
     pub(crate) fn note_owner(&self) -> Result<(), StreamError> {
         self.owner.map_or(Ok(()), |owner| DirectoryRecord::of(owner.kind()).write(&self.layout))
     }
@@ -126,7 +120,6 @@ impl LockedDirectory {
         }
     }
 
-    /// Path that only a sequencer or a service host writes.
     fn sequencer_path(&self) -> Option<PathBuf> {
         let layout = &self.layout;
         [layout.state(), layout.outputs(), layout.snapshots()]
@@ -134,8 +127,8 @@ impl LockedDirectory {
             .find(|path| path.exists() && !layout.origin().exists())
     }
 
-    /// Path that only a service host with its own journal writes. Snapshots and dead letters alone are no proof. They
-    /// may belong to a service on a sequencer's stream in this directory, or to one without a stream yet.
+    /// Snapshots and dead letters alone are no proof: they may belong to a service on a sequencer's stream, or without
+    /// a stream yet.
     fn service_path(&self) -> Option<PathBuf> {
         let layout = &self.layout;
         let is_hosts = layout.journal().exists() && !layout.state().exists();
@@ -143,8 +136,8 @@ impl LockedDirectory {
         std::iter::once(layout.outputs()).chain(beside).find(|path| path.exists())
     }
 
-    /// Refuses a directory that has lost its journal: a folder or file written only next to a journal is still there.
-    /// If the journal left its file `history`, opening it gives a better error.
+    /// Refuses a directory without a journal but with a folder or file written only next to one. If the journal's file
+    /// `history` is left, opening it gives a better error.
     ///
     /// # Errors
     /// [`StreamError::State`], with the path found.
@@ -161,7 +154,7 @@ impl LockedDirectory {
         Err(StreamError::State { path, reason: reason.to_owned() })
     }
 
-    /// Refuses a directory with a journal for a stream kept in memory: commands that read it would show the old stream.
+    /// Refuses a journal for a stream in memory: commands that read it would show the old stream.
     ///
     /// # Errors
     /// [`StreamError::State`], with the journal.
@@ -185,9 +178,8 @@ impl LockedDirectory {
     }
 }
 
-/// Refuses files that no program of this project creates, and files on which opening would block or write: pipes,
-/// devices, dangling links. Links to folders are followed; links to files are refused where a file is opened. Opens
-/// nothing.
+/// Refuses foreign files, and those on which opening would block or write (pipes, devices, dangling links). Links to
+/// folders are followed; links to files are refused where a file is opened. Opens nothing.
 ///
 /// # Errors
 /// [`StreamError::State`], with the path; also if a folder cannot be listed.

@@ -1,5 +1,3 @@
-//! [`Logger`]: the events of a node as readable text or JSON, one line each.
-
 use gapless_client::node::{Message, NodeEvent};
 use gapless_wire::{Encoding, Kind};
 use serde_json::{Map, Value, json};
@@ -7,28 +5,22 @@ use std::fmt::Write;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// One readable line per event.
     #[default]
     Text,
-    /// One JSON object per event, on one line.
     Json,
-    /// Only the payloads of messages, one per line.
     Payload,
 }
 
-/// Formats the events of a node. Events of the node itself, like changes of its state, are not part of the stream and
-/// are left out.
-///
-/// A line of text holds sequence, time and kind. For a message it adds session, number in the session, schema,
-/// template, length and payload. A UTF-8 payload is printed as text with control characters escaped, any other as `hex`
-/// and digits.
+/// Formats the stream's events of a node, one line each. Text holds sequence, time and kind; for a message also
+/// session, number in the session, schema, template, length and payload, UTF-8 with control characters escaped, else as
+/// `hex` and digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logger {
     pub format: LogFormat,
 }
 
 impl Logger {
-    /// Appends the line of `event` with its line feed; returns whether it has one.
+    /// Appends the line with its line feed; returns whether `event` has one.
     pub fn line(&self, event: &NodeEvent<'_>, line: &mut Vec<u8>) -> bool {
         match (self.format, event) {
             (LogFormat::Payload, NodeEvent::Message(message)) => line.extend_from_slice(message.payload),
@@ -47,11 +39,9 @@ impl Logger {
     }
 }
 
-/// Sequence, time, kind, and the details as words.
 fn text(event: &NodeEvent<'_>) -> Option<String> {
     let (sequence, timestamp_ns, kind) = place(event)?;
     let mut text = format!("{sequence} {} {kind}", utc(timestamp_ns));
-    // Writing to a string cannot fail.
     let _ = match event {
         NodeEvent::Message(message) => {
             let Message { session, session_seq, schema, payload, own, .. } = message;
@@ -132,7 +122,6 @@ fn object(event: &NodeEvent<'_>) -> Option<Value> {
     Some(Value::Object(object))
 }
 
-/// Sequence, time and name of an event that is part of the stream.
 fn place(event: &NodeEvent<'_>) -> Option<(u64, u64, String)> {
     let (sequence, timestamp_ns, name) = match event {
         NodeEvent::Message(message) => return Some((message.sequence, message.timestamp_ns, kind_name(message.kind))),
@@ -172,7 +161,7 @@ fn hyphenated(name: &str) -> String {
     text
 }
 
-/// Escapes control characters and backslashes, so that one line stays one and a terminal unharmed.
+/// Keeps a line one line, and a terminal unharmed.
 fn escape(payload: &str, text: &mut String) {
     for letter in payload.chars() {
         if letter.is_control() || letter == '\\' {
@@ -187,14 +176,12 @@ fn escape(payload: &str, text: &mut String) {
 #[must_use]
 pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-/// Formats nanoseconds since the epoch as date and time, with the algorithm `civil_from_days` of Howard Hinnant,
-/// "chrono-Compatible Low-Level Date Algorithms".
+/// Date and time, by `civil_from_days` of Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 #[must_use]
 pub fn utc(epoch_ns: u64) -> String {
     let (seconds, nanoseconds) = (epoch_ns / 1_000_000_000, epoch_ns % 1_000_000_000);

@@ -1,43 +1,37 @@
-//! [`ManualTime`]: a stream time that stands still until its owner moves it, for tests of timers.
-//!
-//! A move stops at each timer on its way, so a timer set by another timer fires at its own time too.
-
 use gapless_agent::Now;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// One completed step of a stream's time.
+/// A completed step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeStep {
-    /// Time of the stream, ns since the epoch. Timers due by then are in the stream.
+    /// Stream time, ns since the epoch; timers due by then are in the stream.
     pub at_ns: u64,
     pub last_sequence: u64,
 }
 
-/// The sequencer's end.
+/// A stream time that stands still until its owner moves it, for tests of timers. A move stops at each timer on its
+/// way, so a timer set by another one fires at its own time, too.
 pub struct ManualTime {
-    /// Set at the first reading.
     now_ns: Option<u64>,
     is_moving: bool,
     steps: SyncSender<TimeStep>,
 }
 
 impl ManualTime {
-    /// Returns a stopped time and the receiver of its steps. Each step follows one
-    /// [`SequencerRequest::MoveTime`](crate::messages::SequencerRequest::MoveTime), of which at most one may be
-    /// pending.
+    /// A stopped time and the receiver of its steps, one for each
+    /// [`SequencerRequest::MoveTime`](crate::messages::SequencerRequest::MoveTime); at most one may be pending.
     #[must_use]
     pub fn new() -> (Self, Receiver<TimeStep>) {
         let (steps, receiver) = sync_channel(1);
         (Self { now_ns: None, is_moving: false, steps }, receiver)
     }
 
-    /// Current time of the stream, which starts at the time of its clock.
     pub(crate) fn read(&mut self, now: Now) -> Now {
         Now { epoch_ns: *self.now_ns.get_or_insert(now.epoch_ns), ..now }
     }
 
-    /// Advances to `to_ns`, but not past the next timer, and not before the last frame's time `last_ns`, because each
-    /// frame is later than the one before. Returns the new time.
+    /// Not past the next timer, and not before the last frame's time `last_ns`: each frame is later than the one
+    /// before.
     pub(crate) fn step(&mut self, to_ns: u64, last_ns: u64, next_timer_ns: Option<u64>) -> u64 {
         let now_ns = self.now_ns.unwrap_or_default().max(last_ns);
         let at_ns = next_timer_ns.unwrap_or(u64::MAX).min(to_ns).max(now_ns);
@@ -45,10 +39,9 @@ impl ManualTime {
         at_ns
     }
 
-    /// Reports a step once all its timers are in the stream.
+    /// Once all its timers are in the stream.
     pub(crate) fn report(&mut self, at_ns: u64, last_sequence: u64) {
         if std::mem::take(&mut self.is_moving) {
-            // The owner may have stopped waiting.
             let _ = self.steps.try_send(TimeStep { at_ns, last_sequence });
         }
     }

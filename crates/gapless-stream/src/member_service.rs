@@ -1,5 +1,5 @@
-//! [`MemberService`]: a service on a member's stream, as the service host installs it, and the messages between the
-//! two. It takes the place of the responder and reads only released frames.
+//! [`MemberService`]: a service on a member's stream. It takes the place of the responder and reads only released
+//! frames.
 
 use crate::AgentRole;
 use crate::egress::Egress;
@@ -20,46 +20,38 @@ use std::sync::{Arc, OnceLock};
 pub type ServiceError = Box<dyn std::error::Error + Send + Sync>;
 
 pub trait MemberService {
-    /// Positions of the journal that the service's snapshots record, oldest first. A snapshot covers released frames
-    /// only, so it may be ahead of the member's own records.
-    ///
-    /// # Errors
-    /// The snapshots cannot be read.
+    /// Journal positions recorded by the service's snapshots, oldest first. A snapshot covers released frames only, so
+    /// it may be ahead of the member's own records.
     fn points(&self, layout: &StreamLayout) -> Result<Vec<FilePoint>, ServiceError>;
 
-    /// Recovers the state after the frame `sequence`, which is released and journaled, from the newest snapshot and the
-    /// journal.
+    /// Recovers the state after the released, journaled frame `sequence`.
     ///
     /// # Errors
     /// Damage, a gap, or a frame at which the service stops.
     fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError>;
 
-    /// Speculative execution while this member leads; `None` for a service that handles released frames.
+    /// `None` for a service that handles released frames.
     fn transactions(&mut self, links: &TransactionLinks<'_>) -> Option<Box<dyn Transactions>> {
         let _ = links;
         None
     }
 
-    /// Versions of itself that it can run as.
     fn versions(&self) -> RangeInclusive<u32> {
         1..=1
     }
 
-    /// Fault rules of the service that the recovered stream lacks; a leader writes them into it.
+    /// Rules that the recovered stream lacks; a leader writes them into it.
     fn fault_rules_to_write(&self) -> Option<FaultRules> {
         None
     }
 
-    /// Creates the agent that applies the released frames from there on and answers publishers. Its name is `service`.
-    ///
-    /// # Errors
-    /// No thread, no file.
+    /// Creates the agent named `service` that applies further released frames and answers publishers.
     fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<ServiceAgents, ServiceError>;
 }
 
 pub struct ServiceAgents {
     pub service: Box<dyn Agent>,
-    /// Agent that sends replies, if they have a thread of their own.
+    /// Agent that sends replies on a thread of its own.
     pub sender: Option<Box<dyn Agent>>,
 }
 
@@ -70,7 +62,7 @@ impl ServiceAgents {
         Self { service: Box::new(service), sender: None }
     }
 
-    /// Agents by role; the service gets the role `service`.
+    /// Agents by role; the service gets `service`.
     #[must_use]
     pub fn by_role(self, service: AgentRole) -> Vec<(AgentRole, Box<dyn Agent>)> {
         let sender = self.sender.map(|sender| (AgentRole::Sender, sender));
@@ -78,13 +70,13 @@ impl ServiceAgents {
     }
 }
 
-/// Parts for the agent that sends a service's replies.
+/// Parts for the agent that sends replies.
 pub struct SenderParts {
     pub queue_depth: usize,
     pub waker: Waker,
 }
 
-/// Connections of a service's speculative execution.
+/// Connections of speculative execution.
 pub struct TransactionLinks<'a> {
     /// Wakes the agent that calls it.
     pub member: &'a Waker,
@@ -97,11 +89,11 @@ pub struct TransactionLinks<'a> {
 }
 
 pub struct ServiceParts<'a> {
-    /// Released frames, starting after the recovered sequence.
+    /// Released frames after the recovered sequence.
     pub cursor: GatingCursor,
     /// Shows how many frames are still to come.
     pub window: Window,
-    /// Sends to the publishers of this member.
+    /// Sender to the publishers of this member.
     pub egress: Egress,
     /// Set if replies have a thread of their own.
     pub sender: Option<SenderParts>,
@@ -114,46 +106,37 @@ pub struct ServiceParts<'a> {
     pub syncer: Syncer,
     /// Receives the sequence of each snapshot.
     pub watermark: RetentionWatermark,
-    /// Takes state hashes at sequences that are the same on each member.
+    /// State hashes at sequences that are the same on each member.
     pub hashes: Mailbox<StateHash>,
     pub waker: Waker,
     pub frames_per_poll_max: usize,
-    /// Whether it may start threads; if not, its polls do their work.
+    /// Helper threads; without, polls do their work.
     pub has_helpers: bool,
-    /// Set once by the agent, to its snapshots.
+    /// Set once by the agent.
     pub snapshots: Arc<OnceLock<Arc<dyn Snapshots>>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateHash {
-    /// Last frame that the state covers.
+    /// Last covered frame.
     pub sequence: u64,
     pub hash: u64,
 }
 
-/// Snapshots of the service that runs on a member, for any thread.
+/// Snapshots of a member's service, for any thread.
 pub trait Snapshots: Send + Sync {
-    /// Takes a snapshot of everything handled so far and waits until it is on the device. Returns its sequence. Gives
+    /// Takes a snapshot of everything handled so far, waits until it is on the device, and returns its sequence. Gives
     /// up once `is_over` returns true.
-    ///
-    /// # Errors
-    /// The reason of the failure.
     fn take(&self, is_over: &dyn Fn() -> bool) -> Result<u64, String>;
 
-    /// Requests a snapshot without waiting.
+    /// Does not wait.
     fn expedite(&self);
 
-    /// Existing snapshots, oldest first: sequence and file.
-    ///
-    /// # Errors
-    /// The directory cannot be read.
+    /// Oldest first: sequence and file.
     fn list(&self) -> Result<Vec<(u64, PathBuf)>, String>;
 
     fn file_name(&self, sequence: u64) -> String;
 
-    /// Checks that the file at `path`, from another member, is a snapshot of this stream at `sequence`.
-    ///
-    /// # Errors
-    /// The fault of the snapshot.
+    /// `path` comes from another member.
     fn check(&self, path: &Path, sequence: u64) -> Result<(), String>;
 }

@@ -1,5 +1,3 @@
-//! Messages between sequencer, acceptor and service inside the process.
-
 use gapless_client::control_messages::ControlCommand;
 use gapless_client::throttle::Throttle;
 use gapless_log::{RingReader, RingWriter};
@@ -15,10 +13,10 @@ pub enum PublisherEvent {
     Opened {
         connection: ConnectionId,
         reader: RingReader,
-        /// Whether the frames in the ring come from this process, which has verified both checksums of each.
+        /// This process has verified both checksums of each frame.
         is_checked: bool,
     },
-    /// A publisher has disconnected; messages that it published whole are still taken.
+    /// Messages that it published whole are still taken.
     Closed { connection: ConnectionId },
 }
 
@@ -28,28 +26,29 @@ pub enum EgressMessage {
     Closed { connection: ConnectionId },
 }
 
-/// From the sequencer to the agent that answers publishers: a responder, or a service.
+/// From the sequencer to a responder, or a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponderMessage {
-    /// Replies of a session go to this connection from now on.
-    Attach { session: u64, token: u128, connection: ConnectionId },
-    /// A command was repeated: resend its reply, or wait for it.
+    Attach {
+        session: u64,
+        token: u128,
+        connection: ConnectionId,
+    },
+    /// Resend the command's reply, or wait for it.
     Repeat {
         session: u64,
-        /// Number of the command's last frame.
         session_seq: u64,
         connection: ConnectionId,
-        /// Last sequence assigned before: once it is released, so is the command.
+        /// Once it is released, so is the command.
         last_sequence: u64,
     },
-    /// An open session was opened again with its token.
     Reopen {
         session: u64,
         token: u128,
         next_session_seq: u64,
-        /// Last notice that the publisher has received.
+        /// Received by the publisher.
         notices_seen: u64,
-        /// Last sequence assigned before: once it is released, so is everything below `next_session_seq`.
+        /// Once it is released, so is everything below `next_session_seq`.
         last_sequence: u64,
         connection: ConnectionId,
     },
@@ -58,22 +57,18 @@ pub enum ResponderMessage {
         session: u64,
         session_seq: u64,
         code: RefusalCode,
-        /// For a gap the next expected session_seq; for throttling the end time; for a session over the limit the low
-        /// half of its token.
+        /// Gap: next expected session_seq; throttling: end time; limit: low half of the token.
         detail: u64,
     },
-    /// Frames of this publisher are not taken: this member follows another, or has since the publisher opened its
-    /// sessions.
+    /// This member follows another, or has since the publisher opened its sessions.
     NotLeader {
         connection: ConnectionId,
-        /// Addresses of the leader, one a line; empty if they are not known.
+        /// Addresses, one a line; empty if unknown.
         leader: Arc<str>,
     },
-    /// This member no longer leads. Sessions opened here and not released may be missing from the stream, and their
-    /// numbers may be reused for others.
+    /// Sessions opened here and not released may be missing from the stream, and their numbers be reused.
     Deposed,
-    /// This member leads, after the frame `last_sequence`. Its sequencer has no timers of the stream's own service: the
-    /// service sends them as of that frame.
+    /// The sequencer has no timers of the stream's own service: the service sends them as of `last_sequence`.
     Leads {
         /// Last frame of other leaders.
         last_sequence: u64,
@@ -84,37 +79,41 @@ pub enum ResponderMessage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SequencerRequest {
     SetTimer {
-        /// Identifier chosen by the service.
         timer: u64,
         deadline_ns: u64,
     },
     CancelTimer {
-        /// Identifier chosen by the service.
         timer: u64,
         deadline_ns: u64,
     },
-    /// Stops taking frames from publishers at once; published frames that are not in the stream yet wait. Between two
-    /// feed sessions it takes effect at the beginning of the next, if the process is still running then.
-    Halt { reason: String },
-    /// Takes publishers' messages again; between two feed sessions, at the beginning of the next.
+    /// Published frames that are not in the stream yet wait. Between two feed sessions it takes effect at the beginning
+    /// of the next, if the process still runs then.
+    Halt {
+        reason: String,
+    },
+    /// Between two feed sessions, at the beginning of the next.
     Resume,
-    /// Ends the open feed session, if there is one, and begins another.
-    BeginFeed { name: FeedSession },
-    /// Ends the open feed session; publishers' messages wait until another begins.
+    BeginFeed {
+        name: FeedSession,
+    },
+    /// Publishers' messages wait until another begins.
     EndFeed,
-    /// Advances the time of a stream with a [`ManualTime`](crate::manual_time::ManualTime) to the next timer or to
-    /// `to_ns`.
+    /// Advances a [`ManualTime`](crate::manual_time::ManualTime) to the next timer or to `to_ns`.
     MoveTime {
-        /// Target time, ns since the epoch.
+        /// ns since the epoch.
         to_ns: u64,
     },
-    /// Makes the stream's own service run as this version of itself, instead of 0.
-    ServiceVersion { version: u32 },
-    /// Fault rules of the stream's own service, for the rest of the stream's life. Ignored if the stream has rules
-    /// already.
+    /// Version of the stream's own service, instead of 0.
+    ServiceVersion {
+        version: u32,
+    },
+    /// Rules of the stream's own service, for good; ignored if it has some.
     FaultRules(FaultRules),
-    /// Rate limit of each publisher from now on.
+    /// Rate limit of each publisher.
     Throttle(Option<Throttle>),
-    /// A command whose sender is told at which sequence it took effect.
-    Control { number: u64, command: ControlCommand },
+    /// The sender is told at which sequence it took effect.
+    Control {
+        number: u64,
+        command: ControlCommand,
+    },
 }

@@ -1,5 +1,3 @@
-//! [`SharedStatus`]: nodes connected over networks, and their state.
-
 use gapless_client::control_messages::NodeRow;
 use gapless_transport::link::ConnectionId;
 use gapless_transport::network::datagrams::Peer;
@@ -15,20 +13,20 @@ pub struct NodeStatus {
     /// Connection, unique in this process.
     pub connection: ConnectionId,
     pub peer: Peer,
-    /// Last report; `None` before the first one.
+    /// Last report, if any.
     pub report: Option<ReceivedReport>,
     /// Frames dropped for lack of room.
     pub frames_dropped: u64,
-    /// Arrival of its last packet, monotonic ns.
+    /// Last arrival, monotonic ns.
     pub last_packet_ns: u64,
 }
 
-/// A report, with facts from the time of its arrival.
+/// A report, with facts from its arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceivedReport {
     pub report: NodeReport,
     pub released_sequence: u64,
-    /// Frames that the node had published, including resent ones.
+    /// Frames published, including resent ones.
     pub frames_published: u64,
     /// Arrival, monotonic ns.
     pub at_ns: u64,
@@ -57,7 +55,7 @@ impl NodeStatus {
     }
 }
 
-/// Records of all nodes of the networks, shared by all readers.
+/// All nodes of the networks.
 #[derive(Clone, Default)]
 pub struct SharedStatus {
     nodes: Arc<Mutex<Vec<NodeStatus>>>,
@@ -65,7 +63,6 @@ pub struct SharedStatus {
 
 impl SharedStatus {
     pub fn lock(&self) -> MutexGuard<'_, Vec<NodeStatus>> {
-        // No holder leaves the list in an inconsistent state.
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,3 @@
-//! [`EventStreamOptions`]: configuration of an event stream, with its defaults and validation.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `from_config` | from a stream's file to its options |
-
 mod from_config;
 
 use crate::StreamError;
@@ -20,64 +14,62 @@ use gapless_wire::mtu::Mtu;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Configuration of an event stream. [`EventStreamOptions::in_directory`] and [`EventStreamOptions::in_memory`] hold
-/// the defaults.
+/// Configuration of an event stream; defaults: [`EventStreamOptions::in_directory`], [`EventStreamOptions::in_memory`].
 #[derive(Clone)]
 pub struct EventStreamOptions {
-    /// Directory of journal, state and socket; `None` only at tier `memory`.
+    /// Journal, state and socket; `None` only at tier `memory`.
     pub directory: Option<PathBuf>,
     /// Durability of a frame before any reader sees it.
     pub tier: Tier,
     pub persistence: Persistence,
     pub feed_session: FeedSession,
-    /// Size of the window in bytes, a power of two. A window smaller than the default also needs a smaller
+    /// Window in bytes, a power of two. A smaller one than the default needs a smaller
     /// [`EventStreamOptions::message_length_max`]: [`EventStreamOptions::with_window_bytes`] sets both.
     pub window_bytes: usize,
-    /// MTU of its networks: limits packets, and frames to the capacity of one packet. [`EventStreamOptions::with_mtu`]
-    /// also sets frames and packets.
+    /// MTU of its networks; [`EventStreamOptions::with_mtu`] also sets frames and packets.
     pub mtu: Option<Mtu>,
     /// Longest frame, bytes; longer messages are split.
     pub frame_length_max: usize,
-    /// Longest message, bytes of payload; its frames must fit half of the window.
+    /// Longest payload of a message, bytes; its frames must fit half of the window.
     pub message_length_max: usize,
-    /// Memory for unfinished messages of all publishers together, bytes. Each session has at most one. A message
-    /// without progress for 2 s is evicted when another needs the room, and is resent.
+    /// Memory for unfinished messages, bytes, at most one for each session; one without progress for 2 s is evicted
+    /// when another needs the room, and is resent.
     pub fragments_bytes_max: usize,
     /// Idle time after which a session is closed.
     pub session_expiry: Duration,
     pub throttle: Option<Throttle>,
-    /// Number of frames after which the sequencer's state is written to a file.
+    /// Frames after which the sequencer's state is written.
     pub state_interval_frames: u64,
-    /// Minimum time between two states: each needs a sync of everything that it covers.
+    /// Minimum time between two states: each syncs everything that it covers.
     pub state_interval_min: Duration,
-    /// Frames taken from one publisher before the others get their turn.
+    /// Frames taken from one publisher in turn.
     pub frames_per_poll_max: usize,
     pub plan: PlanKind,
     pub optimize_for: OptimizeFor,
     pub sequencer_cpus: Option<CpuMask>,
-    /// CPUs of the stream's own service, on a member of a cluster.
+    /// CPUs of a member's service.
     pub service_cpus: Option<CpuMask>,
-    /// Threads of a cluster's member in addition to the plan.
+    /// Threads in addition to the plan.
     pub member_threads: MemberThreads,
-    /// CPUs of the thread that syncs the journal, at tiers that sync.
+    /// CPUs of the journal's sync thread.
     pub sync_cpus: Option<CpuMask>,
-    /// Spinning threads of this process outside the stream, for instance of an in-process client.
+    /// Spinning threads of this process outside the stream.
     pub callers_hot: usize,
-    /// Network for nodes that use packets, in addition to the nodes of this machine.
+    /// Network for nodes that use packets.
     pub packets: Option<PacketNetwork>,
-    /// TCP ports for nodes; nodes that use packets rewind there too.
+    /// TCP ports for nodes, and for their rewinds.
     pub tcp: Option<TcpNetwork>,
-    /// TCP port for clients of the stream's own service, on a member of a cluster.
+    /// TCP port for clients of a member's service.
     pub clients: Option<ClientPort>,
 }
 
-/// Extra threads of a cluster's member, set by its operator, and the idle strategy of its main thread.
+/// Extra threads of a cluster's member, set by its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberThreads {
-    /// The member's thread spins forever if it has a core, whatever the plan.
+    /// The member's thread spins if it has a core, whatever the plan.
     pub spins: bool,
     pub detached_service: bool,
-    /// Replies are sent by a thread of their own.
+    /// Replies have a thread of their own.
     pub detached_sender: bool,
     pub send_queue_depth: usize,
     pub sender_cpus: Option<CpuMask>,
@@ -96,13 +88,13 @@ impl Default for MemberThreads {
 }
 
 impl EventStreamOptions {
-    /// A durable stream in `directory`, at tier `journal`, for processes of this machine.
+    /// A stream at tier `journal`, for processes of this machine.
     #[must_use]
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         Self { directory: Some(directory.into()), tier: Tier::Journal, ..Self::in_memory() }
     }
 
-    /// A stream at tier `memory`, for publishers and readers of this process.
+    /// A stream at tier `memory`, for this process.
     ///
     /// # Panics
     /// Never: the name of the first feed session is a valid one.
@@ -175,14 +167,14 @@ impl EventStreamOptions {
         self
     }
 
-    /// MTU that nodes may state: the stream's, or that of the default packets.
+    /// MTU that nodes may state; default: that of the packets.
     #[must_use]
     pub fn effective_mtu(&self) -> Option<Mtu> {
         let is_default = |packets: &PacketNetwork| packets.packet_length_max == Mtu::DEFAULT.packet_length_max();
         self.mtu.or_else(|| self.packets.as_ref().filter(|packets| is_default(packets)).map(|_| Mtu::DEFAULT))
     }
 
-    /// Longest message with the headers and padding of its frames, bytes.
+    /// Longest message with headers and padding, bytes.
     #[must_use]
     pub fn message_bytes_max(&self) -> usize {
         message_bytes_max(self.message_length_max, self.frame_length_max)
@@ -257,7 +249,6 @@ impl EventStreamOptions {
 }
 
 impl EventStreamOptions {
-    /// Checks that frames and packets set explicitly fit the stated MTU.
     fn check_mtu(&self, mtu: Mtu) -> Result<(), StreamError> {
         let refuse = |option, what: &str, found: usize, most: usize| {
             let reason = format!("{what} of {found} bytes do not fit an mtu of {mtu}; at most {most} are allowed");
@@ -275,12 +266,9 @@ impl EventStreamOptions {
     }
 }
 
-/// Default limit of the longest message, if the window allows it, bytes of payload.
 const MESSAGE_LENGTH_MAX: usize = 16 << 20;
-/// Overhead of each frame of a message: header and padding, bytes.
 const FRAME_OVERHEAD: usize = gapless_wire::HEADER_LENGTH + 8;
 
-/// Default longest message: the maximum that the window allows.
 pub(crate) fn message_length_within(window_bytes: usize, frame_length_max: usize) -> usize {
     let part = frame_length_max.saturating_sub(gapless_wire::HEADER_LENGTH).max(1);
     let (whole, rest) = (window_bytes / 2 / (part + FRAME_OVERHEAD), window_bytes / 2 % (part + FRAME_OVERHEAD));
@@ -288,7 +276,6 @@ pub(crate) fn message_length_within(window_bytes: usize, frame_length_max: usize
     in_window.min(MESSAGE_LENGTH_MAX).min(part * usize::from(u16::MAX))
 }
 
-/// Length of a message of `message_length_max` bytes in frames of `frame_length_max`, with their headers and padding.
 pub(crate) const fn message_bytes_max(message_length_max: usize, frame_length_max: usize) -> usize {
     let part = frame_length_max - gapless_wire::HEADER_LENGTH;
     message_length_max + message_length_max.div_ceil(part) * FRAME_OVERHEAD

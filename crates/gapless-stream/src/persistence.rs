@@ -1,5 +1,3 @@
-//! [`Persistence`]: storage of a stream's journal, and opening it ([`JournalParameters`]).
-
 use crate::StreamError;
 use gapless_agent::private_folder;
 use gapless_journal::{
@@ -15,18 +13,17 @@ use std::path::Path;
 pub struct Persistence {
     /// Length of a preallocated segment, bytes.
     pub segment_length_bytes: u64,
-    /// Length of a new journal's first segment, if shorter. Each next segment is twice as long as the one before, up to
-    /// `segment_length_bytes`.
+    /// A new journal's first segment, if shorter; each next one is twice as long, up to `segment_length_bytes`.
     pub first_segment_length_bytes: u64,
-    /// Selects the new segments that are filled with zeros first, which makes later writes cheaper.
+    /// Segments filled with zeros first: cheaper later writes.
     pub zeroing: Zeroing,
-    /// Mapped or written; `None` chooses: mapped at tier `journal`, written at tier `sync`.
+    /// `None`: mapped at tier `journal`, written at tier `sync`.
     pub flush: Option<Flush>,
     pub write_buffer_bytes: usize,
-    /// Whether every frame is passed to the operating system separately, instead of in batches.
+    /// Each frame goes to the operating system separately.
     pub flush_on_commit: bool,
     pub retention: Retention,
-    /// Amount of journal that a start verifies, of the part covered by a state or a snapshot.
+    /// Amount that a start verifies, of the part covered by a state or a snapshot.
     pub check: RecoveryCheck,
 }
 
@@ -48,20 +45,19 @@ impl Default for Persistence {
 #[derive(Clone, Debug)]
 pub struct JournalParameters {
     pub tier: Tier,
-    /// Longest frame of the stream, bytes.
+    /// Longest frame, bytes.
     pub frame_length_max: usize,
-    /// Sequence of the first frame, for a new journal.
+    /// First sequence of a new journal.
     pub first_sequence: u64,
-    /// Identifier of the stream, for a new journal; `None` for a random one.
+    /// Stream of a new journal; `None`: random.
     pub new_stream_id: Option<u128>,
-    /// Positions of the journal that the files next to it record.
+    /// Positions recorded by files next to the journal.
     pub points: Vec<FilePoint>,
     pub environment: JournalEnvironment,
 }
 
 impl JournalParameters {
-    /// Opens for a stream at `tier` with frames of at most `frame_length_max` bytes, on this machine, without files
-    /// next to the journal. A new journal starts its own stream at sequence 1.
+    /// Parameters without files next to the journal; a new one starts its own stream at sequence 1.
     #[must_use]
     pub fn new(tier: Tier, frame_length_max: usize) -> Self {
         let (points, environment) = (Vec::new(), JournalEnvironment::default());
@@ -76,10 +72,10 @@ pub struct OpenedJournal {
 }
 
 impl Persistence {
-    /// Opens the journal in `directory`, or creates it.
+    /// Opens or creates the journal in `directory`.
     ///
     /// # Errors
-    /// A directory in use, damage, no space, or a journal whose history differs from that of the files next to it.
+    /// A directory in use, damage, no space, or a history other than that of the files next to it.
     pub fn open(&self, directory: &Path, opening: JournalParameters) -> Result<OpenedJournal, StreamError> {
         let JournalParameters { tier, frame_length_max, first_sequence, new_stream_id, points, environment } = opening;
         private_folder::create(directory)

@@ -1,6 +1,5 @@
-//! [`Responder`]: the agent that sends publishers the outcome of frames that are not simply appended: opened sessions,
-//! repeats, gaps. An appended frame needs no answer, because it comes back in the stream. The agent also wakes sleeping
-//! publishers.
+//! [`Responder`]: answers frames that are not simply appended (opened sessions, repeats, gaps), and wakes sleeping
+//! publishers. An appended frame comes back in the stream.
 
 use crate::AgentRole;
 use crate::egress::{CheckedPayload, Egress};
@@ -13,26 +12,23 @@ use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{FrameHeader, Kind};
 
-/// Agent that answers publishers of an event stream.
+/// Agent that answers publishers.
 pub struct Responder {
     from_sequencer: Mailbox<ResponderMessage>,
     egress: Egress,
     window: Window,
-    /// Sessions opened by frames that are not released yet.
     opening: Vec<OpenAnswer>,
     repeats: Vec<RepeatAnswer>,
-    /// Last answer of its kind, which replaces equal ones before it.
     pending: Option<PendingAnswer>,
     released_sequence: u64,
     next_sweep_ns: u64,
 }
 
-/// An answer that states what the stream contains: it waits until everything appended before it is released.
+/// States what the stream contains, so it waits for the release of everything appended before.
 struct RepeatAnswer {
     connection: ConnectionId,
     session: u64,
     session_seq: u64,
-    /// For a reopened session: its token and the next number.
     reopened: Option<(u128, u64)>,
     appended_sequence: u64,
 }
@@ -43,20 +39,20 @@ struct OpenAnswer {
     token: u128,
 }
 
-/// An answer that a later one may replace: of many repeats or gaps of one session the last is enough.
+/// Of many repeats or gaps of one session the last is enough.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PendingAnswer {
     Repeat { connection: ConnectionId, session: u64, session_seq: u64, last_sequence: u64 },
     Refuse { connection: ConnectionId, session: u64, session_seq: u64, code: RefusalCode, detail: u64 },
 }
 
-/// Limit on waiting repeats; more are dropped, because a waiting publisher repeats its request.
+/// More are dropped: a waiting publisher repeats its request.
 const REPEATS_WAITING_MAX: usize = 4096;
 
-/// Longest refusal that names a leader, bytes.
+/// Longest refusal with a leader, bytes.
 pub const NOT_LEADER_LENGTH_MAX: usize = 512;
 
-/// Writes the refusal by a member that does not lead to `payload`; returns its header and length.
+/// Refusal by a member that does not lead.
 pub fn not_leader(leader: &str, payload: &mut [u8; NOT_LEADER_LENGTH_MAX]) -> (FrameHeader, usize) {
     let length = Refusal { code: RefusalCode::NotLeader, detail: 0, text: leader }.write_to(payload);
     (FrameHeader { kind: Kind::Reply, flags: REFUSED_FLAG, ..FrameHeader::default() }, length)
@@ -78,7 +74,7 @@ impl PendingAnswer {
 }
 
 impl Responder {
-    /// Creates an agent that answers the messages of `from_sequencer`, into the rings of `egress`.
+    /// An agent for the messages of `from_sequencer`.
     #[must_use]
     pub fn new(from_sequencer: Mailbox<ResponderMessage>, egress: Egress, window: Window) -> Self {
         let released_sequence = window.released_sequence();
@@ -105,7 +101,6 @@ impl Responder {
                 self.send_pending();
                 let appended_sequence = last_sequence;
                 if appended_sequence > self.released_sequence {
-                    // A resending publisher skips the frames that the stream already has.
                     let reopened = Some((token, next_session_seq));
                     self.repeats.push(RepeatAnswer {
                         connection,
@@ -135,11 +130,10 @@ impl Responder {
             ResponderMessage::Deposed => {
                 self.opening.clear();
                 self.repeats.clear();
-                // The answer would wait for a sequence that the next leader assigns to another frame.
+                // The next leader assigns the awaited sequence to another frame.
                 self.pending.take_if(|pending| matches!(pending, PendingAnswer::Repeat { .. }));
                 return;
             }
-            // A stream without a service has no timers of its own.
             ResponderMessage::Leads { .. } => return,
         };
         if self.pending.is_some_and(|pending| !pending.is_like(&next)) {
@@ -153,8 +147,7 @@ impl Responder {
             None => {}
             Some(PendingAnswer::Repeat { connection, session, session_seq, last_sequence }) => {
                 if last_sequence > self.released_sequence {
-                    // The answer states that the stream has the frame, which must first be as durable as the stream
-                    // promises.
+                    // The frame must first be as durable as the stream promises.
                     let (appended_sequence, reopened) = (last_sequence, None);
                     self.repeats.push(RepeatAnswer { connection, session, session_seq, reopened, appended_sequence });
                     return;
@@ -207,7 +200,6 @@ impl Responder {
         }
     }
 
-    /// Answers sessions whose opening has reached the stream's tier.
     #[cold]
     fn answer_opened(&mut self) {
         let opening = std::mem::take(&mut self.opening);

@@ -1,5 +1,5 @@
-//! [`Sequencer`]: decides on each published frame. A core without I/O: (state, frame, now) in, decision out. Its state
-//! is a fold of the stream, so a replay rebuilds it.
+//! [`Sequencer`]: decides on each published frame, without I/O: (state, frame, now) in, decision out. Its state is a
+//! fold of the stream.
 
 use gapless_wire::control::{SessionOpen, TimerFired, WINDOW_MESSAGES_MAX};
 use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
@@ -14,40 +14,41 @@ use gapless_transport::link::ConnectionId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Next frame of its session: append it.
     Append,
-    /// Next frame of its session, asking for a timer beyond the stream's limit: append it, marked as refused. It sets
-    /// no timer, and its publisher continues after it.
+    /// Asks for a timer beyond the limit: append it, marked as refused; it sets no timer, and its publisher continues.
     AppendRefused,
-    /// Duplicate: must not be appended again; the service has or will have its reply.
     Repeat,
-    /// Open request with the token of a session that is already open.
-    Reopen { session: u64, token: u128, next_session_seq: u64 },
-    /// Earlier frames of the session are missing.
-    Gap { next_session_seq: u64 },
-    /// The session does not exist, has ended, or was not opened by this connection.
+    /// Open request with the token of an open session.
+    Reopen {
+        session: u64,
+        token: u128,
+        next_session_seq: u64,
+    },
+    Gap {
+        next_session_seq: u64,
+    },
+    /// Unknown, ended, or not opened by this connection.
     SessionUnknown,
-    /// Open request beyond the stream's limit of sessions.
-    Limit { token: u128 },
-    /// Not a frame that a publisher may send.
+    Limit {
+        token: u128,
+    },
     Malformed(&'static str),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequencerRules {
-    /// Sequenced time without a frame after which a session is closed, ns.
+    /// Sequenced time without a frame until a session closes, ns.
     pub session_expiry_ns: u64,
-    /// Whether publishers may send events and ask for timers. The node of a service takes only commands, which have
-    /// replies.
+    /// Publishers may send events and ask for timers; a service takes only commands, which have replies.
     pub takes_events: bool,
-    /// Largest window of messages in flight that a session may declare.
+    /// Largest declared window of messages in flight.
     pub window_messages_max: u32,
     pub sessions_max: usize,
     pub timers_max: usize,
 }
 
 impl SequencerRules {
-    /// Rules for the node of a service, which keeps the replies to a session's window.
+    /// Rules for a service, which keeps the replies to a session's window.
     #[must_use]
     pub const fn of_service(session_expiry_ns: u64) -> Self {
         Self {
@@ -72,11 +73,10 @@ impl SequencerRules {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionState {
     pub next_session_seq: u64,
-    /// Sequenced time of its last frame, ns since the epoch.
+    /// Sequenced time of the last frame, ns since the epoch.
     pub last_active_ns: u64,
     pub token: u128,
-    /// Whether several connections may publish to it. Used by the instances of one service, whose numbers must not
-    /// start over: a shared session never expires.
+    /// Several connections may publish (instances of one service, whose numbers must not start over); never expires.
     pub shared: bool,
     connection: Option<ConnectionId>,
     sharing: Vec<ConnectionId>,
@@ -95,14 +95,14 @@ impl SessionState {
     }
 }
 
-/// Timer of a publisher, or of the service that owns the stream.
+/// Timer of a publisher, or of the stream's service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timer {
-    /// Deadline, sequenced time, ns since the epoch.
+    /// Sequenced time, ns since the epoch.
     pub deadline_ns: u64,
-    /// Session that set it; 0 for the stream's own service.
+    /// Session; 0 for the stream's own service.
     pub owner: u64,
-    /// Identifier chosen by the owner.
+    /// Chosen by the owner.
     pub timer: u64,
 }
 
@@ -111,9 +111,7 @@ pub struct Sequencer {
     rules: SequencerRules,
     last_sequence: u64,
     last_timestamp_ns: u64,
-    /// Term of the last frame, or of the leadership of this member.
     term: u64,
-    /// Last frame before this member led last, and that frame's term.
     led: (u64, u64),
     next_expiry_scan_ns: u64,
     sessions: FxHashMap<u64, SessionState>,
@@ -122,7 +120,6 @@ pub struct Sequencer {
     deadlines: FxHashMap<(u64, u64), u64>,
     feeds: Feeds,
     is_halted: bool,
-    /// Whether a mark with fault rules was applied.
     has_fault_rules: bool,
 }
 
@@ -148,7 +145,7 @@ impl Sequencer {
         }
     }
 
-    /// Continues after a snapshot at `sequence`.
+    /// Continues after a snapshot.
     pub fn resume_at(&mut self, sequence: u64, timestamp_ns: u64) {
         self.last_sequence = sequence;
         self.last_timestamp_ns = timestamp_ns;
@@ -172,8 +169,7 @@ impl Sequencer {
         self.is_halted = is_halted;
     }
 
-    /// Applies a frame that is in the stream already, in recovery and as a follower. The state is then that of the
-    /// sequencer that stamped the frame.
+    /// Applies a frame of the stream, in recovery and as a follower.
     pub fn observe(&mut self, frame: &Frame<'_>) {
         self.last_sequence = frame.sequence();
         self.last_timestamp_ns = frame.timestamp_ns();
@@ -193,7 +189,7 @@ impl Sequencer {
                     self.note(frame.sequence(), mark);
                 }
             }
-            // A timer of the stream's own service, which sets its timers again when this member leads.
+            // Set again by the stream's own service when this member leads.
             Kind::Timer if frame.flags() & TRANSACTION_FLAG != 0 => {}
             Kind::Timer => {
                 if let Some(fired) = TimerFired::from_bytes(frame.payload()) {
@@ -215,7 +211,7 @@ impl Sequencer {
         }
     }
 
-    /// Prefetches the state of these sessions, whose frames are decided next. Returns the number of frames.
+    /// Prefetches the sessions decided next; returns their number.
     #[inline]
     pub fn prefetch(&self, sessions: &[u64]) -> usize {
         for state in sessions.iter().filter_map(|session| self.sessions.get(session)) {
@@ -224,8 +220,8 @@ impl Sequencer {
         sessions.len()
     }
 
-    /// Decides on a frame from `connection` whose checksums are valid. [`Decision::Append`] counts the frame as
-    /// appended: the caller must stamp it at `epoch_ns` and append it, or the session loses its order.
+    /// Decides on a frame with valid checksums. [`Decision::Append`] counts it: the caller must stamp it at `epoch_ns`
+    /// and append it, or the session loses its order.
     #[inline]
     pub fn decide(&mut self, frame: &Frame<'_>, connection: ConnectionId, epoch_ns: u64) -> Decision {
         if frame.flags() & TRANSACTION_FLAG != 0 {
@@ -267,22 +263,21 @@ impl Sequencer {
         Decision::Append
     }
 
-    /// Next session_seq of `session`, for a frame of `connection`.
+    /// Next session_seq of a session, for a frame of `connection`.
     ///
     /// # Errors
     /// [`Decision::SessionUnknown`].
     #[inline]
     pub fn expected(&self, session: u64, connection: ConnectionId) -> Result<u64, Decision> {
-        // A session belongs to the owner of its token: its identifier can be guessed, and a dead publisher may have
-        // left frames in its ring when its successor continues.
+        // A session belongs to the owner of its token: its identifier can be guessed, and a dead publisher's ring may
+        // have frames when its successor continues.
         match self.sessions.get(&session) {
             Some(state) if state.is_of(connection) => Ok(state.next_session_seq),
             _ => Err(Decision::SessionUnknown),
         }
     }
 
-    /// Reverts the last counted frame of `session`, which is not appended after all. The previous frame's time is
-    /// `last_timestamp_ns`.
+    /// Reverts the last counted frame, which is not appended.
     #[cold]
     pub(crate) fn take_back(&mut self, session: u64, last_timestamp_ns: u64) {
         if let Some(state) = self.sessions.get_mut(&session) {
@@ -291,14 +286,14 @@ impl Sequencer {
         self.take_stamp_back(last_timestamp_ns);
     }
 
-    /// Reverts the last stamp, whose frame is not appended after all. The previous frame's time is `last_timestamp_ns`.
+    /// Reverts the last stamp, whose frame is not appended.
     #[cold]
     pub(crate) const fn take_stamp_back(&mut self, last_timestamp_ns: u64) {
         self.last_sequence -= 1;
         self.last_timestamp_ns = last_timestamp_ns;
     }
 
-    /// Counts the next `frames` frames of `session`, a message, as appended.
+    /// Counts a message of `frames` frames.
     pub fn count_message(&mut self, session: u64, frames: u64) {
         if let Some(state) = self.sessions.get_mut(&session) {
             state.append(frames, self.last_timestamp_ns);
@@ -313,7 +308,7 @@ impl Sequencer {
         if open.window_messages > self.rules.window_messages_max {
             return Decision::Malformed("a session's window is larger than this stream allows");
         }
-        // Clients of a service wait for the reply to a close, and name no session.
+        // Clients of a service wait for the reply to a close.
         if frame.session_seq() != 0 || (frame.session() != 0 && !self.rules.takes_events) {
             return Decision::Malformed("a session is opened with session 0 and session_seq 0");
         }
@@ -322,15 +317,14 @@ impl Sequencer {
                 let next_session_seq = self.sessions[session].next_session_seq;
                 Decision::Reopen { session: *session, token: open.token, next_session_seq }
             }
-            // A publisher that names a session accepts no other: it has published the close of that one.
+            // The publisher has closed that session.
             _ if frame.session() != 0 => Decision::SessionUnknown,
             _ if self.sessions.len() >= self.rules.sessions_max => Decision::Limit { token: open.token },
             _ => Decision::Append,
         }
     }
 
-    /// Lets `connection` publish to `session`. If it and the session are `shared`, the previous connections stay; else
-    /// it replaces them.
+    /// If connection and session are `shared`, others stay; else `connection` replaces them.
     pub fn attach(&mut self, session: u64, connection: ConnectionId, shared: bool) {
         let Some(state) = self.sessions.get_mut(&session) else { return };
         if !(shared && state.shared) {
@@ -342,7 +336,7 @@ impl Sequencer {
         state.connection = Some(connection);
     }
 
-    /// Removes `connection`, which is gone, from its shared sessions.
+    /// Removes a connection from its shared sessions.
     pub fn detach(&mut self, connection: ConnectionId) {
         for state in self.sessions.values_mut() {
             state.sharing.retain(|each| *each != connection);
@@ -352,7 +346,7 @@ impl Sequencer {
         }
     }
 
-    /// Opens the session declared by the frame with `sequence`, which was just stamped.
+    /// Opens the session of the frame just stamped.
     pub fn open(&mut self, sequence: u64, open: &SessionOpen, connection: ConnectionId) {
         self.restore_session(sequence, open.token, 1, self.last_timestamp_ns);
         if open.shared {
@@ -417,8 +411,7 @@ impl Sequencer {
         self.term = term;
     }
 
-    /// Stops stamping frames. A term without frames never was in the stream: the next frame may be of an earlier term,
-    /// by another leader.
+    /// Stops stamping. A term without frames never was in the stream: the next frame may be of an earlier term.
     pub const fn end_term(&mut self) {
         let (behind, before) = self.led;
         if self.last_sequence == behind {
@@ -426,7 +419,7 @@ impl Sequencer {
         }
     }
 
-    /// Detaches all publishers here; each must reopen its session.
+    /// Detaches all publishers; each must reopen its sessions.
     pub fn detach_all(&mut self) {
         for state in self.sessions.values_mut() {
             state.connection = None;
@@ -434,7 +427,6 @@ impl Sequencer {
         }
     }
 
-    /// Whether a session is open but not attached to a connection of this member.
     pub(crate) fn is_detached(&self, session: u64) -> bool {
         self.sessions.get(&session).is_some_and(|state| state.connection.is_none())
     }
@@ -449,7 +441,7 @@ impl Sequencer {
         self.sessions.get(&session)
     }
 
-    /// Open sessions with their states, sorted by identifier.
+    /// Open sessions, sorted by identifier.
     #[must_use]
     pub fn sessions(&self) -> Vec<(u64, &SessionState)> {
         let mut sessions: Vec<_> = self.sessions.iter().map(|(session, state)| (*session, state)).collect();
@@ -467,19 +459,19 @@ impl Sequencer {
         self.feeds.forget_before(first_sequence);
     }
 
-    /// Whether the stream is halted, so that publishers' messages wait until it is resumed.
+    /// Whether the stream is halted: publishers' messages wait.
     #[must_use]
     pub const fn is_halted(&self) -> bool {
         self.is_halted
     }
 
-    /// Whether a feed session has ended and no other has begun: no frames may stand between them.
+    /// Whether a feed session has ended and no other begun: no frames may stand there.
     #[must_use]
     pub fn is_between_feeds(&self) -> bool {
         self.feeds.newest().is_some_and(|feed| feed.last_sequence.is_some())
     }
 
-    /// Whether publishers' messages wait: the stream is halted, or between two feed sessions.
+    /// Whether publishers' messages wait: halted, or between two feed sessions.
     #[inline]
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -492,13 +484,12 @@ impl Sequencer {
             Mark::FeedEnded { .. } => self.feeds.end(sequence),
             Mark::Halted { .. } => self.is_halted = true,
             Mark::Resumed => self.is_halted = false,
-            // Part of the service's own state.
             Mark::ServiceVersion { .. } | Mark::Skipped { .. } => {}
             Mark::FaultRules(_) => self.has_fault_rules = true,
         }
     }
 
-    /// Whether a mark with fault rules of the stream's service was applied.
+    /// Whether a mark with fault rules was applied.
     #[must_use]
     pub const fn has_fault_rules(&self) -> bool {
         self.has_fault_rules
@@ -532,13 +523,12 @@ impl Sequencer {
         self.request_timer(timer.owner, TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns });
     }
 
-    /// Publishers' timers, ordered by deadline.
+    /// Publishers' timers, by deadline.
     pub fn timers(&self) -> impl Iterator<Item = &Timer> {
         self.timers.iter()
     }
 
-    /// Sets a timer of the stream's own service to `deadline_ns`, sequenced time. The service remembers its timers
-    /// itself.
+    /// Sets a timer of the stream's own service, which remembers its timers itself.
     pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
         self.timers.insert(Timer { deadline_ns, owner: 0, timer });
     }
@@ -553,7 +543,7 @@ impl Sequencer {
         self.deadlines.retain(|(owner, _), _| *owner != 0);
     }
 
-    /// First timer that is due at `epoch_ns`. It stays due until [`Sequencer::take_timer`].
+    /// First due timer, until [`Sequencer::take_timer`].
     #[inline]
     #[must_use]
     pub fn due_timer(&self, epoch_ns: u64) -> Option<Timer> {
@@ -561,7 +551,7 @@ impl Sequencer {
         (first.deadline_ns <= epoch_ns.max(self.last_timestamp_ns)).then_some(first)
     }
 
-    /// Removes `timer`, whose frame is appended.
+    /// Removes a timer whose frame is appended.
     pub fn take_timer(&mut self, timer: Timer) {
         self.fired(timer.owner, TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns });
     }
@@ -571,8 +561,8 @@ impl Sequencer {
         self.timers.first().map(|timer| timer.deadline_ns)
     }
 
-    /// Looks for sessions that were silent for too long, once a second. Each stays open until the caller has appended
-    /// its close and called [`Sequencer::close_expired`].
+    /// Finds sessions silent too long, once a second. Each stays open until its close is appended and
+    /// [`Sequencer::close_expired`] called.
     #[inline]
     pub fn look_for_expired_sessions(&mut self, epoch_ns: u64) -> Vec<u64> {
         if epoch_ns < self.next_expiry_scan_ns {
@@ -585,7 +575,7 @@ impl Sequencer {
         expired
     }
 
-    /// Whether a session was silent for too long. Shared ones never expire.
+    /// Whether a session was silent too long; shared ones never are.
     #[must_use]
     pub fn is_expired(&self, session: u64, epoch_ns: u64) -> bool {
         let now_ns = epoch_ns.max(self.last_timestamp_ns);
@@ -595,13 +585,12 @@ impl Sequencer {
         self.sessions.get(&session).is_some_and(is_silent)
     }
 
-    /// Closes an expired session, whose close is appended.
+    /// Closes a session whose close is appended.
     pub fn close_expired(&mut self, session: u64) {
         self.forget(session);
     }
 }
 
-/// Decision on a frame numbered `session_seq`, if `expected` is due.
 #[inline]
 pub(crate) const fn compare(session_seq: u64, expected: u64) -> Decision {
     if session_seq == expected {

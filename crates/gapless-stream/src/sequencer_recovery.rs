@@ -1,5 +1,5 @@
-//! Rebuilds a sequencer's state at a sequence, from the newest state file and the journal after it. Used at a start,
-//! and when a cluster's member truncates frames that a new leader lacks.
+//! State at a sequence, from the newest state file and the journal after it: at a start, and when a member truncates
+//! frames that a new leader lacks.
 
 use crate::sequencer::{Sequencer, SequencerRules};
 use crate::{StreamError, sequencer_state_writer};
@@ -11,21 +11,19 @@ use gapless_wire::Fragment;
 pub struct RebuiltSequencer {
     /// State after the last whole message.
     pub sequencer: Sequencer,
-    /// Last sequence that the state file covers; 0 without one.
+    /// Last covered sequence; 0 without a file.
     pub state_sequence: u64,
-    /// Frames of the journal applied after it.
+    /// Journal frames applied after it.
     pub frames_replayed: u64,
-    /// Whether the requested sequence is in the middle of a message; the sequencer's state is then that before the
-    /// message.
+    /// The requested sequence is in a message; the state is that before it.
     pub is_mid_message: bool,
 }
 
-/// Sequencer of the stream `identity` in `layout`, with `sequence` as the last frame. The journal may be open for
-/// writing; uncommitted frames are not read.
+/// Sequencer with `sequence` as the last frame. The journal may be open for writing; uncommitted frames are not read.
 ///
 /// # Errors
-/// The journal does not reach `sequence`, or `sequence` is in the middle of a message; the first frames are covered neither
-/// by a state nor by the journal; damage.
+/// `sequence` is not reached, or in the middle of a message; the first frames are covered neither by a state nor by the
+/// journal; damage.
 pub fn rebuild(
     layout: &StreamLayout,
     identity: StreamIdentity,
@@ -42,7 +40,7 @@ pub fn rebuild(
     Ok(sequencer)
 }
 
-/// Like [`rebuild`], for a journal that begins at `first`, as far as there are whole messages up to `last`.
+/// For a journal that begins at `first`, up to the last whole message by `last`.
 pub(crate) fn fold(
     layout: &StreamLayout,
     identity: StreamIdentity,

@@ -36,9 +36,9 @@ pub struct SessionRecord {
     pub session: u64,
     pub token: u128,
     pub next_session_seq: u64,
-    /// Sequenced time of its last frame, ns since the epoch.
+    /// Sequenced time of the last frame, ns since the epoch.
     pub last_active_ns: u64,
-    /// Whether several connections may publish to it.
+    /// Several connections may publish.
     pub shared: bool,
 }
 
@@ -47,10 +47,10 @@ pub struct SessionRecord {
 pub struct SequencerState {
     pub identity: StreamIdentity,
     pub sequence: u64,
-    /// Last time assigned, ns since the epoch.
+    /// Last assigned time, ns since the epoch.
     pub timestamp_ns: u64,
     pub is_halted: bool,
-    /// Kept feed sessions, oldest first.
+    /// Oldest first.
     pub feeds: Vec<Feed>,
     pub sessions: Vec<SessionRecord>,
     pub timers: Vec<Timer>,
@@ -122,13 +122,12 @@ impl SequencerState {
         bytes
     }
 
-    /// Length of the file according to its first bytes, at least [`FIXED_LENGTH`] of them.
     fn length_said(head: &[u8]) -> usize {
         let [feeds, sessions, timers] = [52, 56, 60].map(|offset| u32_at(head, offset) as usize);
         FIXED_LENGTH + feeds * FEED_LENGTH + sessions * SESSION_LENGTH + timers * TIMER_LENGTH + 4
     }
 
-    /// Reads the file at `path`; only its first bytes if the length in them is not that of the file.
+    /// Reads a file; only its head, if the length in it is wrong.
     ///
     /// # Errors
     /// An error of the operating system, or the fault of the contents.

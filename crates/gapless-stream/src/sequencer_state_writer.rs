@@ -1,5 +1,5 @@
-//! [`SequencerStateWriter`]: periodically writes the sequencer's state to files, on a thread of its own, and finds the
-//! newest one. Retention may delete journal frames that the newest state covers.
+//! [`SequencerStateWriter`]: writes the sequencer's state on a thread of its own. Retention may delete journal frames
+//! that the newest state covers.
 
 use crate::StreamError;
 use crate::retention_watermark::RetentionWatermark;
@@ -18,13 +18,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// State files kept; the older one serves if the newer cannot be read.
+/// The older one serves if the newer cannot be read.
 const STATES_KEPT: usize = 2;
 const PREFIX: &str = "state-";
 
 pub struct SequencerStateWriter {
     driver: WriterDriver,
-    /// Number of truncations of the stream: a state taken before one may cover frames that are gone.
+    /// Truncations so far: an earlier state may cover frames that are gone.
     cuts: Arc<AtomicU64>,
     identity: StreamIdentity,
     interval: StateInterval,
@@ -36,14 +36,12 @@ enum WriterDriver {
     Thread {
         sender: Option<SyncSender<(u64, SequencerState)>>,
         thread: Option<JoinHandle<()>>,
-        /// The stream ends: the wait for unreleased frames is short.
         is_closing: Arc<AtomicBool>,
     },
-    /// The caller, through [`SequencerStateWriter::turn`]; `waiting` is a state with unreleased frames.
+    /// [`SequencerStateWriter::turn`] writes; `waiting` has unreleased frames.
     Caller { files: Box<StateFiles>, waiting: Option<(u64, SequencerState)> },
 }
 
-/// Directory of the states, and the conditions of a write.
 struct StateFiles {
     directory: PathBuf,
     window: Window,
@@ -60,8 +58,8 @@ pub struct StateInterval {
 }
 
 impl SequencerStateWriter {
-    /// Starts a writer for `directory`. After each `interval`, starting at `sequence`, it writes a state once `syncer`
-    /// has the journal on the device that far, and reports it to `watermark`.
+    /// Writes states to `directory`, each once `syncer` has the journal on the device that far, and reports them to
+    /// `watermark`.
     ///
     /// # Errors
     /// The directory cannot be created, or no thread can be started.
@@ -85,7 +83,7 @@ impl SequencerStateWriter {
         Ok(writer)
     }
 
-    /// Like [`SequencerStateWriter::start`], without a thread: [`SequencerStateWriter::turn`] writes the states.
+    /// Starts without a thread: [`SequencerStateWriter::turn`] writes.
     ///
     /// # Errors
     /// The directory cannot be created.
@@ -104,7 +102,7 @@ impl SequencerStateWriter {
         Ok(Self { driver, cuts: Arc::default(), identity, interval, next_sequence, next_ns: 0 })
     }
 
-    /// Writes the waiting state once its frames are released, if there is no thread for it.
+    /// Writes the waiting state once its frames are released, without a thread.
     #[inline]
     pub fn turn(&mut self) {
         if let WriterDriver::Caller { files, waiting } = &mut self.driver
@@ -115,7 +113,7 @@ impl SequencerStateWriter {
         }
     }
 
-    /// Whether a state is due when the stream is at `sequence`, at `now_ns`, monotonic.
+    /// Whether a state is due; `now_ns` is monotonic.
     #[inline]
     #[must_use]
     pub const fn is_due(&self, sequence: u64, now_ns: u64) -> bool {
@@ -131,15 +129,14 @@ impl SequencerStateWriter {
         self.identity
     }
 
-    /// Takes a state to be written, at `now_ns`. While one is written, a second waits and a third is dropped.
+    /// Takes a state; while one is written, a second waits and a third is dropped.
     pub fn submit(&mut self, state: SequencerState, now_ns: u64) {
         self.next_sequence = state.sequence.saturating_add(self.interval.frames);
         self.next_ns = now_ns.saturating_add(self.interval.time_min_ns);
-        // Relaxed: only this thread changes it.
         let cuts = self.cuts.load(Ordering::Relaxed);
         match &mut self.driver {
             WriterDriver::Thread { sender: Some(sender), .. } => {
-                // Full: a later state will cover more. Disconnected: the thread has logged the reason.
+                // A later state will cover more; a thread that ended has logged the reason.
                 let _ = sender.try_send((cuts, state));
             }
             WriterDriver::Thread { sender: None, .. } => {}
@@ -147,10 +144,9 @@ impl SequencerStateWriter {
         }
     }
 
-    /// Discards states taken before a truncation and not written yet. Must be called before anything is released after
-    /// the truncation.
+    /// Discards unwritten states, before anything is released after a truncation.
     pub fn discard_unreleased(&mut self, sequence: u64) {
-        // Release: pairs with the Acquire in write_states, through the later release of frames.
+        // Pairs with the Acquire in write_states, through the later release of frames.
         self.cuts.fetch_add(1, Ordering::Release);
         self.next_sequence = self.next_sequence.min(sequence.saturating_add(self.interval.frames));
     }
@@ -160,19 +156,15 @@ impl Drop for SequencerStateWriter {
     fn drop(&mut self) {
         let WriterDriver::Thread { sender, thread, is_closing } = &mut self.driver else { return };
         *sender = None;
-        // Relaxed: the flag guards no data.
         is_closing.store(true, Ordering::Relaxed);
         if let Some(thread) = thread.take() {
-            // The message of a panic has been printed already.
             let _ = thread.join();
         }
     }
 }
 
-/// Longest wait for the release of a state's frames.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same when the stream ends: frames that are never released, as of a member without a quorum, must not delay the
-/// stop.
+/// Frames that are never released, as of a member without a quorum, must not delay the stop.
 const RELEASE_TIMEOUT_CLOSING: Duration = Duration::from_secs(1);
 
 fn write_states(
@@ -191,7 +183,6 @@ fn write_states(
 }
 
 impl StateFiles {
-    /// Writes a state whose frames are released, unless the stream was truncated since it was taken.
     fn write(&self, state: &SequencerState, cuts_before: u64, cuts: &AtomicU64) {
         // Acquire: a thread that sees the release of frames appended after a truncation also sees the truncation.
         // Released frames are never truncated.
@@ -213,7 +204,6 @@ fn is_released(window: &Window, sequence: u64, is_closing: &AtomicBool) -> bool 
     let step = Duration::from_millis(1);
     let mut left = RELEASE_TIMEOUT;
     while window.released_sequence() < sequence {
-        // Relaxed: as where it is stored.
         if is_closing.load(Ordering::Relaxed) {
             left = left.min(RELEASE_TIMEOUT_CLOSING);
         }
@@ -241,7 +231,6 @@ fn write(directory: &Path, state: &SequencerState) -> Result<(), StreamError> {
     Ok(())
 }
 
-/// States in `directory` with their sequences, oldest first.
 fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, StreamError> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -259,8 +248,7 @@ fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, StreamError> {
     Ok(states)
 }
 
-/// Rewrites the states in `directory` for `identity`, another incarnation of the same stream. Unreadable states are
-/// removed: readers would skip them.
+/// Rewrites states for another incarnation of the same stream; removes unreadable ones, which readers would skip.
 ///
 /// # Errors
 /// The directory cannot be read or written, or holds states of another stream.
@@ -281,8 +269,7 @@ pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), StreamErr
     Ok(())
 }
 
-/// Positions of the journal that the states in `directory` record, oldest first. For an unreadable state only the name
-/// is used.
+/// Journal positions recorded by the states, oldest first; of an unreadable one only the name is used.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -299,7 +286,7 @@ pub fn points(directory: &Path) -> Result<Vec<FilePoint>, StreamError> {
     list(directory)?.into_iter().map(point).collect()
 }
 
-/// File and sequence of the newest state in `directory` that is not ahead of `last_sequence`.
+/// Newest state not ahead of `last_sequence`.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -312,7 +299,7 @@ pub fn file_name(sequence: u64) -> String {
     format!("{PREFIX}{sequence:020}")
 }
 
-/// Checks that the file at `path` is a state of the stream `identity` at `sequence`.
+/// Whether the file is a state of `identity` at `sequence`.
 ///
 /// # Errors
 /// It cannot be read, or is something else.
@@ -325,8 +312,8 @@ pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(),
     state.map_err(|reason| StreamError::State { path: path.to_owned(), reason })
 }
 
-/// Newest state of the stream `identity` in `directory` that is not ahead of `last_sequence`, the end of its journal.
-/// An unreadable one is skipped with a warning: an older one plus the journal gives the same state.
+/// Newest state not ahead of `last_sequence`, the journal's end. Skips unreadable ones with a warning: an older one
+/// plus the journal gives the same state.
 ///
 /// # Errors
 /// The directory cannot be read, or holds states of another stream.

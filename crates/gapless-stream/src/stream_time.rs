@@ -1,25 +1,22 @@
-//! [`StreamTime`]: the time with which a sequencer stamps. It advances evenly across changes of leader and restarts,
-//! even if the wall clocks of the machines differ (decision 8).
-//!
-//! Pure: time comes in as [`Now`]. A [`Clock`](gapless_agent::Clock) bridges jumps of the wall clock while a process
-//! runs; this type bridges the offset between two processes. The leader knows the offset of the stream's time from its
-//! machine's clock. It sends the stream's time to its followers, and slowly slews the offset to zero.
+//! [`StreamTime`]: advances evenly across changes of leader and restarts, even if wall clocks differ (decision 8). A
+//! [`Clock`](gapless_agent::Clock) bridges jumps within a process, this type the offset between two. The leader sends
+//! the stream's time to its followers, and slowly slews the offset to zero.
 
 use gapless_agent::Now;
 use gapless_agent::clock::SLEW_PPM_MAX;
 use gapless_agent::fault::mutant;
 
-/// Minimum interval of reducing the offset, ns: a step is a whole number of nanoseconds.
+/// A step is a whole number of nanoseconds.
 const SLEW_INTERVAL_NS: u64 = 1_000_000;
-/// An offset greater than this is not drift but a wrong clock, ns.
+/// More is not drift but a wrong clock.
 const FAR_NS: u64 = 1_000_000_000;
-/// Faster slew rate for such an offset, so that it is gone in days instead of years, millionths.
+/// Slew rate for an offset above one second, gone in days instead of years, millionths.
 pub const FAR_SLEW_PPM: i64 = 50_000;
-/// Rate at which a heard offset fades, millionths. A received time is too low by the delay of its message, so the
-/// greatest offset is kept. It fades because the leader slews its own offset, and both machines slew their clocks.
+/// A received time is too low by the delay of its message, so the greatest offset is kept. It fades because the leader
+/// slews its own, and both machines slew their clocks.
 const FADING_PPM: i64 = FAR_SLEW_PPM + 4 * SLEW_PPM_MAX;
 
-/// Latest plausible time, ns since the epoch: the year 2262.
+/// The year 2262.
 const TIME_NS_MAX: u64 = i64::MAX as u64;
 
 /// Offset of the stream's time from this machine's clock.
@@ -40,17 +37,15 @@ const TIME_NS_MAX: u64 = i64::MAX as u64;
 #[derive(Clone, Debug, Default)]
 pub struct StreamTime {
     ahead_ns: i64,
-    /// Whether a leader sent the offset, or this machine has led with it.
     is_known: bool,
-    /// Monotonic time of the last change of the offset.
     changed_ns: u64,
     /// Time of the last frame, when this machine begins to lead.
     begins_after_ns: Option<u64>,
 }
 
 impl StreamTime {
-    /// Time of a stream whose last frame is at `last_ns`. If this machine leads from the start and its clock is
-    /// earlier, time continues from that frame instead of standing still until the clock catches up.
+    /// Time of a stream whose last frame is at `last_ns`: on an earlier clock, time continues from there instead of
+    /// standing still.
     #[must_use]
     pub const fn after(last_ns: u64) -> Self {
         Self { ahead_ns: 0, is_known: false, changed_ns: 0, begins_after_ns: Some(last_ns) }
@@ -62,8 +57,8 @@ impl StreamTime {
         self.is_known = true;
     }
 
-    /// Time of the stream while this machine leads. It is slewed towards this machine's clock by [`SLEW_PPM_MAX`], or
-    /// by [`FAR_SLEW_PPM`] while it is more than a second away.
+    /// Stream time while this machine leads, slewed towards its clock by [`SLEW_PPM_MAX`], or by [`FAR_SLEW_PPM`] if
+    /// more than a second away.
     #[inline]
     pub fn lead(&mut self, now: Now) -> Now {
         if self.ahead_ns != 0 || self.begins_after_ns.is_some() {
@@ -93,7 +88,7 @@ impl StreamTime {
         behind_ns.map_or(self.ahead_ns, |behind_ns| behind_ns.max(self.ahead_ns))
     }
 
-    /// Takes over the leader's time `stream_ns`. `false`, without any change, if that time is implausible.
+    /// Takes over the leader's time; `false`, without change, if implausible.
     pub fn observe(&mut self, stream_ns: u64, now: Now) -> bool {
         if stream_ns > TIME_NS_MAX {
             return false;
@@ -111,7 +106,7 @@ impl StreamTime {
         true
     }
 
-    /// Time of the stream; `None` until this machine has led or heard a leader.
+    /// Stream time; `None` until this machine has led or heard a leader.
     #[must_use]
     pub fn at(&self, now: Now) -> Option<u64> {
         self.is_known.then(|| now.epoch_ns.saturating_add_signed(self.ahead_at(now)))
@@ -124,7 +119,6 @@ impl StreamTime {
     }
 }
 
-/// Difference from `from_ns` to `to_ns`, saturated.
 fn distance_ns(to_ns: u64, from_ns: u64) -> i64 {
     let distance = i128::from(to_ns) - i128::from(from_ns);
     distance.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
@@ -156,7 +150,6 @@ mod tests {
         assert_eq!((time.at(after(HOUR)), time.ahead_ns(after(HOUR))), (Some(after(HOUR).epoch_ns), Some(0)));
     }
 
-    /// Leads for `pieces` intervals of 10 ms, each of which advances the stream by `passes_ns`.
     fn lead_on(time: &mut StreamTime, pieces: std::ops::Range<u64>, passes_ns: u64) -> u64 {
         let mut before_ns = time.at(after(pieces.start * SECOND / 100)).unwrap();
         for piece in pieces {
@@ -206,7 +199,6 @@ mod tests {
         }
         // The message with 1 ms, less the fading of two seconds.
         assert_eq!(time.ahead_ns(START), Some(HOUR as i64 - 1_000_000 - 2 * 52_000_000));
-        // A new leader's time is accepted even if it is lower.
         for second in 6..1_000 {
             let now = after(second * SECOND);
             assert!(time.observe(now.epoch_ns + HOUR - 10 * SECOND, now));

@@ -1,13 +1,9 @@
-//! [`SyncThread`]: the helper thread of the tiers that sync to the device. It blocks in a sync; frames journaled
-//! meanwhile form the next group.
-
 use gapless_agent::thread::spawn_helper;
 use gapless_agent::{CpuMask, Waker};
 use gapless_journal::Syncer;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Progress shared by the thread and its users. `E` is an end position, of the caller's type.
 struct SyncProgress<E> {
     journaled: E,
     synced: E,
@@ -23,7 +19,6 @@ struct SharedSyncProgress<E> {
 
 impl<E> SharedSyncProgress<E> {
     fn lock(&self) -> MutexGuard<'_, SyncProgress<E>> {
-        // No holder leaves it in an inconsistent state.
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -37,14 +32,15 @@ impl<E> Clone for SyncRequests<E> {
     }
 }
 
-/// The sync thread; dropping it stops it after all requested ends are on the device.
+/// Syncs groups: frames journaled during a sync form the next. Dropping it stops it after all requested ends are on the
+/// device.
 pub struct SyncThread<E> {
     shared: Arc<SharedSyncProgress<E>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl<E: Copy + Default + PartialEq + Send + 'static> SyncThread<E> {
-    /// Starts the thread, on `cpus` if given. It passes each synced end to `on_synced` and wakes `downstream`.
+    /// Starts the thread; each synced end goes to `on_synced` and wakes `downstream`.
     ///
     /// # Errors
     /// No thread can be started.
@@ -87,7 +83,6 @@ impl<E: Copy + Default + PartialEq + Send + 'static> SyncThread<E> {
 }
 
 impl<E: Copy + PartialEq> SharedSyncProgress<E> {
-    /// Waits until more is journaled than synced; `None` if nothing is left and the thread is to stop.
     fn next_group(&self) -> Option<E> {
         let mut progress = self.lock();
         while progress.journaled == progress.synced && !progress.is_stopping {
@@ -99,7 +94,6 @@ impl<E: Copy + PartialEq> SharedSyncProgress<E> {
     }
 }
 
-/// Turns a panic of the thread into a failure that the journaling side sees.
 struct PanicGuard<'a, E> {
     shared: &'a SharedSyncProgress<E>,
     has_ended: bool,
@@ -118,14 +112,13 @@ impl<E> Drop for SyncThread<E> {
         self.shared.lock().is_stopping = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // The message of a panic has been printed already.
             let _ = thread.join();
         }
     }
 }
 
 impl<E: Copy> SyncRequests<E> {
-    /// Requests a sync of everything before `end`, which is journaled.
+    /// Requests a sync up to `end`, which is journaled.
     pub fn journaled(&self, end: E) {
         let mut progress = self.0.lock();
         progress.journaled = end;
@@ -138,7 +131,7 @@ impl<E: Copy> SyncRequests<E> {
     /// End of the synced part.
     ///
     /// # Errors
-    /// Reason of the failed sync, which is final: there is no way to know which data the device has lost.
+    /// Reason of the failed sync, which is final.
     pub fn synced(&self) -> Result<E, String> {
         let progress = self.0.lock();
         progress.failure.clone().map_or(Ok(progress.synced), Err)

@@ -1,5 +1,5 @@
-//! [`Transactions`]: speculative execution of a service. On the leader its handlers run before a command enters the
-//! stream, and the resulting transaction enters in its place (decision 26).
+//! [`Transactions`]: speculative execution. On the leader a service's handlers run before a command enters the stream,
+//! and the resulting transaction enters in its place (decision 26).
 
 use crate::sequencer::Sequencer;
 use gapless_wire::{FrameHeader, control::TimerFired};
@@ -7,31 +7,26 @@ use gapless_wire::{FrameHeader, control::TimerFired};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutionResult {
     Done,
-    /// Cannot run yet; nothing has changed. The command is dropped with all later frames of its session. When
-    /// [`Transactions::ready`] names the session, its publisher resends them. Other sessions continue.
+    /// Nothing has changed. The command is dropped with all later frames of its session, until [`Transactions::ready`]
+    /// names the session and its publisher resends them.
     Deferred,
 }
 
-/// Runs handlers for an [`Ingress`](crate::Ingress) that leads, and makes transactions of their changes.
-///
-/// Calls follow the order of the stream: each command is appended before the next is passed in, and none is passed in
-/// before [`Transactions::poll`] has returned true.
+/// Makes transactions for an [`Ingress`](crate::Ingress) that leads. Each command is appended before the next is passed
+/// in, and none is before [`Transactions::poll`] has returned true.
 pub trait Transactions: Send {
-    /// Starts leading in `term`, after the frame `last_sequence`: handlers need the state at that frame.
+    /// Starts leading; handlers need the state at `last_sequence`.
     fn lead(&mut self, term: u64, last_sequence: u64);
 
-    /// Stops leading. The last frame appended here is `last_sequence`, and may be truncated.
+    /// Stops leading; the last frame here may be truncated.
     fn follow(&mut self, last_sequence: u64);
 
-    /// Called in each turn of a leader. Returns whether handlers can run now, after the frame `last_sequence`.
+    /// Whether handlers can run now, after `last_sequence`; called in each turn of a leader.
     fn poll(&mut self, last_sequence: u64) -> bool;
 
-    /// Runs the handler of the command with this `header`. Sequence and time are those of the transaction's first
-    /// frame; `session_seq` is the last one of the command. Appends at most `length_max` bytes to `out`, which is
-    /// empty. `sequencer` knows the open sessions.
-    ///
-    /// A command that is run always has a transaction: if its handler fails, the transaction records the refusal and
-    /// changes nothing.
+    /// Runs the command's handler; `header` has sequence and time of the transaction's first frame, and the last
+    /// `session_seq` of the command. Appends at most `length_max` bytes to `out`, which is empty. A failing handler has
+    /// a transaction, too: it records the refusal.
     fn command(
         &mut self,
         header: &FrameHeader,
@@ -41,26 +36,24 @@ pub trait Transactions: Send {
         out: &mut Vec<u8>,
     ) -> ExecutionResult;
 
-    /// Called when a command, or part of one, was dropped in a session that waits for [`Transactions::ready`]; it is
-    /// resent.
+    /// A command, or a part, was dropped in a session that waits for [`Transactions::ready`]; it is resent.
     fn dropped(&mut self, _header: &FrameHeader, _payload: &[u8]) {}
 
-    /// Called when a waiting session ends: its publisher has gone, or it was closed.
+    /// A waiting session's publisher has gone, or closed it.
     fn gone(&mut self, _session: u64) {}
 
-    /// Returns a session whose deferred command can run now, each once. Called in each turn, after
-    /// [`Transactions::poll`].
+    /// Session whose deferred command can run now, each once; called after [`Transactions::poll`].
     fn ready(&mut self) -> Option<u64> {
         None
     }
 
-    /// Called for the mark from which on the service runs as this version.
+    /// The service acts as this version from now on.
     fn become_version(&mut self, _version: u32) {}
 
-    /// Whether this timer is still set; a cancelled one must not enter the stream.
+    /// A cancelled timer must not enter the stream.
     fn is_set(&self, fired: TimerFired) -> bool;
 
-    /// Like [`Transactions::command`], for a timer that is set.
+    /// Like [`Transactions::command`], for a set timer.
     fn timer(
         &mut self,
         header: &FrameHeader,
@@ -70,7 +63,7 @@ pub trait Transactions: Send {
         out: &mut Vec<u8>,
     );
 
-    /// Called when `session` has acknowledged its notices up to `number`.
+    /// `session` has acknowledged its notices up to `number`.
     fn acknowledged(&mut self, session: u64, number: u64);
 
     fn closed(&mut self, session: u64);

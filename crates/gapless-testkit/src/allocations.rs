@@ -3,8 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator with a counter of allocations for each thread. A test program makes it its
-/// `#[global_allocator]`.
+/// Counts per thread. A test program makes it its `#[global_allocator]`.
 #[derive(Debug)]
 pub struct CountingAllocator;
 
@@ -27,7 +26,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 }
 
-/// Counts the allocations of this thread during `work`.
+/// Counts this thread.
 ///
 /// # Panics
 /// If [`CountingAllocator`] is not the program's allocator.

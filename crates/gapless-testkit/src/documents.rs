@@ -1,33 +1,29 @@
-//! A parser of documents for the house tests: pieces of code and links, each with its line.
-//!
-//! The parser knows as much of Markdown as these documents use: fenced blocks, code between backticks, links, headings.
+//! Code and links of documents with their lines, for the house tests. Knows fenced blocks, backticks, links and
+//! headings.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A piece of a document with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentPiece {
-    /// Line of the document, from 1.
+    /// Line, from 1.
     pub line: usize,
     /// Text as written; a line break is a blank.
     pub text: String,
 }
 
-/// The checkable parts of a document.
 #[derive(Debug, Default)]
 pub struct Document {
     /// Code between backticks in the running text.
     pub code: Vec<DocumentPiece>,
-    /// Lines of fenced shell blocks, without comments.
+    /// Fenced shell blocks, without comments.
     pub commands: Vec<DocumentPiece>,
-    /// All other fenced blocks.
     pub blocks: String,
     pub links: Vec<DocumentPiece>,
     pub anchors: BTreeSet<String>,
 }
 
-/// Lists the documents of a workspace: those in `root`, in `docs`, in `benchmarks` and of the fuzzer.
+/// Finds documents in `root`, in `docs`, in `benchmarks` and of the fuzzer.
 ///
 /// # Panics
 /// If a folder cannot be read.
@@ -54,7 +50,7 @@ impl Document {
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut document = Self::default();
-        // Language of the current fenced block.
+        // Language of the current block.
         let mut fence: Option<&str> = None;
         let mut running = String::new();
         for (number, line) in text.lines().enumerate() {
@@ -111,7 +107,7 @@ impl Document {
     }
 }
 
-/// Returns the anchor of a heading, as the site that renders these documents makes it.
+/// Follows the site that renders these documents.
 #[must_use]
 pub fn anchor(heading: &str) -> String {
     let lower = heading.trim().to_lowercase();

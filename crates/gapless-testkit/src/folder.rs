@@ -1,10 +1,8 @@
-//! Copies of directories, and small file systems for tests.
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Replaces `to` by a copy of a directory with all files and directories in it, without sockets.
+/// Replaces `to` by a copy without sockets.
 #[track_caller]
 pub fn copy(from: &Path, to: &Path) {
     let _absent = std::fs::remove_dir_all(to);
@@ -23,13 +21,12 @@ pub fn copy(from: &Path, to: &Path) {
 /// A small file system in memory, unmounted on drop.
 #[derive(Debug)]
 pub struct SmallDisk {
-    /// Mount point.
     pub path: PathBuf,
     _parent: Option<TempDir>,
 }
 
 impl SmallDisk {
-    /// Mounts one in a temporary directory; returns `None` and prints a note where mounting is not allowed.
+    /// Mounts in a temporary directory; `None` and a note where that is not allowed.
     pub fn new(kilobytes: u32) -> Option<Self> {
         let parent = tempfile::tempdir().expect("a temporary directory");
         let mut disk = Self::mount(&parent.path().join("disk"), kilobytes)?;
@@ -37,7 +34,7 @@ impl SmallDisk {
         Some(disk)
     }
 
-    /// Mounts one at a new directory; returns `None` and prints a note where mounting is not allowed.
+    /// Mounts at a new directory; `None` and a note where that is not allowed.
     pub fn mount(path: &Path, kilobytes: u32) -> Option<Self> {
         std::fs::create_dir_all(path).expect("a directory can be made");
         if !run("mount", &["-t", "tmpfs", "-o", &format!("size={kilobytes}k"), "gapless-test"], path) {
@@ -47,8 +44,8 @@ impl SmallDisk {
         Some(Self { path: path.to_owned(), _parent: None })
     }
 
-    /// Remounts it with other options, as `size=2m` or `ro`. Retries, because a process just forked by another test may
-    /// hold a file of it for writing.
+    /// Accepts options such as `size=2m` or `ro`. Retries, because a process just forked by another test may hold a
+    /// file for writing.
     #[track_caller]
     pub fn remount(&self, options: &str) {
         crate::wait::until(&format!("remount {options}"), || {
@@ -59,7 +56,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily, because a process may still have files there.
+        // Lazily: a process may still have files there.
         run("umount", &["-l"], &self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! A Kafka 4 broker for tests, or a cluster of them: started, killed, restarted on the same port and data, stopped.
+//! Kafka 4 brokers for tests: started, killed, restarted on the same port and data, stopped.
 
 use crate::ports::own_loopback;
 use crate::process::Process;
@@ -11,7 +11,7 @@ const PORT: u16 = 9092;
 const CONTROLLER_PORT: u16 = 9093;
 const INTERNAL_PORT: u16 = 9094;
 
-/// One node of Kafka, with its own loopback address. It ends with its test.
+/// Has its own loopback address; ends with its test.
 #[derive(Debug)]
 pub struct KafkaBroker {
     host: String,
@@ -19,28 +19,28 @@ pub struct KafkaBroker {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     process: Option<Process>,
-    /// Folder of the metadata, and of the records if no other folder was given.
+    /// Metadata, and records if no other folder was given.
     folder: TempDir,
 }
 
-/// Several Kafka nodes that replicate each other's records, each with its own loopback address.
+/// Nodes replicate each other's records; each has its own loopback address.
 #[derive(Debug)]
 pub struct KafkaCluster {
     nodes: Vec<KafkaBroker>,
 }
 
 impl KafkaBroker {
-    /// Starts a broker with arguments of `benchmarks/peers/kafka/broker`. Returns `None` and prints a note if Java or
-    /// Maven are missing.
+    /// `arguments` are those of `benchmarks/peers/kafka/broker`. Returns `None` and prints a note without Java or
+    /// Maven.
     ///
     /// # Panics
-    /// If it does not start, or if Java or Maven are missing and `GAPLESS_NEEDS_BROKER` is 1.
+    /// If it does not start, or without Java or Maven if `GAPLESS_NEEDS_BROKER` is 1.
     #[track_caller]
     pub fn start(arguments: &[&str]) -> Option<Self> {
         Self::start_at(own_loopback(), None, arguments)
     }
 
-    /// Starts a broker at a loopback address. Its records lie in `data`, such as a small disk, its metadata elsewhere.
+    /// Starts at a loopback address, with its records in `data`, such as a small disk.
     ///
     /// # Panics
     /// See [`start`](Self::start).
@@ -51,7 +51,7 @@ impl KafkaBroker {
         Some(broker)
     }
 
-    /// Starts a broker with additional environment variables, such as those of a library that shifts its clock.
+    /// Adds environment variables, such as those of a library that shifts its clock.
     ///
     /// # Panics
     /// See [`start`](Self::start).
@@ -63,7 +63,7 @@ impl KafkaBroker {
         Some(broker)
     }
 
-    /// Prepares a broker without starting it.
+    /// Does not start it.
     fn new(host: Ipv4Addr, data: Option<&Path>, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let data = data.map_or_else(|| folder.path().join("data"), |data| data.join("data"));
@@ -71,12 +71,12 @@ impl KafkaBroker {
         Self { host: host.to_string(), data, arguments, environment: Vec::new(), process: None, folder }
     }
 
-    /// Returns its address as `host:port`, the same after a restart.
+    /// `host:port`, the same after a restart.
     pub fn address(&self) -> String {
         format!("{}:{PORT}", self.host)
     }
 
-    /// Restarts it with the records on its disk, and waits until it serves.
+    /// Keeps the records, and waits until it serves.
     ///
     /// # Panics
     /// If it does not start.
@@ -86,7 +86,7 @@ impl KafkaBroker {
         self.until_serving();
     }
 
-    /// Restarts it with other arguments, such as another password.
+    /// Uses other arguments, such as another password.
     ///
     /// # Panics
     /// If it does not start.
@@ -121,7 +121,7 @@ impl KafkaBroker {
         }
     }
 
-    /// Runs a plain Java client and returns its output; `benchmarks/peers/kafka/README.md` lists the arguments.
+    /// Returns its output; `benchmarks/peers/kafka/README.md` lists the arguments.
     ///
     /// # Panics
     /// If the client fails.
@@ -130,7 +130,7 @@ impl KafkaBroker {
         run_java("--peer", &self.address(), arguments)
     }
 
-    /// Adds permissions, as `USER:OPERATION:TOPIC_PREFIX`, while it runs.
+    /// Adds permissions, `USER:OPERATION:TOPIC_PREFIX`, at run time.
     ///
     /// # Panics
     /// If the broker refuses.
@@ -139,8 +139,6 @@ impl KafkaBroker {
         run_java("--operator", &format!("{}:{INTERNAL_PORT}", self.host), &[&["allow"], rules].concat());
     }
 
-    /// Returns the running process.
-    ///
     /// # Panics
     /// If it was killed.
     #[track_caller]
@@ -150,8 +148,7 @@ impl KafkaBroker {
 }
 
 impl KafkaCluster {
-    /// Starts `count` nodes with the same arguments of `benchmarks/peers/kafka/broker`. Returns `None` under the
-    /// conditions of [`KafkaBroker::start`].
+    /// `None` as for [`KafkaBroker::start`].
     ///
     /// # Panics
     /// See [`KafkaBroker::start`].
@@ -168,12 +165,11 @@ impl KafkaCluster {
             KafkaBroker::new(*host, None, &[&["--node", &id, "--voters", &voters][..], arguments].concat())
         };
         let mut nodes: Vec<_> = (1..).zip(&hosts).map(node).collect();
-        // Small heaps, because all nodes run next to the tested program; no log, because each retry would be logged
-        // while nodes are missing.
+        // Small heaps, because all nodes run next to the tested program; no log of each retry.
         let java = "-Xmx384m -Dorg.slf4j.simpleLogger.defaultLogLevel=off".to_owned();
         let java = ("GAPLESS_KAFKA_JAVA".to_owned(), java);
         nodes.iter_mut().for_each(|node| node.environment.push(java.clone()));
-        // All start before the first wait: no node serves before most of them run.
+        // No node serves before most of them run.
         nodes.iter_mut().for_each(KafkaBroker::begin);
         nodes.iter_mut().for_each(KafkaBroker::until_serving);
         Some(Self { nodes })
@@ -183,7 +179,7 @@ impl KafkaCluster {
         self.nodes.iter().map(KafkaBroker::address).collect()
     }
 
-    /// Returns the number of the node that leads partition 0 of a topic.
+    /// Number of the leader of partition 0.
     ///
     /// # Panics
     /// If there is no such topic.
@@ -194,19 +190,18 @@ impl KafkaCluster {
         id.trim().parse::<usize>().expect("the client prints a number") - 1
     }
 
-    /// Returns a node by its number, from 0.
+    /// Numbers begin at 0.
     pub fn node(&mut self, number: usize) -> &mut KafkaBroker {
         &mut self.nodes[number]
     }
 }
 
-/// A certificate authority for brokers.
 #[cfg(feature = "certificates")]
 pub struct CertificateAuthority(rcgen::Issuer<'static, rcgen::KeyPair>);
 
 #[cfg(feature = "certificates")]
 impl CertificateAuthority {
-    /// Creates an authority and writes its certificate to `ca.pem` in a folder.
+    /// Writes its certificate to `ca.pem`.
     ///
     /// # Panics
     /// If the folder cannot be written.
@@ -219,8 +214,7 @@ impl CertificateAuthority {
         Self(rcgen::Issuer::new(authority, key))
     }
 
-    /// Writes the key and certificate of a broker at `host` to `broker.pem` in a folder, valid until the first day of a
-    /// year.
+    /// Writes key and certificate to `broker.pem`, valid until the first day of a year.
     ///
     /// # Panics
     /// If the folder cannot be written.
@@ -241,7 +235,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benchmarks/peers/kafka/broker")
 }
 
-/// Runs a Java client with the address after its first argument, and returns its output.
+/// The address follows the first argument.
 #[track_caller]
 fn run_java(client: &str, address: &str, arguments: &[&str]) -> String {
     let (name, others) = arguments.split_first().expect("the first argument says what to do");
@@ -253,10 +247,10 @@ fn run_java(client: &str, address: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("the client prints text")
 }
 
-/// Downloads the broker once; returns false and prints a note if a program for that is missing.
+/// Downloads once; false and a note if a program is missing.
 #[track_caller]
 fn is_fetched() -> bool {
-    // Exit code of the script for a missing program.
+    // The script's exit code.
     const MISSING: i32 = 3;
     let output = Command::new(script()).arg("--fetch").output().expect("the script of the broker is there");
     let said = String::from_utf8_lossy(&output.stderr);

@@ -1,12 +1,10 @@
-//! Tests of a process that has no descriptor left.
-
 use crate::process::this_program;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const ALONE: &str = "GAPLESS_TEST_ALONE";
 
-/// Runs the test `path`, as its harness names it, in a separate process, whose limits it may lower. Returns true in
-/// that process, and false in the parent after the test has passed there.
+/// Runs the test `path`, as its harness names it, in a separate process, whose limits it may lower. Returns true there,
+/// and false in the parent after success.
 ///
 /// # Panics
 /// If the test failed in the separate process.
@@ -23,18 +21,18 @@ pub fn is_alone(path: &str) -> bool {
     false
 }
 
-/// Returns the limit of open files under which this process can open `count` more.
+/// Limit under which this process can open `count` more files.
 #[must_use]
 pub fn files_max_with(count: usize) -> u64 {
     let listed = std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors");
     let numbers = listed.map(|entry| entry.expect("a descriptor").file_name());
     let mut used: Vec<u64> = numbers.filter_map(|name| name.to_str()?.parse().ok()).collect();
-    // The descriptor of the directory just read had the lowest free number.
+    // The directory's own descriptor had the lowest free number.
     used.retain(|number| std::fs::read_link(format!("/proc/self/fd/{number}")).is_ok());
     (0..).filter(|number| !used.contains(number)).nth(count).expect("numbers have no end")
 }
 
-/// Lets this process open at most `count` more files until the result is dropped.
+/// Allows at most `count` more files, until the result is dropped.
 #[must_use]
 pub fn leave_files(count: usize) -> DescriptorLimit {
     let before = getrlimit(Resource::Nofile);
@@ -43,7 +41,6 @@ pub fn leave_files(count: usize) -> DescriptorLimit {
     DescriptorLimit(before)
 }
 
-/// Guard of [`leave_files`].
 pub struct DescriptorLimit(Rlimit);
 
 impl Drop for DescriptorLimit {

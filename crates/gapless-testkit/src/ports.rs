@@ -1,11 +1,10 @@
-//! Ports, addresses and groups that no other test uses: tests run side by side, in one process and in several.
+//! Ports, addresses and groups that no other test uses, also in other processes.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
-/// Returns a port that is free for UDP and TCP. The kernel assigns ports from 32,768 on to sockets that ask for any;
-/// this one is below, or another process could get it before its use. Each of 99 processes that were started one after
-/// another has 101 ports of its own before it takes another's.
+/// Free for UDP and TCP, and below 32,768, from where the kernel assigns ports to sockets that ask for any. Each of 99
+/// consecutive processes has 101 ports of its own before it takes another's.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let process = std::process::id();
@@ -23,12 +22,10 @@ pub fn free_ports(count: usize) -> Vec<u16> {
     (0..count).map(|_| free_port()).collect()
 }
 
-/// Returns the loopback address with a free port.
 pub fn free_address() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()))
 }
 
-/// Returns a multicast group that no other test uses.
 pub fn multicast_group() -> SocketAddr {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -36,11 +33,10 @@ pub fn multicast_group() -> SocketAddr {
     SocketAddr::from((address, 20_000 + (process as u16 ^ number.wrapping_mul(97)) % 12_000))
 }
 
-/// Returns a loopback address that no other test uses. A process that is down for a while finds its port free again,
-/// because no other socket gets a port of this address.
+/// A process that is down for a while finds its port free again, because no other socket has this address.
 pub fn own_loopback() -> Ipv4Addr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = std::process::id().wrapping_mul(256).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
-    // After 127.0.x.x, which other programs use, and before the broadcast address.
+    // After 127.0.x.x, which others use, and before the broadcast address.
     Ipv4Addr::from_bits(0x7F01_0000 + number % 0x00FE_0000)
 }

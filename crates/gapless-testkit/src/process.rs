@@ -1,24 +1,21 @@
-//! [`Process`]: a child process that ends with its test.
-
 use crate::wait::until_some;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-/// Returns a command that starts this program again in another role.
+/// Starts this program again in another role.
 pub fn this_program() -> Command {
     Command::new(std::env::current_exe().expect("a program knows where it is"))
 }
 
-/// Returns the arguments after `role` if that is the first argument of this process, that is, if it was started in that
-/// role.
+/// `None` unless `role` is the first argument of this process.
 pub fn started_as(role: &str) -> Option<Vec<String>> {
     let mut arguments = std::env::args().skip(1);
     (arguments.next().as_deref() == Some(role)).then(|| arguments.collect())
 }
 
-/// A child process that is killed at the end of its test, whether that passes or fails.
+/// Killed at the end of its test, also on failure.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -26,13 +23,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts it, with its output piped to [`line`](Self::line).
+    /// Pipes its output to [`line`](Self::line).
     #[track_caller]
     pub fn start(command: &mut Command) -> Self {
         Self::start_as(command.stdout(Stdio::piped()))
     }
 
-    /// Starts it, with the output of `command`.
+    /// Keeps the output of `command`.
     #[track_caller]
     pub fn start_as(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
@@ -40,62 +37,55 @@ impl Process {
         Self { child, lines }
     }
 
-    /// Returns the next line of its output; `None` at the end.
     pub fn next_line(&mut self) -> Option<String> {
         let lines = self.lines.as_mut().expect("its output is read here");
         lines.next().map(|line| line.expect("its output is text"))
     }
 
-    /// Returns the next line of its output.
     #[track_caller]
     pub fn line(&mut self) -> String {
         self.next_line().expect("it has ended")
     }
 
-    /// Returns the remaining lines of its output.
     pub fn rest(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.next_line()).collect()
     }
 
-    /// Reads its output on a thread from now on, so that its pipe never fills, and returns the lines.
+    /// Reads on a thread, so that the pipe never fills.
     pub fn lines_in_background(&mut self) -> Receiver<String> {
         let (sender, receiver) = channel();
         let lines = self.lines.take().expect("its output is read here");
-        // The thread ends with the process.
         std::thread::spawn(move || {
             lines.map_while(|line| sender.send(line.expect("its output is text")).ok()).for_each(drop);
         });
         receiver
     }
 
-    /// Reads its piped standard error to the end.
+    /// Reads piped standard error to the end.
     pub fn errors(&mut self) -> String {
         let stderr = self.child.stderr.take().expect("its errors go into a pipe");
         std::io::read_to_string(stderr).expect("its errors are text")
     }
 
-    /// Reads its piped standard error on a thread from now on, so that its pipe never fills, and returns the lines.
+    /// Reads piped standard error on a thread, so that the pipe never fills.
     pub fn error_lines(&mut self) -> Receiver<String> {
         let (sender, receiver) = channel();
         let lines = BufReader::new(self.child.stderr.take().expect("its errors go into a pipe")).lines();
-        // The thread ends with the process.
         std::thread::spawn(move || {
             lines.map_while(|line| sender.send(line.expect("its errors are text")).ok()).for_each(drop);
         });
         receiver
     }
 
-    /// Closes the reading end of its output.
     pub fn stop_reading(&mut self) {
         self.lines = None;
     }
 
-    /// Takes its piped standard input, which is closed when the result is dropped.
+    /// Takes piped input, which is closed when the result is dropped.
     pub fn input(&mut self) -> ChildStdin {
         self.child.stdin.take().expect("its input is a pipe")
     }
 
-    /// Returns its process identifier.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -104,7 +94,7 @@ impl Process {
         kill_process(self.pid(), signal).expect("it takes the signal");
     }
 
-    /// Stops it, and waits until no thread of it runs.
+    /// Waits until no thread of it runs.
     pub fn stop(&self) {
         self.signal(Signal::STOP);
         let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
@@ -118,29 +108,26 @@ impl Process {
         });
     }
 
-    /// Sends it the signal of Ctrl-C.
     pub fn interrupt(&self) {
         self.signal(Signal::INT);
     }
 
-    /// Kills it, and waits until it has ended.
+    /// Kills, and waits until the process has ended.
     pub fn kill(&mut self) {
-        // Fails only if it has already ended.
         let _ = self.child.kill();
         self.wait();
     }
 
-    /// Waits until it ends by itself.
+    /// Ends by itself.
     pub fn wait(&mut self) -> ExitStatus {
         self.child.wait().expect("it can be waited for")
     }
 
-    /// Returns its exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("it can be asked")
     }
 
-    /// Waits until it ends by itself, and fails at the deadline.
+    /// Ends by itself; fails at the deadline.
     #[track_caller]
     pub fn wait_end(&mut self, what: &str) -> ExitStatus {
         until_some(what, || self.ended())
@@ -149,7 +136,6 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // An error means that it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

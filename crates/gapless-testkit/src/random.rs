@@ -3,22 +3,18 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
 
-/// Variable with the seed to replay.
 const SEED: &str = "GAPLESS_SEED";
-/// Variable with the number of seeds.
 const SEEDS: &str = "GAPLESS_SEEDS";
 
-/// Variable that asks, unless it is 0, for the full test instead of the shorter one that runs with every change.
+/// Asks, unless it is 0, for the full test instead of the one for every change.
 const FULL: &str = "GAPLESS_FULL";
 
-/// Returns the number of rounds of a test that repeats itself with other choices: `full` if `GAPLESS_FULL` is set, else
-/// `fewer`.
+/// `full` if `GAPLESS_FULL` is set, else `fewer`.
 #[must_use]
 pub fn rounds(full: u64, fewer: u64) -> u64 {
     if is_full() { full } else { fewer }
 }
 
-/// Returns whether `GAPLESS_FULL` asks for all rounds.
 #[must_use]
 pub fn is_full() -> bool {
     std::env::var_os(FULL).is_some_and(|set| !set.is_empty() && set != "0")
@@ -29,7 +25,7 @@ pub fn is_full() -> bool {
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
-/// Extends a 64-bit FNV-1a hash by `bytes`; `before` is 0 at the start.
+/// `before` is 0 at the start.
 #[must_use]
 pub fn fnv_64(before: u64, bytes: &[u8]) -> u64 {
     let mix = |mixed: u64, byte: &u8| (mixed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -37,22 +33,20 @@ pub fn fnv_64(before: u64, bytes: &[u8]) -> u64 {
 }
 
 impl Random {
-    /// Creates a generator that begins at `seed`.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Creates a generator from `GAPLESS_SEED`, or a random seed, and prints the seed.
+    /// Takes `GAPLESS_SEED`, or a random seed, and prints it.
     pub fn seeded() -> Self {
         Self(printed_seed())
     }
 
-    /// Creates a generator for the test with this name, independent of all other tests.
+    /// Independent of all other tests.
     pub fn of(seed: u64, name: &str) -> Self {
         Self(fnv_64(0, name.as_bytes()) ^ seed)
     }
 
-    /// Returns any number.
     pub const fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -66,30 +60,26 @@ impl Random {
         ((u128::from(self.number()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// Returns true with a probability in thousandths.
     pub fn happens(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }
 
-    /// Returns a random element.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u64) as usize]
     }
 }
 
-/// Returns the seed of `GAPLESS_SEED`, or a random one.
 pub fn seed() -> u64 {
     variable(SEED).unwrap_or_else(|| RandomState::new().build_hasher().finish())
 }
 
-/// Returns [`seed`] and prints it.
 pub fn printed_seed() -> u64 {
     let seed = seed();
     println!("{SEED}={seed} repeats this run's choices");
     seed
 }
 
-/// Returns the seed of `GAPLESS_SEED` alone, or else as many seeds from 1 as `GAPLESS_SEEDS` or `count` says.
+/// `GAPLESS_SEED` alone, or from 1 as many as `GAPLESS_SEEDS` or `count` says.
 pub fn seeds(count: u64) -> Range<u64> {
     chosen(variable(SEED), variable(SEEDS), count)
 }
@@ -113,7 +103,7 @@ mod tests {
 
     #[test]
     fn matches_published_numbers() {
-        // Output of the reference implementation with seed 1234567.
+        // From the reference implementation.
         let mut random = Random::new(1_234_567);
         assert_eq!(random.number(), 6_457_827_717_110_365_317);
         assert_eq!(random.number(), 3_203_168_211_198_807_973);

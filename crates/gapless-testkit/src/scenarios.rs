@@ -1,5 +1,5 @@
 //! Scenarios of programs that start and kill themselves (`faults`, `processes`). `main` first plays the role that its
-//! parent asked for; otherwise it is a test program with the usual arguments.
+//! parent asked for; else it is a test program.
 
 use crate::random::{self, Random};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -9,10 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// A scenario, called with its random numbers.
 type ScenarioFn = Box<dyn FnOnce(&mut Random) + Send>;
 
-/// The scenarios of one module.
 pub struct Module {
     path: &'static str,
     at_a_time: usize,
@@ -21,36 +19,34 @@ pub struct Module {
 }
 
 impl Module {
-    /// Creates the list of the module with this `module_path!()`; its scenarios run one after the other.
+    /// Takes `module_path!()`; scenarios run one after the other.
     pub fn new(path: &'static str) -> Self {
         Self { path, at_a_time: 1, has_choices: false, scenarios: Vec::new() }
     }
 
-    /// Runs `at_a_time` scenarios in parallel, for scenarios that wait more than they work.
+    /// Suits scenarios that wait more than they work.
     pub fn side_by_side(self, at_a_time: usize) -> Self {
         Self { at_a_time, ..self }
     }
 
-    /// Adds a deterministic scenario.
     pub fn scenario(mut self, name: impl Into<String>, run: impl FnOnce() + Send + 'static) -> Self {
         self.scenarios.push((name.into(), Box::new(|_| run())));
         self
     }
 
-    /// Adds a scenario that makes random choices.
     pub fn with_choices(mut self, name: impl Into<String>, run: impl FnOnce(&mut Random) + Send + 'static) -> Self {
         self.has_choices = true;
         self.scenarios.push((name.into(), Box::new(run)));
         self
     }
 
-    /// Adds a scenario with random choices if `GAPLESS_FULL` is set; another scenario covers nearly the same.
+    /// Runs only if `GAPLESS_FULL` is set; another scenario covers nearly the same.
     pub fn in_full(self, name: impl Into<String>, run: impl FnOnce(&mut Random) + Send + 'static) -> Self {
         if random::is_full() { self.with_choices(name, run) } else { self }
     }
 
     fn trials(self, seed: u64) -> impl Iterator<Item = Trial> {
-        // Listed like the tests of any other program: without the program's own name.
+        // Without the program's own name, as other test programs list theirs.
         let module = self.path.split_once("::").expect("a module of the program").1;
         self.scenarios.into_iter().map(move |(name, run)| {
             let name = format!("{module}::{name}");
@@ -67,13 +63,11 @@ impl Module {
     }
 }
 
-/// Returns the message of a panic.
 fn reason(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a panic without a text").to_owned()
 }
 
-/// Returns the command that repeats a scenario.
 fn again(seed: u64, module: &str, name: &str) -> String {
     let full = if random::is_full() { "GAPLESS_FULL=1 " } else { "" };
     let program = module.split("::").next().unwrap_or_default();
@@ -81,8 +75,7 @@ fn again(seed: u64, module: &str, name: &str) -> String {
     format!("GAPLESS_SEED={seed} {full}cargo test -p {package} --test {program} -- --exact {name}")
 }
 
-/// Parses the command line. `libtest_mimic` accepts one filter, so further filters are returned apart: other test
-/// programs accept any number, and all get the same arguments.
+/// `libtest_mimic` accepts one filter; further ones are returned apart, because other test programs accept any number.
 fn arguments() -> (Arguments, Vec<String>) {
     const HAVE_VALUES: [&str; 6] = ["--skip", "--test-threads", "--format", "--color", "--logfile", "-Z"];
     // The program's name is no filter.
@@ -98,7 +91,7 @@ fn arguments() -> (Arguments, Vec<String>) {
     (Arguments::from_iter(taken), filters)
 }
 
-/// Runs the scenarios chosen by the command line: first those that run one at a time, then the parallel ones.
+/// First those that run one at a time, then the parallel ones.
 pub fn run(modules: Vec<Module>) -> ExitCode {
     let (arguments, filters) = arguments();
     let is_meant = |trial: &Trial| {
@@ -115,13 +108,13 @@ pub fn run(modules: Vec<Module>) -> ExitCode {
         groups.entry(module.at_a_time).or_default().extend(module.trials(seed).filter(is_meant));
     }
     let mut has_failed = false;
-    // If no scenario was chosen, one group stays to report that.
+    // Without a choice, one group stays to report that.
     let is_chosen = groups.values().any(|trials| !trials.is_empty());
     groups.retain(|_, trials| !is_chosen || !trials.is_empty());
     for (at_a_time, trials) in groups {
         let test_threads = arguments.test_threads.or(Some(at_a_time));
         has_failed |= libtest_mimic::run(&Arguments { test_threads, ..arguments.clone() }, trials).has_failed();
     }
-    // Exit code of other test programs.
+    // As other test programs.
     if has_failed { ExitCode::from(101) } else { ExitCode::SUCCESS }
 }

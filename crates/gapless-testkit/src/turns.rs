@@ -1,21 +1,19 @@
-//! [`TestSemaphore`]: tests of one program that are too large to run all at once.
+//! [`TestSemaphore`]: for tests that are too large to run all at once.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// A semaphore for tests of one program.
 pub struct TestSemaphore {
     free: Mutex<usize>,
     freed: Condvar,
 }
 
 impl TestSemaphore {
-    /// Lets `count` tests run at one time.
     #[must_use]
     pub const fn new(count: usize) -> Self {
         Self { free: Mutex::new(count), freed: Condvar::new() }
     }
 
-    /// Waits for a turn, which ends when the result is dropped, also by a failure.
+    /// The turn ends when the result is dropped, also by a failure.
     #[must_use]
     pub fn take(&'static self) -> TestPermit {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);

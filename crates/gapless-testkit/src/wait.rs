@@ -1,21 +1,20 @@
-//! Waits with a deadline; a missed one fails the test and names the event.
+//! A missed deadline fails the test and names the event.
 
 use std::time::{Duration, Instant};
 
-/// Deadline of any wait: far beyond the usual time, even on a busy machine.
+/// Far beyond the usual time, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
-/// Waits until the condition holds; sleeps between two checks.
+/// Sleeps between two checks.
 #[track_caller]
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     until_some(what, || is_so().then_some(()));
 }
 
-/// Waits until `look` returns a value. The sleep between two looks is about as long as a look, which leaves time to the
-/// others.
+/// Sleeps about as long as a look takes, which leaves time to the others.
 #[track_caller]
 pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
@@ -29,7 +28,7 @@ pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Repeats `turn` without sleeping until it returns true, for tests that poll the thing that they wait for.
+/// Does not sleep, for tests that poll the thing that they wait for.
 #[track_caller]
 pub fn turn_until(what: &str, mut turn: impl FnMut() -> bool) {
     let begun = Instant::now();

@@ -1,25 +1,20 @@
-//! [`Addresses`]: the addresses of a cluster's members, and which to try next.
-
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 pub struct Addresses<A> {
     all: Vec<A>,
     at: usize,
-    /// Failed attempts in quick succession.
     failed: u32,
     failed_at: Option<Instant>,
 }
 
-/// Wait after a full round of failed attempts, doubled each round, from the minimum to the maximum.
+/// After a full round of failures, doubled each round, to the maximum.
 const WAIT_MIN: Duration = Duration::from_millis(5);
 const WAIT_MAX: Duration = Duration::from_millis(100);
-/// Time connected to a member after which the wait starts again at the minimum.
+/// Connected this long, the wait starts again at the minimum.
 const CALM: Duration = Duration::from_secs(1);
 
 impl<A: Display> Addresses<A> {
-    /// Starts with the first address.
-    ///
     /// # Panics
     /// If `all` is empty.
     #[must_use]
@@ -38,14 +33,13 @@ impl<A: Display> Addresses<A> {
         self.all.len()
     }
 
-    /// Notes a failed attempt and moves to the next address. Returns the wait before the next attempt.
+    /// Moves to the next address; returns the wait before the next attempt.
     pub fn failed(&mut self, now: Instant) -> Duration {
         self.at = (self.at + 1) % self.all.len();
         self.wait(now)
     }
 
-    /// Notes that the member does not lead and moves to the address in `leaders`, one a line, if it is one of these;
-    /// otherwise to the next. Returns the wait before the next attempt.
+    /// Moves to a known address of `leaders` (one a line), otherwise to the next; returns the wait.
     pub fn on_not_leader(&mut self, leaders: &str, now: Instant) -> Duration {
         let is_named = |address: &A| {
             let address = address.to_string();

@@ -1,41 +1,32 @@
-//! [`CatchUpBudget`]: limit on the traffic to members that are catching up during live traffic. A leader's turns, and
-//! the processors that it may share with its followers, serve live traffic first. Catching up may use a quarter more
-//! than the published bytes, so that a gap shrinks at every rate, or some tens of MiB a second if that is more. Without
-//! live traffic there is no limit.
-//!
-//! A token bucket; the caller passes the time.
+//! Limit on catch-up traffic. Live traffic comes first: catching up may use a quarter more than the published bytes, so
+//! that a gap shrinks at every rate, or some tens of MiB a second if that is more; without live traffic there is no
+//! limit. A token bucket on the caller's time.
 
-/// Minimum rate for members that are catching up, bytes per second.
 const BYTES_PER_S_MIN: u64 = 96 << 20;
-/// Interval of refilling the budget, ns: published bytes are counted over this time.
 const PERIOD_NS: u64 = 2_000_000;
-/// Time without publications after which live traffic counts as ended, ns: longer than publishers may wait for a
-/// processor.
+/// Live traffic counts as ended: longer than publishers may wait for a processor.
 const QUIET_NS: u64 = 20_000_000;
-/// Pause of the caller after which it may have missed publications, ns.
+/// After this pause the caller may have missed publications.
 const PAUSE_NS_MIN: u64 = 500_000;
-/// Maximum budget saved during a pause, bytes.
 const SAVED_BYTES_MAX: i64 = 4 << 20;
 
 #[derive(Debug, Default)]
 pub struct CatchUpBudget {
-    /// Remaining budget; negative if the last piece was longer.
+    /// Negative if the last piece was longer.
     left_bytes: i64,
     filled_ns: u64,
     checked_ns: u64,
-    /// Bytes published since the last refill.
     live_bytes: u64,
     live_ns: Option<u64>,
 }
 
 impl CatchUpBudget {
-    /// Counts published bytes; 0 while the window has no room.
+    /// 0 while the window has no room.
     pub fn note_live(&mut self, bytes: usize, now_ns: u64) {
         self.live_bytes += bytes as u64;
         self.live_ns = Some(now_ns);
     }
 
-    /// Whether a piece may be sent.
     pub fn has_budget(&mut self, now_ns: u64) -> bool {
         let pause_ns = now_ns.saturating_sub(std::mem::replace(&mut self.checked_ns, now_ns));
         if pause_ns >= PAUSE_NS_MIN {
@@ -68,7 +59,6 @@ mod tests {
     const PIECE: usize = 256 << 10;
     const TURN_NS: u64 = 50_000;
 
-    /// Bytes sent in a second, if each turn publishes `live_bytes`.
     fn sent_in_a_second(live_bytes: usize) -> u64 {
         let (mut budget, mut sent, mut now_ns) = (CatchUpBudget::default(), 0, 1);
         for _ in 0..1_000_000_000 / TURN_NS {

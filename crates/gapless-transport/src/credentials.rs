@@ -1,4 +1,4 @@
-//! [`Credentials`]: username and password, as SoupBinTCP has them.
+//! Username and password, as SoupBinTCP has them.
 
 use gapless_wire::soup::Field;
 
@@ -9,6 +9,6 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Blank credentials, for anonymous access.
+    /// Anonymous access.
     pub const BLANK: Self = Self { username: Field::BLANK, password: Field::BLANK };
 }

@@ -1,5 +1,3 @@
-//! Errors of connecting two processes, and of the connection.
-
 use crate::handshake::HandshakeStatus;
 use crate::seen_frame::SeenFrame;
 use gapless_log::LogError;
@@ -13,14 +11,14 @@ pub enum TransportError {
     /// The other side refused the connection, or speaks another protocol.
     #[error("handshake with {peer}: {reason}")]
     Handshake {
-        /// Path of the socket, or the address.
+        /// Socket path, or address.
         peer: String,
         status: Option<HandshakeStatus>,
         reason: String,
     },
     #[error("no answer from {peer} to {request} within {timeout_ms} ms")]
     TimedOut {
-        /// Path of the socket, or the address.
+        /// Socket path, or address.
         peer: String,
         request: String,
         timeout_ms: u64,
@@ -28,10 +26,10 @@ pub enum TransportError {
     /// The peer's stream does not contain the history that was seen.
     #[error("{}", seen.missing_reason(peer, *released_sequence))]
     OtherHistory {
-        /// The service, the sequencer or the relay.
+        /// Service, sequencer or relay.
         peer: String,
         seen: SeenFrame,
-        /// Last released sequence of the peer's stream; 0 if that is not known.
+        /// 0 if unknown.
         released_sequence: u64,
     },
 }

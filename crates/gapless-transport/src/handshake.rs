@@ -1,5 +1,5 @@
 //! Messages of a publisher and the acceptor over the Unix socket, before the rings exist: one each way, little-endian,
-//! fixed length. The answer carries four descriptors.
+//! fixed length.
 //!
 //! ```text
 //!  Hello (88 bytes)                      Welcome (80 bytes)
@@ -37,31 +37,28 @@ pub const HELLO_MAGIC: u64 = u64::from_le_bytes(*b"GAPHELO\x02");
 pub const WELCOME_MAGIC: u64 = u64::from_le_bytes(*b"GAPWELC\x01");
 pub const HELLO_LENGTH: usize = 88;
 pub const WELCOME_LENGTH: usize = 80;
-/// Number of descriptors of every welcome.
 pub const WELCOME_DESCRIPTORS: usize = 4;
-/// Number of descriptors for a publisher that reads the stream.
+/// For a publisher that reads the stream.
 pub const WELCOME_DESCRIPTORS_MAX: usize = 5;
 
 pub const REASON_BYTES_MAX: usize = 1024;
 
 const READS_FLAG: u32 = 1;
 
-/// Answer of the acceptor: welcome, or the reason of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum HandshakeStatus {
     Welcome = 0,
     OtherStream = 1,
-    /// The hello asked for another incarnation: earlier sessions and sequences are invalid here.
+    /// Earlier sessions and sequences are invalid here.
     OtherIncarnation = 2,
     RingSize = 3,
     /// The service is stopping or cannot create more rings.
     Unavailable = 4,
-    /// The stream belongs to a service, and other processes cannot read it.
+    /// A service's stream, which other processes cannot read.
     NotReadable = 5,
-    /// The publisher has seen history that this stream does not contain.
+    /// The stream lacks history that the publisher has seen.
     OtherHistory = 6,
-    /// The publisher states another MTU than the stream.
     OtherMtu = 7,
 }
 
@@ -84,12 +81,11 @@ impl HandshakeStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     pub link: RingSizes,
-    /// Requested stream; zeros for any.
+    /// Zeros for any.
     pub identity: StreamIdentity,
     pub reads: bool,
-    /// Part of the stream that it has seen.
     pub seen: SeenFrame,
-    /// MTU that it states; without one it takes the stream's.
+    /// `None` takes the stream's.
     pub mtu: Option<Mtu>,
 }
 
@@ -98,15 +94,14 @@ pub struct Welcome {
     pub status: HandshakeStatus,
     pub connection: u32,
     pub identity: StreamIdentity,
-    /// Longest frame, bytes.
+    /// Bytes.
     pub frame_length_max: u32,
-    /// Tier, to be decoded by [`crate::Tier::from_value`].
+    /// For [`crate::Tier::from_value`].
     pub tier: u32,
     pub process_id: u64,
-    /// Longest message, as the sum of its fragments with headers, bytes.
+    /// Sum of the fragments with headers, bytes.
     pub message_length_max: u64,
     pub released_sequence: u64,
-    /// MTU of the stream, in a refusal of a publisher that states another.
     pub mtu: Option<Mtu>,
 }
 
@@ -128,7 +123,7 @@ impl Hello {
         bytes
     }
 
-    /// Parses a message; `None` if it is malformed.
+    /// `None` if malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let is_hello = bytes.len() == HELLO_LENGTH
@@ -173,14 +168,14 @@ impl Welcome {
         bytes
     }
 
-    /// Serialized form with the reason of the service's failure, truncated to the limit.
+    /// The reason of the service's failure is truncated to the limit.
     #[must_use]
     pub fn to_bytes_with_reason(&self, reason: &str) -> Vec<u8> {
         let end = reason.floor_char_boundary(REASON_BYTES_MAX);
         [&self.to_bytes()[..], &reason.as_bytes()[..end]].concat()
     }
 
-    /// Parses a message with or without a reason; `None` if it is malformed.
+    /// `None` if malformed; a reason is optional.
     #[must_use]
     pub fn with_reason(bytes: &[u8]) -> Option<(Self, Option<&str>)> {
         let (head, reason) = bytes.split_at_checked(WELCOME_LENGTH)?;
@@ -194,7 +189,7 @@ impl Welcome {
         Some((welcome, Some(std::str::from_utf8(reason).ok()?)))
     }
 
-    /// Parses a message without a reason; `None` if it is malformed.
+    /// Without a reason; `None` if malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let is_welcome = bytes.len() == WELCOME_LENGTH && u64_at(bytes, 0) == WELCOME_MAGIC;
@@ -240,7 +235,6 @@ mod tests {
         let bytes = refusal.to_bytes_with_reason("the disk is gone");
         assert_eq!(Welcome::with_reason(&bytes), Some((refusal, Some("the disk is gone"))));
         assert_eq!(Welcome::with_reason(&refusal.to_bytes_with_reason("")), Some((refusal, None)));
-        // A publisher of a version without reasons reads only the beginning.
         assert_eq!(Welcome::from_bytes(&bytes[..WELCOME_LENGTH]), Some(refusal));
         assert_eq!(Welcome::from_bytes(&bytes), None);
         // Truncated between two characters of three bytes.

@@ -1,17 +1,15 @@
-//! A publisher's link: its number, the sizes of its rings, and its limits of frames and messages.
-
 use gapless_wire::HEADER_LENGTH;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 
-/// Number of a publishing process, or of an in-process client; never reused in a process's life.
+/// Publishing process or in-process client; never reused in a process's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSizes {
-    /// Size of the ring from publisher to sequencer, bytes; a power of two.
+    /// From publisher to sequencer; a power of two.
     pub command_ring_bytes: usize,
-    /// Size of the ring from service to publisher, bytes; a power of two.
+    /// From service to publisher; a power of two.
     pub reply_ring_bytes: usize,
 }
 
@@ -24,7 +22,7 @@ impl Default for RingSizes {
 impl RingSizes {
     pub const RING_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 30;
 
-    /// Whether both sizes are powers of two in range.
+    /// Both are powers of two in range.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         [self.command_ring_bytes, self.reply_ring_bytes]
@@ -33,11 +31,9 @@ impl RingSizes {
     }
 }
 
-/// Longest payload of one answer in any stream, bytes: with its header it is the longest frame. This limit cannot
-/// change.
+/// Longest payload of one answer in any stream: the longest frame without its header. Must never change.
 pub const ANSWER_LENGTH_MAX: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
-/// Allowed sizes, for an error when [`RingSizes::is_valid`] is false.
 #[must_use]
 pub fn ring_size_reason(link: RingSizes) -> String {
     format!(

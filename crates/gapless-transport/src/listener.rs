@@ -1,8 +1,6 @@
-//! [`Listener`]: the socket for publishers of other processes, and notices of their death.
-//!
-//! It reports first messages of new connections, and the end of accepted ones. The caller interprets the message and
-//! decides whether to accept its sender. No frames pass here. The caller's thread sleeps in `poll` on the listening
-//! socket and on one socket for each connection. A process's death closes its socket, so it is known at once.
+//! [`Listener`]: the socket for publishers of other processes. It reports first messages and ends of connections; the
+//! caller decides on acceptance, and no frames pass here. `poll` waits on one socket for each connection: a process's
+//! death closes its socket, so it is known at once.
 
 use crate::TransportError;
 use crate::handshake::{WELCOME_DESCRIPTORS_MAX, Welcome};
@@ -25,19 +23,16 @@ use std::time::{Duration, Instant};
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
 const PENDING_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 500 });
-/// Pause after a connection that could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Limit on connections, including pending ones.
 const CONNECTIONS_MAX: usize = 4096;
 
-/// Socket for publishers of other processes. `A` is the caller's data of an accepted connection.
+/// `A` is the caller's data of an accepted connection.
 pub struct Listener<A> {
     socket: OwnedFd,
     path: PathBuf,
     waker: Waker,
     message_bytes_max: usize,
     connections: Vec<ListenerConnection<A>>,
-    /// Whether a process has connected since the last check of the listening socket.
     has_newcomers: bool,
     accepts_again: Option<Instant>,
     file_checked: Instant,
@@ -54,7 +49,7 @@ enum ConnectionState<A> {
     Accepted(A),
 }
 
-/// A connection whose first message is not answered yet. Dropping it closes the connection.
+/// First message not answered yet. Dropping it closes the connection.
 pub struct PendingPeer {
     socket: OwnedFd,
     process_id: Option<u32>,
@@ -62,13 +57,12 @@ pub struct PendingPeer {
 
 pub enum ListenerEvent<A> {
     Message(PendingPeer, Vec<u8>),
-    /// An accepted connection is over: its process has died, closed it, or sent another message.
+    /// The process has died, closed the connection, or sent another message.
     Closed(A),
 }
 
 impl<A> Listener<A> {
-    /// Listens on the socket `path` (mode 0600), for first messages of at most `message_bytes_max` bytes. A longer one
-    /// is truncated.
+    /// Listens on the socket `path` (mode 0600); a first message longer than `message_bytes_max` is truncated.
     ///
     /// # Errors
     /// A path that cannot be bound, or another service listening there already.
@@ -89,15 +83,14 @@ impl<A> Listener<A> {
         })
     }
 
-    /// Returns a waker whose [`Waker::interrupt`] ends the current wait, or the next one, from another thread.
+    /// [`Waker::interrupt`] ends the current wait, or the next one, from another thread.
     #[must_use]
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Sleeps until an event, a wake-up, or for `timeout`, and returns the events. New connections are accepted at the
-    /// beginning of the next call, after the caller has dropped connections. If the socket's file was removed, it is
-    /// created again within a second.
+    /// Sleeps until an event, a wake-up, or for `timeout`. New connections are accepted at the next call, after the
+    /// caller has dropped some. A removed socket file is created again within a second.
     ///
     /// # Errors
     /// The operating system cannot wait.
@@ -125,7 +118,7 @@ impl<A> Listener<A> {
         Ok(events)
     }
 
-    /// Readability of the connections; after an interrupting signal, as known without waiting.
+    /// After an interrupting signal, as known without waiting.
     fn poll(&mut self, timeout: Option<Duration>) -> Result<Vec<bool>, Errno> {
         let now = Instant::now();
         self.accepts_again = self.accepts_again.filter(|at| *at > now);
@@ -153,17 +146,15 @@ impl<A> Listener<A> {
         Ok(fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect())
     }
 
-    /// Keeps a connection whose first message was accepted: [`ListenerEvent::Closed`] reports its end.
+    /// [`ListenerEvent::Closed`] reports its end.
     pub fn accept(&mut self, peer: PendingPeer, accepted: A) {
         self.connections.push(ListenerConnection { peer, state: ConnectionState::Accepted(accepted) });
     }
 
-    /// Keeps a connection whose message was answered, and waits for another first message.
     pub fn keep_pending(&mut self, peer: PendingPeer) {
         self.connections.push(ListenerConnection { peer, state: ConnectionState::Pending { since: Instant::now() } });
     }
 
-    /// Accepted connections that have not ended.
     pub fn accepted(&self) -> impl Iterator<Item = &A> {
         self.connections.iter().filter_map(|connection| match &connection.state {
             ConnectionState::Accepted(accepted) => Some(accepted),
@@ -171,25 +162,24 @@ impl<A> Listener<A> {
         })
     }
 
-    /// Closes the accepted connections for which `answer` returns a last message, after sending it.
+    /// Sends a last message to each accepted connection for which `answer` has one, and closes it.
     pub fn close_with(&mut self, mut answer: impl FnMut(&A) -> Option<Vec<u8>>) {
         self.connections.retain(|connection| {
             let ConnectionState::Accepted(accepted) = &connection.state else { return true };
             let message = answer(accepted);
             if let Some(message) = &message {
-                // A peer that does not take its answer is gone.
                 connection.peer.send(message);
             }
             message.is_none()
         });
     }
 
-    /// Logs the warning `text` about a peer, at most once a second.
+    /// At most once a second.
     pub fn warn(&mut self, text: impl FnOnce() -> String) {
         self.warnings.warn_now(text);
     }
 
-    /// Binds the socket again if its file was removed, as long as its directory exists.
+    /// As long as its directory exists.
     fn rebind_if_removed(&mut self) {
         if self.file_checked.elapsed() < FILE_CHECK_INTERVAL {
             return;
@@ -198,7 +188,6 @@ impl<A> Listener<A> {
         if !self.is_removed() {
             return;
         }
-        // No other process can find the old one.
         self.accept_new();
         let path = self.path.display();
         match listen(&self.path) {
@@ -222,10 +211,9 @@ impl<A> Listener<A> {
             let socket = match rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => socket,
                 Err(Errno::AGAIN) => return,
-                // The peer has disconnected again.
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(errno) => {
-                    // Out of descriptors or memory. The socket stays readable and would keep the thread awake.
+                    // Out of descriptors or memory; the readable socket would keep the thread awake.
                     self.accepts_again = Some(Instant::now() + ACCEPT_PAUSE);
                     return self.warnings.warn_now(|| format!("publishers must wait to be let in: {errno}"));
                 }
@@ -249,19 +237,17 @@ impl<A> Listener<A> {
 
 impl<A> Drop for Listener<A> {
     fn drop(&mut self) {
-        // A missing socket file is fine.
         let _ = checked_file::remove(&self.path);
     }
 }
 
 impl PendingPeer {
-    /// Process at the other end, unless it is in another namespace.
+    /// `None` in another namespace.
     #[must_use]
     pub const fn process_id(&self) -> Option<u32> {
         self.process_id
     }
 
-    /// Receives the message; `None` if the peer has closed the connection without one.
     fn receive(&self, message_bytes_max: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; message_bytes_max];
         let (length, _) = rustix::net::recv(&self.socket, &mut bytes[..], RecvFlags::DONTWAIT).ok()?;
@@ -269,24 +255,21 @@ impl PendingPeer {
         (length > 0).then_some(bytes)
     }
 
-    /// Sends a message; returns whether the peer's socket has taken it.
+    /// Whether the peer's socket has taken it.
     pub fn send(&self, message: &[u8]) -> bool {
         rustix::net::send(&self.socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok()
     }
 
     pub fn refuse(self, refusal: &Welcome) {
-        // A publisher that does not read its refusal is gone anyway.
         let _ = self.send_welcome(refusal, &[]);
     }
 
-    /// Answers a hello with a refusal that has the reason of the service's failure.
     pub fn refuse_with_reason(self, refusal: &Welcome, reason: &str) {
-        // A publisher that does not read it is gone anyway.
         self.send(&refusal.to_bytes_with_reason(reason));
     }
 
-    /// Answers a hello with a welcome and the publisher's ends of `rings`, with the descriptor that wakes the service
-    /// and, for a reader, that of the `window`. Returns the service's ends; `None` if the publisher is gone.
+    /// Welcome with the publisher's ends of `rings`, the descriptor that wakes the service and, for a reader, that of
+    /// the `window`. Returns the service's ends; `None` if the publisher is gone.
     #[must_use]
     pub fn send_rings(
         &self,
@@ -328,7 +311,7 @@ fn listen(path: &Path) -> Result<OwnedFd, TransportError> {
                 let action = format!("listening on {}", path.display());
                 checked_file::remove(path).map_err(|source| TransportError::System { action, source })?;
             }
-            // A stalled process that accepts no connections still listens.
+            // A stalled process still listens.
             Ok(()) | Err(Errno::AGAIN) => {
                 let (peer, reason) = (path.display().to_string(), "another service listens there".to_owned());
                 return Err(TransportError::Handshake { peer, status: None, reason });
@@ -358,7 +341,6 @@ mod tests {
 
     const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7, incarnation: 9 };
 
-    /// Next event; a wait may end without one.
     fn next_event(listener: &mut Listener<u32>) -> ListenerEvent<u32> {
         loop {
             let events = listener.wait(Some(Duration::from_secs(5))).unwrap();
@@ -426,7 +408,6 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         until("it is there again", &mut is_there_again);
         assert!(connect_packets(&path).is_ok());
-        // Without its directory no socket is created; it returns together with the directory.
         std::fs::remove_dir_all(&folder).unwrap();
         (0..2).for_each(|_| assert!(!is_there_again()));
         std::fs::create_dir(&folder).unwrap();

@@ -1,5 +1,4 @@
-//! [`Mailbox`]: rare messages between agents of one process. Checking an empty one costs a relaxed load; frames are
-//! never sent this way.
+//! Rare messages between agents of one process, never frames; checking an empty mailbox costs a relaxed load.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +10,7 @@ struct MailboxQueue<T> {
     capacity: usize,
 }
 
-/// A bounded queue between agents; both ends are clones of one value.
+/// Bounded; both ends are clones of one value.
 pub struct Mailbox<T> {
     queue: Arc<MailboxQueue<T>>,
 }
@@ -23,7 +22,7 @@ impl<T> Clone for Mailbox<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// Creates a mailbox for at most `capacity` messages; its memory is allocated now.
+    /// Allocates now.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let messages = Mutex::new(VecDeque::with_capacity(capacity));
@@ -31,12 +30,10 @@ impl<T> Mailbox<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
-        // A holder that panicked left the queue consistent: it is never changed in two steps.
+        // Never changed in two steps, so a panicked holder leaves it consistent.
         self.queue.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a message.
-    ///
     /// # Errors
     /// The message itself, if the mailbox is full.
     pub fn push(&self, message: T) -> Result<(), T> {
@@ -50,7 +47,6 @@ impl<T> Mailbox<T> {
         Ok(())
     }
 
-    /// Whether `count` pushes would succeed now.
     #[must_use]
     pub fn has_room(&self, count: usize) -> bool {
         // Relaxed: an empty mailbox can only have been emptied further; the lock orders the rest.

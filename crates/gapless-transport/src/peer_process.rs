@@ -1,41 +1,36 @@
-//! [`PeerCredentials`] and [`PeerProcess`]: user and process at the other end of a Unix socket, and whether the process
-//! is stopped.
-
 use gapless_agent::counters::descriptor::process_namespace;
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::{fmt, io};
 
-/// User at the other end of a Unix socket, and its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerCredentials {
-    /// User id in this process's user namespace.
+    /// In this process's user namespace.
     pub user_id: u32,
-    /// `None` for a process in another process namespace, such as another container's.
+    /// `None` in another process namespace, such as a container's.
     pub process: Option<PeerProcess>,
 }
 
 impl PeerCredentials {
-    /// Credentials of the connecting process, or for a connecting socket, of the listening one.
+    /// Of the connecting process, or for a connecting socket, of the listening one.
     ///
     /// # Errors
     /// An error of the operating system.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
-        // Not rustix's: the process id of a peer in another namespace is 0, which its type cannot hold.
+        // In another namespace the process id is 0, which rustix's type cannot hold.
         let credentials = getsockopt(socket, sockopt::PeerCredentials)?;
         let id = u32::try_from(credentials.pid()).ok().filter(|id| *id != 0);
         Ok(Self { user_id: credentials.uid(), process: id.map(PeerProcess) })
     }
 
-    /// Whether it belongs to this process's user, or to root.
+    /// This process's user, or root.
     #[must_use]
     pub fn is_trusted(self) -> bool {
         self.user_id == rustix::process::geteuid().as_raw() || self.user_id == 0
     }
 }
 
-/// A process of this machine that others wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerProcess(u32);
 
@@ -50,22 +45,20 @@ impl PeerProcess {
         self.0
     }
 
-    /// Process that listens on the socket to which `socket` is connected; `None` if it cannot be seen from here, as
-    /// from another container.
+    /// Listener of the connected `socket`; `None` if not visible from here, as from another container.
     #[must_use]
     pub fn of(socket: &impl AsFd) -> Option<Self> {
         PeerCredentials::of(socket).ok()?.process
     }
 
-    /// Whether it lives in another process namespace, such as a container's; false if that cannot be seen.
+    /// False if that cannot be seen.
     #[must_use]
     pub fn is_of_other_namespace(self) -> bool {
         let found = std::fs::metadata(format!("/proc/{}/ns/pid", self.0));
         found.is_ok_and(|found| found.ino() != process_namespace())
     }
 
-    /// Reason why it makes no progress, according to the kernel: it is stopped. `None` for a process that may run, even
-    /// if it has nothing to do, and without `/proc`.
+    /// Stopped, according to the kernel. `None` for a process that may run, even if idle, and without `/proc`.
     #[must_use]
     pub fn standstill(self) -> Option<&'static str> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?;
@@ -80,7 +73,7 @@ impl PeerProcess {
 }
 
 impl PeerProcess {
-    /// Text for a process that does not answer, with the reason if it is known.
+    /// Text for a process that does not answer.
     #[must_use]
     pub fn silence(self) -> String {
         let why = self.standstill().map(|why| format!(": it {why}")).unwrap_or_default();
@@ -89,7 +82,6 @@ impl PeerProcess {
 }
 
 impl fmt::Display for PeerProcess {
-    /// Part of a sentence: the process, and whether it is stopped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {}", self.0)?;
         self.standstill().map_or(Ok(()), |why| write!(f, ", which {why}"))

@@ -1,5 +1,3 @@
-//! [`PublisherLink`]: a publisher's end of a connection.
-
 use crate::TransportError;
 use crate::handshake::{REASON_BYTES_MAX, WELCOME_LENGTH, Welcome};
 use crate::pump::Pump;
@@ -11,36 +9,31 @@ use rustix::fd::OwnedFd;
 use rustix::net::RecvFlags;
 use std::time::Duration;
 
-/// Time in which a service that has closed its rings may send the reason.
+/// Within this time the reason may follow the close of the rings.
 const REASON_WITHIN: Duration = Duration::from_millis(100);
 
 pub struct PublisherLink {
     pub welcome: Welcome,
-    /// To the sequencer.
     pub writer: RingWriter,
-    /// From the service.
     pub reader: RingReader,
-    /// Wakes the sequencer's thread.
     pub wake_service: OwnedFd,
-    /// Wakes the publisher.
     pub wake_publisher: OwnedFd,
-    /// Closed by the operating system when either process dies; `None` inside one process. Its only message is the
-    /// reason of the service's failure.
+    /// Closed when either process dies; `None` inside one process. Its only message is the reason of the service's
+    /// failure.
     pub socket: Option<OwnedFd>,
     pub window: Option<Window>,
-    /// Failure of the other side in this process; `None` if that is another process.
+    /// `None` if the other side is another process.
     pub failures: Option<FailureSlot>,
-    /// Pump that carries the rings' frames if the service is on another machine.
+    /// If the service is on another machine.
     pub pump: Option<Box<Pump>>,
 }
 
 impl PublisherLink {
-    /// Creates a publisher's end over rings whose other ends are in this process.
+    /// Rings whose other ends are in this process.
     ///
     /// # Errors
     /// The process has no free descriptor.
     pub fn of_rings(welcome: Welcome, writer: RingWriter, reader: RingReader) -> Result<Self, TransportError> {
-        // No thread sleeps at the other ends.
         let (wake_service, wake_publisher) = (new_eventfd()?, new_eventfd()?);
         Ok(Self {
             welcome,
@@ -73,7 +66,7 @@ impl PublisherLink {
         Ok(())
     }
 
-    /// Whether no frames follow those in the ring.
+    /// No frames follow those in the ring.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let hung_up = self.socket.as_ref().is_some_and(|socket| {
@@ -86,8 +79,7 @@ impl PublisherLink {
         hung_up || self.reader.is_writer_closed() || self.pump.as_ref().is_some_and(|pump| pump.is_over())
     }
 
-    /// Reason of the other side's failure, if it is known here. Meant for a link that [is gone](Self::is_gone): a
-    /// reason in transit is waited for, at most 100 ms.
+    /// For a link that [is gone](Self::is_gone): a reason in transit is waited for, at most 100 ms.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         if let Some(failures) = &self.failures {
@@ -95,7 +87,6 @@ impl PublisherLink {
         }
         let socket = self.socket.as_ref()?;
         if self.reader.is_writer_closed() {
-            // A wait that fails ends without a reason.
             let _ = readiness::wait(&mut [PollFd::new(socket, PollFlags::IN)], Some(REASON_WITHIN));
         }
         let mut bytes = [0; WELCOME_LENGTH + REASON_BYTES_MAX];
@@ -104,7 +95,7 @@ impl PublisherLink {
         reason.map(str::to_owned)
     }
 
-    /// Makes written frames visible to the service; if that is on another machine, also receives frames from it.
+    /// Makes written frames visible; also receives, if the service is on another machine.
     #[inline]
     pub fn flush(&mut self) {
         let wakes = self.writer.publish();
@@ -117,8 +108,6 @@ impl PublisherLink {
     }
 }
 
-/// Creates an eventfd for waking a thread.
-///
 /// # Errors
 /// The process has no free descriptor.
 pub fn new_eventfd() -> Result<OwnedFd, TransportError> {

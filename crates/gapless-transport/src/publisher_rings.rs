@@ -1,7 +1,5 @@
-//! [`PublisherRings`]: both ends of a new publisher's rings, until each side has its own.
-//!
-//! Created when a publisher is admitted. One half becomes a [`PublisherLink`] in this process or goes to another
-//! process; the other half, [`ServiceEnds`], stays with the service.
+//! Both ends of an admitted publisher's rings: one half becomes a [`PublisherLink`] here or goes to another process,
+//! the other half, [`ServiceEnds`], stays with the service.
 
 use crate::TransportError;
 use crate::handshake::{WELCOME_DESCRIPTORS, Welcome};
@@ -19,16 +17,13 @@ pub struct PublisherRings {
 
 pub struct ServiceEnds {
     pub connection: ConnectionId,
-    /// From the publisher.
     pub commands: RingReader,
-    /// To the publisher.
     pub replies: RingWriter,
-    /// Wakes the publisher.
     pub wake: Arc<OwnedFd>,
 }
 
 impl PublisherRings {
-    /// Creates rings of the sizes `link`, in `memory`.
+    /// Sizes from `link`, in `memory`.
     ///
     /// # Errors
     /// No memory, or no descriptors.
@@ -50,8 +45,7 @@ impl PublisherRings {
         self.service.connection
     }
 
-    /// Splits the rings for a publisher of this process, which wakes the service by `wake_service` and reads `window`,
-    /// if any.
+    /// For a publisher of this process, which wakes the service by `wake_service` and reads `window`, if any.
     ///
     /// # Errors
     /// The process has no free descriptor.
@@ -77,13 +71,12 @@ impl PublisherRings {
         Ok((link, self.service))
     }
 
-    /// Descriptors of the publisher's ends for another process, in the order of a welcome.
+    /// In the order of a welcome.
     pub(crate) fn descriptors<'a>(&'a self, wake_service: BorrowedFd<'a>) -> [BorrowedFd<'a>; WELCOME_DESCRIPTORS] {
         [self.command_writer.fd(), self.reply_reader.fd(), wake_service, self.service.wake.as_fd()]
     }
 
-    /// Leaves the publisher's ends to the other process, which has its own over the same memory: dropping ours must not
-    /// announce a close.
+    /// The other process has its own ends over the same memory: dropping ours must not announce a close.
     pub(crate) fn leave_to_peer(self) -> ServiceEnds {
         self.command_writer.leave_to_peer();
         self.reply_reader.leave_to_peer();

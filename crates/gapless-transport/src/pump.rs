@@ -1,7 +1,5 @@
-//! [`Pump`]: connects a client to a service on another machine. The client uses its rings as if the service were here.
-//! The pump carries frames between their other ends and the service's TCP port; it runs when the client is polled.
-//!
-//! The packets are those of `docs/protocols/upstream.md`.
+//! Carries frames between a client's rings and a service's TCP port on another machine, with the packets of
+//! `docs/protocols/upstream.md`; runs when the client is polled.
 
 use crate::TransportError;
 use crate::network::TcpConnection;
@@ -15,10 +13,8 @@ use rustix::fd::AsFd;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Length at which a packet of commands is complete, bytes.
 const PACKET_LENGTH: usize = 60_000;
 
-/// Carries frames between a client's rings and a service's port.
 pub struct Pump {
     connection: TcpConnection,
     key: u64,
@@ -32,18 +28,15 @@ pub struct Pump {
     is_over: bool,
 }
 
-/// The connection cannot be used any more.
 struct ConnectionLost;
 
-/// Waits until bytes have arrived, or can be sent if `sends`, or for `timeout`.
+/// Until bytes have arrived, or can be sent if `sends`, or for `timeout`.
 pub(crate) fn wait(connection: &TcpConnection, sends: bool, timeout: Duration) -> io::Result<()> {
     let flags = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
     Ok(readiness::wait(&mut [PollFd::from_borrowed_fd(connection.as_fd(), flags)], Some(timeout))?)
 }
 
 impl Pump {
-    /// Creates a pump for a `connection`, known to the service by its key, and the service's ends of the publisher's
-    /// rings.
     pub(crate) fn new(
         (connection, key): (TcpConnection, u64),
         (commands, replies): (RingReader, RingWriter),
@@ -53,18 +46,17 @@ impl Pump {
         Self { connection, key, commands, replies, taken, packet, heartbeat_interval, last_sent, is_over }
     }
 
-    /// Sends published frames and receives answers, as far as there is room.
+    /// Sends and receives as far as there is room.
     pub fn turn(&mut self) {
         self.is_over = self.is_over || self.try_turn().is_err();
     }
 
-    /// Whether no frames follow those in the ring.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Sleeps until there may be work, or for `timeout`.
+    /// Until there may be work, or for `timeout`.
     ///
     /// # Errors
     /// The operating system cannot wait.
@@ -121,7 +113,7 @@ impl Pump {
         self.last_sent = Instant::now();
     }
 
-    /// Sends a heartbeat. Without room other bytes are waiting to be sent, which serve as well.
+    /// Heartbeat; without room, waiting bytes serve as well.
     #[cold]
     fn report(&mut self) {
         self.last_sent = Instant::now();
@@ -134,7 +126,6 @@ impl Pump {
         }
     }
 
-    /// Takes complete packets.
     fn receive(&mut self) -> Result<(), ConnectionLost> {
         let mut outcome = Ok(());
         while let Some(length) = self.receive_packet().unwrap_or_else(|over| {
@@ -148,7 +139,7 @@ impl Pump {
         outcome
     }
 
-    /// Length of the first packet, if it is complete and was handled entirely. An invalid packet ends the connection.
+    /// Length of a complete packet that was handled entirely; an invalid one ends the connection.
     fn receive_packet(&mut self) -> Result<Option<usize>, ConnectionLost> {
         let Some(length) = upstream::peek(self.connection.incoming()).map_err(|_| ConnectionLost)? else {
             return Ok(None);
@@ -168,7 +159,6 @@ impl Pump {
                 Ok(Some(length))
             }
             UpstreamBody::Welcome(_) => Ok(Some(length)),
-            // The service does not know this connection, or closes it.
             _ => Err(ConnectionLost),
         }
     }

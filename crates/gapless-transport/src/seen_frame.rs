@@ -1,14 +1,11 @@
-//! [`SeenFrame`]: the last frame of a stream that a peer has seen.
-
 use gapless_log::StreamIdentity;
 
-/// Last frame of a stream that a peer has seen; zeros for none. Not comparable with another stream, or another
-/// incarnation of this one.
+/// Last seen frame of a stream; zeros for none. Not comparable with another stream or incarnation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SeenFrame {
     pub identity: StreamIdentity,
     pub sequence: u64,
-    /// Time stamp of the frame, ns since the epoch. Two histories never give a sequence the same one.
+    /// Since the epoch. Two histories never give a sequence the same one.
     pub timestamp_ns: u64,
 }
 
@@ -18,7 +15,7 @@ impl SeenFrame {
         Self { identity, sequence: 0, timestamp_ns: 0 }
     }
 
-    /// Error text for `peer`'s stream, released up to `released_sequence`, that does not contain this frame.
+    /// Error for `peer`'s stream, released up to `released_sequence`, without this frame.
     #[must_use]
     pub fn missing_reason(&self, peer: &str, released_sequence: u64) -> String {
         let Self { sequence, timestamp_ns, .. } = self;
@@ -30,8 +27,8 @@ impl SeenFrame {
         )
     }
 
-    /// Notes a frame of the stream, perhaps an earlier one. A time of 0 means unknown, as in the answer to the opening
-    /// of a session: such a frame proves nothing and is ignored.
+    /// Perhaps an earlier frame. A time of 0 means unknown, as in the answer to the opening of a session: it proves
+    /// nothing and is ignored.
     #[inline]
     pub const fn observe(&mut self, sequence: u64, timestamp_ns: u64) {
         if sequence > self.sequence && timestamp_ns != 0 {

@@ -1,16 +1,12 @@
-//! Socket addresses by path, whose length the kernel limits, and connecting to them without blocking.
-
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
 use std::path::Path;
 
-/// Longest path of a socket, bytes.
+/// Limit of the kernel, bytes.
 pub const SOCKET_PATH_LENGTH_MAX: usize = 107;
 
-/// Address of the socket at `path`.
-///
 /// # Errors
 /// The path is longer than [`SOCKET_PATH_LENGTH_MAX`], or contains a zero byte.
 pub fn socket_address(path: &Path) -> io::Result<SocketAddrUnix> {
@@ -25,16 +21,15 @@ pub fn socket_address(path: &Path) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new(path)?)
 }
 
-/// Opens a packet connection to the socket at `path`.
+/// Packet connection, without blocking.
 ///
 /// # Errors
-/// No process listens there; [`io::ErrorKind::WouldBlock`] if its accept queue is full, because the listening process
-/// accepts none.
+/// No listener; [`io::ErrorKind::WouldBlock`] if its accept queue is full, because it accepts none.
 pub fn connect_packets(path: &Path) -> io::Result<OwnedFd> {
     connect(path, SocketType::SEQPACKET)
 }
 
-/// Like [`connect_packets`], for a byte stream.
+/// Byte stream, otherwise [`connect_packets`].
 ///
 /// # Errors
 /// As for [`connect_packets`].

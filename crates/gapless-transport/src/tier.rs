@@ -1,32 +1,30 @@
-//! [`Tier`]: durability of a frame before its release.
-
 use std::fmt;
 use std::str::FromStr;
 
-/// Durability of a frame before any process acts on it, which is the promise of an acknowledgement.
+/// Durability of a frame before any process acts on it: the promise of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// In this process's memory; lost with it.
+    /// Lost with the process.
     Memory,
-    /// In the operating system's page cache: survives the process, but not a power failure.
+    /// Page cache: survives the process, not a power failure.
     #[default]
     Journal,
     /// On the device: survives a power failure.
     Sync,
-    /// In the page caches of a majority of the members: survives any minority of the machines.
+    /// Page caches of a majority: survives any minority of the machines.
     Quorum,
-    /// On the devices of a majority of the members: survives a power failure of all machines.
+    /// Devices of a majority: survives a power failure of all machines.
     QuorumSync,
 }
 
 impl Tier {
-    /// Tiers of a single node, weakest first.
+    /// Of a single node, weakest first.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Journal, Self::Sync];
 
-    /// Tiers of a cluster's member, weakest first.
+    /// Of a cluster's member, weakest first.
     pub const REPLICATED: [Self; 2] = [Self::Quorum, Self::QuorumSync];
 
-    /// Name in options, files and reports.
+    /// In options, files and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,19 +41,19 @@ impl Tier {
         !matches!(self, Self::Memory)
     }
 
-    /// Whether a frame is on the device of each counted member before any process acts on it.
+    /// On the device of each counted member before any process acts on it.
     #[must_use]
     pub const fn is_synced(self) -> bool {
         matches!(self, Self::Sync | Self::QuorumSync)
     }
 
-    /// Whether a majority of a cluster's members has a frame before any process acts on it.
+    /// On a majority of members before any process acts on it.
     #[must_use]
     pub const fn is_replicated(self) -> bool {
         matches!(self, Self::Quorum | Self::QuorumSync)
     }
 
-    /// Tier with this number in handshakes.
+    /// Number in handshakes.
     #[must_use]
     pub const fn from_value(value: u32) -> Option<Self> {
         Some(match value {
@@ -68,7 +66,7 @@ impl Tier {
         })
     }
 
-    /// Reason for refusing it without a cluster; `None` if it is allowed.
+    /// `None` if the tier is allowed without a cluster.
     #[must_use]
     pub fn refusal_outside_a_cluster(self) -> Option<String> {
         self.is_replicated().then(|| format!("tier {self} needs a cluster, and none is configured"))
@@ -81,7 +79,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// Parses a tier without a cluster: replicated ones are refused with the reason.
+/// Without a cluster: replicated tiers are refused with the reason.
 impl FromStr for Tier {
     type Err = String;
 

@@ -1,6 +1,4 @@
-//! [`random_token`].
-
-/// A random token for a new session.
+/// For a new session.
 ///
 /// # Panics
 /// If the operating system has no random numbers.

@@ -1,10 +1,7 @@
-//! [`Transport`]: the transport of a stream to its nodes.
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     SharedMemory,
     Udp,
-    /// Packets to multicast groups that nodes join.
     Multicast,
     Tcp,
 }

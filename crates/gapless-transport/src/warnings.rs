@@ -1,4 +1,4 @@
-//! [`Warnings`]: rate limit of warnings that a peer can provoke, to one a second.
+//! Limits warnings that a peer can provoke to one a second.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -12,14 +12,12 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Logs `text`, unless a warning was logged just now.
     pub fn warn(&mut self, now_ns: u64, text: impl FnOnce() -> String) {
         if let Some(left_out) = self.is_due(now_ns) {
             tracing::warn!(left_out, "{}", text());
         }
     }
 
-    /// Whether the next one is logged; returns the number suppressed before it.
     fn is_due(&mut self, now_ns: u64) -> Option<u64> {
         if now_ns < self.next_ns {
             self.left_out += 1;
@@ -29,7 +27,7 @@ impl Warnings {
         Some(std::mem::take(&mut self.left_out))
     }
 
-    /// Like [`Warnings::warn`], for callers without a clock: uses the machine's monotonic one.
+    /// For callers without a clock.
     pub fn warn_now(&mut self, text: impl FnOnce() -> String) {
         let now = clock_gettime(ClockId::Monotonic);
         self.warn(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64, text);

@@ -1,6 +1,6 @@
-//! The backup of a clustered run: it waits for a primary, runs the member and the service that the primary's requests
-//! describe, and reports the state of its instance of the service. On one machine it is a child process, on two hosts one
-//! command. The primary speaks with both in the same way: by lines of JSON as with every child process, but over TCP.
+//! The backup of a clustered run: waits for a primary, runs the member and the service that its requests describe, and
+//! reports the state of the service. A child process on one machine, a command on two hosts. Both sides exchange lines
+//! of JSON over TCP.
 
 use super::hot_threads::{NamedThread, of_this_process};
 use super::{NAME, failed};
@@ -23,44 +23,32 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The longest line that is read, bytes.
 const LINE_LENGTH_MAX: u64 = 1 << 20;
 /// Silence after which the other side counts as gone.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Members of the cluster: the primary, and its backup.
 pub(super) const PRIMARY: u64 = 1;
 pub(super) const BACKUP: u64 = 2;
 
-/// A request of the primary to the backup.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum BackupRequest {
-    /// The time of its clock.
     Clock,
-    /// A free port for the link.
     Port,
-    /// Run a member and the service.
     Start(Box<BackupAssignment>),
-    /// Let the other lead.
     HandOver,
-    /// Asks for the state of the instance of the service.
     State,
-    /// Stop the member.
     Stop,
 }
 
-/// The run that the backup is to take part in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct BackupAssignment {
     /// The member's file, but for its directory.
     pub config: String,
-    /// Of the Car.
     pub encoding: String,
     /// Event sourcing or state replication.
     pub program: String,
     /// Parent of the directory of a backup on the primary's machine.
     pub parent: Option<PathBuf>,
-    /// Keeps that directory.
     pub is_kept: bool,
 }
 
@@ -73,7 +61,6 @@ pub(super) struct BackupSettings {
     pub cpus: Option<Vec<usize>>,
 }
 
-/// An answer of the backup to the primary.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum BackupAnswer {
@@ -81,35 +68,29 @@ pub(super) enum BackupAnswer {
     Clock(u64),
     Port(u16),
     Done,
-    /// The member runs, on these CPUs, its agents on the threads of this plan.
     Started {
         cpus: Option<String>,
         plan: Vec<String>,
     },
-    /// The instance.
     State(CopySnapshot),
-    /// The member has stopped; CPU time of this process since it was started, ns, and the threads that it had.
+    /// CPU time of this process since its start, ns, and its threads.
     Stopped {
         cpu_ns: u64,
         threads: Vec<NamedThread>,
     },
-    /// Failure, with its reason.
     Failed(String),
 }
 
 /// The state of one instance of the service: two instances that have handled the same messages are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CopySnapshot {
-    /// The last sequence handled.
     pub sequence: u64,
-    /// Bytes of its snapshot.
     pub length_bytes: u64,
-    /// CRC-32C of them.
+    /// CRC-32C of the snapshot.
     pub checksum: u32,
 }
 
 impl CopySnapshot {
-    /// From the snapshot at `sequence` of the member in `directory`.
     pub(super) fn of(directory: &Path, sequence: u64) -> Result<Self> {
         let path = directory.join("snapshots").join(format!("{sequence:020}.snapshot"));
         let bytes = std::fs::read(&path).map_err(|source| BenchError::io("read", &path, source))?;
@@ -117,13 +98,11 @@ impl CopySnapshot {
     }
 }
 
-/// A connection to the other side: a line there, and one back.
 pub(super) struct BackupConnection {
     reader: BufReader<TcpStream>,
     actions: ActionTexts,
 }
 
-/// Uses of a connection, for errors: they say which side has gone.
 #[derive(Clone, Copy)]
 struct ActionTexts {
     send: &'static str,
@@ -152,13 +131,11 @@ impl BackupConnection {
         Ok(Self { reader: BufReader::new(stream), actions })
     }
 
-    /// The address of this side, as the other sees it.
     pub(super) fn own_ip(&self) -> Result<IpAddr> {
         let address = self.reader.get_ref().local_addr();
         Ok(address.map_err(|source| BenchError::system("look at the connection to the backup", source))?.ip())
     }
 
-    /// The address of the other side.
     pub(super) fn other_ip(&self) -> Result<IpAddr> {
         let address = self.reader.get_ref().peer_addr();
         Ok(address.map_err(|source| BenchError::system("look at the connection to the backup", source))?.ip())
@@ -169,7 +146,6 @@ impl BackupConnection {
         written.map_err(|source| BenchError::system(self.actions.send, source))
     }
 
-    /// The next line; `None` at the end.
     fn receive(&mut self) -> Result<Option<String>> {
         let mut line = String::new();
         let read = (&mut self.reader).take(LINE_LENGTH_MAX).read_line(&mut line);
@@ -179,15 +155,14 @@ impl BackupConnection {
         }
     }
 
-    /// Asks, and waits for the answer.
     pub(super) fn ask(&mut self, request: &BackupRequest) -> Result<BackupAnswer> {
         self.send(request)?;
         let line = self.receive()?;
         Self::parse_answer(line.as_deref())
     }
 
-    /// Asks like [`BackupConnection::ask`]; meanwhile `turn` is called again and again, and ends the waiting if it fails. For a primary whose
-    /// agents take turns on this thread: the backup may need them for its answer.
+    /// Asks while `turn` is called again and again; its failure ends the waiting. For a primary whose agents take turns
+    /// on this thread: the backup may need them for its answer.
     pub(super) fn ask_while(
         &mut self,
         request: &BackupRequest,
@@ -243,7 +218,6 @@ impl BackupConnection {
     }
 }
 
-/// The backup answered, but something else than it was asked for.
 pub(super) fn not_answered(asked: &str) -> BenchError {
     failed(format!("the backup was asked for {asked} and answered something else; is it of another version?"))
 }
@@ -253,9 +227,6 @@ fn epoch_ns() -> u64 {
 }
 
 /// A backup as a child of its primary: answers where it listens, serves it, and ends with it.
-///
-/// # Errors
-/// No port is free; any error of the run.
 pub(crate) fn main() -> Result<()> {
     let parent = Parent::listen(NAME, OrphanPolicy::Notice)?;
     let listener = listen("127.0.0.1:0")?;
@@ -265,9 +236,6 @@ pub(crate) fn main() -> Result<()> {
 }
 
 /// A backup as a command of its own: serves one primary after another until it is interrupted.
-///
-/// # Errors
-/// The address is taken, or none.
 pub(super) fn run(address: &str, own: &BackupSettings, interrupted: &AtomicBool) -> Result<()> {
     let listener = listen(address)?;
     eprintln!("backup: waits at {address} for its primary; Ctrl-C ends it");
@@ -289,7 +257,6 @@ fn listen(address: &str) -> Result<TcpListener> {
     TcpListener::bind(&addresses[..]).map_err(|source| BenchError::system("listen for a primary", source))
 }
 
-/// Serves one primary, unless `is_over` says so before it comes.
 fn serve(listener: &TcpListener, own: &BackupSettings, is_over: &dyn Fn() -> bool) -> Result<()> {
     let cannot = |source| BenchError::system("listen for a primary", source);
     listener.set_nonblocking(true).map_err(cannot)?;
@@ -387,16 +354,13 @@ fn start(assignment: &BackupAssignment, own: &BackupSettings) -> Result<RunningB
     Ok(RunningBackup { replica, directory, cpu_before_ns, cpus })
 }
 
-/// The key of the member's CPUs in its file, in the last table.
 const CPUS_KEY: &str = "sequencer_cpus";
 
-/// The line of a member's file that says where it runs.
 pub(super) fn cpus_line(cpus: &[usize]) -> String {
     let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
     format!("{CPUS_KEY} = \"{}\"\n", list.join(","))
 }
 
-/// A member's file with its directory.
 pub(super) fn parse(config: &str, directory: &Path) -> Result<ClusterConfig> {
     let text = config.replace("[stream]\n", &format!("[stream]\ndirectory = {:?}\n", directory.display().to_string()));
     ClusterConfig::parse(&text, "canonical").map_err(failed)

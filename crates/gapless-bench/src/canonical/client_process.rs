@@ -25,9 +25,6 @@ struct ClientAssignment {
 }
 
 /// A client process: does the work of `assignment` and answers its [`LoadOutcome`].
-///
-/// # Errors
-/// A malformed assignment, a service that cannot be reached or goes away.
 pub(crate) fn main(assignment: &str) -> Result<()> {
     let assignment: ClientAssignment = serde_json::from_str(assignment)?;
     let encoding: MessageEncoding = assignment.encoding.parse().map_err(BenchError::Option)?;
@@ -40,12 +37,10 @@ pub(crate) fn main(assignment: &str) -> Result<()> {
     let (form, signals) = (CarFunctions::of(encoding), DriverSignals::default());
     let pauses = &Pauses::default;
     let mut outcome = drive(&form, &mut client, &assignment.load, &clock, &signals, &mut |_| (), pauses)?;
-    // Each client's begin at a time of its own.
     outcome.latencies.intervals.clear();
     parent.send(&outcome)
 }
 
-/// Adds one process's outcome to that of all.
 fn add(all: &mut LoadOutcome, one: LoadOutcome) {
     all.sent += one.sent;
     all.replied += one.replied;
@@ -69,7 +64,7 @@ fn add(all: &mut LoadOutcome, one: LoadOutcome) {
     all.latencies.total.merge(&one.latencies.total);
 }
 
-/// Drives from processes of their own; the outcome of all, and the CPU time of this process.
+/// Returns the outcome of all processes, and the CPU time of this one.
 pub(super) fn drive_outside(
     settings: &RunSettings,
     host: &ServiceHost,

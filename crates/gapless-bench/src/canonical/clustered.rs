@@ -1,9 +1,6 @@
-//! A clustered run, as its primary: the member and the service, the driver next to them, and the backup in a process of its
-//! own, on this machine or another.
-//!
-//! Where each process has one core, driver, member and service take turns on one thread: a second one that spins would
-//! cost milliseconds. Where there are more, or replies are to leave on a thread of their own, the members have their
-//! threads, and the driver its own.
+//! A clustered run, as its primary: member, service and driver here, the backup in a process of its own, on this
+//! machine or another. Where each process has one core, driver, member and service share one thread: a second one that
+//! spins would cost milliseconds.
 
 use super::backup::{
     BACKUP, BackupAnswer, BackupAssignment, BackupConnection, BackupRequest, CopySnapshot, PRIMARY, cpus_line,
@@ -36,30 +33,23 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// A cluster is ready, or the instances are equal, within this.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Messages sent in one turn, where driver, member and service take turns.
 const BURST_MESSAGES_ONE_THREAD: u64 = 256;
 
-/// Further results of a clustered run.
 pub(super) struct ClusteredResult {
     pub outcome: LoadOutcome,
     pub before: ProcessorState,
     pub after: ProcessorState,
-    /// CPU time of the member and the service here, and of the backup's process, in ns.
+    /// CPU time of member and service here and of the backup's process, ns.
     pub service_cpu_ns: u64,
     pub backup_cpu_ns: u64,
     pub peak: Option<MemoryUsage>,
     pub plan: ThreadPlan<AgentRole>,
-    /// Of the backup, a line for each thread and note.
     pub backup_plan: Vec<String>,
-    /// The threads that the processes of primary and backup had at the end.
     pub threads: [Vec<NamedThread>; 2],
-    /// Failures to pin the primary's threads.
     pub pin_warnings: Vec<String>,
     pub clock_offset_ns: (i64, u64),
-    /// The difference between the instances, if there is one.
     pub difference: Option<String>,
     pub is_one_thread: bool,
     pub cpus: PinnedCpus,
@@ -72,7 +62,7 @@ pub(super) struct PinnedCpus {
     pub backup: Option<String>,
 }
 
-/// This thread has its processors back when it is dropped, or the next row's backup would have to share them.
+/// Restores this thread's CPUs when dropped, or the next row's backup would have to share them.
 struct PinGuard(Vec<usize>);
 
 impl PinGuard {
@@ -86,12 +76,10 @@ impl PinGuard {
 
 impl Drop for PinGuard {
     fn drop(&mut self) {
-        // Unpinned the next row is slower, not wrong.
         let _ = pin_current_thread(&self.0);
     }
 }
 
-/// The backup, on this machine or where the settings say.
 fn backup<'a>(settings: &RunSettings, interrupted: &'a AtomicBool) -> Result<(Option<Child<'a>>, BackupConnection)> {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     if cluster.role.is_some() {
@@ -109,7 +97,6 @@ fn backup<'a>(settings: &RunSettings, interrupted: &'a AtomicBool) -> Result<(Op
     Ok((Some(child), BackupConnection::to(&address.to_string())?))
 }
 
-/// The members' file, but for number and directory.
 fn config(settings: &RunSettings, member: u64, addresses: [&str; 2], cpus: Option<&[usize]>) -> String {
     let plan = match settings.cpu {
         CpuConfiguration::Min => "min",
@@ -144,7 +131,6 @@ fn config(settings: &RunSettings, member: u64, addresses: [&str; 2], cpus: Optio
     )
 }
 
-/// The table of a member's file with its own threads.
 fn replication(settings: &RunSettings, member: u64) -> String {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     let threads = &cluster.threads;
@@ -175,16 +161,14 @@ fn replication(settings: &RunSettings, member: u64) -> String {
     text
 }
 
-/// The address at which a member shares memory: a socket next to its directory.
 fn socket_of(directory: &Path, member: u64) -> String {
     let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     format!("shm:{}", directory.join(format!("link-{member}")).display())
 }
 
-/// The CPUs that are meant for the primary and its backup: one each on this machine, or all of its own.
+/// One CPU each on this machine, or all of its own.
 struct PlannedCpus {
     primary: Option<Vec<usize>>,
-    /// Of the driver, where that has a thread of its own.
     driver: Option<Vec<usize>>,
     backup: Option<Vec<usize>>,
 }
@@ -202,7 +186,6 @@ fn cpus_of(settings: &RunSettings) -> PlannedCpus {
     }
 }
 
-/// Runs `settings` on a primary here and its backup.
 pub(super) fn run(
     form: &CarFunctions,
     settings: &RunSettings,
@@ -221,7 +204,6 @@ pub(super) fn run(
     }
 }
 
-/// The run with a backup, which may be this process's own child.
 fn run_with_backup(
     form: &CarFunctions,
     settings: &RunSettings,
@@ -311,7 +293,7 @@ struct Primary<'a> {
 }
 
 impl Primary<'_> {
-    /// The agents' turn, if it is this thread's to give; how much was done.
+    /// No-op unless this thread runs the agents; returns the work done.
     #[inline]
     fn turn(&mut self) -> Result<usize> {
         if !self.is_one_thread {
@@ -320,7 +302,6 @@ impl Primary<'_> {
         self.replica.turn(self.clock.now()).map_err(failed)
     }
 
-    /// Turns until `is_done`.
     fn until(&mut self, what: &str, mut is_done: impl FnMut(&mut Self) -> Result<bool>) -> Result<()> {
         let since = Instant::now();
         while !is_done(self)? {
@@ -335,7 +316,6 @@ impl Primary<'_> {
         Ok(())
     }
 
-    /// Until this member leads, with its backup.
     fn lead(&mut self, backup: &mut BackupConnection) -> Result<()> {
         let mut asked = Instant::now();
         self.until("an election", |primary| {
@@ -409,7 +389,6 @@ impl Primary<'_> {
         }
     }
 
-    /// The difference between the instance of the service here and the backup's, if there is one.
     fn compare(&mut self, directory: &Path, backup: &mut BackupConnection) -> Result<Option<String>> {
         let own = CopySnapshot::of(directory, self.snapshot()?)?;
         let mut there = None;
@@ -430,7 +409,7 @@ impl Primary<'_> {
             .map(|there| format!("the backup's copy is {there:?}, the primary's {own:?}")))
     }
 
-    /// A snapshot of the service here; the agents go on meanwhile.
+    /// Takes a snapshot of the service here; the agents go on meanwhile.
     fn snapshot(&mut self) -> Result<u64> {
         if !self.is_one_thread {
             return self.replica.snapshot().map_err(failed);

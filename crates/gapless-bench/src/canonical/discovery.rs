@@ -10,17 +10,16 @@ use std::time::{Duration, Instant};
 const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 192, 43, 0), 4300);
 const CALL: &[u8] = b"gapless canonical backup?";
 const ANSWER: &[u8] = b"gapless canonical backup at ";
-/// A backup that is there answers within this.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn failed(source: std::io::Error) -> BenchError {
     BenchError::System { action: "look for the backup by multicast", source }
 }
 
-/// Calls until a backup answers; where it listens.
+/// Calls until a backup answers; returns its address.
 ///
 /// # Errors
-/// None answers in time; the interface has no multicast.
+/// No answer in time; an interface without multicast.
 pub(super) fn find(interface: Option<Ipv4Addr>) -> Result<SocketAddr> {
     let socket = UdpSocket::bind((interface.unwrap_or(Ipv4Addr::UNSPECIFIED), 0)).map_err(failed)?;
     socket.set_read_timeout(Some(Duration::from_millis(200))).map_err(failed)?;
@@ -38,8 +37,7 @@ pub(super) fn find(interface: Option<Ipv4Addr>) -> Result<SocketAddr> {
     Err(failed(std::io::Error::other(text)))
 }
 
-/// Answers callers with `port` until `stopped`. Without multicast no caller is answered; the log reports
-/// that.
+/// Answers callers with `port` until `stopped`. Without multicast no caller is answered; that is logged.
 pub(super) fn answer(interface: Option<Ipv4Addr>, port: u16, stopped: Arc<AtomicBool>) {
     let interface = interface.unwrap_or(Ipv4Addr::UNSPECIFIED);
     let opened = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, GROUP.port())).and_then(|socket| {

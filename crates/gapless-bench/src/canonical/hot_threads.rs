@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// A thread that a run keeps busy, and where it is pinned.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct BusyThread {
     pub name: String,
@@ -19,7 +18,6 @@ impl BusyThread {
         Self { name: name.to_owned(), cpus: cpus.map(|cpus| cpus.iter().copied().collect()) }
     }
 
-    /// Of a node's plan.
     pub(super) fn all_of(plan: &ThreadPlan<AgentRole>) -> Vec<Self> {
         let of = |mask: CpuMask| mask.iter().collect();
         plan.threads
@@ -29,14 +27,12 @@ impl BusyThread {
     }
 }
 
-/// A thread of a process, by its name, and the CPUs that it may run on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct NamedThread {
     pub name: String,
     pub cpus: String,
 }
 
-/// The threads of this process as the operating system knows them; those that end meanwhile are left out.
 pub(super) fn of_this_process() -> Vec<NamedThread> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let described = |task: std::fs::DirEntry| {
@@ -48,7 +44,7 @@ pub(super) fn of_this_process() -> Vec<NamedThread> {
     tasks.flatten().filter_map(described).collect()
 }
 
-/// A line for each set of CPUs that more of these threads are pinned to than it has; one that is not pinned runs on any of
+/// One line for each set of CPUs to which more of these threads are pinned than it has; unpinned threads run on any of
 /// `available`.
 pub(super) fn shared_cpus(threads: &[BusyThread], available: &BTreeSet<usize>) -> Vec<String> {
     let mut masks: Vec<&BTreeSet<usize>> = threads.iter().filter_map(|thread| thread.cpus.as_ref()).collect();
@@ -71,7 +67,6 @@ pub(super) fn shared_cpus(threads: &[BusyThread], available: &BTreeSet<usize>) -
     notes
 }
 
-/// The threads for the report.
 pub(super) fn described(threads: &[BusyThread], plan: &ThreadPlan<AgentRole>) -> Value {
     let list = threads.iter().map(|thread| {
         let planned = plan.threads.iter().find(|planned| thread.name == format!("thread {}", planned.spec.name));

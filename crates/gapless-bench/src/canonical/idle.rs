@@ -12,12 +12,9 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// CPU time of an idle host.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct IdleCost {
-    /// Watched for so long, ns.
     pub elapsed_ns: u64,
-    /// CPU time of all its threads, ns.
     pub cpu_ns: u64,
 }
 
@@ -30,11 +27,9 @@ impl IdleCost {
 
 /// A host parks its threads within milliseconds of its last message.
 const SETTLES_WITHIN: Duration = Duration::from_millis(200);
-/// Time of the observation.
 const WATCHED: Duration = Duration::from_secs(2);
 
-/// Runs a host in the default configuration, at the tier of `settings`, with one client that is connected and
-/// silent, and watches it.
+/// Runs a host in the default configuration with one silent client, and watches it.
 ///
 /// # Errors
 /// The host cannot be run.

@@ -1,17 +1,14 @@
-//! Load of a run: its messages in flight, and the client that sends them.
-
 use crate::options::{RunSettings, RunTier};
 use gapless::prelude::*;
 use gapless_load::canonical::driver::CanonicalLoad;
 use gapless_transport::link::RingSizes;
 
-/// Messages without a reply at one time, in a run without a rate.
 const IN_FLIGHT_MAX: u64 = 4096;
 
-/// Messages sent before the replies are looked at again, to a service with threads of its own.
+/// Messages between two looks at replies, for a service with threads of its own.
 const BURST_MESSAGES: u64 = 16;
 
-/// The same at tier `sync`, where a group waits for the device.
+/// Limit in flight at tier `sync`, where a group waits for the device.
 const IN_FLIGHT_MAX_SYNC: u64 = 12_000;
 
 pub(super) fn load_of(settings: &RunSettings) -> CanonicalLoad {

@@ -56,10 +56,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-/// The journal of a row with few messages has this length at least, bytes.
 const JOURNAL_BYTES_MIN: u64 = 4 << 20;
 
-/// Waits for the good end of a child process, and passes on its standard error.
 fn finish(child: Child<'_>) -> Result<()> {
     let stderr = child.finish()?;
     if !stderr.is_empty() {
@@ -68,12 +66,11 @@ fn finish(child: Child<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs the benchmark of the command line and writes its results. `interrupted` ends it early,
-/// with the rows that are complete.
+/// `interrupted` ends it early, with the rows that are complete.
 ///
 /// # Errors
-/// Options that contradict each other, a node that cannot be run, results that cannot be written (before the run, where
-/// that can be seen), and a run whose check failed, after everything was written.
+/// Contradicting options; a node that cannot be run; results that cannot be written; a failed check, after everything
+/// was written.
 pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Result<()> {
     if arguments.is_backup() {
         return run_backup(arguments, interrupted);
@@ -154,7 +151,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     verdict(&report.rows, arguments.strict)
 }
 
-/// The end of the run: an error for failed rows, and for missed rates where the user is strict.
+/// Fails for failed rows, and for missed rates where the user is strict.
 fn verdict(rows: &[Row], is_strict: bool) -> Result<()> {
     let missed = |row: &Row| {
         let rate = row.missed_rate_per_s().filter(|_| is_strict)?;
@@ -169,8 +166,7 @@ fn verdict(rows: &[Row], is_strict: bool) -> Result<()> {
     Err(BenchError::Verdict { name: NAME, reason })
 }
 
-/// The machine's floors next to the rows, in the place of the first one's journal; what killed runs have left there, and in
-/// `parent`, is removed first.
+/// Measures on the device of the first row's journal, after removing what killed runs have left there and in `parent`.
 fn measure_floors(settings: &RunSettings, parent: &Path, report: &mut Report) -> Result<()> {
     let named = settings.journal.as_ref().and_then(|journal| journal.directory.as_deref());
     for directory in [Some(parent), named].into_iter().flatten() {
@@ -189,11 +185,8 @@ fn measure_floors(settings: &RunSettings, parent: &Path, report: &mut Report) ->
     Ok(())
 }
 
-/// Measures one row of the matrix, by itself, for another benchmark: `sbe.serial`, its files below `parent`, and
-/// `messages` replaces the matrix's number of messages; the journal shrinks in proportion.
-///
-/// # Errors
-/// A node that cannot be run.
+/// Measures one row, `sbe.serial`, below `parent` for another benchmark; `messages` replaces the matrix's number, and
+/// the journal shrinks in proportion.
 pub(crate) fn one_row(
     arguments: &CanonicalArguments,
     count: Option<u64>,
@@ -215,7 +208,6 @@ pub(crate) fn one_row(
     Ok(finished.row)
 }
 
-/// Serves primaries of other hosts.
 fn run_backup(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Result<()> {
     let options = arguments.resolve_here()?;
     for warning in &options.warnings {
@@ -232,7 +224,6 @@ fn run_backup(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> 
     backup::run(address, &own, interrupted)
 }
 
-/// The costs of an idle node and of the runs' memory, in words.
 fn costs(idle: Option<idle::IdleCost>, finished: &[FinishedRun]) -> Vec<String> {
     let most = |key| finished.iter().filter_map(|one| one.row.extra.get(key)?.as_u64()).max();
     let mut lines = Vec::new();
@@ -260,7 +251,6 @@ fn label(settings: &RunSettings) -> String {
     format!("{program} {mode} {encoding} {tier} {cpu}")
 }
 
-/// Each row is next to the floor that bounds it.
 fn compare_with_floor(row: &mut Row, report: &Report) {
     let (kind, payload_bytes) = floor_of(row);
     if let Some(floor) = report.floor_row(kind.name(), payload_bytes) {
@@ -268,7 +258,6 @@ fn compare_with_floor(row: &mut Row, report: &Report) {
     }
 }
 
-/// The floor that bounds a row, and its bytes.
 pub(crate) fn floor_of(row: &Row) -> (FloorKind, u64) {
     let is_over_tcp = row.config.transport.as_deref() == Some("tcp");
     let kind = match (row.latency_ns.is_some(), row.config.tier.as_deref()) {
@@ -329,7 +318,6 @@ fn write_results(
                     SheetFigure::LatencyP50 => Some(row.latency_ns?.p50 as f64 / 1000.0),
                     SheetFigure::Throughput => row.throughput_per_s,
                 });
-                // A run that failed or was interrupted leaves the cell as it is, and says why by itself.
                 if let Some(value) = value {
                     workbook::write_cell(&target.path, cell, value)?;
                 }

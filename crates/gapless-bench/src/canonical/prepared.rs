@@ -1,4 +1,4 @@
-//! Rate of a run while the room lasts that the journal prepared before the node was ready, and the rate after.
+//! Rate of a run on the part of the journal that was prepared before the node was ready, and after.
 
 use super::failed;
 use crate::Result;
@@ -8,18 +8,17 @@ use gapless_measure::Row;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// The journal of a run that began with an empty one.
 pub(super) struct PreparedJournal(PathBuf);
 
 impl PreparedJournal {
-    /// Journal of the node in `directory`, which has not been started; `None` if it goes on with an earlier one.
+    /// `None` if the node, which has not been started, goes on with an earlier journal.
     pub(super) fn of(directory: &Path) -> Option<Self> {
         let journal = StreamLayout::new(directory).journal();
         (!inspect::holds_journal(&journal)).then_some(Self(journal))
     }
 
-    /// Puts into `row` how many bytes were prepared, and the rates: `progress` says how many replies there were at which times, in ns
-    /// and in order, and is empty for a run at a rate. The node has ended.
+    /// Adds the prepared bytes and both rates. `progress` has times in ns, in order, with numbers of replies; it is
+    /// empty for a run at a rate. The node must have ended.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -40,17 +39,16 @@ impl PreparedJournal {
     }
 }
 
-/// Messages a second; `None` where too little of the run was there.
 #[derive(Debug, PartialEq)]
 struct Rates {
-    /// While the first segment lasted, without the first quarter of that.
+    /// Rate of the first segment, without its first quarter; `None` if the run was too short.
     prepared_per_s: Option<f64>,
-    /// After, in the last quarter of the run.
+    /// Rate of the run's last quarter.
     steady_per_s: Option<f64>,
 }
 
 impl Rates {
-    /// Of replies at times in ns, in order, of which the first `lasts_for` were of messages in the first segment.
+    /// The first `lasts_for` replies were of messages in the first segment.
     fn of(progress: &[(u64, u64)], lasts_for: u64) -> Self {
         let all = progress.last().map_or(0, |(replied, _)| *replied);
         let prepared = lasts_for.min(all);
@@ -83,7 +81,6 @@ mod tests {
     fn prepared_and_steady_rates_differ() {
         let rates = Rates::of(&slower_after_500(), 500);
         assert_eq!((rates.prepared_per_s, rates.steady_per_s), (Some(1e6), Some(250_000.0)));
-        // All but a few fit.
         let rates = Rates::of(&slower_after_500(), 950);
         assert!(rates.prepared_per_s.is_some_and(|rate| rate < 1e6) && rates.steady_per_s == Some(250_000.0));
     }

@@ -1,5 +1,3 @@
-//! One run: a host, a driver next to it, the checks, and the row of the report.
-
 use super::clustered::{ClusteredResult, PinnedCpus};
 use super::hot_threads::{BusyThread, described, shared_cpus};
 use super::load::{client_options, load_of};
@@ -29,22 +27,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-/// A finished run.
 pub struct FinishedRun {
-    /// For the report.
     pub row: Row,
-    /// For the `.hlog` file.
     pub latencies: RecordedRun,
     /// When its counted section began, nearly.
     pub began: SystemTime,
-    /// Names it in the `.hlog` file.
     pub tag: String,
-    /// For the report's notes: the text of the thread plan, for instance.
+    /// Report notes, such as the thread plan.
     pub notes: Vec<String>,
 }
 
 impl FinishedRun {
-    /// A run that gave no figures, and why.
     pub fn failed(settings: &RunSettings, reason: &str) -> Self {
         let payload = payload_bytes(settings).unwrap_or(0);
         let mut row = Row { config: config(settings, payload), ..Row::default() };
@@ -53,17 +46,11 @@ impl FinishedRun {
     }
 }
 
-/// Bytes of the payload that `settings` send.
-///
-/// # Errors
-/// The message cannot be encoded.
 pub fn payload_bytes(settings: &RunSettings) -> Result<u64> {
     let serial_number = (!settings.empty_message).then_some(SERIAL_NUMBER);
     CarFunctions::of(settings.encoding).length(serial_number)
 }
 
-/// Runs one configuration.
-///
 /// # Errors
 /// The host or the driver fails.
 pub fn run_one(
@@ -80,7 +67,6 @@ pub fn run_one(
     let mut all: Option<FinishedRun> = None;
     let (mut run_slices, mut count) = (0, 0);
     for slice in &slices {
-        // Relaxed: the flag guards no data.
         if interrupted.load(Ordering::Relaxed) && all.is_some() {
             break;
         }
@@ -97,7 +83,6 @@ pub fn run_one(
         count += slice.count;
     }
     let mut all = all.expect("a row has a slice at least");
-    // Relaxed: as above.
     if interrupted.load(Ordering::Relaxed) {
         count = all.row.sent.unwrap_or(count);
         all.row.notes.push(format!("interrupted: {run_slices} of {} slices", slices.len()));
@@ -253,7 +238,7 @@ impl CanonicalRun<'_> {
         Ok(finished)
     }
 
-    /// Drives from a thread of this process; the outcome, and the CPU time of everything else in it.
+    /// Returns the outcome, and the CPU time of everything else in this process.
     fn drive_inside(
         &self,
         host: &ServiceHost,
@@ -340,14 +325,12 @@ impl CanonicalRun<'_> {
 }
 
 impl FinishedRun {
-    /// Names the threads, and those of them that were in each other's way.
     fn note_threads(&mut self, threads: &[BusyThread], plan: &ThreadPlan<AgentRole>) {
         self.row.config.extra.insert("threads".to_owned(), described(threads, plan));
         self.row.notes.extend(shared_cpus(threads, &available_cpus()));
     }
 }
 
-/// Names a run in the `.hlog` file.
 fn tag(settings: &RunSettings) -> String {
     let RunSettings { program, mode, encoding, tier, cpu, .. } = settings;
     match settings.cluster {
@@ -356,7 +339,6 @@ fn tag(settings: &RunSettings) -> String {
     }
 }
 
-/// Effective configuration.
 fn config(settings: &RunSettings, payload_bytes: u64) -> RowConfig {
     let mut config = RowConfig {
         program: Some(settings.program.to_string()),
@@ -408,18 +390,16 @@ fn config(settings: &RunSettings, payload_bytes: u64) -> RowConfig {
     config
 }
 
-/// Adds the CPUs of the members of a clustered run.
 fn put_cpus(config: &mut RowConfig, cpus: &PinnedCpus) {
     config.extra.insert("driver_cpus".to_owned(), json!(cpus.driver));
     config.extra.insert("primary_cpus".to_owned(), json!(cpus.primary));
     config.extra.insert("backup_cpus".to_owned(), json!(cpus.backup));
 }
 
-/// Share of the time in which driver and service were kept from running while they spun, of a run at a rate: the part of a tail
-/// that the machine, and not the path, adds.
+/// Share of the time in which driver and service were kept from running while they spun, at a rate: the part of a tail
+/// that the machine adds.
 fn paused(outcome: &LoadOutcome) -> Option<(String, serde_json::Value)> {
     let (driver, service) = (outcome.pauses?, outcome.service_pauses);
-    // Of both threads together.
     let share = (driver.total_ns + service.total_ns) as f64 / (2 * outcome.driven_ns).max(1) as f64;
     let value = json!({
         "driver": {"count": driver.count, "total_ns": driver.total_ns, "longest_ns": driver.longest_ns},
@@ -429,7 +409,7 @@ fn paused(outcome: &LoadOutcome) -> Option<(String, serde_json::Value)> {
     Some(("paused".to_owned(), value))
 }
 
-/// The faults of a run; empty if every message is accounted for and every content is right.
+/// Faults of a run; empty if every message is accounted for and every content is right.
 fn complaints(outcome: &LoadOutcome, gained: ProcessorState) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut unless = |good: bool, text: String| {

@@ -1,5 +1,3 @@
-//! The directory of a run, and the host as the settings describe it, and its directory.
-
 use crate::options::{CpuConfiguration, CpuMask, JournalSettings, RunMode, RunSettings, RunTier};
 use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
@@ -8,11 +6,11 @@ use gapless_agent::{OptimizeFor, PlanKind};
 use gapless_journal::{Flush, Zeroing};
 use std::path::{Path, PathBuf};
 
-/// Prefixes of the directories that killed runs leave, in the current directory and in those that runs are given.
+/// Directories that killed runs leave, in the current directory and in those that runs are given.
 pub const PREFIXES: &[&str] = &[".gapless-bench-", ".gapless-floor-", ".gapless-backup-"];
 
-/// A directory of the run's own, removed with this value, or one that the user named, kept and continued by the next run; a
-/// clustered run keeps its own below that, and the next one begins with an empty one.
+/// Removed with this value, unless the user named it: then the next run continues it. A clustered run has a new one
+/// below the named one.
 pub struct RunDirectory {
     directory: PathBuf,
     /// `None` if the user named it, on one node.
@@ -20,10 +18,6 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// The directory that the settings name, or a new one below `parent`.
-    ///
-    /// # Errors
-    /// It cannot be made.
     pub fn new(settings: &RunSettings, parent: &Path, number: usize) -> Result<Self> {
         let named = settings.journal.as_ref().and_then(|journal| journal.directory.clone());
         if let (Some(named), Some(_)) = (&named, &settings.cluster) {
@@ -39,12 +33,11 @@ impl RunDirectory {
         Ok(Self { directory: own.path().to_owned(), _own: Some(own) })
     }
 
-    /// Directory of journal and socket.
     pub fn path(&self) -> &Path {
         &self.directory
     }
 
-    /// The host that `settings` describe; `callers_hot` threads of this process spin, too.
+    /// `callers_hot` threads of this process spin, too.
     pub fn host_options(
         &self,
         settings: &RunSettings,
@@ -98,7 +91,6 @@ fn mask(mask: &Option<CpuMask>) -> Option<gapless_agent::CpuMask> {
     gapless_agent::CpuMask::of(&mask.as_ref()?.cpus())
 }
 
-/// Every CPU but the driver's.
 fn cpus_without(driver_cpu: Option<usize>) -> Option<gapless_agent::CpuMask> {
     let driver_cpu = driver_cpu?;
     let others: Vec<usize> =

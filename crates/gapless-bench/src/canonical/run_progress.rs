@@ -1,27 +1,21 @@
-//! The display of a run while it is driven: the bar, and a line for each interval.
-
 use crate::histogram::IntervalRecorder;
 use gapless_load::canonical::driver::DriverSignals;
 use gapless_measure::progress::BenchProgress;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Between two lines of a run without a rate.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The progress of one run of several.
 #[derive(Clone, Copy)]
 pub(super) struct RunProgress<'a> {
     pub progress: &'a BenchProgress,
     /// Position of the bar when this run begins; it moves by 100.
     pub base: u64,
-    /// Whether a line is printed at the end of each interval.
     pub has_lines: bool,
     pub interrupted: &'a AtomicBool,
 }
 
 impl RunProgress<'_> {
-    /// Prints the intervals of `recorder`, where that is asked for.
     pub(super) fn print_intervals(self, recorder: &mut IntervalRecorder) {
         if self.has_lines {
             let progress = self.progress.clone();
@@ -30,8 +24,8 @@ impl RunProgress<'_> {
         }
     }
 
-    /// Moves the bar with the replies to `count` messages, and passes on an interrupt, until `done`. Of a run without a rate, which
-    /// records no intervals, prints how many replies came in each second, where lines are asked for.
+    /// Moves the bar with the replies to `count` messages, and passes on an interrupt, until `done`. Without a rate,
+    /// prints the replies of each second, where lines are asked for.
     pub(super) fn follow(self, signals: &DriverSignals, count: u64, has_rate: bool, done: &AtomicBool) {
         let (begun, mut last) = (Instant::now(), (Instant::now(), 0));
         let mut position = || {

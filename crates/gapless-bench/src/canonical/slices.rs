@@ -1,5 +1,5 @@
-//! The slices of a row at a rate: between them, before the first and after the last are slices of the machine's bare round
-//! trip at the same pace, so that both meet the same interruptions.
+//! Slices of a row at a rate alternate with slices of the machine's bare round trip at the same pace, so that both meet
+//! the same interruptions.
 
 use crate::floor::{HEADER_BYTES, paced_slice};
 use crate::histogram::{LatencyHistogram, RecordedRun};
@@ -8,17 +8,14 @@ use gapless_measure::{CpuPerMessage, Row};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// The most slices of a row.
 const SLICES_MAX: u64 = 5;
-/// A slice lasts so long at least, and twice its warm-up.
 const SLICE_SECONDS_MIN: f64 = 1.0;
-/// The bare round trip is measured for half as long as a slice of the row, within these.
+/// A bare slice lasts half as long as one of the row, within these.
 const BARE_MIN: Duration = Duration::from_millis(200);
 const BARE_MAX: Duration = Duration::from_secs(1);
 /// The bare round trip keeps no higher pace everywhere.
 const BARE_RATE_MAX_PER_S: u64 = 50_000;
 
-/// The settings of each slice; those of the whole row if it is not sliced.
 pub(super) fn of(settings: &RunSettings) -> Vec<RunSettings> {
     let Some(rate_per_s) = settings.rate_per_s else { return vec![settings.clone()] };
     let (seconds, warm_up) = (settings.count as f64 / rate_per_s as f64, settings.warm_up_ns as f64 / 1e9);
@@ -27,7 +24,6 @@ pub(super) fn of(settings: &RunSettings) -> Vec<RunSettings> {
     (0..slices).map(|slice| RunSettings { count: count(slice), ..settings.clone() }).collect()
 }
 
-/// The bare round trip next to a row at a rate.
 pub(super) struct BareRoundTrip {
     is_over_tcp: bool,
     payload_bytes: u64,
@@ -38,7 +34,6 @@ pub(super) struct BareRoundTrip {
 }
 
 impl BareRoundTrip {
-    /// Round trip next to slices of `settings`, whose messages have `payload_bytes`.
     pub(super) fn for_slice(slice: &RunSettings, payload_bytes: u64) -> Option<Self> {
         let rate_per_s = slice.rate_per_s?;
         let seconds = slice.count as f64 / rate_per_s as f64 / 2.0;
@@ -52,7 +47,6 @@ impl BareRoundTrip {
         })
     }
 
-    /// Measures a slice of it; one that cannot be measured is left out.
     pub(super) fn measure(&mut self) {
         if let Ok(slice) = paced_slice(self.is_over_tcp, self.payload_bytes, self.rate_per_s, self.duration) {
             self.latencies.merge(&slice);
@@ -60,7 +54,6 @@ impl BareRoundTrip {
         }
     }
 
-    /// Puts it into the row, and whose the row's tails are.
     pub(super) fn add_to_row(&self, row: &mut Row) {
         let (Some(bare), Some(latency)) = (self.latencies.latency_ns(), row.latency_ns) else { return };
         row.extra.insert(
@@ -80,12 +73,11 @@ impl BareRoundTrip {
     }
 }
 
-/// A tail is the machine's where the bare round trip has at least half of it: then most of it would be there with nothing done.
+/// The machine's where the bare round trip has at least half of the tail.
 fn tail_origin(row_ns: u64, bare_ns: u64) -> &'static str {
     if bare_ns.saturating_mul(2) >= row_ns { "machine" } else { "path" }
 }
 
-/// Adds a later slice of the same row.
 pub(super) fn add((row, latencies): (&mut Row, &mut RecordedRun), other: Row, recorded: RecordedRun) {
     let weights = [row.sent.unwrap_or(0) as f64, other.sent.unwrap_or(0) as f64];
     let offset_ns = row.elapsed_ns.unwrap_or(0);
@@ -127,7 +119,6 @@ fn mean(figures: [f64; 2], weights: [f64; 2]) -> f64 {
     (figures[0] * weights[0] + figures[1] * weights[1]) / (weights[0] + weights[1]).max(1.0)
 }
 
-/// Further figures.
 fn add_figures(own: &mut Map<String, Value>, other: &Map<String, Value>, weights: [f64; 2]) {
     let number = |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_u64);
     for key in ["stolen_ns", "repeats_sent", "repeats_answered"] {

@@ -1,5 +1,3 @@
-//! The options of `gapless bench commands`.
-
 use crate::commands::axon_case::{AxonBus, AxonCase};
 use crate::commands::ladder;
 use clap::{Args, ValueEnum};
@@ -11,27 +9,23 @@ use gapless_measure::{BenchError, Result, RunExtent};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Turns and seconds of a run, and of a full one.
 const TURNS: usize = 1;
 const TURNS_FULL: usize = 5;
 const SECONDS: f64 = 0.5;
 const SECONDS_FULL: f64 = 2.0;
-/// Segments of a row's journal, bytes: for each second twice what four million commands take, within limits.
+/// Bytes of segments for each second of a row: twice the need of four million commands.
 const SEGMENT_BYTES_PER_S: f64 = 3.0 * (1_u64 << 30) as f64;
 pub(crate) const SEGMENT_BYTES_MIN: u64 = 64 << 20;
 pub(crate) const SEGMENT_BYTES_MAX: u64 = 4 << 30;
 const SEGMENT_BYTES_QUICK: u64 = 16 << 20;
-/// Commands in flight.
 const IN_FLIGHT: usize = 4096;
-/// Aggregates where there are many.
 const AGGREGATES: u64 = 10_000;
-/// Events, aggregates, and those for which most commands are, where there are very many; of a run, and of a full one.
+/// Events, aggregates, and aggregates that get most commands.
 const SCALE: (u64, u64, u64) = (2_000_000, 200_000, 5_000);
 const SCALE_FULL: (u64, u64, u64) = (50_000_000, 5_000_000, 5_000);
 const SCALE_QUICK: (u64, u64, u64) = (20_000, 2_000, 50);
 const REPLAYED_EVENTS: u64 = 4_000_000;
 const REPLAYED_EVENTS_FULL: u64 = 10_000_000;
-/// Seconds of a turn, and events, of a quick run.
 const SECONDS_QUICK: f64 = 0.05;
 const REPLAYED_EVENTS_QUICK: u64 = 20_000;
 const AGGREGATES_QUICK: u64 = 100;
@@ -116,16 +110,13 @@ pub struct CommandsArguments {
     pub directory: Option<PathBuf>,
 }
 
-/// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CommandsPlan {
     pub(crate) parts: Vec<CommandsPart>,
-    /// The rows of throughput and ladder.
     pub(crate) cases: Vec<BusCase>,
-    /// The rows of Axon.
     pub(crate) axon_cases: Vec<AxonCase>,
     pub(crate) turns: usize,
-    /// Of a row in each turn, and what warms up before it.
+    /// Duration of a row in each turn, and its warm-up.
     pub(crate) time: Duration,
     pub(crate) warm_up: Duration,
     pub(crate) in_flight: usize,
@@ -133,20 +124,18 @@ pub(crate) struct CommandsPlan {
     pub(crate) replayed_events: u64,
     pub(crate) scale_events: u64,
     pub(crate) scale_aggregates: u64,
-    /// Aggregates for which most commands are.
     pub(crate) scale_hot: u64,
     pub(crate) directory: PathBuf,
     pub(crate) extent: RunExtent,
 }
 
 impl CommandsPlan {
-    /// Place of the bus of a row, with segments of so many bytes; a quick run has short ones.
+    /// Quick runs have short segments.
     pub(crate) fn place(&self, optimize_for: OptimizeFor, segment_bytes: u64) -> BusPlace<'_> {
         let segment_bytes = self.extent.pick(SEGMENT_BYTES_QUICK, segment_bytes, segment_bytes);
         BusPlace { parent: &self.directory, optimize_for, segment_bytes }
     }
 
-    /// Bytes of a segment that a row of this length needs.
     pub(crate) fn segment_bytes(&self) -> u64 {
         let bytes = (self.warm_up + self.time).as_secs_f64() * SEGMENT_BYTES_PER_S;
         (bytes as u64).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)
@@ -154,10 +143,6 @@ impl CommandsPlan {
 }
 
 impl CommandsArguments {
-    /// Makes the plan of the measurement.
-    ///
-    /// # Errors
-    /// A time out of its range, a missing directory, a place for the picture that is no file, a build without pictures.
     pub(crate) fn plan(&self) -> Result<CommandsPlan> {
         self.output.check()?;
         let extent = RunExtent::of(self.output.quick, self.full);
@@ -171,7 +156,6 @@ impl CommandsArguments {
         }
         let scale = extent.pick(SCALE_QUICK, SCALE, SCALE_FULL);
         let scale_events = self.scale_events.unwrap_or(scale.0);
-        // Fewer events than usual are of fewer aggregates.
         let scale_aggregates = self.scale_aggregates.unwrap_or_else(|| scale.1.min((scale_events / 10).max(2)));
         if scale_aggregates > scale_events {
             return Err(BenchError::Option(format!(
@@ -212,14 +196,13 @@ impl CommandsArguments {
         })
     }
 
-    /// The rows of ours and of Axon that these parts have.
     fn cases(&self, parts: &[CommandsPart], aggregates: u64) -> Result<(Vec<BusCase>, Vec<AxonCase>)> {
         let has_bus = |bus| self.buses.is_empty() || self.buses.contains(&bus);
         let has_identifiers = |identifiers| self.identifiers.is_empty() || self.identifiers.contains(&identifiers);
         let (mut cases, mut axon_cases) = (Vec::new(), Vec::new());
         if parts.contains(&CommandsPart::Ladder) {
             (cases, axon_cases) = ladder::cases(|bus, identifiers| has_bus(bus) && has_identifiers(identifiers));
-            // Each of Axon's rows takes six seconds, most of which warm up; those that are asked for are all measured.
+            // Each of Axon's rows takes six seconds; rows that are asked for are all measured.
             if !self.full && self.buses.is_empty() && self.identifiers.is_empty() {
                 axon_cases.retain(ladder::is_in_short_run);
             }
@@ -248,7 +231,6 @@ impl CommandsArguments {
     }
 }
 
-/// Adds those that are not there.
 fn add<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
     for one in more {
         if !all.contains(&one) {
@@ -329,7 +311,6 @@ mod tests {
         let plan = of(&[CommandsPart::Throughput], &[], &[Identifiers::TimeOrdered]).unwrap();
         assert!(plan.cases.len() == 2 && plan.cases.iter().all(|case| case.identifiers == Identifiers::TimeOrdered));
         assert_eq!(rows(of(&[CommandsPart::Axon], &[AxonBus::Disruptor], &[Identifiers::Random]).unwrap()), (0, 3));
-        // The disruptor's rows of the ladder are rows of the throughput, too.
         let (all, ladder) = (
             of(&[CommandsPart::Throughput], &[], &[]).unwrap(),
             of(&[CommandsPart::Throughput, CommandsPart::Ladder], &[], &[]),

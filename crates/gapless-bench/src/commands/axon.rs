@@ -1,5 +1,5 @@
-//! Axon Framework 4, whose rows alternate with ours: a small program of ours, `benchmarks/peers/axon`, is built by Maven and run by Java
-//! where both are found.
+//! Axon Framework 4, whose rows alternate with ours: the program in `benchmarks/peers/axon`, built by Maven and run by
+//! Java where both are found.
 
 use crate::commands::arguments::CommandsPlan;
 use crate::commands::axon_case::{AXON, AxonCase};
@@ -17,14 +17,12 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// A file of the program, and its text.
 macro_rules! source {
     ($path:literal) => {
         ($path, include_str!(concat!("../../../../benchmarks/peers/axon/", $path)))
     };
 }
 
-/// Files of the program.
 const SOURCES: [(&str, &str); 9] = [
     source!("pom.xml"),
     source!("src/main/java/gapless/Main.java"),
@@ -42,28 +40,21 @@ const INSTALL: &str = "apt install default-jdk-headless maven";
 const WARM_UP_MIN: Duration = Duration::from_secs(4);
 const HEAP: [&str; 3] = ["-Xms4g", "-Xmx4g", "-XX:+UseParallelGC"];
 
-/// The built program.
 pub(crate) struct Axon {
     java: PathBuf,
     directory: PathBuf,
-    /// The same, if it is one of the run's own, removed with this value.
     _own: Option<OwnDirectory>,
 }
 
-/// Folder of the program's sources, from that of the project.
 const BESIDE: &str = "benchmarks/peers/axon";
-/// Main class, if the program was built there.
 const BUILT: &str = "target/classes/gapless/Main.class";
-/// The command that builds it there.
 pub(crate) const BUILDS: &str = "mvn -q -B -f benchmarks/peers/axon process-classes";
 
-/// Line that the program prints.
 #[derive(Debug, Deserialize)]
 struct AxonOutput {
     counted: u64,
     elapsed_ns: u64,
     cpu_ns: u64,
-    /// Time in garbage collections.
     collected_ns: u64,
     wrong: u64,
     first_wrong: Option<String>,
@@ -72,19 +63,11 @@ struct AxonOutput {
     heap_bytes_max: u64,
 }
 
-/// Java and Maven.
-///
-/// # Errors
-/// One of them is not installed.
 pub(crate) fn find_programs() -> gapless_load::peers::Result<(PathBuf, PathBuf)> {
     broker::find("java", INSTALL).and_then(|java| Ok((java, broker::find("mvn", INSTALL)?)))
 }
 
 impl Axon {
-    /// The program as it was built by hand in the project's folder, where this process runs, if it was.
-    ///
-    /// # Errors
-    /// No Java.
     pub(crate) fn built() -> gapless_load::peers::Result<Option<Self>> {
         Self::built_in(Path::new(BESIDE))
     }
@@ -94,7 +77,7 @@ impl Axon {
         Ok(is_built(directory).then(|| Self { java, directory: directory.to_owned(), _own: None }))
     }
 
-    /// Builds it, or names the missing part.
+    /// The inner error names the missing part.
     ///
     /// # Errors
     /// A directory that cannot be made, an interrupt.
@@ -123,7 +106,6 @@ impl Axon {
         Ok(Err(format!("Maven ended with {}: {}", output.status, reason.replace(char::is_control, " "))))
     }
 
-    /// Runs one row.
     pub(crate) fn measure(&self, case: &AxonCase, plan: &CommandsPlan, interrupted: &AtomicBool) -> Result<Row> {
         let long = plan.warm_up.max(WARM_UP_MIN);
         let warm_up = plan.extent.pick(plan.warm_up, long, long);
@@ -144,7 +126,6 @@ impl Axon {
     }
 }
 
-/// Whether the program and its libraries are in the folder of its sources.
 fn is_built(directory: &Path) -> bool {
     directory.join(BUILT).is_file() && directory.join("target/lib").is_dir()
 }
@@ -186,7 +167,6 @@ fn config() -> RowConfig {
     }
 }
 
-/// The row that names the missing part.
 pub(crate) fn missing(reason: &str) -> Row {
     let mut row = not_measured(config(), reason);
     row.notes.push(format!("Axon was not measured: {reason}"));

@@ -1,11 +1,8 @@
-//! Parameters of Axon's rows, and the search for a row by them.
-
 use clap::ValueEnum;
 use gapless_load::commands::case::Identifiers;
 use gapless_measure::Row;
 use gapless_measure::reporting::{config_number, of_config, word};
 
-/// The beginning of the names of Axon's rows.
 pub(crate) const AXON: &str = "axon";
 
 /// One of Axon's buses.
@@ -29,8 +26,8 @@ pub(crate) enum AxonSetup {
 }
 
 impl AxonSetup {
-    /// System properties of the program. A store that keeps the last event of each aggregate is that of Axon's own benchmark; at tier
-    /// `memory` ours keeps a window of a few MiB.
+    /// System properties. Axon's own benchmark keeps the last event of each aggregate; ours at tier `memory` keeps a
+    /// window of a few MiB.
     pub(crate) const fn properties(self) -> &'static [&'static str] {
         match self {
             Self::Ours => &[],
@@ -40,7 +37,6 @@ impl AxonSetup {
     }
 }
 
-/// Parameters of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AxonCase {
     pub(crate) bus: AxonBus,
@@ -50,7 +46,7 @@ pub(crate) struct AxonCase {
 }
 
 impl AxonCase {
-    /// Rows with our load: all identifiers, `many` aggregates where there is more than one; and one whose store keeps all events.
+    /// Our load with all identifiers and, beyond one, `many` aggregates; and one row whose store keeps all events.
     pub(crate) fn all(many: u64) -> Vec<Self> {
         let of = |bus| {
             let one = Identifiers::value_variants().iter().map(move |kind| Self::of_one(bus, *kind, AxonSetup::Ours));
@@ -61,7 +57,6 @@ impl AxonCase {
         AxonBus::value_variants().iter().flat_map(|bus| of(*bus)).collect()
     }
 
-    /// A row of one aggregate.
     pub(crate) const fn of_one(bus: AxonBus, identifiers: Identifiers, setup: AxonSetup) -> Self {
         Self { bus, aggregates: 1, identifiers, setup }
     }
@@ -73,7 +68,7 @@ impl AxonCase {
     }
 }
 
-/// Most commands a second of the rows with our load and so many aggregates, whichever bus and identifiers they have.
+/// Greatest rate of the rows with our load and this many aggregates.
 pub(crate) fn fastest(rows: &[Row], aggregates: u64) -> Option<f64> {
     let is_of_it = |row: &&Row| is_of(row, AxonSetup::Ours) && config_number(row, "aggregates") == Some(aggregates);
     rows.iter().filter(is_of_it).filter_map(|row| row.throughput_per_s).reduce(f64::max)

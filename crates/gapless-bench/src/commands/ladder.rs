@@ -1,7 +1,6 @@
-//! The published ladder of a command bus: each published rate, and the rows of ours and of Axon's that stand next to it.
-//!
-//! The simple bus decides on the thread of its caller, one command after the other: our counterpart is the direct drive, one command at a
-//! time. The disruptor hands commands over to another thread: our counterpart is the pipelined drive.
+//! The published ladder of a command bus: each published rate with our rows and Axon's next to it. The simple bus
+//! decides on its caller's thread, like our direct drive one command at a time; the disruptor hands over to another
+//! thread, like our pipelined drive.
 
 use crate::commands::axon_case::{self, AxonBus, AxonCase, AxonSetup};
 use gapless_load::commands::case::{BusCase, BusDrive, Identifiers};
@@ -11,11 +10,10 @@ use gapless_measure::reporting::{config_number, of_config, put, word};
 use gapless_measure::table::{ABSENT, TableStyle, TextTable, grouped, rate};
 use gapless_measure::{Report, Row};
 
-/// Machine and workload of the published rates.
 pub(crate) const SOURCE: &str = "published: Axon Framework on a laptop, i7 640M 2.8 GHz, 2 cores, 4 threads; a store that keeps the last event of an \
                                  aggregate, no metadata, no answer awaited";
 
-/// Buses and identifiers of the ladder; no figure was published of the simple bus without identifiers.
+/// Nothing was published of the simple bus without identifiers.
 const STEPS: [(AxonBus, Identifiers); 6] = [
     (AxonBus::Simple, Identifiers::Random),
     (AxonBus::Simple, Identifiers::TimeOrdered),
@@ -25,7 +23,6 @@ const STEPS: [(AxonBus, Identifiers); 6] = [
     (AxonBus::Disruptor, Identifiers::Position),
 ];
 
-/// Our rows of the ladder, and Axon's with the published load and with ours, for which `is_chosen` holds.
 pub(crate) fn cases(is_chosen: impl Fn(AxonBus, Identifiers) -> bool) -> (Vec<BusCase>, Vec<AxonCase>) {
     let chosen: Vec<_> = STEPS.into_iter().filter(|(bus, identifiers)| is_chosen(*bus, *identifiers)).collect();
     let of_axon = |(bus, identifiers)| {
@@ -35,8 +32,7 @@ pub(crate) fn cases(is_chosen: impl Fn(AxonBus, Identifiers) -> bool) -> (Vec<Bu
     (of_ours, chosen.into_iter().flat_map(of_axon).collect())
 }
 
-/// Whether a run that is not full measures this row of Axon's: with the published load where a figure was published, with ours by
-/// the identifiers that Axon gives by itself.
+/// Holds for the published load where a figure was published, and for our load by Axon's default identifiers.
 pub(crate) fn is_in_short_run(case: &AxonCase) -> bool {
     match case.setup {
         AxonSetup::Published => published((case.bus, case.identifiers)).next().is_some(),
@@ -44,7 +40,6 @@ pub(crate) fn is_in_short_run(case: &AxonCase) -> bool {
     }
 }
 
-/// Our row next to a bus of Axon's.
 const fn ours(bus: AxonBus, identifiers: Identifiers) -> BusCase {
     match bus {
         AxonBus::Simple => BusCase { identifiers, is_one_by_one: true, ..BusCase::base(BusDrive::Direct) },
@@ -52,7 +47,6 @@ const fn ours(bus: AxonBus, identifiers: Identifiers) -> BusCase {
     }
 }
 
-/// Notes at each row of ours the published figures that it answers.
 pub(crate) fn note(report: &mut Report) {
     for row in &mut report.rows {
         let is_answered = |(bus, identifiers): &(AxonBus, Identifiers)| is_ours(row, *bus, *identifiers);
@@ -64,7 +58,6 @@ pub(crate) fn note(report: &mut Report) {
     }
 }
 
-/// Published rates of a step.
 fn published((bus, identifiers): (AxonBus, Identifiers)) -> impl Iterator<Item = &'static PublishedBus> {
     BUSES.iter().filter(move |one| (one.bus, one.identifiers) == (word(bus).as_str(), word(identifiers).as_str()))
 }
@@ -82,7 +75,7 @@ fn is_ours(row: &Row, bus: AxonBus, identifiers: Identifiers) -> bool {
         && (config_number(row, "in_flight") == Some(1)) == case.is_one_by_one
 }
 
-/// The table: published, ours, Axon here with both loads, and the options that repeat each row.
+/// Published, ours, Axon here with both loads, and the options that repeat each row.
 pub(crate) fn table(report: &Report, style: TableStyle) -> Option<String> {
     let head = [
         "bus",
@@ -105,7 +98,6 @@ pub(crate) fn table(report: &Report, style: TableStyle) -> Option<String> {
         let of_axon = [AxonSetup::Published, AxonSetup::Ours]
             .map(|setup| axon_case::row_of(&report.rows, bus, identifiers, setup));
         let published: Vec<Option<&PublishedBus>> = published((bus, identifiers)).map(Some).collect();
-        // A step without a published figure has a row, too.
         let published = if published.is_empty() { vec![None] } else { published };
         for published in published {
             table.add_row(&cells((bus, identifiers), published, ours, of_axon));
@@ -167,7 +159,6 @@ mod tests {
     #[test]
     fn published_rates_have_one_row_each() {
         let mut report = report();
-        // Neither many in flight on the direct drive nor a larger command answers a published rate.
         let direct = BusCase { identifiers: Identifiers::Random, ..BusCase::base(BusDrive::Direct) };
         report.rows.push(row(&direct, 9e6));
         report.rows.push(row(&BusCase { size: 256, ..ours(AxonBus::Disruptor, Identifiers::Random) }, 9e6));

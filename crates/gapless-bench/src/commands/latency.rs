@@ -1,5 +1,5 @@
-//! Latency of commands at a rate, from the time at which one is due to its answer: slices that alternate with the canonical row
-//! and with the machine's bare ping-pong at the same pace, because tails are the machine's first.
+//! Latency of commands at a rate, from the time at which one is due. Slices alternate with the canonical row and the
+//! machine's bare ping-pong at the same pace, because tails are the machine's first.
 
 use crate::commands::arguments::CommandsPlan;
 use crate::commands::throughput::CANONICAL;
@@ -15,16 +15,13 @@ use gapless_measure::reporting::BenchRun;
 use gapless_measure::turns;
 use std::time::Duration;
 
-/// Segments of the journal, bytes: few commands pass.
 const SEGMENT_BYTES: u64 = 64 << 20;
-/// A floor of a row needs no longer.
 const FLOOR_TIME_MAX: Duration = Duration::from_secs(2);
-/// Messages of a canonical row of a quick run, and of one that is not full.
 const CANONICAL_QUICK: u64 = 1_000;
 const CANONICAL_USUAL: u64 = 30_000;
 
-/// The rows: how commands reach the writer, and whether the thread that awaits an outcome sleeps, as it does by default, or spins, as the driver of
-/// the canonical row does. The owner of a direct bus waits for no other thread.
+/// The drive, and whether the thread that awaits an outcome sleeps (the default) or spins, as the canonical driver
+/// does. The owner of a direct bus waits for no other thread.
 const ROWS: [(BusDrive, Option<&str>); 3] =
     [(BusDrive::Pipelined, Some(SLEEPS)), (BusDrive::Pipelined, Some(SPINS)), (BusDrive::Direct, None)];
 
@@ -32,7 +29,6 @@ pub(crate) fn steps(plan: &CommandsPlan) -> usize {
     plan.turns * (1 + ROWS.len())
 }
 
-/// Measures, and adds the rows.
 pub(crate) fn measure(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run: &mut BenchRun<'_>) -> Result<()> {
     let mut slices = ROWS.map(|(drive, caller)| SliceResults {
         case: BusCase { tier: BusTier::Journal, ..BusCase::base(drive) },
@@ -51,7 +47,6 @@ pub(crate) fn measure(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run
         floors.push(floor.rows);
         let count = plan.extent.pick(Some(CANONICAL_QUICK), Some(CANONICAL_USUAL), None);
         let mut row = canonical(CanonicalRow::Latency, count, &plan.directory)?;
-        // An interrupted row is dropped.
         check_interrupted(run.interrupted)?;
         row.config.name = Some(CANONICAL.to_owned());
         run.line(&table::line("the canonical row at a rate", &row));
@@ -62,7 +57,6 @@ pub(crate) fn measure(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run
             run.next(&label)?;
             let place = plan.place(OptimizeFor::Latency, SEGMENT_BYTES);
             one_slice(place, (plan.warm_up, plan.time), run.interrupted, slices)?;
-            // Of all slices until now.
             run.line(&table::line(&label, &row_of(slices)));
             Ok(())
         })

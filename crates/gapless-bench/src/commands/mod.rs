@@ -43,14 +43,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A row of the canonical benchmark, SBE, at tier `journal` where nothing else is said.
 #[derive(Clone, Copy)]
 enum CanonicalRow {
-    /// Event sourcing, as fast as possible.
     Throughput,
-    /// Event sourcing, 10,000 a second.
     Latency,
-    /// State replication, as fast as possible, at tier `quorum`: two members on this machine.
+    /// State replication at tier `quorum`: two members on this machine.
     Replicated,
 }
 
@@ -72,11 +69,8 @@ impl CanonicalRow {
     }
 }
 
-/// Measures a row of the canonical benchmark, its files below that directory; the number of messages may be replaced.
 type MeasureCanonical<'a> = dyn Fn(CanonicalRow, Option<u64>, &Path) -> Result<Row> + 'a;
 
-/// Measures; returns the text to print.
-///
 /// # Errors
 /// Options that make no sense, a bus that does not start, a report or a picture that cannot be written.
 pub fn run(arguments: &CommandsArguments, interrupted: &Arc<AtomicBool>) -> Result<String> {
@@ -94,10 +88,7 @@ pub fn run(arguments: &CommandsArguments, interrupted: &Arc<AtomicBool>) -> Resu
     Ok(BenchRun::of(shown, &arguments.output, interrupted, |run| measure(&plan, &canonical, run))?.1)
 }
 
-/// Measures the pipelined and the direct drive in memory for another benchmark, with one aggregate and with many.
-///
-/// # Errors
-/// As of [`run`].
+/// Pipelined and direct drive in memory, with one aggregate and with many.
 pub(crate) fn in_memory(arguments: &CommandsArguments, run: &mut BenchRun<'_>) -> Result<()> {
     let mut plan = CommandsArguments { only: vec![CommandsPart::Throughput], ..arguments.clone() }.plan()?;
     let bases = [BusDrive::Pipelined, BusDrive::Direct].map(BusCase::base);
@@ -105,10 +96,7 @@ pub(crate) fn in_memory(arguments: &CommandsArguments, run: &mut BenchRun<'_>) -
     throughput::measure(&plan, &|_, _, _| Err(failed("no canonical row stands beside these")), run)
 }
 
-/// Measures Axon's disruptor with one aggregate and our load for another benchmark.
-///
-/// # Errors
-/// Options that make no sense, a program that ends too early, an interrupt.
+/// Axon's disruptor with one aggregate and our load.
 pub(crate) fn one_of_axon(axon: &Axon, arguments: &CommandsArguments, interrupted: &AtomicBool) -> Result<Row> {
     let case = AxonCase::of_one(AxonBus::Disruptor, Identifiers::Position, AxonSetup::Ours);
     axon.measure(&case, &arguments.plan()?, interrupted)
@@ -126,7 +114,6 @@ fn steps(plan: &CommandsPlan) -> usize {
 
 fn measure(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run: &mut BenchRun<'_>) -> Result<()> {
     let measured = measure_parts(plan, canonical, run);
-    // Also for rows measured before an interrupt.
     targets::note(&mut run.report);
     ladder::note(&mut run.report);
     measured
@@ -135,7 +122,6 @@ fn measure(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run: &mut Benc
 fn measure_parts(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run: &mut BenchRun<'_>) -> Result<()> {
     let is_of_rates =
         |part: &CommandsPart| matches!(part, CommandsPart::Ladder | CommandsPart::Throughput | CommandsPart::Axon);
-    // Their rows alternate, and those that they share are measured once.
     if plan.parts.iter().any(is_of_rates) {
         throughput::measure(plan, canonical, run)?;
     }

@@ -1,5 +1,5 @@
-//! Commands on a cluster of two members, each with a core of this machine: the one that leads and what sends to it take turns on one thread, as in
-//! the canonical row; the follower is a process of its own.
+//! Commands on a cluster of two members with a core each. The leader and its sender take turns on one thread, as in the
+//! canonical row; the follower is a process of its own.
 
 use crate::commands::arguments::CommandsPlan;
 use crate::commands::{NAME, rows};
@@ -18,14 +18,13 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Commands in flight at most, as many as the canonical row sends in some turns: all that is sent has room in the ring.
+/// Everything sent has room in the ring.
 const IN_FLIGHT_MAX: usize = 1024;
 
 pub(crate) fn measure(plan: &CommandsPlan, interrupted: &AtomicBool, case: BusCase) -> Result<Row> {
     let directory = OwnDirectory::create(&plan.directory, &format!(".gapless-commands-{}", std::process::id()))?;
     sync_file_system(directory.path())?;
     let addresses = free_addresses()?;
-    // Twice what a row needs, as elsewhere.
     let segment = plan.extent.pick("1 GiB", "1 GiB", "2 GiB");
     let assignment = FollowerAssignment {
         config: config(
@@ -57,7 +56,6 @@ fn free_addresses() -> Result<[String; 2]> {
     Ok([0, 1].map(|member| format!("127.0.0.1:{}", ports[member])))
 }
 
-/// The file of a member, as that of the canonical row.
 fn config(member: u64, directory: &Path, (addresses, segment): (&[String; 2], &str), cpu: Option<usize>) -> String {
     let pinned = cpu.map_or_else(String::new, |cpu| format!("sequencer_cpus = \"{cpu}\"\n"));
     format!(

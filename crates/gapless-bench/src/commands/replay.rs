@@ -1,4 +1,4 @@
-//! Events a second of a fold of the whole stream, from the journal into states in memory.
+//! Fold of the whole stream, from the journal into states in memory.
 
 use crate::commands::arguments::{CommandsPlan, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use crate::commands::{rows, table};
@@ -19,11 +19,9 @@ pub(crate) fn steps(plan: &CommandsPlan) -> usize {
     1 + plan.turns
 }
 
-/// Measures, and adds the row.
 pub(crate) fn measure(plan: &CommandsPlan, run: &mut BenchRun<'_>) -> Result<()> {
     let mut turns = Vec::new();
     let measured = replayed(plan, run, &mut turns);
-    // Whole turns count, also when a later one was interrupted.
     if !turns.is_empty() {
         run.report.rows.extend(turns::middle_rows(turns));
     }

@@ -1,5 +1,3 @@
-//! From figures to a row of the report.
-
 use gapless_load::commands::case::BusCase;
 use gapless_load::commands::load::LoadResult;
 use gapless_measure::reporting::{keys, put, word};
@@ -21,7 +19,6 @@ pub(crate) fn config(case: &BusCase, mode: &str, in_flight: usize) -> RowConfig 
     }
 }
 
-/// A row of commands a second.
 pub(crate) fn throughput(case: &BusCase, in_flight: usize, loaded: &LoadResult) -> Row {
     let counted = loaded.counted.max(1) as f64;
     let others_ns = loaded.process_cpu_ns.saturating_sub(loaded.driver_cpu_ns);
@@ -39,7 +36,6 @@ pub(crate) fn throughput(case: &BusCase, in_flight: usize, loaded: &LoadResult) 
     row
 }
 
-/// Adds the check of the outcomes.
 pub(crate) fn check(row: &mut Row, loaded: &LoadResult) {
     row.verified = Some(loaded.wrong == 0);
     row.notes.extend(loaded.first_wrong.clone());

@@ -1,5 +1,5 @@
-//! Many aggregates: a stream is filled and its process killed; another one starts on it, and reports the duration, its
-//! memory, and the cost of commands whose aggregates were idle for long.
+//! Many aggregates: a stream is filled and its process killed; another one starts on it and reports time, memory, and
+//! the cost of commands for aggregates that were idle for long.
 
 use crate::commands::arguments::CommandsPlan;
 use crate::commands::{NAME, rows, table};
@@ -13,22 +13,18 @@ use gapless_measure::{CpuPerMessage, LatencyNs, Row};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Of the commands, so many percent are for any aggregate, the others for few.
+/// Percent of commands that are for any aggregate; the others are for few.
 const SPREAD_PERCENT: [u64; 3] = [0, 1, 10];
-/// Aggregates that are created after the restart.
 const CREATIONS: u64 = 1_000_000;
-/// Commands of which each has an aggregate of its own.
+/// Commands, each for an aggregate of its own.
 const LONE: u64 = 2_000;
-/// In memory, of all.
 const AGGREGATES_MAX: usize = 10_000;
-/// Part of them, of a quick run.
 const QUICK_PART: u64 = 100;
 
 pub(crate) fn steps(_: &CommandsPlan) -> usize {
     4 + SPREAD_PERCENT.len()
 }
 
-/// Measures, and adds the rows.
 pub(crate) fn measure(plan: &CommandsPlan, run: &mut BenchRun<'_>) -> Result<()> {
     let directory = OwnDirectory::create(&plan.directory, &format!(".gapless-commands-{}", std::process::id()))?;
     let assignment = BusAssignment {
@@ -47,7 +43,6 @@ pub(crate) fn measure(plan: &CommandsPlan, run: &mut BenchRun<'_>) -> Result<()>
     measured
 }
 
-/// Measurement, and its rows.
 struct ScaleMeasurement<'a> {
     plan: &'a CommandsPlan,
     rows: Vec<Row>,
@@ -61,7 +56,6 @@ impl ScaleMeasurement<'_> {
         let filled: RateReport = bus.ask(&BusRequest::Fill)?;
         self.add_rate("commands until the stream is full", &filled);
         self.show(run);
-        // In the middle of its life: answered commands are in the journal.
         bus.kill();
         drop(bus);
         run.next("restart")?;
@@ -89,7 +83,6 @@ impl ScaleMeasurement<'_> {
         bus.finish().map(drop)
     }
 
-    /// Prints the last row.
     fn show(&self, run: &BenchRun<'_>) {
         if let Some(row) = self.rows.last() {
             run.line(&table::line(of_config(row, "what"), row));
@@ -133,7 +126,7 @@ impl ScaleMeasurement<'_> {
         Row { config, ..Row::default() }
     }
 
-    /// From the start of the process to its first answer, which says that the last event is there.
+    /// `elapsed`: from the start of the process to its first answer, which says that the last event is there.
     fn add_restart(&mut self, started: &StartReport, elapsed: Duration, stream: &Path, events: u64) {
         let mut row = Row {
             elapsed_ns: Some(elapsed.as_nanos() as u64),
@@ -151,10 +144,8 @@ impl ScaleMeasurement<'_> {
     }
 }
 
-/// Name of the row of the restart.
 pub(crate) const RESTART: &str = "restart behind kill -9, to the first answer";
 
-/// Starts the process; when that began.
 fn start<'a>(assignment: &BusAssignment, first: BusRequest, run: &BenchRun<'a>) -> Result<(Child<'a>, Instant)> {
     let since = Instant::now();
     let mut bus = Child::start(NAME, "the bus", (ChildRole::CommandsBus, assignment), run.interrupted)?;
@@ -162,14 +153,12 @@ fn start<'a>(assignment: &BusAssignment, first: BusRequest, run: &BenchRun<'a>) 
     Ok((bus, since))
 }
 
-/// The bytes that all files below a directory take on the device.
 fn bytes_below(directory: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
         Ok(metadata) => metadata.blocks() * 512,
-        // Gone meanwhile.
         Err(_) => 0,
     };
     entries.map(of).sum()

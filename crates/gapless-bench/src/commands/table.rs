@@ -1,5 +1,3 @@
-//! The printed table and the picture.
-
 use crate::commands::arguments::{CommandsPart, CommandsPlan};
 use crate::commands::ladder;
 use gapless_load::commands::latency::PER_S;
@@ -13,7 +11,6 @@ use gapless_measure::{Report, Row, plot};
 use serde_json::Value;
 use std::path::Path;
 
-/// A line about a row that was just measured.
 pub(crate) fn line(label: &str, row: &Row) -> String {
     let figure = match (row.throughput_per_s, row.latency_ns, row.elapsed_ns) {
         (Some(per_s), ..) => format!("{}/s", rate(per_s)),
@@ -25,7 +22,6 @@ pub(crate) fn line(label: &str, row: &Row) -> String {
     format!("{label}: {figure}{unverified}")
 }
 
-/// The whole text: the ladder, commands a second, latencies, the replay.
 pub(crate) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let rates: [RowColumn; 15] = [
@@ -93,7 +89,6 @@ pub(crate) fn text(report: &Report) -> String {
     whole(report, &figures.join("\n\n"), &report.floor)
 }
 
-/// Drive of the commands, or the name of another row.
 fn drive(row: &Row) -> String {
     match (&row.config.name, of_config(row, "setup"), config_number(row, "in_flight")) {
         (Some(name), "" | "ours", _) => name.clone(),
@@ -107,21 +102,18 @@ fn aggregates(row: &Row) -> String {
     config_number(row, "aggregates").map_or_else(absent, grouped)
 }
 
-/// Target of a row, and whether it is reached.
 fn target(row: &Row) -> String {
     let is_met = row.extra.get("target_met").and_then(Value::as_bool);
     let target = row.extra.get("target").and_then(Value::as_str).unwrap_or_default();
     is_met.map_or_else(absent, |is_met| format!("{} {target}", if is_met { "met:" } else { "MISSED:" }))
 }
 
-/// The least or greatest rate of all turns.
 fn of_turns(row: &Row, choose: fn(f64, f64) -> f64) -> String {
     let turns = row.extra.get("turns").and_then(|turns| turns["throughput_per_s"].as_array());
     let rates = turns.into_iter().flatten().filter_map(Value::as_f64);
     rates.reduce(choose).map_or_else(absent, rate)
 }
 
-/// Commands a second against the size of a command, a curve for each drive.
 pub(crate) fn draw(report: &Report, path: &Path) -> Result<()> {
     let mut curves: Vec<plot::Curve> = Vec::new();
     for row in &report.rows {
@@ -132,7 +124,6 @@ pub(crate) fn draw(report: &Report, path: &Path) -> Result<()> {
         let (Some(size), Some(rate), true) = (row.config.payload_bytes, row.throughput_per_s, is_of_it) else {
             continue;
         };
-        // A point at 0 would not be drawn.
         plot::add_point(&mut curves, drive(row), (size.max(1) as f64, rate));
     }
     let labels = ("Commands of one aggregate, in memory, SBE", "bytes of a command's note", "commands/s");

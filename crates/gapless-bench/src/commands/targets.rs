@@ -1,5 +1,3 @@
-//! Targets of the figures, and whether they are reached.
-
 use crate::commands::axon_case;
 use crate::commands::scale::RESTART;
 use crate::commands::throughput::CANONICAL;
@@ -7,26 +5,21 @@ use gapless_load::commands::latency::SLEEPS;
 use gapless_measure::reporting::{config_number, of_config, put};
 use gapless_measure::{Report, Row};
 
-/// In memory, by SBE, commands a second: of one aggregate, and of many.
+/// SBE in memory, commands a second: of one aggregate, and of many.
 const ONE_PER_S: f64 = 4.5e6;
 const MANY_PER_S: f64 = 3.5e6;
 /// Of one aggregate, the part of encoding and appending alone.
 const PART_OF_FLOOR: f64 = 0.4;
-/// At `quorum`, the part of the canonical row by state replication.
 const PART_OF_REPLICATED: f64 = 0.9;
-/// By serde, the part of SBE.
+/// Serde by SBE.
 const PART_OF_SBE: f64 = 0.6;
-/// By the faster of Axon's buses.
 const BY_AXON: f64 = 10.0;
-/// Events a second of a replay.
 const REPLAYED_PER_S: f64 = 5e6;
-/// A start after `kill -9`.
 const RESTART_S: f64 = 2.0;
 /// The median and the 99th percentile by those of the canonical row.
 const P50_BY_CANONICAL: f64 = 1.5;
 const P99_BY_CANONICAL: f64 = 2.0;
 
-/// Notes the target of each row that has one, and whether it is reached.
 pub(crate) fn note(report: &mut Report) {
     let verdicts: Vec<_> = report.rows.iter().map(|row| (verdict(report, row), ratio_to_axon(report, row))).collect();
     for (row, (verdict, axon_ratio)) in report.rows.iter_mut().zip(verdicts) {
@@ -40,7 +33,6 @@ pub(crate) fn note(report: &mut Report) {
     }
 }
 
-/// With `axon_ratio`, where both were measured: how many times the faster of Axon's buses with as many aggregates.
 fn ratio_to_axon(report: &Report, row: &Row) -> Option<f64> {
     let aggregates = config_number(row, "aggregates")?;
     let is_of_it = row.config.name.is_none()
@@ -67,7 +59,7 @@ fn verdict(report: &Report, row: &Row) -> Option<(String, bool)> {
 
 fn of_throughput(report: &Report, row: &Row) -> Option<(String, bool)> {
     let rate = row.throughput_per_s?;
-    // One command at a time is held to nothing but the published ladder.
+    // Only the published ladder judges one command at a time.
     if config_number(row, "in_flight") == Some(1) {
         return None;
     }

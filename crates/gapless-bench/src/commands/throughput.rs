@@ -1,4 +1,4 @@
-//! Commands a second: every row in each turn, next to encoding and appending alone, and the canonical row.
+//! Every row in each turn, next to encoding and appending alone, and the canonical row.
 
 use crate::commands::arguments::CommandsPlan;
 use crate::commands::axon::{self, Axon};
@@ -14,19 +14,15 @@ use gapless_measure::turns::{self, MeasuredTurn};
 use gapless_measure::{FloorRow, Row};
 use std::time::Duration;
 
-/// Messages of a canonical row of a quick run, and of one that is not full.
 const CANONICAL_QUICK: u64 = 20_000;
 const CANONICAL_USUAL: u64 = 2_000_000;
-/// A floor of a row needs no longer.
 const FLOOR_TIME_MAX: Duration = Duration::from_millis(500);
 
-/// Steps of the measurement, for its progress.
 pub(crate) fn steps(plan: &CommandsPlan) -> usize {
     let of_ours = if plan.cases.is_empty() { 0 } else { plan.cases.len() + 1 + canonical_rows(plan).count() };
     plan.turns * (of_ours + plan.axon_cases.len())
 }
 
-/// Measures, and adds the rows and floors in the middle.
 pub(crate) fn measure(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run: &mut BenchRun<'_>) -> Result<()> {
     let mut axon = None;
     let measured = turns::measure(plan.turns, run, |run, turn| {
@@ -39,7 +35,6 @@ pub(crate) fn measure(plan: &CommandsPlan, canonical: &MeasureCanonical<'_>, run
     measured
 }
 
-/// The rows of Axon, which is built when the first of ours are measured.
 fn measure_axon(
     plan: &CommandsPlan,
     axon: &mut Option<std::result::Result<Axon, String>>,
@@ -81,7 +76,6 @@ fn one_turn(
         run.next(&format!("the row {name}"))?;
         let count = plan.extent.pick(Some(CANONICAL_QUICK), Some(CANONICAL_USUAL), None);
         let mut row = canonical(which, count, &plan.directory)?;
-        // An interrupted row is dropped.
         check_interrupted(run.interrupted)?;
         row.config.name = Some(name.to_owned());
         run.line(&table::line(name, &row));
@@ -105,7 +99,6 @@ fn one_turn(
     Ok(())
 }
 
-/// Canonical rows that are the floor of another row.
 fn canonical_rows(plan: &CommandsPlan) -> impl Iterator<Item = (BusTier, CanonicalRow, &'static str)> {
     let rows = [
         (BusTier::Journal, CanonicalRow::Throughput, CANONICAL),
@@ -114,11 +107,10 @@ fn canonical_rows(plan: &CommandsPlan) -> impl Iterator<Item = (BusTier, Canonic
     rows.into_iter().filter(|(tier, ..)| plan.cases.iter().any(|case| case.tier == *tier))
 }
 
-/// The names of the canonical rows, as rows and as floors.
 pub(crate) const CANONICAL: &str = "canonical";
 pub(crate) const CANONICAL_REPLICATED: &str = "canonical_replicated";
 
-/// Floor of a row: in memory the work of encoding and appending alone, at `journal` and `quorum` the canonical row.
+/// Encoding and appending alone in memory; the canonical row at `journal` and `quorum`.
 fn floor_of<'a>(floors: &'a [FloorRow], case: &BusCase) -> Option<&'a FloorRow> {
     floors.iter().find(|floor| match case.tier {
         BusTier::Memory => floor.name == bare::name(case.encoding) && floor.payload_bytes == case.size as u64,

@@ -1,5 +1,3 @@
-//! The two builds: programs that are there, or git revisions that are built side by side.
-
 use super::{failed, started};
 use crate::{BenchError, Result};
 use gapless_wire::checksum::crc32c;
@@ -10,17 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A program to compare, and how it is called in the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Build {
     pub name: String,
     pub program: PathBuf,
 }
 
-/// Revisions are built below this directory of the repository, each in its own; a build stays for the next time.
+/// Path in the repository; a build stays for the next time.
 const BUILDS: &str = "target/compare";
 
-/// A build as a command line names it, before it is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BuildSource {
     Program(Build),
@@ -28,7 +24,7 @@ pub(super) enum BuildSource {
 }
 
 impl BuildSource {
-    /// Resolves `given`: a file, or else a revision of the repository that holds the current directory.
+    /// `given` is a file, or else a revision of the current directory's repository.
     pub(super) fn find(given: &str) -> Result<Self> {
         let path = Path::new(given);
         if path.is_file() {
@@ -48,7 +44,6 @@ impl BuildSource {
         Ok(Self::Revision { given: given.to_owned(), commit, root: root.into() })
     }
 
-    /// The program, which is built if it is not there.
     pub(super) fn build(self, interrupted: &AtomicBool) -> Result<Build> {
         match self {
             Self::Program(build) => Ok(build),
@@ -57,7 +52,6 @@ impl BuildSource {
     }
 }
 
-/// Runs git; returns its output, or the reason of the failure.
 fn git(arguments: &[&str]) -> std::result::Result<String, String> {
     let output = Command::new("git").args(arguments).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("git cannot be run: {error}"))?;
@@ -69,7 +63,7 @@ fn git(arguments: &[&str]) -> std::result::Result<String, String> {
     }
 }
 
-/// The inputs, besides the commit, that determine the program: the compiler, and the options of Cargo.
+/// Inputs besides the commit that determine the program: compiler and Cargo options.
 fn surroundings(root: &Path) -> Result<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).arg("-vV").current_dir(root).stdin(Stdio::null()).output();
@@ -86,7 +80,6 @@ fn surroundings(root: &Path) -> Result<String> {
     Ok(format!("{} {variables:?} {files:?}", String::from_utf8_lossy(&version)))
 }
 
-/// Builds a commit, unless an earlier comparison did, with the same compiler and options.
 fn build(given: &str, commit: &str, root: &Path, interrupted: &AtomicBool) -> Result<Build> {
     let short = commit.get(..12).unwrap_or(commit);
     let name = if commit.starts_with(given) { short.to_owned() } else { format!("{given} ({short})") };
@@ -98,7 +91,6 @@ fn build(given: &str, commit: &str, root: &Path, interrupted: &AtomicBool) -> Re
     }
     let (tree, target) = (home.join("tree"), home.join("target"));
     std::fs::create_dir_all(&home).map_err(|source| BenchError::io("create", &home, source))?;
-    // Waits for another process that builds the same revision.
     let path = home.join("lock");
     let lock = File::create(&path).map_err(|source| BenchError::io("create", &path, source))?;
     lock.lock().map_err(|source| BenchError::io("lock", &path, source))?;
@@ -119,13 +111,11 @@ fn build(given: &str, commit: &str, root: &Path, interrupted: &AtomicBool) -> Re
     // Git's record of the worktree must not outlive it, whether the build succeeded or not.
     let _ = git(&["worktree", "remove", "--force", &tree.to_string_lossy()]);
     let status = built?.status;
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     if interrupted.load(Ordering::Relaxed) {
-        // The compiled artifacts serve the next build.
+        // Keeps the compiled artifacts for the next build.
         return Err(failed(format!("interrupted while {name} was built")));
     }
     if !status.success() {
-        // A failed build only takes room.
         let _ = std::fs::remove_dir_all(&target);
         return Err(failed(format!("{name} could not be built: cargo ended with {status}")));
     }

@@ -1,8 +1,8 @@
 //! Instructions of the service's thread for each message, counted by callgrind: repeatable where the clock is not.
 //!
-//! Threads take turns under valgrind. The driver spins through its turn once all its messages are under way, so its
-//! instructions say nothing; the service yields its own. The cost of starting does not depend on the number of
-//! messages, so a run is counted twice, with different numbers, and the difference divided.
+//! The driver spins through its turn once all its messages are under way, so its instructions say nothing; the service
+//! yields its own. The cost of starting does not depend on the number of messages, so a run is counted twice, with
+//! different numbers, and the difference divided.
 
 use super::build::Build;
 use super::started;
@@ -14,16 +14,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-/// Messages of the two runs.
 const COUNTS: (u64, u64) = (20_000, 100_000);
 
-/// Whether callgrind is installed.
 pub(super) fn can_be_counted() -> bool {
     let asked = Command::new("valgrind").arg("--version").stdin(Stdio::null()).output();
     asked.is_ok_and(|output| output.status.success())
 }
 
-/// Instructions of one message in the service's thread. Callgrind's files go to `scratch`.
 pub(super) fn per_message(build: &Build, workload: &Workload, scratch: &Path, interrupted: &AtomicBool) -> Result<f64> {
     let count = |messages| count(build, workload, messages, scratch, interrupted);
     let (few, many) = (count(COUNTS.0)?, count(COUNTS.1)?);
@@ -39,7 +36,7 @@ fn failed(build: &Build, reason: &str) -> BenchError {
     BenchError::Measurement { name: "compare", reason: format!("{} under callgrind: {reason}", build.name) }
 }
 
-/// The instructions of each thread, by valgrind's number of it, which is the same in each run of a build.
+/// Keys are valgrind's thread numbers, the same in each run of a build.
 fn count(
     build: &Build,
     workload: &Workload,
@@ -66,20 +63,17 @@ fn count(
         let text = std::fs::read(&path).map_err(|source| BenchError::io("read", &path, source))?;
         threads.extend(thread(&String::from_utf8_lossy(&text)));
     }
-    // The next count has files of its own.
     std::fs::remove_dir_all(&directory).map_err(|source| io("clear", source))?;
     Ok(threads)
 }
 
-/// The instructions that one thread has executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ThreadInstructions {
     instructions: u64,
-    /// The driver's, or the one that starts it.
     is_of_driver: bool,
 }
 
-/// A thread's file, if it is one: callgrind writes one more, without a thread.
+/// `None` for the file without a thread, of which callgrind writes one more.
 fn thread(text: &str) -> Option<(u32, ThreadInstructions)> {
     let value = |key| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     let (number, instructions) = (value("thread:")?.parse().ok()?, value("totals:")?.parse().ok()?);
@@ -87,7 +81,7 @@ fn thread(text: &str) -> Option<(u32, ThreadInstructions)> {
     Some((number, ThreadInstructions { instructions, is_of_driver }))
 }
 
-/// The cost of the additional messages of `many` over `few` in the thread that they cost most, the driver's excepted.
+/// Cost of the additional messages of `many` in the thread that they cost most, the driver's excepted.
 fn of_service(few: &BTreeMap<u32, ThreadInstructions>, many: &BTreeMap<u32, ThreadInstructions>) -> Option<u64> {
     // Without names every thread would look like the service's.
     if !many.values().any(|thread| thread.is_of_driver) {

@@ -34,11 +34,9 @@ pub use table::help;
 use verdict::{BuildVerdict, Series};
 use workload::{ComparedFigure, DEFAULT, Workload, row_name};
 
-/// The benchmark's name.
 const NAME: &str = "compare";
-/// All verdicts of a comparison together are wrong in at most this part of all comparisons.
+/// Greatest probability that any verdict of a comparison is wrong.
 const ERROR: f64 = 0.05;
-/// The floor next to each run.
 const FLOOR: &str = "shm_ping_pong";
 
 /// Options of the benchmark.
@@ -95,22 +93,20 @@ fn percent(text: &str) -> std::result::Result<f64, String> {
     if (0.0..=100.0).contains(&number) { Ok(number) } else { Err("expected 0 to 100 percent".to_owned()) }
 }
 
-/// Instructions of one workload, of both builds, a value for each pair.
 struct InstructionCounts {
     workload: String,
     a: Vec<f64>,
     b: Vec<f64>,
 }
 
-/// Pairs of counts: they differ little.
 const PAIRS_COUNTED: u32 = 3;
 
 fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
 }
 
-/// Compares. Returns the result as text to print, and how the comparison ended: [`BenchError::Slower`] if B is slower,
-/// another error if it could not be compared to its end.
+/// Returns the text to print, and the end of the comparison: [`BenchError::Slower`] if B is slower, another error if it
+/// was cut short.
 ///
 /// # Errors
 /// Builds that are not there or cannot be built, a report that cannot be written.
@@ -120,7 +116,6 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
         false => arguments.runs.iter().map(String::as_str).collect(),
     };
     let workloads = given.into_iter().map(Workload::find).collect::<Result<Vec<_>>>()?;
-    // Both are found before minutes are spent on building one.
     let (a, b) = (BuildSource::find(&arguments.a)?, BuildSource::find(&arguments.b)?);
     let (a, b) = (a.build(interrupted)?, b.build(interrupted)?);
     let quiet = arguments.json.is_on_stdout();
@@ -128,7 +123,6 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
     let mut report = Report::new(NAME);
     report.extra.insert("a".to_owned(), json!(a.name));
     report.extra.insert("b".to_owned(), json!(b.name));
-    // Relaxed: the flag guards no data.
     let is_interrupted = || interrupted.load(Ordering::Relaxed);
     let mut comparison = BuildComparison { arguments, a: &a, b: &b, error: ERROR / workloads.len() as f64, report };
     let (mut all, mut counted) = (Vec::new(), Vec::new());
@@ -170,25 +164,21 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
     if outcome.is_ok() && all.iter().any(|series| series.verdict() == BuildVerdict::Slower) {
         outcome = Err(BenchError::Slower(arguments.b.clone(), arguments.a.clone()));
     }
-    // The results are printed even if they cannot be saved.
     if let Err(error) = arguments.json.write(&report) {
         outcome = Err(error);
     }
     Ok((text, outcome))
 }
 
-/// The settings that all workloads share.
 struct BuildComparison<'a> {
     arguments: &'a CompareArguments,
     a: &'a Build,
     b: &'a Build,
-    /// The verdicts on one workload together are wrong in at most this part of all comparisons.
     error: f64,
     report: Report,
 }
 
 impl BuildComparison<'_> {
-    /// Runs pairs of a workload until each interval is narrow, there are enough, or it is interrupted.
     fn pairs(
         &mut self,
         workload: &Workload,
@@ -196,7 +186,6 @@ impl BuildComparison<'_> {
         progress: &BenchProgress,
         interrupted: &AtomicBool,
     ) -> Result<()> {
-        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
         let is_interrupted = || interrupted.load(Ordering::Relaxed);
         let scratch = scratch()?;
         let begun = progress.position();
@@ -205,14 +194,13 @@ impl BuildComparison<'_> {
             if is_interrupted() {
                 break;
             }
-            // The first of a pair meets another state of the machine than the second: A and B take turns.
+            // The first of a pair meets another state of the machine: A and B take turns.
             let run = |build: &Build| workload.run(&build.program, scratch.path(), interrupted);
             let ran = if pair % 2 == 0 {
                 run(self.a).and_then(|first| Ok((first, run(self.b)?)))
             } else {
                 run(self.b).and_then(|first| Ok((run(self.a)?, first)))
             };
-            // A run that was cut short by the same Ctrl-C is no error.
             if is_interrupted() {
                 break;
             }
@@ -224,7 +212,6 @@ impl BuildComparison<'_> {
             }
             self.add(all, workload, &of_a, &of_b)?;
             if let Err(error) = self.are_enough(all) {
-                // One pair says nothing.
                 all.clear();
                 return Err(error);
             }
@@ -244,7 +231,7 @@ impl BuildComparison<'_> {
         }
     }
 
-    /// Refuses fewer pairs than an interval takes, as soon as it is known how many figures share the error.
+    /// Refuses fewer pairs than an interval takes, as soon as the number of figures that share the error is known.
     fn are_enough(&self, all: &[Series]) -> Result<()> {
         let least = all.iter().filter_map(|series| pairs_min(series.error)).max().unwrap_or_default();
         match usize::try_from(self.arguments.pairs_max) {
@@ -255,7 +242,6 @@ impl BuildComparison<'_> {
         }
     }
 
-    /// Adds the figures of one pair.
     fn add(&self, all: &mut Vec<Series>, workload: &Workload, of_a: &Report, of_b: &Report) -> Result<()> {
         let names = |report: &Report| report.rows.iter().map(row_name).collect::<Vec<_>>();
         if names(of_a) != names(of_b) {
@@ -303,7 +289,6 @@ impl BuildComparison<'_> {
         Ok(())
     }
 
-    /// Instructions, where they can be counted; a note says why not.
     fn count(&mut self, workload: &Workload, interrupted: &AtomicBool) -> Option<InstructionCounts> {
         let count = || {
             if !instructions::can_be_counted() {
@@ -313,7 +298,6 @@ impl BuildComparison<'_> {
             let mut counted = InstructionCounts { workload: workload.name.clone(), a: Vec::new(), b: Vec::new() };
             for _ in 0..PAIRS_COUNTED {
                 for (build, counts) in [(self.a, &mut counted.a), (self.b, &mut counted.b)] {
-                    // Relaxed: as above.
                     if interrupted.load(Ordering::Relaxed) {
                         return Err(failed("interrupted"));
                     }
@@ -333,7 +317,7 @@ impl BuildComparison<'_> {
     }
 }
 
-/// Adds a note where the floors of the two builds differ: then it was the machine.
+/// Differing floors mean that it was the machine.
 fn note_machine(all: &[Series], report: &mut Report) {
     let mut noted: Vec<&str> = Vec::new();
     for series in all {
@@ -352,7 +336,6 @@ fn note_machine(all: &[Series], report: &mut Report) {
     }
 }
 
-/// A directory for the reports of the runs.
 fn scratch() -> Result<OwnDirectory> {
     OwnDirectory::create(&std::env::temp_dir(), &format!("gapless-compare-{}", std::process::id()))
 }

@@ -1,5 +1,3 @@
-//! A program that the comparison starts: it ends when the comparison is interrupted, with all that it has started.
-
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output};
@@ -7,18 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Interval of the looks for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A program that was asked to end has this long, and is then killed.
 const ENDING_TIME: Duration = Duration::from_secs(10);
 
-/// Runs `command` to its end and collects its piped output. It has a process group of its own, which gets the
-/// interrupt that sets `interrupted`: also one that only this process was sent.
+/// Collects piped output. `command` gets a process group of its own, and the interrupt that sets `interrupted`, also if
+/// only this process was sent it.
 pub(super) fn output(command: &mut Command, interrupted: &AtomicBool) -> io::Result<Output> {
     output_within(ENDING_TIME, command, interrupted)
 }
 
-/// Runs like [`output`]; a program that was asked to end has `ending_time`.
 fn output_within(ending_time: Duration, command: &mut Command, interrupted: &AtomicBool) -> io::Result<Output> {
     let child = command.process_group(0).spawn()?;
     let group = rustix::process::Pid::from_raw(child.id().cast_signed()).expect("a process has a number");
@@ -33,7 +29,6 @@ fn output_within(ending_time: Duration, command: &mut Command, interrupted: &Ato
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let signal = match asked {
-                // Relaxed: the flag guards no data (pairs with the store of the signal handler).
                 None if interrupted.load(Ordering::Relaxed) => rustix::process::Signal::INT,
                 Some(since) if since.elapsed() > ending_time => rustix::process::Signal::KILL,
                 _ => continue,

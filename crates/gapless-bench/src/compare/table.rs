@@ -1,5 +1,3 @@
-//! The output of a comparison: the table, the JSON and the help.
-
 use super::InstructionCounts;
 use super::build::Build;
 use super::verdict::Series;
@@ -83,7 +81,6 @@ pub(super) fn text(report: &Report, a: &Build, b: &Build, all: &[Series], counte
     text
 }
 
-/// The text below the options in `--help`.
 pub fn help() -> String {
     let runs = NAMED.iter().map(|(name, arguments, count, what)| {
         let count = if *count > 0 { format!(" -c {count}") } else { String::new() };

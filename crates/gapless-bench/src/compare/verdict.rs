@@ -4,12 +4,11 @@ use super::workload::ComparedFigure;
 use crate::statistics::{RatioInterval, interval};
 use gapless_measure::Row;
 
-/// The verdict on B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BuildVerdict {
     Faster,
     Slower,
-    /// For certain, and not for certain by more than is tolerated.
+    /// Slower for certain, but not for certain by more than is tolerated.
     Tolerated,
     /// The interval is narrow and holds 1.
     Same,
@@ -29,16 +28,12 @@ impl BuildVerdict {
     }
 }
 
-/// One figure of one row, of both builds, a value for each pair.
 pub(super) struct Series {
     pub workload: String,
     pub row: Row,
     pub figure: ComparedFigure,
-    /// An interval is narrow that is no wider on each side of its middle.
     pub width: f64,
-    /// B may be slower by so much.
     pub tolerance: f64,
-    /// This figure's share of being wrong.
     pub error: f64,
     pub a: Vec<f64>,
     pub b: Vec<f64>,
@@ -47,7 +42,7 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// The interval of B / A; `None` as long as the pairs are too few for one.
+    /// Interval of B / A; `None` while there are too few pairs for one.
     pub(super) fn interval(&self) -> Option<RatioInterval> {
         let ratios: Vec<f64> = self.a.iter().zip(&self.b).map(|(a, b)| b / a).collect();
         interval(&ratios, self.error)
@@ -59,7 +54,6 @@ impl Series {
 
     pub(super) fn verdict(&self) -> BuildVerdict {
         let Some(RatioInterval { low, high, .. }) = self.interval() else { return BuildVerdict::Undecided };
-        // The interval of times, for which more is worse.
         let (low, high) = if self.figure.more_is_better() { (1.0 / high, 1.0 / low) } else { (low, high) };
         let limit = if self.figure.more_is_better() { 1.0 / (1.0 - self.tolerance) } else { 1.0 + self.tolerance };
         if high < 1.0 {
@@ -75,7 +69,6 @@ impl Series {
         }
     }
 
-    /// Ratio and interval in a line.
     pub(super) fn summary(&self) -> String {
         let (run, figure, pairs, verdict) = (&self.workload, self.figure.name(), self.a.len(), self.verdict().name());
         match self.interval() {

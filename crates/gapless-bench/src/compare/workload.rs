@@ -1,5 +1,3 @@
-//! The workload of both builds: a benchmark's command line, and how many messages it moves.
-
 use super::started;
 use crate::{BenchError, Result};
 use gapless_measure::{Report, Row};
@@ -7,7 +5,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-/// A benchmark to run, under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Workload {
     pub name: String,
@@ -17,7 +14,7 @@ pub(super) struct Workload {
     count: Option<u64>,
 }
 
-/// The workloads that have a name: benchmark and options, messages, and a description.
+/// Name, benchmark and options, messages, description.
 pub(super) const NAMED: [(&str, &str, u64, &str); 7] = [
     (
         "direct",
@@ -53,11 +50,9 @@ pub(super) const NAMED: [(&str, &str, u64, &str); 7] = [
     ("sequencer", "sequencer --quick", 0, "nodes and a sequencer over every transport"),
 ];
 
-/// Compared if nothing else is asked for.
 pub(super) const DEFAULT: [&str; 3] = ["direct", "indirect", "latency"];
 
 impl Workload {
-    /// The workload that `given` names, or the benchmark and the options that it says.
     pub(super) fn find(given: &str) -> Result<Self> {
         if let Some((name, arguments, count, _)) = NAMED.iter().find(|(name, ..)| *name == given) {
             let arguments = arguments.split(' ').map(str::to_owned).collect();
@@ -89,18 +84,16 @@ impl Workload {
         Ok(Self { name: given.to_owned(), arguments, count })
     }
 
-    /// Whether callgrind can count its messages: they are of one process, their number can be set, and nothing waits for
-    /// the next one to be due.
+    /// Callgrind can count only one process, with a number of messages, where nothing waits for the next one to be due.
     pub(super) fn can_be_counted(&self) -> bool {
         let is = |words: &[&str]| self.arguments.iter().any(|argument| words.contains(&argument.as_str()));
         let is_paced = !is(&["throughput"]) || is(&["-r", "--rate"]);
         self.count.is_some() && self.arguments[0] == "canonical" && !is_paced && !is(&["-v", "--enable-clustering"])
     }
 
-    /// Runs `program`, which may be a wrapper with arguments of its own; returns its report.
+    /// `program` may be a wrapper with arguments of its own.
     pub(super) fn run(&self, program: &Path, scratch: &Path, interrupted: &AtomicBool) -> Result<Report> {
         let file = scratch.join("report.json");
-        // The file of the run before is no result of this one.
         let _ = std::fs::remove_file(&file);
         let mut command = Command::new(program);
         self.complete(&mut command, self.count).arg("--json").arg(&file).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -109,7 +102,6 @@ impl Workload {
         let about = format!("{}: {}", self.name, program.display());
         let failed = |reason: String| BenchError::Measurement { name: "compare", reason };
         let text = std::fs::read_to_string(&file);
-        // An older build ends with an error for a missed rate, too, and its report says so.
         let report = text.as_ref().ok().and_then(|text| Report::from_json(text).ok());
         let is_slow = |row: &Row| row.rate_reached == Some(false) && row.verified != Some(false);
         if let Some(report) = report.filter(|report| report.rows.iter().any(is_slow)) {
@@ -117,20 +109,17 @@ impl Workload {
         }
         if !output.status.success() {
             let reason = format!("{about} ended with {}: {}", output.status, last_words(&output.stderr));
-            // A wrong command line there is a wrong option here.
             let is_usage = output.status.code() == Some(2);
             return Err(if is_usage { BenchError::Option(reason) } else { failed(reason) });
         }
         let text = text.map_err(|error| failed(format!("{about} ended well and wrote no report: {error}")))?;
         let report = Report::from_json(&text).map_err(|error| failed(format!("{about}: {error}")))?;
-        // A row that failed is no figure.
         if let Some(row) = report.rows.iter().find(|row| row.verified == Some(false)) {
             return Err(failed(format!("{}: {} failed its check: {:?}", self.name, program.display(), row.notes)));
         }
         Ok(report)
     }
 
-    /// Adds the benchmark's own command line, with `count` messages.
     pub(super) fn complete<'a>(&self, command: &'a mut Command, count: Option<u64>) -> &'a mut Command {
         command.arg("bench").args(&self.arguments);
         if let Some(count) = count {
@@ -140,7 +129,6 @@ impl Workload {
     }
 }
 
-/// An option and its value, which may stand in one word (`--count=5`, `-c5`).
 fn option_and_value(word: &str) -> Vec<String> {
     let parts = match word.strip_prefix("-c") {
         Some(digits) if digits.starts_with(|first: char| first.is_ascii_digit()) => Some(("-c", digits)),
@@ -153,7 +141,6 @@ fn option_and_value(word: &str) -> Vec<String> {
     }
 }
 
-/// The last line on stderr that says something.
 pub(super) fn last_words(stderr: &[u8]) -> String {
     let said = String::from_utf8_lossy(stderr);
     let mut lines = said.lines().rev().map(str::trim);
@@ -162,7 +149,6 @@ pub(super) fn last_words(stderr: &[u8]) -> String {
     last.unwrap_or("it said nothing").to_owned()
 }
 
-/// One figure of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ComparedFigure {
     Throughput,
@@ -193,8 +179,8 @@ impl ComparedFigure {
         matches!(self, Self::Throughput)
     }
 
-    /// The figure, where the row has it and it says something: a row at a rate whose threads spin costs all of two
-    /// cores independently of the path.
+    /// `None` where the figure says nothing: a row at a rate whose threads spin costs all of two cores whatever the
+    /// path does.
     pub(super) fn of(self, row: &Row) -> Option<f64> {
         let value = match self {
             Self::Throughput => row.throughput_per_s,
@@ -206,7 +192,6 @@ impl ComparedFigure {
     }
 }
 
-/// A row's name in a table: the part that distinguishes it from the other rows of its workload.
 pub(super) fn row_name(row: &Row) -> String {
     let config = &row.config;
     let bytes = config.payload_bytes.map(|bytes| format!("{bytes} B"));

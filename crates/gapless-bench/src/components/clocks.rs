@@ -1,5 +1,3 @@
-//! `gapless bench time`: the cost of reading each clock, the system's and the agents' own.
-
 use super::{ComponentArguments, TimeUnit, compare, is_interrupted, measure_floors, print_measured};
 use crate::Result;
 use crate::floor::FloorKind;
@@ -12,10 +10,6 @@ use std::sync::atomic::AtomicBool;
 /// Samples of each clock, of 100 readings each.
 const SAMPLES: u64 = 10_000;
 
-/// Measures; returns the text to print.
-///
-/// # Errors
-/// The report cannot be written.
 pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<String> {
     let mut report = Report::new("time");
     measure_floors(&mut report, Path::new("."), vec![(FloorKind::ClockRead, 0)]);

@@ -1,7 +1,6 @@
-//! `gapless bench link`: messages between two members of a cluster, each a process on a core of its own.
-//!
-//! Over TCP, and through shared memory. This process sends. A message is a consensus part of `CONSENSUS_BYTES` and one frame, which is the payload and a
-//! header of 64 bytes; every message's number is compared on its way.
+//! `gapless bench link`: messages between two members, each a process on a core of its own, over TCP and through shared
+//! memory. This process sends. A message is a consensus part of `CONSENSUS_BYTES` and one frame: a header of 64 bytes
+//! and the payload.
 
 use super::{ComponentArguments, TimeUnit, failed, measure_with_floors, named};
 use crate::Result;
@@ -15,9 +14,7 @@ use gapless_measure::affinity::{pair_of_cores, pin_current_thread};
 use gapless_measure::{Report, Row};
 use std::sync::atomic::AtomicBool;
 
-/// Messages of a row that measures a rate.
 const MESSAGES: u64 = 500_000;
-/// With `--quick`.
 const MESSAGES_QUICK: u64 = 60_000;
 /// A round trip costs as much as so many messages of a stream; so does a long message.
 const MESSAGES_PER_ROUND_TRIP: u64 = 10;
@@ -34,8 +31,6 @@ pub struct LinkArguments {
     pub quick: bool,
 }
 
-/// Measures; returns the text to print.
-///
 /// # Errors
 /// No free port, a second process that cannot be started or ends too early, messages that did not arrive as they were
 /// sent, a report that cannot be written.
@@ -66,7 +61,6 @@ pub fn run(arguments: &LinkArguments, interrupted: &AtomicBool) -> Result<String
     arguments.part.finish(&report, TimeUnit::Microseconds)
 }
 
-/// Everything that is measured, in the order of the table.
 fn measurements() -> impl Iterator<Item = LinkMeasurement> {
     use LinkTransport::{SharedMemory, Tcp};
     [
@@ -83,7 +77,6 @@ fn measurements() -> impl Iterator<Item = LinkMeasurement> {
     .flat_map(|(name, transport, figure)| PAYLOADS.map(|payload| LinkMeasurement { name, transport, payload, figure }))
 }
 
-/// One row.
 #[derive(Clone, Copy)]
 struct LinkMeasurement {
     name: &'static str,
@@ -112,7 +105,6 @@ impl LinkMeasurement {
         }
         let messages = messages.div_ceil(PARTS) * PARTS;
         let mut row = named(self.name, self.payload as u64, messages);
-        // The measuring process has the first core, like the floor.
         let (own_cpu, its_cpu) = pair_of_cores().unzip();
         let measured = std::thread::scope(|scope| {
             let worker = scope.spawn(|| {

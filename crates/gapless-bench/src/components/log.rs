@@ -1,8 +1,6 @@
-//! `gapless bench log`: ring and window between two processes with a core each, one way and there and
-//! back.
-//!
-//! This process sends. A frame is the payload and a header of 64 bytes, copied in on one side and out on
-//! the other; no checksums. The floor moves as many bytes by the least that two cores need.
+//! `gapless bench log`: ring and window between two processes with a core each, one way and there and back. A frame is
+//! a header of 64 bytes and the payload, copied in and out, without checksums. The floor moves as many bytes by the
+//! least that two cores need.
 
 use super::{ComponentArguments, TimeUnit, measure_with_floors, named};
 use crate::Result;
@@ -12,14 +10,11 @@ use gapless_load::components::log::sending::{FrameTransfer, LogTransport};
 use gapless_measure::{Report, Row};
 use std::sync::atomic::AtomicBool;
 
-/// Frames of each one-way row.
 const FRAMES: u64 = 1_000_000;
 /// Round trips for so many frames: one costs more.
 const FRAMES_PER_ROUND_TRIP: u64 = 10;
 const PAYLOADS: [usize; 3] = [64, 256, 1024];
 const PING_PONG_PAYLOAD: usize = 256;
-/// Measures; returns the text to print.
-///
 /// # Errors
 /// No memory for rings and windows, a second process that cannot be started or ends too early, frames
 /// that did not arrive as they were sent, a report that cannot be written.
@@ -40,7 +35,6 @@ pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<S
     arguments.finish(&report, TimeUnit::Microseconds)
 }
 
-/// Everything that is measured, in the order of the table.
 fn measurements() -> impl Iterator<Item = LogMeasurement> {
     let one_way = [
         ("ring, one way, 16 a publish", LogTransport::Ring, 16),
@@ -59,7 +53,6 @@ fn measurements() -> impl Iterator<Item = LogMeasurement> {
     }))
 }
 
-/// One row.
 #[derive(Clone, Copy)]
 struct LogMeasurement {
     name: &'static str,
@@ -70,9 +63,10 @@ struct LogMeasurement {
 
 #[derive(Clone, Copy)]
 enum LogFigure {
-    /// Frames a second, so many of them for each publish.
-    OneWay { batch: u64 },
-    /// Round trips, copied in and out on both sides.
+    /// Frames for each publish.
+    OneWay {
+        batch: u64,
+    },
     RoundTrips,
 }
 

@@ -45,7 +45,6 @@ pub struct ComponentArguments {
 }
 
 impl ComponentArguments {
-    /// Writes the JSON, and returns the text that belongs on stdout: nothing if the JSON is there.
     fn finish(&self, report: &Report, unit: TimeUnit) -> Result<String> {
         self.json.write(report)?;
         if self.json.is_on_stdout() {
@@ -60,20 +59,18 @@ impl ComponentArguments {
     }
 }
 
-/// The unit of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TimeUnit {
     Microseconds,
     Nanoseconds,
 }
 
-/// Measures floors shorter than a long benchmark does, so that a part takes seconds.
 fn measure_floors(report: &mut Report, directory: &Path, items: Vec<(FloorKind, u64)>) {
     reporting::measure_floors(report, directory, items, Duration::from_millis(150));
 }
 
-/// Adds a row for each of `all`, and right before it its floor: the cost of cores and kernel changes with where a
-/// hypervisor puts them. Ends with the rows so far when interrupted.
+/// Measures each floor right before its row, because the cost of cores and kernel changes with where a hypervisor puts
+/// them. An interrupt ends it with the rows so far.
 fn measure_with_floors<M>(
     report: &mut Report,
     interrupted: &AtomicBool,
@@ -96,7 +93,6 @@ fn measure_with_floors<M>(
                 print_measured(std::slice::from_ref(&row));
                 report.rows.push(row);
             }
-            // The error of a row that was cut short.
             Err(_) if is_interrupted(report, interrupted) => break,
             Err(error) => return Err(error),
         }
@@ -104,7 +100,6 @@ fn measure_with_floors<M>(
     Ok(())
 }
 
-/// Prints rows when they are measured, on stderr.
 fn print_measured(rows: &[Row]) {
     for row in rows {
         // A closed stderr is no error here.
@@ -112,7 +107,7 @@ fn print_measured(rows: &[Row]) {
     }
 }
 
-/// Whether to end before the next row; says so in the notes.
+/// Notes the interrupt in the report.
 fn is_interrupted(report: &mut Report, interrupted: &AtomicBool) -> bool {
     let is_set = is_set(interrupted);
     if is_set && !report.notes.iter().any(|note| note.starts_with("interrupted")) {

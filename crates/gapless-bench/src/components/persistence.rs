@@ -12,11 +12,9 @@ use gapless_measure::Report;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// Appends of each row; at tier `sync` at most [`SYNCS_MAX`].
 const APPENDS: u64 = 50_000;
 /// A sync takes as long as many appends.
 const SYNCS_MAX: u64 = 1_000;
-/// Frames that are replayed, and appended in batches, for each append of the other rows.
 const FRAMES_PER_APPEND: u64 = 20;
 /// Options of its own.
 #[derive(Debug, Clone, Default, Args)]
@@ -30,11 +28,6 @@ pub struct PersistenceArguments {
     pub log_location: PathBuf,
 }
 
-/// Measures; returns the text to print.
-///
-/// # Errors
-/// Journals that cannot be written or read, a replay that differs from the appended frames, a report that
-/// cannot be written.
 pub fn run(arguments: &PersistenceArguments, interrupted: &AtomicBool) -> Result<String> {
     let count = arguments.part.count.unwrap_or(APPENDS);
     let mut report = Report::new("persistence");

@@ -1,7 +1,6 @@
 //! `gapless bench serialization`: writing and reading a Car, every field, in each of its four forms.
 //!
-//! A value is the mean of 100 messages, because one is too short to be timed by the same clock. The
-//! floor next to it copies the same bytes.
+//! A value is the mean of 100 messages, because one is too short to be timed by the same clock.
 
 use super::{ComponentArguments, TimeUnit, is_interrupted, print_measured};
 use crate::Result;
@@ -11,10 +10,7 @@ use gapless_measure::Report;
 use gapless_measure::published::rumi::{DECODE_NS, ENCODE_NS, SOURCE};
 use std::sync::atomic::AtomicBool;
 
-/// Messages of each row.
 const MESSAGES: u64 = 500_000;
-/// Measures; returns the text to print.
-///
 /// # Errors
 /// A Car that cannot be written or read, or read as another one; a report that cannot be written.
 pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<String> {

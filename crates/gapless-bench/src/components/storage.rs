@@ -1,9 +1,6 @@
-//! `gapless bench storage`: objects of a store, new, changed in transactions, read, removed, applied on a second store,
-//! and written as a snapshot.
-//!
-//! A value is the mean of 100 operations, because one is too short to be timed by the same clock. The floors next to it
-//! insert the same bytes into the standard library's maps, and copy them. At the end of each size both stores must have
-//! the same hash, and the same as is recomputed from every object.
+//! `gapless bench storage`: objects of a store, new, changed, read, removed, applied on a second store, and written as
+//! a snapshot. A value is the mean of 100 operations, because one is too short for the clock. At the end of each size
+//! both stores must have the hash that is recomputed from every object.
 
 use super::{ComponentArguments, TimeUnit, is_interrupted, print_measured};
 use crate::Result;
@@ -12,11 +9,8 @@ use gapless_load::components::storage::{StoragePlan, TOGETHER, rows_of_cars, row
 use gapless_measure::Report;
 use std::sync::atomic::AtomicBool;
 
-/// Objects of each size.
 const OBJECTS: u64 = 100_000;
-/// The same, quick.
 const OBJECTS_QUICK: u64 = 2_000;
-/// Transactions of each row, for each object.
 const ROUNDS: u64 = 5;
 /// Options of its own.
 #[derive(Debug, Clone, Default, Args)]
@@ -34,13 +28,10 @@ pub struct StorageArguments {
     pub quick: bool,
 }
 
-/// Measures; returns the text to print.
-///
 /// # Errors
 /// A store that refuses valid changes, stores that do not agree at the end, a report that cannot be written.
 pub fn run(arguments: &StorageArguments, interrupted: &AtomicBool) -> Result<String> {
     let objects = if arguments.quick { arguments.objects.min(OBJECTS_QUICK) } else { arguments.objects };
-    // Whole samples.
     let objects = objects / TOGETHER * TOGETHER;
     let operations = arguments.part.count.unwrap_or(ROUNDS * objects).next_multiple_of(TOGETHER);
     let mut report = Report::new("storage");

@@ -1,5 +1,5 @@
-//! Catching up of a follower that was away while others went on: on an idle cluster, under live messages at a rate, and
-//! while clients send as much as they can. It is killed, misses frames, is started again, and is looked at until it is level.
+//! A follower that was killed, missed frames and is started again catches up: on an idle cluster, under live messages
+//! at a rate, and under saturation.
 
 use super::cluster::BenchCluster;
 use super::{CLIENTS, FILLERS, failed, share};
@@ -11,14 +11,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Owners of the numbers of these clients, from this on; each case has some of its own.
+/// First owner of these clients' numbers.
 const OWNERS: u64 = FILLERS + 100;
-/// Between two looks at leader and follower.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// A follower has to be level within this, but for one under saturation.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The load on the cluster meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CatchUpLoad {
     Idle,
@@ -47,38 +44,33 @@ impl CatchUpLoad {
     }
 }
 
-/// Share of its rate that the cluster must keep while a saturated follower catches up. The base is the rate after catching
-/// up, because a caught-up member also costs CPU.
+/// Share of its rate that the cluster must keep while a saturated follower catches up; the base is the rate afterwards,
+/// because a caught-up member also costs CPU.
 pub(super) const KEPT_TARGET: f64 = 0.7;
 
-/// Size of the measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CatchUpPlan {
-    /// Frames that the follower misses.
     pub lag_frames: u64,
-    /// Live messages a second.
     pub live_per_s: u64,
-    /// For how long the rate of a cluster without the follower is measured.
+    /// How long the rate without the follower is measured.
     pub window: Duration,
-    /// A follower that is not level after this time under saturation counts as not caught up: its gap shows the course.
+    /// Under saturation, a follower that is not level after this counts as not caught up.
     pub saturated_max: Duration,
 }
 
-/// Course of one follower's catching up.
 #[derive(Clone, Debug)]
 pub(super) struct CatchUpResult {
     pub case: CatchUpLoad,
-    /// Frames by which it lagged when it had started; the time begins there.
+    /// Lag in frames when it had started; the time begins there.
     pub gap_begin: u64,
-    /// Frames by which it lagged at the end; 0 for one that was level.
+    /// Lag in frames at the end; 0 if level.
     pub gap_end: u64,
-    /// Frames that its service handled meanwhile.
     pub moved: u64,
     pub elapsed_ns: u64,
-    /// Frames a second that the leader released and handled: before the follower was started, so without it, and meanwhile.
+    /// Frames a second that the leader handled: without the follower, and while it caught up.
     pub before_per_s: f64,
     pub meanwhile_per_s: f64,
-    /// The same after that: with all members level if it came so far.
+    /// The same with all members level, if it came so far.
     pub after_per_s: f64,
 }
 
@@ -91,14 +83,13 @@ impl CatchUpResult {
         self.gap_end == 0
     }
 
-    /// The part of its rate that the cluster kept: of that with all members level, or without the follower where that
-    /// counts as not caught up.
+    /// Kept part of the rate with all members level, or of that without the follower if it did not catch up.
     pub fn kept(&self) -> Option<f64> {
         let rate_per_s = if self.is_level() { self.after_per_s } else { self.before_per_s };
         (self.case == CatchUpLoad::Saturated && rate_per_s > 0.0).then(|| self.meanwhile_per_s / rate_per_s)
     }
 
-    /// Whether it kept to its targets: the rate, and under saturation a gap that shrinks and a cluster that goes on.
+    /// Under saturation: the gap shrinks, and the cluster goes on.
     pub fn is_met(&self) -> bool {
         match self.case.target_per_s() {
             Some(target) => self.is_level() && self.moved_per_s() >= target,
@@ -107,11 +98,9 @@ impl CatchUpResult {
     }
 }
 
-/// The results of all cases.
 #[derive(Default)]
 pub(super) struct CatchUpResults {
     pub all: Vec<CatchUpResult>,
-    /// Commands that each owner has sent.
     pub sent: Vec<(u64, u64)>,
     pub lost: u64,
     pub doubled: u64,
@@ -129,7 +118,6 @@ fn per_s(count: u64, elapsed_ns: u64) -> f64 {
     count as f64 * 1e9 / elapsed_ns.max(1) as f64
 }
 
-/// Runs every case once; each that is over is in `found`.
 pub(super) fn run(
     cluster: &mut BenchCluster<'_>,
     plan: CatchUpPlan,
@@ -171,14 +159,13 @@ fn one(
             .map(|(owner, number)| (owner, scope.spawn(move || load(owner, number))))
             .collect();
         let caught_up = watch(cluster, case, plan, (leader, follower, had), interrupted);
-        // Relaxed: the flag guards no data.
         stop.store(true, Ordering::Relaxed);
         let join = |(owner, thread): (u64, std::thread::ScopedJoinHandle<'_, Result<ClientRecords>>)| {
             Ok((owner, thread.join().unwrap_or_else(|_| Err(failed("a client panicked")))?))
         };
         (threads.into_iter().map(join).collect::<Result<Vec<_>>>(), caught_up)
     });
-    // An error of a client is the cause of the effects of its absence.
+    // A client's error causes the effects of its absence.
     for (owner, seen) in seen? {
         found.take(owner, &seen);
     }
@@ -186,7 +173,6 @@ fn one(
     cluster.wait_until_level()
 }
 
-/// Runs a client on a thread for each.
 fn clients(
     owners: u64,
     run: impl Fn(u64, u64) -> Result<ClientRecords> + Sync,
@@ -217,7 +203,6 @@ fn live(
     sender.run(Instant::now(), (interval_ns, number * interval_ns / CLIENTS), stop)
 }
 
-/// Starts the follower again, and looks at it until it is level.
 fn watch(
     cluster: &mut BenchCluster<'_>,
     case: CatchUpLoad,
@@ -234,7 +219,7 @@ fn watch(
     std::thread::sleep(plan.window);
     let before_per_s = per_s(handled(cluster, leader)?.saturating_sub(first), elapsed_ns(begin));
     cluster.start_one(follower)?;
-    // From the first report of its position: reading its own journal again is no catching up.
+    // From the first report of its position: reading its own journal is no catching up.
     let patience = Instant::now();
     let has = loop {
         match handled(cluster, follower)? {
@@ -248,7 +233,7 @@ fn watch(
     let (begin, released) = (Instant::now(), handled(cluster, leader)?);
     let time_max = if case == CatchUpLoad::Saturated { plan.saturated_max } else { TIMEOUT };
     loop {
-        // The leader is asked first: the follower is level if it has what the leader had.
+        // The leader is asked first, so that its position is not ahead of the comparison.
         let goal = handled(cluster, leader)?;
         let reached = handled(cluster, follower)?;
         let elapsed_ns = elapsed_ns(begin);

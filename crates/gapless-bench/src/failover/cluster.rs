@@ -13,9 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Members of either cluster.
 pub(super) const MEMBERS: usize = 3;
-/// Every awaited event comes within this.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Between two looks at a member: each costs it a wake-up.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -30,7 +28,6 @@ pub enum Membership {
 }
 
 impl Membership {
-    /// For tables.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Full => "3 full members",
@@ -38,7 +35,6 @@ impl Membership {
         }
     }
 
-    /// The key in reports.
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -46,7 +42,6 @@ impl Membership {
         }
     }
 
-    /// Whether a member runs the service.
     const fn serves(self, member: usize) -> bool {
         matches!(self, Self::Full) || member != MEMBERS
     }
@@ -59,19 +54,17 @@ pub(super) struct BenchMemberStatus {
     pub handled: u64,
 }
 
-/// Members, from 1 on; killed with this value, and their directory removed.
+/// Members from 1 on; dropping kills them and removes their directory.
 pub(super) struct BenchCluster<'a> {
-    // Dropped before their directory, which they would go on filling while that is removed.
+    // Dropped before the directory, which they would go on filling.
     members: Vec<Option<Child<'a>>>,
     root: OwnDirectory,
     membership: Membership,
     interrupted: &'a AtomicBool,
-    /// The thread plan of a member.
     pub plan: String,
 }
 
 impl<'a> BenchCluster<'a> {
-    /// Starts the members, with their directories below a new one in `parent`.
     pub fn start(parent: &Path, membership: Membership, interrupted: &'a AtomicBool) -> Result<Self> {
         let name = format!(".gapless-failover-{}-{}", std::process::id(), membership.key());
         let root = OwnDirectory::create(parent, &name)?;
@@ -93,7 +86,6 @@ impl<'a> BenchCluster<'a> {
         self.root.path().join(format!("member-{member}.toml"))
     }
 
-    /// Text like that of `gapless cluster new`: everything else is a default.
     fn text(&self, member: usize, ports: &[u16]) -> String {
         let mut text = format!("[cluster]\nname = \"failover\"\nmember = {member}\n");
         for (at, port) in ports.iter().enumerate() {
@@ -103,9 +95,7 @@ impl<'a> BenchCluster<'a> {
         text + &format!("[stream]\ndirectory = \"member-{member}\"\n")
     }
 
-    /// Starts a member, and waits until it runs.
     pub fn start_one(&mut self, member: usize) -> Result<()> {
-        // Lives as long as the process does, independently of this one's directory.
         let file = std::fs::canonicalize(self.file(member));
         let file = file.map_err(|source| BenchError::io("find", &self.file(member), source))?;
         let (name, assignment) = (format!("member {member}"), MemberProcessAssignment { file });
@@ -118,22 +108,18 @@ impl<'a> BenchCluster<'a> {
         Ok(())
     }
 
-    /// Sockets of the members, for clients.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let socket = |member| StreamLayout::new(self.root.path().join(format!("member-{member}"))).socket();
         (1..=MEMBERS).filter(|member| self.membership.serves(*member)).map(socket).collect()
     }
 
-    /// Another member than `leader` that runs the service, and runs.
     pub fn follower(&self, leader: usize) -> Result<usize> {
         let is_one =
             |member: &usize| *member != leader && self.membership.serves(*member) && self.members[member - 1].is_some();
-        // From the leader on, so that each has its turn.
         let all = (leader..leader + MEMBERS).map(|at| at % MEMBERS + 1);
         all.into_iter().find(is_one).ok_or_else(|| failed("only one member runs the service"))
     }
 
-    /// Asks a member, and waits for the answer.
     pub fn ask(&mut self, member: usize, request: MemberProcessRequest) -> Result<MemberProcessAnswer> {
         let process = self.members[member - 1].as_mut().expect("only who runs is asked");
         match process.ask(&request)? {
@@ -151,14 +137,13 @@ impl<'a> BenchCluster<'a> {
         }
     }
 
-    /// Kills a member, with its process taken note of later.
+    /// Kills without waiting; [`Self::reap`] waits.
     pub fn kill(&mut self, member: usize) {
         if let Some(process) = &mut self.members[member - 1] {
             process.kill();
         }
     }
 
-    /// Waits for the end of a killed member.
     pub fn reap(&mut self, member: usize) {
         self.members[member - 1] = None;
     }
@@ -176,7 +161,7 @@ impl<'a> BenchCluster<'a> {
         }
     }
 
-    /// Waits until a member leads that runs the service; which.
+    /// Waits until a member that runs the service leads.
     pub fn leader(&mut self) -> Result<usize> {
         let membership = self.membership;
         self.until("a leader", |cluster| {
@@ -202,10 +187,8 @@ impl<'a> BenchCluster<'a> {
         })
     }
 
-    /// Stops all, in order.
     pub fn stop(mut self) -> Result<()> {
         for member in 1..=MEMBERS {
-            // One that was killed last has ended.
             if self.members[member - 1].is_none() {
                 continue;
             }

@@ -7,7 +7,6 @@ use gapless_load::failover::load::elapsed_ns;
 use gapless_load::failover::member::MemberProcessRequest;
 use std::time::Instant;
 
-/// An event in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EventKind {
     LeaderKilled,
@@ -19,7 +18,6 @@ pub(super) enum EventKind {
 }
 
 impl EventKind {
-    /// In the order in which they happen.
     pub const ALL: [Self; 6] = [
         Self::LeaderKilled,
         Self::LeaderReturns,
@@ -40,7 +38,7 @@ impl EventKind {
         }
     }
 
-    /// Longest wait of clients, ns.
+    /// Longest allowed wait of clients, ns.
     pub const fn target_ns(self) -> Option<u64> {
         match self {
             Self::LeaderKilled => Some(100_000_000),
@@ -50,25 +48,20 @@ impl EventKind {
     }
 }
 
-/// Something that happened; times are ns since the begin of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FailoverEvent {
     pub what: EventKind,
     pub at_ns: u64,
-    /// When all was as it should be again: a leader there, a snapshot on the device, a member up to date.
+    /// When the cluster was whole again: a leader there, a snapshot on the device, a member up to date.
     pub end_ns: u64,
 }
 
-/// A moment between two events.
 pub(super) enum EventMoment<'a> {
-    /// Next event.
     Before(&'a str),
-    /// Finished event.
     After(&'a FailoverEvent),
 }
 
-/// Runs each of these events `repeats` times, each with a quiet `window` before and after it, and puts each that is over into
-/// `events`; `look` is called before and after each event.
+/// Each event has a quiet `window` before and after it, and `look` is called around it. Finished ones go into `events`.
 pub(super) fn run(
     cluster: &mut BenchCluster<'_>,
     (kinds, repeats, window): (&[EventKind], u32, Duration),

@@ -1,5 +1,4 @@
-//! From the observations of clients and the events to figures: the time without any reply, and how long replies took
-//! before, during and after.
+//! Time without any reply, and reply times before, during and after each event.
 
 use super::events::{EventKind, FailoverEvent};
 use crate::histogram::LatencyHistogram;
@@ -8,14 +7,13 @@ use gapless_load::failover::load::{ClientRecords, CommandRecord};
 /// Width of a point in a plot over time, ns.
 pub(super) const POINT_NS: u64 = 10_000_000;
 
-/// The parts of an event's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventPhase {
-    /// Commands that were answered in the window before it.
+    /// Commands answered in the window before.
     Before,
-    /// Commands of which some of the way fell in the event's time.
+    /// Commands in flight at some time of the event.
     During,
-    /// Commands that were due in the window after it.
+    /// Commands due in the window after.
     After,
 }
 
@@ -31,32 +29,27 @@ impl EventPhase {
     }
 }
 
-/// A moment of a plot: relative to the event, the longest latency of commands due in it.
+/// Time relative to the event, and the longest latency of commands due then.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PlotPoint {
     pub at_ms: f64,
     pub latency_max_ns: u64,
 }
 
-/// The effects of one occurrence of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct EventOccurrence {
     /// From the event to the first reply to a command that was sent after it.
     pub first_new_reply_ns: Option<u64>,
-    /// The same for the client that waited longest.
     pub last_client_ns: Option<u64>,
-    /// The longest time in which a client got no reply at all.
+    /// Greatest time in which a client got no reply.
     pub longest_silence_ns: u64,
-    /// Time until the cluster was whole again.
     pub duration_ns: u64,
     pub points: Vec<PlotPoint>,
 }
 
-/// All happenings of one kind of event.
 pub(super) struct EventFigures {
     pub what: EventKind,
     pub occurrences: Vec<EventOccurrence>,
-    /// By [`EventPhase`].
     pub latencies: [LatencyHistogram; 3],
 }
 
@@ -65,7 +58,7 @@ impl EventFigures {
         self.occurrences.iter().map(|occurrence| occurrence.first_new_reply_ns)
     }
 
-    /// The worst of all happenings; `None` if a reply never came.
+    /// `None` if a reply never came.
     pub fn first_new_reply_max_ns(&self) -> Option<u64> {
         self.first_new_replies_ns().collect::<Option<Vec<_>>>()?.into_iter().max()
     }
@@ -78,8 +71,8 @@ impl EventFigures {
         self.occurrences.iter().map(|each| each.longest_silence_ns).max().unwrap_or(0)
     }
 
-    /// Returns whether every occurrence met its target. A dead leader is judged by the first new reply of each client, a
-    /// transfer by the longest silence, since the old leader still answers at first.
+    /// A dead leader is judged by the first new reply of each client, a transfer by the longest silence, since the old
+    /// leader still answers at first.
     pub fn is_met(&self) -> Option<bool> {
         let target_ns = self.what.target_ns()?;
         let worst_ns = match self.what {
@@ -90,7 +83,6 @@ impl EventFigures {
     }
 }
 
-/// The figures of each kind of event.
 pub(super) fn figures(clients: &[ClientRecords], events: &[FailoverEvent], window_ns: u64) -> Vec<EventFigures> {
     let of_kind = |what: EventKind| {
         let mut figures =
@@ -108,7 +100,7 @@ pub(super) fn figures(clients: &[ClientRecords], events: &[FailoverEvent], windo
     EventKind::ALL.into_iter().map(of_kind).filter(|figures| !figures.occurrences.is_empty()).collect()
 }
 
-/// Part of the event's time with a command, if any. One without a reply is lost, and has no latency.
+/// `None` outside the windows, and for a lost command, which has no latency.
 fn phase(record: &CommandRecord, event: &FailoverEvent, window_ns: u64) -> Option<EventPhase> {
     let CommandRecord { due_ns, replied_ns, .. } = *record;
     if replied_ns == 0 {
@@ -137,7 +129,7 @@ fn occurrence(clients: &[ClientRecords], event: &FailoverEvent, window_ns: u64) 
     }
 }
 
-/// The longest time without a reply of which some is in the event's time.
+/// Counts silences that overlap the event.
 fn longest_silence_ns(client: &ClientRecords, event: &FailoverEvent) -> u64 {
     let mut replies: Vec<u64> = client.records.iter().map(|record| record.replied_ns).filter(|at| *at > 0).collect();
     replies.sort_unstable();
@@ -147,7 +139,6 @@ fn longest_silence_ns(client: &ClientRecords, event: &FailoverEvent) -> u64 {
         silence_ns = silence_ns.max(pair[1] - pair[0]);
     }
     match replies.last() {
-        // The event ends without a reply.
         Some(last) if *last < event.end_ns => silence_ns.max(event.end_ns - last),
         _ => silence_ns,
     }
@@ -188,7 +179,6 @@ mod tests {
     #[test]
     fn a_silence_is_seen_from_every_side() {
         let event = FailoverEvent { what: EventKind::LeaderKilled, at_ns: 1_000 * MS, end_ns: 1_200 * MS };
-        // One command waits at the event, one is sent before its end and one after; the other client waits longer.
         let first = client(&[(980, 980, 981), (999, 999, 1_050), (1_010, 1_010, 1_051), (1_300, 1_300, 1_302)]);
         let second = client(&[(990, 990, 995), (1_005, 1_090, 1_091), (1_350, 1_350, 1_351), (1_360, 1_360, 0)]);
         assert_eq!((first.unanswered(), second.unanswered()), (0, 1));

@@ -45,32 +45,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Clients, each a thread that sleeps most of the time.
 const CLIENTS: u64 = 2;
-/// Owners of the numbers that fill the log, from this on.
 const FILLERS: u64 = 100;
-/// The quiet time before and after an event, and the least time of one: quick, by default, and in the run of committed tables.
+/// Quiet time around an event, and its least duration: quick, default, and full runs.
 const WINDOW_QUICK: Duration = Duration::from_millis(250);
 const WINDOW: Duration = Duration::from_millis(600);
 const WINDOW_FULL: Duration = Duration::from_secs(1);
-/// Repetitions of each event: quick, by default, and in the run of committed tables.
 const REPEATS_QUICK: u32 = 1;
 const REPEATS: u32 = 2;
 const REPEATS_FULL: u32 = 5;
-/// Frames in the log before anything happens, and frames that a follower misses, of a quick run.
 const FRAMES_QUICK: u64 = 20_000;
-/// Frames in the log before anything happens, by default and in the run of committed tables.
 const LOG_FRAMES: u64 = 400_000;
 const LOG_FRAMES_FULL: u64 = 1_000_000;
-/// Frames that a follower misses, by default and in the run of committed tables.
 const LAG_FRAMES: u64 = 400_000;
 const LAG_FRAMES_FULL: u64 = 1_000_000;
-/// Longest watch of a follower under saturation, by default and in the run of committed tables.
 const SATURATED_MAX: Duration = Duration::from_secs(12);
 const SATURATED_MAX_FULL: Duration = Duration::from_secs(30);
-/// The key of the times from an event to the first reply to a command that was sent after it, by the client that waited longest.
 pub(crate) const FIRST_NEW_REPLY: &str = "first_new_reply_of_every_client_ns";
-/// Commands a second of all clients, while events happen.
 pub(crate) const RATE_PER_S: u64 = 2_000;
 
 /// A part of the benchmark.
@@ -81,7 +72,6 @@ pub enum FailoverPart {
     /// Catching up of a follower that has missed frames
     CatchUp,
 }
-/// A member catches up, and answers, within this.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Options of the benchmark.
@@ -140,11 +130,9 @@ pub(crate) struct ClusterResults {
     reconnected: u64,
     rate_reached: bool,
     plan: String,
-    /// Whether it came to its end; if not, the lost commands are not known.
     is_whole: bool,
 }
 
-/// Size of the measurement.
 #[derive(Clone, Copy)]
 struct FailoverPlan {
     rate_per_s: u64,
@@ -164,14 +152,11 @@ impl FailoverPlan {
     }
 }
 
-/// Measures; returns the text to print.
-///
 /// # Errors
 /// Members that cannot be started, or do not come back; commands that are refused; a report that cannot be written.
 pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<String> {
     arguments.output.check()?;
     let extent = RunExtent::of(arguments.output.quick, arguments.full);
-    // A quick run has no more, whatever the options ask for.
     let frames_max = extent.pick(FRAMES_QUICK, u64::MAX, u64::MAX);
     let repeats_max = extent.pick(REPEATS_QUICK, u32::MAX, u32::MAX);
     let frames =
@@ -203,7 +188,6 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     let mut scenarios = Vec::new();
     for membership in chosen {
         let scenario = match measure(membership, plan, &arguments.log_location, &progress, interrupted) {
-            // Interrupted before anything happened.
             Err(_) if is_set(interrupted) => break,
             measured => measured?,
         };
@@ -249,8 +233,8 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     Ok(text + &tables::notes(&report))
 }
 
-/// Kills the leader of three full members so often for another benchmark, below that directory: the rows before, during and after.
-/// Of a single kill the leader does not come back.
+/// Kills the leader of three full members `kills` times below a directory, for another benchmark. After a single kill
+/// the leader does not come back.
 ///
 /// # Errors
 /// As of [`run`].
@@ -280,7 +264,6 @@ pub(crate) fn leader_killed(
     Ok(rows.into_iter().filter(|row| reporting::of_config(row, "event") == EventKind::LeaderKilled.name()).collect())
 }
 
-/// One cluster, from its first start to its end.
 fn measure(
     membership: Membership,
     plan: FailoverPlan,
@@ -332,7 +315,6 @@ fn measure(
         } else {
             Ok(())
         };
-        // Relaxed: as above.
         stop.store(true, Ordering::Relaxed);
         let elapsed = elapsed_ns(begin);
         let seen: Vec<Result<ClientRecords>> = threads
@@ -341,7 +323,6 @@ fn measure(
             .collect();
         (happened, seen, elapsed)
     });
-    // An error of a client is the cause of the effects of its absence.
     let clients: Vec<ClientRecords> = if is_set(interrupted) {
         clients.into_iter().flatten().collect()
     } else {
@@ -388,7 +369,6 @@ fn measure(
     })
 }
 
-/// Writes the log full, as fast as it goes.
 fn fill(sockets: &[PathBuf], frames: u64, interrupted: &AtomicBool) -> Result<()> {
     std::thread::scope(|scope| {
         let run = |client: u64| {
@@ -406,12 +386,11 @@ fn fill(sockets: &[PathBuf], frames: u64, interrupted: &AtomicBool) -> Result<()
     })
 }
 
-/// The share of `frames` that a client fills.
 const fn share(frames: u64, client: u64) -> u64 {
     frames / CLIENTS + if client < frames % CLIENTS { 1 } else { 0 }
 }
 
-/// Commands that the service has not received, and those that it has received twice.
+/// Commands that the service has not received, and those received twice.
 fn compare(
     sockets: &[PathBuf],
     clients: &[ClientRecords],
@@ -439,7 +418,6 @@ fn compare(
     Ok((unseen, twice))
 }
 
-/// A row for each phase of each event; the event's effects stand in that of `during`.
 fn rows(scenario: &ClusterResults, plan: FailoverPlan, report: &Report) -> Vec<Row> {
     let is_right = scenario.lost == 0 && scenario.doubled == 0;
     let mut rows = Vec::new();
@@ -482,7 +460,6 @@ fn rows(scenario: &ClusterResults, plan: FailoverPlan, report: &Report) -> Vec<R
     rows
 }
 
-/// The parameters that all rows of a cluster share.
 fn config(scenario: &ClusterResults, event: &str, phase: &str) -> RowConfig {
     RowConfig {
         program: Some("es".to_owned()),
@@ -496,7 +473,6 @@ fn config(scenario: &ClusterResults, event: &str, phase: &str) -> RowConfig {
     }
 }
 
-/// A row for each case of a follower that catches up: its throughput is the frames a second that the follower handled.
 fn catch_up_rows(scenario: &ClusterResults, plan: FailoverPlan) -> Vec<Row> {
     let is_right = scenario.lost == 0 && scenario.doubled == 0;
     let row = |each: &catch_up::CatchUpResult| {
@@ -533,13 +509,12 @@ fn catch_up_rows(scenario: &ClusterResults, plan: FailoverPlan) -> Vec<Row> {
     scenario.catch_ups.all.iter().map(row).collect()
 }
 
-/// The data of the plot, as numbers.
 fn timelines(scenario: &ClusterResults) -> Value {
     let of_event = |figures: &EventFigures| {
         let lines = figures.occurrences.iter().map(|occurrence| {
             let moments: Vec<f64> = occurrence.points.iter().map(|point| point.at_ms.round()).collect();
             let longest: Vec<u64> = occurrence.points.iter().map(|point| point.latency_max_ns / 1000).collect();
-            // One text: an array of numbers would take a line for each.
+            // One text, because an array of numbers would take a line for each.
             let text = |numbers: Vec<String>| numbers.join(" ");
             json!({
                 "at_ms": text(moments.iter().map(|at| format!("{at:.0}")).collect()),

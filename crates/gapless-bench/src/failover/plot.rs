@@ -1,4 +1,4 @@
-//! The plot: for each event and each cluster, latency over time around it, every happening in a colour of its own.
+//! Latency over time around each event, for each cluster; every occurrence has a colour of its own.
 
 use super::ClusterResults;
 use super::figures::{EventFigures, EventOccurrence};
@@ -6,7 +6,6 @@ use crate::Result;
 use gapless_measure::plot::{self, Chart, Plot};
 use std::path::Path;
 
-/// Latencies that fit, ms.
 const LATENCY_MS: std::ops::Range<f64> = 0.05..2_000.0;
 
 pub(super) fn write(scenarios: &[ClusterResults], title: &str, path: &Path) -> Result<()> {

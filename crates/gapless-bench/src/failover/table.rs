@@ -1,12 +1,9 @@
-//! The tables: how long clients waited at each event, and latencies before, during and after.
-
 use super::ClusterResults;
 use super::catch_up::KEPT_TARGET;
 use super::figures::EventPhase;
 use crate::histogram::LatencyHistogram;
 use gapless_measure::table::{TableStyle, TextTable, absent, grouped};
 
-/// Both tables of all clusters.
 pub(super) fn text(scenarios: &[ClusterResults], style: TableStyle) -> String {
     let ms = |ns: u64| format!("{:.1}", ns as f64 / 1e6);
     let head = [
@@ -42,7 +39,7 @@ pub(super) fn text(scenarios: &[ClusterResults], style: TableStyle) -> String {
                 met,
                 ms(figures.longest_silence_ns()),
                 ms(duration),
-                // Of the whole run: the event that lost a command is not known.
+                // Of the whole run: the event that lost a command is unknown.
                 if scenario.is_whole { grouped(scenario.lost) } else { absent() },
                 if scenario.is_whole { grouped(scenario.doubled) } else { absent() },
             ]);
@@ -77,7 +74,6 @@ pub(super) fn text(scenarios: &[ClusterResults], style: TableStyle) -> String {
     format!("{table}\n\nLatency, from when each command was due\n{latencies}\n")
 }
 
-/// Table of the followers that caught up.
 pub(super) fn catch_ups(scenarios: &[ClusterResults], style: TableStyle) -> Option<String> {
     let head = [
         "members",

@@ -1,24 +1,18 @@
-//! The options of `gapless bench network`.
-
 use clap::{Args, ValueEnum};
 use gapless_measure::Result;
 use gapless_measure::published::mercury::{PAYLOADS, PublishedPayload};
 use gapless_measure::reporting::OutputArguments;
 
-/// The sizes of the picture, bytes: 1 KiB to 1 MiB.
+/// Exponents: 1 KiB to 1 MiB.
 const CURVE: std::ops::RangeInclusive<u32> = 10..=20;
-/// Bytes of the requests of a cycle, about.
 const CYCLE_BYTES: u64 = 30_000_000;
 const CYCLE_BYTES_QUICK: u64 = 2_000_000;
-/// Calls of a cycle at most.
 const CALLS_MAX: u64 = 10_000;
 const CALLS_MAX_QUICK: u64 = 1_000;
-/// Calls of a cycle at least.
 const CALLS_MIN: u64 = 50;
-/// Calls one at a time.
 const LONE_CALLS: u64 = 2_000;
 const LONE_CALLS_QUICK: u64 = 200;
-/// Calls with which Java compiles its hot code.
+/// Java compiles hot code only while it runs.
 const JAVA_WARM_UP: u64 = 40_000;
 
 /// System whose calls are measured.
@@ -49,34 +43,24 @@ pub struct NetworkArguments {
     pub systems: Vec<NetworkSystem>,
 }
 
-/// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct NetworkPlan {
     pub(super) calls: Option<u64>,
     pub(super) cycle_bytes: u64,
     pub(super) calls_max: u64,
-    /// Cycles in all, and those that warm up.
     pub(super) cycles: (usize, usize),
-    /// The same for the sizes of the picture.
     pub(super) curve_cycles: (usize, usize),
-    /// The same for Java clients, which have warmed up before.
     pub(super) java_cycles: (usize, usize),
-    /// Calls with which Java compiles its hot code.
     pub(super) java_warm_up: u64,
     pub(super) sizes: Vec<PublishedPayload>,
-    /// Sizes of the picture, bytes.
     pub(super) curve: Vec<usize>,
-    /// Calls one at a time; 0 for none.
+    /// 0 for none.
     pub(super) lone_calls: u64,
     pub(super) brokers: Option<String>,
     pub(super) systems: Vec<NetworkSystem>,
 }
 
 impl NetworkArguments {
-    /// Makes the plan of the measurement.
-    ///
-    /// # Errors
-    /// A place for the picture that is no file.
     pub(super) fn plan(&self) -> Result<NetworkPlan> {
         self.output.check()?;
         let quick = self.output.quick;
@@ -97,7 +81,6 @@ impl NetworkArguments {
         })
     }
 
-    /// The plan for the least published size alone, without peers and lone calls.
     pub(super) fn least_plan(&self) -> Result<NetworkPlan> {
         let plan = self.plan()?;
         let sizes = PAYLOADS[..1].to_vec();
@@ -107,7 +90,6 @@ impl NetworkArguments {
 }
 
 impl NetworkPlan {
-    /// Calls of a cycle.
     pub(super) fn calls(&self, size: usize) -> u64 {
         self.calls.unwrap_or_else(|| (self.cycle_bytes / size as u64).clamp(CALLS_MIN, self.calls_max))
     }
@@ -116,15 +98,12 @@ impl NetworkPlan {
         self.systems.contains(&system)
     }
 
-    /// Sizes one way and two ways, with the published figures of each where there are any.
     pub(super) fn each_size(&self) -> Vec<([usize; 2], Option<PublishedPayload>)> {
         let published = self.sizes.iter().map(|size| ([size.one_way, size.two_way], Some(*size)));
-        // The sizes of the picture are those of our own calls.
         let curve = self.curve.iter().filter(|_| self.has(NetworkSystem::Gapless)).map(|size| ([*size; 2], None));
         published.chain(curve).collect()
     }
 
-    /// Steps of the measurement, for its bar.
     pub(super) fn steps(&self) -> usize {
         1 + self.systems.len() + usize::from(self.lone_calls > 0) + 2 * self.each_size().len()
     }

@@ -1,23 +1,19 @@
-//! The goals of calls over Kafka: rows are judged by them, and a note of the report states them.
-
 use gapless_measure::published::mercury::{PAYLOADS, PublishedPayload};
 use gapless_measure::reporting::{number, put};
 use gapless_measure::table::grouped;
 use gapless_measure::{FloorRow, Row};
 
-/// Times the greatest published figure, by the published sizes.
+/// Multiples of the greatest published figure, by published size.
 const TIMES_PUBLISHED: [f64; PAYLOADS.len()] = [20.0, 5.0, 3.0, 3.0];
 /// Share of the rate of the bare pair.
 const SHARE_OF_BARE: f64 = 0.6;
-/// Times the bare round trip at p50.
+/// Multiple of the bare round trip at p50.
 const TIMES_BARE_ROUND_TRIP: f64 = 1.3;
 
-/// Keys of a row: its goals, and the result of all of them.
 const RATE_MIN: &str = "target_per_s";
 const FLOOR_RATIO_MAX: &str = "target_floor_ratio_max";
 const IS_MET: &str = "target_met";
 
-/// Judges a row of calls in flight together by the greatest published figure, calls a second, and the bare pair.
 pub(super) fn judge_rate(row: &mut Row, published: &PublishedPayload, greatest: f64) {
     let times = PAYLOADS.iter().zip(TIMES_PUBLISHED).find(|(payload, _)| *payload == published);
     let (_, times) = times.expect("a published size");
@@ -26,7 +22,6 @@ pub(super) fn judge_rate(row: &mut Row, published: &PublishedPayload, greatest: 
     put_result(row);
 }
 
-/// Judges a row of lone calls by the bare round trip.
 pub(super) fn judge_latency(row: &mut Row, bare: &FloorRow) {
     row.compare_with(bare);
     put(row, FLOOR_RATIO_MAX, TIMES_BARE_ROUND_TRIP);
@@ -38,19 +33,18 @@ fn put_result(row: &mut Row) {
     put(row, IS_MET, results.into_iter().flatten().all(|is_met| is_met));
 }
 
-/// Compares a rate with its goal by published figures; `None` without one.
+/// `None` without a published figure.
 fn meets_rate(row: &Row) -> Option<bool> {
     let least = number(row, RATE_MIN)?;
     Some(row.throughput_per_s.is_some_and(|rate| rate >= least))
 }
 
-/// Compares the ratio with the floor with its goal; `None` without one.
+/// `None` without a floor.
 fn meets_floor(row: &Row) -> Option<bool> {
     let most = number(row, FLOOR_RATIO_MAX)?;
     Some(row.floor_ratio.is_some_and(|ratio| ratio <= most))
 }
 
-/// The results of a row in words; empty without a goal.
 pub(super) fn results(row: &Row) -> String {
     let word = |is_met| if is_met { "met" } else { "MISSED" };
     let of = |name: &str, is_met: Option<bool>| is_met.map(|is_met| format!("{name} {}", word(is_met)));
@@ -61,7 +55,6 @@ pub(super) fn results(row: &Row) -> String {
         .join(", ")
 }
 
-/// The note that states the goals.
 pub(super) fn note() -> String {
     let of_sizes = PAYLOADS.iter().zip(TIMES_PUBLISHED);
     let of_sizes: Vec<_> =

@@ -1,4 +1,4 @@
-//! [`JavaClients`]: calls by two plain Java clients over two topics of the same broker, as Spring's `ReplyingKafkaTemplate` makes them.
+//! [`JavaClients`]: two plain Java clients that call over two topics, as Spring's `ReplyingKafkaTemplate` does.
 
 use super::arguments::NetworkPlan;
 use super::places::KafkaBrokers;
@@ -11,10 +11,9 @@ use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Size of the calls that warm up, bytes.
 const WARM_UP_BYTES: usize = 256;
 
-/// Client and server, a process each; the client ends first.
+/// The client ends first.
 pub(super) struct JavaClients<'a> {
     client: Child<'a>,
     server: Child<'a>,
@@ -34,13 +33,10 @@ struct CyclesRun {
 }
 
 impl<'a> JavaClients<'a> {
-    /// Starts both, and lets them warm up.
-    ///
     /// # Errors
     /// No script, no Java; a process that ends too early.
     pub(super) fn start(broker: &KafkaBrokers<'a>, plan: &NetworkPlan, interrupted: &'a AtomicBool) -> Result<Self> {
         let mut server = broker.java("server", interrupted)?;
-        // The server makes the topics.
         server.receive::<Value>()?;
         let mut client = broker.java("client", interrupted)?;
         client.receive::<Value>()?;
@@ -51,7 +47,7 @@ impl<'a> JavaClients<'a> {
         Ok(clients)
     }
 
-    /// Makes `count` calls one at a time after some that warm up. Returns their latencies, and the number of wrong replies.
+    /// Returns their latencies, and the number of wrong replies.
     ///
     /// # Errors
     /// A process that ends too early; an interrupt.
@@ -63,8 +59,8 @@ impl<'a> JavaClients<'a> {
         Ok((latencies, calls.wrong))
     }
 
-    /// Makes `calls` calls in each cycle, as many in flight together as of ours. `cycles` are those in all, and those that warm up. Returns the
-    /// cycles that count, and the CPU time of the server for a call, ns.
+    /// Keeps as many calls in flight as ours; `cycles` are those in all and those that warm up. Returns the cycles that
+    /// count, and the server's CPU time for a call, ns.
     ///
     /// # Errors
     /// A process that ends too early; an interrupt.
@@ -89,7 +85,7 @@ impl<'a> JavaClients<'a> {
         Ok((measured, server_ns as f64 / (calls * cycles.0 as u64).max(1) as f64))
     }
 
-    /// CPU time of the server so far, ns, which from now on answers as calls of so many `ways` need it.
+    /// Returns the server's CPU time, ns, and sets the number of `ways` that it answers from now on.
     fn server_cpu_ns(&mut self, ways: usize) -> Result<u64> {
         self.server.ask(&if ways == 1 { "whole" } else { "echo" })
     }

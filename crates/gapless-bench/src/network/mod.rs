@@ -38,13 +38,10 @@ use serde_json::json;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Bytes of a payload that one record of a broker's default limit holds: calls go in segments beyond, bare clients not at all.
+/// Fits one record at a broker's default limit. Longer calls go in segments; bare clients cannot send them.
 const BARE_BYTES_MAX: usize = 900_000;
-/// Bytes of a lone call.
 const LONE_BYTES: usize = 256;
 
-/// Measures; returns the text to print.
-///
 /// # Errors
 /// A broker that cannot be started or fails, a process that ends too early, a call that fails, a report or a picture that cannot be written.
 pub fn run(arguments: &NetworkArguments, interrupted: &AtomicBool) -> Result<String> {
@@ -60,9 +57,6 @@ pub fn run(arguments: &NetworkArguments, interrupted: &AtomicBool) -> Result<Str
 }
 
 /// Measures our calls of the least published size for another benchmark, one way and two ways.
-///
-/// # Errors
-/// As of [`run`].
 pub(crate) fn least(arguments: &NetworkArguments, run: &mut BenchRun<'_>) -> Result<()> {
     measure(&arguments.least_plan()?, run)
 }
@@ -94,7 +88,7 @@ fn measure(plan: &NetworkPlan, run: &mut BenchRun<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Systems next to each other. Clients end before the broker and the domain that they use.
+/// Clients end before the broker and the domain that they use.
 struct NetworkMeasurement<'a> {
     plan: &'a NetworkPlan,
     ends: Option<CallEnds<'a>>,
@@ -104,7 +98,6 @@ struct NetworkMeasurement<'a> {
 }
 
 impl NetworkMeasurement<'_> {
-    /// Calls one at a time, next to bare round trips. A quarter more warms up.
     fn lone_calls(&mut self, run: &mut BenchRun<'_>) -> Result<()> {
         run.next("lone calls")?;
         let count = self.plan.lone_calls;
@@ -137,7 +130,6 @@ impl NetworkMeasurement<'_> {
         Ok(())
     }
 
-    /// Calls of one size in flight together, next to the bare pair.
     fn one_size(
         &mut self,
         run: &mut BenchRun<'_>,
@@ -178,7 +170,7 @@ impl NetworkMeasurement<'_> {
     }
 }
 
-/// Unwraps the measurement of a peer. A failure becomes a row that says so; the other systems are still measured.
+/// Turns the failure of a peer into a row, so that the other systems are still measured.
 fn peer<T>(run: &mut BenchRun<'_>, measured: Result<T>) -> Result<Option<T>> {
     let error = match measured {
         Ok(measured) => return Ok(Some(measured)),
@@ -191,7 +183,6 @@ fn peer<T>(run: &mut BenchRun<'_>, measured: Result<T>) -> Result<Option<T>> {
     Ok(None)
 }
 
-/// Our calls one at a time.
 fn lone_calls(
     ends: &CallEnds<'_>,
     (warm_up, count): (u64, u64),
@@ -214,7 +205,6 @@ fn lone_calls(
     Ok((latencies, wrong))
 }
 
-/// Our calls of one size in flight together.
 fn our_cycles(
     ends: &mut CallEnds<'_>,
     (bytes, ways): (usize, usize),

@@ -1,5 +1,3 @@
-//! [`KafkaBrokers`], which all systems share, and [`CallEnds`]: two domains with a bridge each, and the server in one of them.
-
 use super::arguments::NetworkPlan;
 use gapless_load::network::run_topics::{RunTopics, TopicRemoval};
 use gapless_load::network::{NAME, failed};
@@ -16,19 +14,14 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The script that starts a broker and Java clients, from the folder of the project.
 const SCRIPT: &str = "benchmarks/peers/kafka/broker";
-/// The command that fetches and compiles them.
 const FETCH: &str = "benchmarks/peers/kafka/broker --fetch";
 const INSTALL: &str = "apt install default-jdk-headless maven";
-/// The heap and the compiler of a Java program that is measured.
 const JAVA: &str = "-Xmx2g -XX:TieredStopAtLevel=4";
-/// Longest wait for the first call.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The caller's and the server's bridge.
 const BRIDGES: [&str; 2] = ["near", "far"];
 
-/// Checks that Kafka and its clients can be started; fetches nothing.
+/// Fetches nothing.
 ///
 /// # Errors
 /// The reason, with the command that helps.
@@ -43,10 +36,6 @@ pub(crate) fn find_kafka() -> std::result::Result<(), String> {
     }
 }
 
-/// The script, and Java, which it needs.
-///
-/// # Errors
-/// The missing one, with the command that helps.
 fn script() -> std::result::Result<PathBuf, String> {
     let script = PathBuf::from(SCRIPT);
     if !script.is_file() {
@@ -55,11 +44,10 @@ fn script() -> std::result::Result<PathBuf, String> {
     find("java", INSTALL).map(|_| script).map_err(|missing| missing.to_string())
 }
 
-/// Brokers, one of ours or other people's. Its parts end in this order.
+/// Fields drop in this order.
 pub(super) struct KafkaBrokers<'a> {
     pub(super) addresses: String,
     pub(super) topics: RunTopics,
-    /// Topics on brokers that go on.
     _removed: Option<TopicRemoval>,
     _process: Option<Child<'a>>,
     directory: OwnDirectory,
@@ -71,10 +59,10 @@ struct ListenAddress {
 }
 
 impl<'a> KafkaBrokers<'a> {
-    /// Starts one, unless the plan names some.
+    /// Starts a broker, unless the plan names some.
     ///
     /// # Errors
-    /// No script, Java or Maven for a broker, or one that ends too early.
+    /// No script, Java or Maven; a broker that ends too early.
     pub(super) fn start(plan: &NetworkPlan, interrupted: &'a AtomicBool) -> Result<Self> {
         let name = format!("gapless-bench-network-{}", std::process::id());
         let directory = OwnDirectory::create(&std::env::temp_dir(), &name)?;
@@ -92,10 +80,6 @@ impl<'a> KafkaBrokers<'a> {
         Ok(Self { addresses, topics, _removed: None, _process: Some(process), directory })
     }
 
-    /// Starts a Java client in a role of the peer.
-    ///
-    /// # Errors
-    /// No script, no Java; a process that cannot be started.
     pub(super) fn java(&self, role: &str, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
         let script = script().map_err(BenchError::Option)?;
         let mut command = Command::new(script);
@@ -118,10 +102,9 @@ impl<'a> KafkaBrokers<'a> {
     }
 }
 
-/// Both ends of our calls. Its parts end in this order.
+/// Fields drop in this order.
 pub(super) struct CallEnds<'a> {
     pub(super) callers: CycleCallers,
-    /// The caller's domain.
     pub(super) domain: Domain,
     server: Child<'a>,
     bridges: [Child<'a>; 2],
@@ -151,7 +134,7 @@ impl<'a> CallEnds<'a> {
         Ok(Self { callers, domain, server, bridges })
     }
 
-    /// CPU time of server and bridges so far, ns.
+    /// Server and bridges so far, ns.
     pub(super) fn cpu_ns(&mut self) -> Result<[u64; 2]> {
         let server = self.server.ask(&true)?;
         let [near, far] = &mut self.bridges;

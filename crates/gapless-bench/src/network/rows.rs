@@ -1,5 +1,3 @@
-//! Rows of a system: lone calls, and calls in flight together.
-
 use super::arguments::NetworkSystem;
 use gapless_load::network::bare::{BARE_PAIR, BareExchange};
 use gapless_load::rpc::payloads::cycles::{CycleTotals, forked_max};
@@ -9,20 +7,17 @@ use gapless_measure::reporting::{keys, put, put_rates, word};
 use gapless_measure::{CpuPerMessage, FloorRow, Row, RowConfig};
 use serde_json::json;
 
-/// Names of both ways in the JSON, by the number of ways less one.
+/// Index: number of ways less one.
 const MODES: [&str; 2] = ["one_way", "two_way"];
-/// Mode of lone calls.
 pub(super) const LONE_CALL: &str = "lone_call";
 
-/// CPU time of a call, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct EndsCpu {
     pub(super) server_ns: f64,
-    /// Of both bridges together, where there are any.
+    /// Sum of both bridges.
     pub(super) bridges_ns: Option<f64>,
 }
 
-/// Calls of `bytes`, one at a time.
 pub(super) fn lone_calls(system: NetworkSystem, bytes: usize, latencies: &LatencyHistogram, wrong: u64) -> Row {
     let count = latencies.count();
     let mut row = Row {
@@ -36,7 +31,6 @@ pub(super) fn lone_calls(system: NetworkSystem, bytes: usize, latencies: &Latenc
     row
 }
 
-/// Calls of `bytes` in flight together.
 pub(super) fn cycles(system: NetworkSystem, (bytes, ways): (usize, usize), cycles: &CycleTotals, cpu: EndsCpu) -> Row {
     let mut config = config(system, MODES[ways - 1], bytes, cycles.calls);
     let extra = json!({ "ways": ways, "cycles": cycles.rates.len(), "in_flight": forked_max(bytes) });
@@ -60,7 +54,7 @@ pub(super) fn cycles(system: NetworkSystem, (bytes, ways): (usize, usize), cycle
     row
 }
 
-/// The bare pair that exchanged as many bytes; an exchange with wrong answers is no floor.
+/// `None` for an exchange with wrong answers.
 pub(super) fn bare_pair((bytes, ways): (usize, usize), exchange: &BareExchange) -> Option<FloorRow> {
     let rate = exchange.count as f64 / exchange.elapsed.as_secs_f64();
     (exchange.wrong == 0).then(|| FloorRow {
@@ -73,7 +67,6 @@ pub(super) fn bare_pair((bytes, ways): (usize, usize), exchange: &BareExchange) 
     })
 }
 
-/// Configuration of the row of a peer that could not be measured.
 pub(super) fn peer_config() -> RowConfig {
     RowConfig { extra: keys(json!({ "ends": "Kafka", "system": word(NetworkSystem::Java) })), ..RowConfig::default() }
 }

@@ -1,5 +1,3 @@
-//! The printed table and the picture.
-
 use super::arguments::{NetworkPlan, NetworkSystem};
 use super::goals;
 use gapless_load::network::bare::{BARE_PAIR, BARE_ROUND_TRIP};
@@ -12,7 +10,6 @@ use gapless_measure::table::{
 use gapless_measure::{Report, Result, Row};
 use std::path::Path;
 
-/// The figures of a row.
 pub(super) const COLUMNS: [RowColumn; 13] = [
     ("system", |row| match of_config(row, "system") {
         "" => absent(),
@@ -54,29 +51,25 @@ pub(super) const COLUMNS: [RowColumn; 13] = [
     column::VERIFIED,
 ];
 
-/// The whole text: lone calls and the published sizes, systems next to each other.
 pub(super) fn text(report: &Report) -> String {
     let is_shown = |bytes: Option<u64>| !bytes.is_some_and(is_of_picture);
     let mut rows: Vec<&Row> = report.rows.iter().filter(|row| is_shown(row.config.payload_bytes)).collect();
-    // Stable, so that sizes and systems stay in their order.
+    // Stable: keeps the order of sizes and systems.
     rows.sort_by_key(|row| row.config.mode.clone());
     let floors: Vec<_> = report.floor.iter().filter(|row| is_shown(Some(row.payload_bytes))).cloned().collect();
     whole(report, &TextTable::of_rows(TableStyle::for_stdout(), &rows, 2, &COLUMNS).to_string(), &floors)
 }
 
-/// Tells sizes of the picture from published ones.
 const fn is_of_picture(bytes: u64) -> bool {
     bytes.is_power_of_two() && bytes >= 1024
 }
 
-/// Bytes a second against size, of the sizes of the picture.
 pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
     let mut curves: Vec<Curve> = Vec::new();
     for row in report.rows.iter().filter(|row| row.config.payload_bytes.is_some_and(is_of_picture)) {
         let (Some(size), Some(bytes)) = (row.config.payload_bytes, number(row, "bytes_per_s")) else { continue };
         let way = row.config.mode.as_deref().unwrap_or_default().replace('_', " ");
         add_point(&mut curves, format!("calls, {way}"), (size as f64, bytes));
-        // The bare pair of the same size and way.
         if let Some(ratio) = row.floor_ratio {
             add_point(&mut curves, format!("bare clients, {way}"), (size as f64, bytes * ratio));
         }

@@ -1,7 +1,5 @@
-//! The command line of `gapless bench canonical`: names, aliases, short letters and help.
-//!
-//! The names of published command lines are aliases and the short letters are theirs, so that such a line runs
-//! unchanged. Nothing is checked here beyond the form of a single value; [`super::settings`] does the rest.
+//! The command line of `gapless bench canonical`. Names of published command lines are aliases, and the short letters
+//! are theirs, so that such lines run unchanged. Only single values are checked here; see [`super::settings`].
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -267,8 +265,8 @@ const CLUSTER: &str = "Cluster";
 const OURS: &str = "Configuration and reports";
 
 impl CanonicalArguments {
-    /// Whether none of the reference's options is given, so that the matrix is run. Mode, program, CPU
-    /// configuration, tier and report files are ours: they choose from the matrix, as clustering itself does.
+    /// Whether none of the reference's options is given. Mode, program, CPU configuration, tier and report files are
+    /// ours: they choose from the matrix.
     pub fn is_default_matrix(&self) -> bool {
         let ours = Self {
             mode: self.mode,

@@ -1,12 +1,10 @@
-//! Refusals before anything is run: options that contradict each other, and options that the mode of the run has no
-//! use for. The message names the mode.
+//! Refuses contradicting options, and options that the mode of the run has no use for, before anything runs.
 
 use super::arguments::CanonicalArguments;
 use crate::{BenchError, Result};
 use gapless_load::values::{CpuConfiguration, HostRole, ReplicationLink, RunMode, RunTier};
 use std::collections::BTreeSet;
 
-/// Options by whether they are given.
 type GivenOptions<'a> = &'a [(bool, &'static str)];
 
 fn first(given: GivenOptions<'_>) -> Option<&'static str> {
@@ -14,8 +12,8 @@ fn first(given: GivenOptions<'_>) -> Option<&'static str> {
 }
 
 impl CanonicalArguments {
-    /// Whether driver, member and service of a clustered run's primary take turns on one thread: where each process has one
-    /// core a second thread that spins would cost milliseconds. Not where replies are to leave on a thread of their own.
+    /// Driver, member and service of the primary share one thread where each process has one core: a second one that
+    /// spins would cost milliseconds. Not where replies leave on a thread of their own.
     pub(super) fn is_one_thread(&self, cpu: CpuConfiguration, available: &BTreeSet<usize>) -> bool {
         if self.detached_send {
             return false;
@@ -28,7 +26,6 @@ impl CanonicalArguments {
         }
     }
 
-    /// Refuses what the mode of the run has no use for: one node, a cluster, or one of its roles.
     pub(super) fn refuse_what_the_mode_has_not(&self, available: &BTreeSet<usize>) -> Result<()> {
         if self.role == Some(HostRole::Backup) {
             return self.refuse_what_a_backup_has_not();
@@ -40,7 +37,6 @@ impl CanonicalArguments {
         }
     }
 
-    /// A backup gets its workload from its primary.
     fn refuse_what_a_backup_has_not(&self) -> Result<()> {
         let own = Self {
             role: self.role,
@@ -134,7 +130,6 @@ impl CanonicalArguments {
         Ok(())
     }
 
-    /// Options of the reference that change nothing in this run, with the reason.
     pub(super) fn warn_of_what_has_no_effect(&self, warnings: &mut Vec<String>) {
         let cpu = self.cpu.unwrap_or(CpuConfiguration::Default);
         let (is_synced, is_max) = (self.tier == Some(RunTier::QuorumSync), cpu == CpuConfiguration::Max);
@@ -254,7 +249,6 @@ impl CanonicalArguments {
         Ok(())
     }
 
-    /// The persistence options that are given.
     pub(super) fn persistence_options(&self) -> Vec<&'static str> {
         all(&[
             (self.enable_persistence, "--enable-persistence"),

@@ -5,8 +5,6 @@
 //! | `arguments` | the command line: names, aliases, short letters, help |
 //! | `settings` | defaults, and the runs that follow |
 //! | `checks` | contradictions, and options that a mode does not use |
-//!
-//! The program parses, calls [`CanonicalArguments::resolve`] and runs the result; it decides nothing.
 
 mod arguments;
 mod checks;

@@ -1,8 +1,6 @@
-//! From the typed options to the runs: defaults, validation, the matrix. Pure, but for
-//! [`CanonicalArguments::resolve_here`].
-//!
-//! An error stops before anything is run; a warning goes to stderr and into the report's notes. An
-//! option that has no effect is never passed over silently.
+//! Defaults, validation and the matrix: from the typed options to the runs. Pure, except
+//! [`CanonicalArguments::resolve_here`]. An error stops before anything runs; a warning goes to stderr and into the
+//! report.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -16,27 +14,20 @@ use gapless_load::values::{
 use gapless_measure::affinity::available_cpus;
 use gapless_measure::workbook::CellAddress;
 
-/// A whole invocation, validated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanonicalOptions {
     pub plan: RunPlan,
-    /// Targets of the results.
     pub output: OutputSettings,
-    /// For stderr and the notes of the report.
     pub warnings: Vec<String>,
 }
 
-/// One run, or the rows of a matrix in their order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunPlan {
-    /// A single run with the reference's options.
     Single(Box<RunSettings>),
-    /// Several short runs.
     Matrix(Vec<RunSettings>),
 }
 
 impl RunPlan {
-    /// The runs, one after the other.
     pub fn runs(&self) -> &[RunSettings] {
         match self {
             Self::Single(run) => std::slice::from_ref(run),
@@ -45,132 +36,98 @@ impl RunPlan {
     }
 }
 
-/// Everything about one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSettings {
-    /// Event sourcing or state replication.
     pub program: ServiceKind,
-    /// The goal of the engine, and the load.
     pub mode: RunMode,
-    /// Encoding; the access follows from it.
+    /// The access follows from it.
     pub encoding: MessageEncoding,
-    /// Durability of a message before anyone acts on it.
     pub tier: RunTier,
-    /// Layout of the threads.
     pub cpu: CpuConfiguration,
-    /// Messages to inject, warm-up included.
+    /// Warm-up included.
     pub count: u64,
-    /// Messages a second; `None` is as fast as possible.
+    /// `None`: as fast as possible.
     pub rate_per_s: Option<u64>,
-    /// Warm-up, ns; see `crate::open_loop::WarmUp` for the rule.
+    /// Warm-up, ns; see `crate::open_loop::WarmUp`.
     pub warm_up_ns: u64,
-    /// Leave the fields unset.
     pub empty_message: bool,
-    /// Sessions that the messages are spread over.
     pub sessions: u64,
-    /// Commands that are sent twice, of a million.
     pub repeats_per_million: u32,
-    /// Processes of clients; 0 is a driver in the service's process.
+    /// 0: a driver in the service's process.
     pub client_processes: u32,
-    /// CPUs of the threads.
     pub affinity: Affinity,
-    /// Queue depth of a sender on a thread of its own; `None` sends on the business logic's thread, as far as `cpu` says no other.
+    /// `None` sends on the business logic's thread, unless `cpu` says otherwise.
     pub detached_send_queue_depth: Option<usize>,
-    /// The journal; `None` at tier `memory`.
+    /// `None` at tier `memory`.
     pub journal: Option<JournalSettings>,
-    /// Primary and backup; `None` is one node.
+    /// `None` is one node.
     pub cluster: Option<ClusterSettings>,
 }
 
 impl RunSettings {
-    /// A latency with one session, at the rate of the published ones, or a throughput.
     pub(super) fn is_usual(&self) -> bool {
         let is_latency = self.rate_per_s.is_some();
         !is_latency || (self.sessions == 1 && self.rate_per_s == Some(matrix::LATENCY_RATE_PER_S))
     }
 }
 
-/// The cluster options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterSettings {
-    /// On two hosts what this process is; `None` runs both on this machine.
+    /// `None` runs both members on this machine.
     pub role: Option<HostRole>,
-    /// Address at which this member listens for the other.
+    /// Address for the other member.
     pub interface: Option<Ipv4Addr>,
     /// Interface on which the backup is looked for.
     pub discovery_interface: Option<Ipv4Addr>,
     /// Address at which the backup listens for its primary.
     pub backup_address: Option<String>,
-    /// The protocol between both.
     pub link: ReplicationLink,
-    /// CPUs of the backup's member.
     pub backup_cpus: Option<CpuMask>,
-    /// Driver, member and service of the primary take turns on one thread.
     pub is_one_thread: bool,
-    /// Threads of the members, in place of their plan.
     pub threads: ReplicationThreads,
 }
 
-/// Threads of primary and backup, in place of their plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplicationThreads {
-    /// Both members spin on replication reads.
     pub spins: bool,
-    /// Both send replication on a thread of its own.
     pub detached_send: bool,
-    /// CPUs of that thread.
     pub sender: Option<CpuMask>,
-    /// Replicated messages are dispatched to the service on a thread of its own.
     pub detached_dispatch: bool,
-    /// CPUs of that thread.
     pub dispatcher: Option<CpuMask>,
 }
 
-/// Masks of the threads; `None` leaves a thread to its plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Affinity {
-    /// Of the injector.
     pub injector: Option<CpuMask>,
-    /// Of the business logic.
     pub service: Option<CpuMask>,
-    /// Of the detached sender.
     pub sender: Option<CpuMask>,
-    /// Of the detached persister.
     pub persister: Option<CpuMask>,
 }
 
-/// The persistence options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalSettings {
-    /// Directory; `None` is one of the run's own that is removed after it.
+    /// `None`: one of the run's own, removed after it.
     pub directory: Option<PathBuf>,
-    /// Length of a segment, bytes; the first one is written full of zeros before the run.
+    /// Segment length; the first segment is zeroed before the run.
     pub initial_length_bytes: u64,
-    /// Whether the later ones are, too.
+    /// Whether later segments are zeroed, too.
     pub zero_out_initial: bool,
-    /// Write buffer, bytes.
     pub write_buffer_bytes: usize,
-    /// Whether every commit is flushed.
     pub flush_on_commit: bool,
-    /// `Some(true)` flushes through a mapping, `Some(false)` by `pwrite`, `None` leaves it to the journal.
+    /// `Some(true)` flushes through a mapping, `Some(false)` by `pwrite`; `None` lets the journal choose.
     pub mapped: Option<bool>,
-    /// Whether the persister has a thread of its own; `None` leaves it to the CPU configuration.
+    /// Persister on its own thread; `None` leaves it to the CPU configuration.
     pub detached: Option<bool>,
 }
 
-/// Targets of the results.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OutputSettings {
-    /// JSON; `-` is stdout.
     pub json: Option<PathBuf>,
-    /// Latency data file.
     pub hlog: Option<HlogTarget>,
     pub workbook: Option<WorkbookTarget>,
-    /// Interval figures on stderr.
     pub print_interval_stats: bool,
 }
 
-/// A latency data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HlogTarget {
     pub path: PathBuf,
@@ -178,36 +135,29 @@ pub struct HlogTarget {
     pub named: bool,
 }
 
-/// An Excel file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkbookTarget {
     pub path: PathBuf,
-    /// A cell of an existing workbook, or `None` for a new workbook.
+    /// A cell of an existing workbook; `None` for a new one.
     pub cell: Option<CellAddress>,
-    /// The figure of the cell.
     pub figure: SheetFigure,
 }
 
-/// The figure of a single cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SheetFigure {
     /// Median latency, µs.
     LatencyP50,
-    /// Messages a second.
     Throughput,
 }
 
 impl OutputSettings {
-    /// Whether stdout belongs to the JSON object alone.
     pub fn json_on_stdout(&self) -> bool {
         self.json.as_deref() == Some(Path::new("-"))
     }
 }
 
-/// The default path of a single run's latencies.
 const DEFAULT_HLOG: &str = "canonical.hlog";
 
-/// The default address that a backup listens on.
 pub const BACKUP_ADDRESS: &str = "0.0.0.0:4300";
 
 impl CanonicalArguments {
@@ -236,12 +186,11 @@ impl CanonicalArguments {
         Ok(CanonicalOptions { plan, output: self.output(), warnings })
     }
 
-    /// Whether primary and backup run it.
     pub const fn is_clustered(&self) -> bool {
         self.enable_clustering || self.role.is_some()
     }
 
-    /// Whether it serves a primary of another host, until it is told to end.
+    /// Serves a primary of another host, until it is told to end.
     #[must_use]
     pub fn is_backup(&self) -> bool {
         self.role == Some(HostRole::Backup)
@@ -332,7 +281,7 @@ impl CanonicalArguments {
         }
     }
 
-    /// The rows of the matrix, by tier, then CPU configuration, then mode, then encoding.
+    /// Ordered by tier, CPU configuration, mode, encoding.
     fn matrix(&self, available: &BTreeSet<usize>) -> Vec<RunSettings> {
         let choose = |chosen: Option<RunTier>, all: &[RunTier], few: RunTier| {
             chosen.map_or_else(|| if self.all { all.to_vec() } else { vec![few] }, |tier| vec![tier])
@@ -350,7 +299,6 @@ impl CanonicalArguments {
         let modes = self.mode.map_or_else(|| RunMode::ALL.to_vec(), |mode| vec![mode]);
         let mut runs = Vec::new();
         if self.is_clustered() && self.program.is_none() {
-            // Both programs: the leader hands on commands, or the changes that they made.
             let of = |program| Self { program: Some(program), ..self.clone() }.matrix(available);
             let mut of_state = of(ServiceKind::Sr);
             // The short matrix ends within its time: of the second program one encoding.
@@ -364,12 +312,10 @@ impl CanonicalArguments {
                     let row = |encoding| self.base(mode, encoding, (tier, cpu), available);
                     runs.extend(MessageEncoding::ALL.iter().map(|&encoding| row(encoding)));
                     if mode == RunMode::Latency && self.sessions.is_none() {
-                        // The cost of finding a session that nothing has touched for a while.
                         let spread = row(MessageEncoding::SbeSerial);
                         runs.push(RunSettings { sessions: matrix::SESSIONS, ..spread });
                     }
                     if mode == RunMode::Latency && self.is_clustered() && tier == RunTier::Quorum {
-                        // The rate of the published command line, and those around it.
                         runs.extend(matrix::RATES_PER_S.map(|per_s| {
                             let run = row(MessageEncoding::ProtobufSerial);
                             let count = if self.quick { run.count } else { per_s * matrix::RATE_SECONDS };
@@ -382,7 +328,6 @@ impl CanonicalArguments {
         runs
     }
 
-    /// A row of the matrix, with everything that the reference's options would change at its default.
     fn base(
         &self,
         mode: RunMode,
@@ -475,19 +420,17 @@ impl CanonicalArguments {
 
 const GIB: f64 = 1_073_741_824.0;
 
-/// Sizes of the matrix's rows, chosen so that the default matrix ends within three minutes on two cores, also the clustered one.
+/// Chosen so that the default matrix, also clustered, ends within three minutes on two cores.
 mod matrix {
-    /// Many users at once.
     pub(super) const SESSIONS: u64 = 1000;
     pub(super) const LATENCY_RATE_PER_S: u64 = 10_000;
     pub(super) const LATENCY_COUNT: u64 = 40_000;
-    /// One slice: each has members of its own, which take seconds to start and to stop.
+    /// One slice: each has new members, which take seconds to start and stop.
     pub(super) const LATENCY_COUNT_CLUSTERED: u64 = 30_000;
     pub(super) const THROUGHPUT_COUNT: u64 = 3_500_000;
     pub(super) const THROUGHPUT_COUNT_SLOWER: u64 = 2_000_000;
     pub(super) const THROUGHPUT_COUNT_SYNC: u64 = 2_000_000;
     pub(super) const WARM_UP_NS: u64 = 500_000_000;
-    /// Further rates of a cluster, for so long each.
     pub(super) const RATES_PER_S: [u64; 3] = [50_000, 100_000, 200_000];
     pub(super) const RATE_SECONDS: u64 = 3;
     /// The counts of the published runs.
@@ -495,12 +438,11 @@ mod matrix {
     pub(super) const FULL_LATENCY_WARM_UP_NS: u64 = 10_000_000_000;
     pub(super) const FULL_THROUGHPUT_COUNT: u64 = 5_000_000;
     pub(super) const FULL_THROUGHPUT_WARM_UP_NS: u64 = 2_000_000_000;
-    /// Of each row with `--quick`, and its warm-up.
     pub(super) const QUICK_COUNT: u64 = 2_000;
     pub(super) const QUICK_WARM_UP_NS: u64 = 20_000_000;
     pub(super) const QUICK_INITIAL_LOG_BYTES: u64 = 4 << 20;
-    /// Written full of zeros before the run: a virtual machine hands out memory that it has not used for a while at 10 µs a
-    /// page, and that would be measured instead. Twice what a row needs, because the next segment is prepared from the half on.
+    /// Segment length, zeroed before the run: a virtual machine takes 10 µs for each page that it has not used for a
+    /// while. Twice the need, because the next segment is prepared from the half on.
     pub(super) const INITIAL_LOG_BYTES_THROUGHPUT: u64 = 2 << 30;
     pub(super) const INITIAL_LOG_BYTES_LATENCY: u64 = 64 << 20;
 }

@@ -1,5 +1,3 @@
-//! Every option by every name, every default, every refusal.
-
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -420,7 +418,6 @@ fn a_quick_matrix_has_the_same_rows() {
         assert_eq!(rows(&format!("{line} --quick")), rows(line));
     }
     assert!(matrix("-v --quick").iter().all(|run| run.count <= 10_000));
-    // Three CPU configurations, both programs, four encodings, the spread row of each latency, and three further rates.
     assert_eq!(matrix("-v --all --tier quorum").len(), 3 * 2 * (4 + 1 + 3 + 4));
     assert_eq!(matrix("-v").len(), 4 + 1 + 3 + 4 + 2, "of state replication two rows");
     assert!(resolve("--quick -c 5").expect_err("a single run").contains("--quick runs a matrix"));
@@ -533,7 +530,6 @@ fn missing_cpu_warns_and_pins_nothing() {
         ("-v -V [1]", &[][..], mask("[1]")),
         ("-v -V [9]", &[lacks][..], None),
         ("--role backup -V [9]", &[lacks][..], None),
-        // Of another host, which is not known here.
         ("-v --role primary -V [9]", &[][..], mask("[9]")),
     ] {
         let options = resolve(line).unwrap();

@@ -1,10 +1,8 @@
-//! The options of `gapless bench` without a name.
-
 use clap::{Args, ValueEnum};
 use gapless_measure::reporting::JsonArguments;
 use std::time::Duration;
 
-/// Time limit; a peer starts only if its estimate fits.
+/// A peer starts only if its estimate fits.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 const TIME_LIMIT_QUICK: Duration = Duration::from_secs(20);
 
@@ -42,40 +40,31 @@ pub struct OverviewArguments {
     pub only: Vec<OverviewPart>,
 }
 
-/// Plan of the measurement: how much of each row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct OverviewPlan {
-    /// In the order of the table.
     pub(super) parts: Vec<OverviewPart>,
     pub(super) is_quick: bool,
-    /// For the whole.
     pub(super) time: Duration,
-    /// Messages of the service rows: at a rate, and as fast as possible.
+    /// Service rows: at a rate, and as fast as possible.
     pub(super) latency_messages: u64,
     pub(super) throughput_messages: u64,
-    /// Time limit of a floor.
     pub(super) floor_time: Duration,
-    /// Round trips through the sequencer, how often they are measured, and messages of each node that pushes.
+    /// Round trips, their repetitions, and messages of each pushing node.
     pub(super) round_trips: u64,
     pub(super) repetitions: u64,
     pub(super) pushed_messages: u64,
-    /// Calls of each size, one after the other.
     pub(super) calls: u64,
-    /// Turns of many callers and workers.
     pub(super) turns: (usize, Duration),
-    /// Calls of a cycle of large payloads.
     pub(super) payload_calls: u64,
-    /// Turns of the command bus, and the seconds of a row in each.
+    /// Turns, and seconds of a row in each.
     pub(super) command_turns: (u16, f64),
     /// Kills of the leader, and of the supervisor.
     pub(super) leader_kills: u32,
     pub(super) supervisor_kills: u64,
-    /// Calls of a cycle over Kafka.
     pub(super) network_calls: u64,
 }
 
 impl OverviewArguments {
-    /// Makes the plan of the measurement.
     pub(super) fn plan(&self) -> OverviewPlan {
         let is_chosen = |part: &&OverviewPart| self.only.is_empty() || self.only.contains(part);
         let parts = OverviewPart::value_variants().iter().filter(is_chosen).copied().collect();

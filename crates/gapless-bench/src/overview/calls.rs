@@ -1,5 +1,3 @@
-//! Measures calls between two processes one at a time for some payload sizes, and one-way messages.
-
 use super::Overview;
 use super::arguments::OverviewPart;
 use super::line::{OverviewLine, ShownFigure};
@@ -10,20 +8,17 @@ use gapless_measure::floor::FloorKind;
 use gapless_measure::reporting::{config_number, of_config};
 use gapless_measure::{FloorRow, Report, Row};
 
-/// Sizes of a call, bytes, and the published figure of each.
+/// Bytes, and the published figure of each.
 pub(super) const SIZES: [(u64, Option<&str>); 4] = [
     (1, Some("endurox/call/1")),
     (256, None),
     (1024, Some("endurox/call/1024/1x1")),
     (4096, Some("endurox/call/4096")),
 ];
-/// Sizes that are shown one way, too.
 const ONE_WAY: [(u64, Option<&str>); 2] = [(256, None), (1024, Some("endurox/send"))];
-/// Size of a call whose ends spin, bytes.
 const SPINNING: u64 = 256;
 
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
-    // A short run leaves out the sizes of which nothing was published.
     let is_quick = overview.plan.is_quick;
     for (bytes, published) in SIZES.into_iter().filter(|(_, published)| published.is_some() || !is_quick) {
         let report = points(overview, RpcSystem::Gapless, WaitMode::Blocking, &[bytes])?;
@@ -46,7 +41,7 @@ fn no_row(what: &str, bytes: u64) -> BenchError {
     BenchError::measurement(super::NAME, format!("no row of {what}, {bytes} B"))
 }
 
-/// Measures one system at these sizes, with one start of it.
+/// Starts the system once.
 pub(super) fn points(
     overview: &mut Overview<'_>,
     system: RpcSystem,
@@ -66,7 +61,6 @@ pub(super) fn points(
     Ok(overview.finish_part(run))
 }
 
-/// Adds the row of calls, one after the other.
 fn call(
     overview: &mut Overview<'_>,
     report: &Report,
@@ -90,7 +84,6 @@ fn floor_of(report: &Report, kind: FloorKind) -> Option<FloorRow> {
     report.floor.iter().find(|row| row.name == kind.name()).cloned()
 }
 
-/// The row of calls one after the other.
 fn call_row(report: &Report) -> Option<&Row> {
     report.rows.iter().find(|row| config_number(row, "in_flight") == Some(1))
 }

@@ -1,5 +1,3 @@
-//! The command bus in memory, with one aggregate and with many.
-
 use super::Overview;
 use super::arguments::OverviewPart;
 use super::line::{OverviewLine, ShownFigure};
@@ -8,7 +6,6 @@ use crate::commands::{CommandsArguments, in_memory};
 use gapless_measure::reporting::{config_number, of_config};
 use gapless_measure::table::grouped;
 
-/// Published figure of commands whose identifiers are assigned by the bus.
 const PUBLISHED: &str = "axon/disruptor/none";
 
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
@@ -25,7 +22,8 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
         let word = if aggregates == 1 { "aggregate" } else { "aggregates" };
         let drive = of_config(row, "drive");
         let what = format!("commands, {drive}, {} {word}", grouped(aggregates));
-        // Published are one aggregate, and of a bus on its caller's thread one command at a time: direct has many in flight.
+        // One aggregate was published. The published bus takes one command at a time on its caller's thread; direct has
+        // many in flight.
         let answers = (aggregates == 1 && drive == "pipelined").then(|| PUBLISHED.to_owned());
         overview.add(
             OverviewLine {

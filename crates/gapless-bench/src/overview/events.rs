@@ -1,5 +1,3 @@
-//! Events in memory: many callers and workers as tasks of one process, and the largest payloads of a published table.
-
 use super::Overview;
 use super::arguments::OverviewPart;
 use super::line::{OverviewLine, ShownFigure};
@@ -11,7 +9,6 @@ use gapless_measure::reporting::{config_number, of_config};
 use gapless_measure::table::grouped;
 use gapless_measure::{FloorRow, Row};
 
-/// Published figures of callers and workers.
 const ONE_TO_FIFTY: &str = "mercury/1-50";
 const FIFTY_TO_FIFTY: &str = "mercury/50-50";
 
@@ -58,7 +55,7 @@ fn large_payloads(overview: &mut Overview<'_>) -> Result<()> {
             copying.map(|copying| of_calls(copying, row))
         };
         let what = format!("{} B, {}, {}", grouped(bytes), mode.replace('_', " "), of_config(row, "ends"));
-        // Ours between two processes answers no figure through Kafka.
+        // Between two processes answers no figure through Kafka.
         let answers = is_in_memory.then(|| format!("mercury/memory/{mode}/{bytes}"));
         let line = OverviewLine { part: OverviewPart::Events, what, figure: ShownFigure::Throughput, floor, answers };
         overview.add(line, row.clone());
@@ -66,7 +63,6 @@ fn large_payloads(overview: &mut Overview<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The copy floor in calls a second.
 fn of_calls(copying: &FloorRow, row: &Row) -> FloorRow {
     let bytes = row.config.payload_bytes.unwrap_or(1) * config_number(row, "ways").unwrap_or(1);
     FloorRow { rate_per_s: copying.bytes_per_s.map(|per_s| per_s / bytes as f64), ..copying.clone() }

@@ -1,4 +1,4 @@
-//! Processes killed under load: the leader of three members, and a supervisor whose instances serve calls.
+//! Processes killed under load: the leader of three members, and a supervisor under calls.
 
 use super::Overview;
 use super::arguments::OverviewPart;
@@ -13,7 +13,6 @@ use gapless_measure::table::grouped;
 use serde_json::Value;
 use std::path::Path;
 
-/// Starts, and kills, of a trivial program.
 const SPAWNS: usize = 50;
 
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
@@ -22,12 +21,10 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     supervisor(overview, &noticed)
 }
 
-/// The outage that clients see of a killed leader.
 fn leader(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
     overview.next("leader killed")?;
     let (kills, progress) = (overview.plan.leader_kills, overview.progress.without_lines());
     let rows = leader_killed(kills, Path::new("."), &progress, overview.interrupted)?;
-    // An interrupted row is dropped.
     check_interrupted(super::NAME, overview.interrupted)?;
     for row in rows.into_iter().filter(|row| row.extra.contains_key(FIRST_NEW_REPLY)) {
         let kills = row.extra.get(FIRST_NEW_REPLY).and_then(Value::as_array).map_or(0, Vec::len);
@@ -39,10 +36,8 @@ fn leader(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
     Ok(())
 }
 
-/// Longest time without a reply to any caller.
 pub(super) const LONGEST_SILENCE: &str = "longest_silence_ns";
 
-/// The silence that callers notice of a killed supervisor, and its recovery.
 fn supervisor(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
     let mut arguments = FaultsArguments { kills: Some(overview.plan.supervisor_kills), ..FaultsArguments::default() };
     arguments.output.quick = overview.plan.is_quick;
@@ -58,7 +53,6 @@ fn supervisor(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
             OverviewLine { part: OverviewPart::Kills, what, figure, floor, answers: None }
         };
         overview.add(line(silence, LONGEST_SILENCE, noticed), row.clone());
-        // A failure is one row.
         if row.failure().is_none() {
             overview.add(line(again, "restored_after_sign_ns", &floor), row);
         }

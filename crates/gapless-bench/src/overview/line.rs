@@ -8,55 +8,43 @@ use gapless_measure::{FloorRow, Row};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The key in a row's other keys of the figures that the table shows.
 const SHOWN: &str = "shown";
-/// The key of figures of other systems in the same run.
 const PEERS: &str = "peers";
 
-/// The figure of a row that the table shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ShownFigure {
-    /// The median of its latency.
     Median,
-    /// The average of its latency.
     Mean,
-    /// Messages, calls or commands a second.
     Throughput,
-    /// A time in ns under a key of its own, the median of a latency or the longest of a list.
+    /// Key of a time in ns: the median of a latency, or the greatest of a list.
     Time(&'static str),
 }
 
-/// The figures of a line, as they stand in the JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct LineFigures {
     pub(super) figure: String,
     pub(super) unit: FigureUnit,
     pub(super) ours: f64,
-    /// In the same unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) floor: Option<f64>,
 }
 
-/// The figure of another system in the same run, in the unit of its line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct OverviewPeer {
     pub(super) system: String,
     pub(super) figure: f64,
 }
 
-/// The description of a line.
 #[derive(Clone, Debug)]
 pub(super) struct OverviewLine {
     pub(super) part: OverviewPart,
     pub(super) what: String,
     pub(super) figure: ShownFigure,
     pub(super) floor: Option<FloorRow>,
-    /// Key of the published figure.
     pub(super) answers: Option<String>,
 }
 
 impl OverviewLine {
-    /// Labels the row; adds its figure, floor and published key.
     pub(super) fn into_row(self, mut row: Row) -> Row {
         row.config.name = Some(self.what);
         row.config.extra.insert("part".to_owned(), word(self.part).into());
@@ -78,7 +66,6 @@ impl OverviewLine {
 }
 
 impl ShownFigure {
-    /// Name, unit and value of the figure.
     fn of(self, row: &Row) -> Option<(String, FigureUnit, f64)> {
         match self {
             Self::Median => Some(("p50_ns".to_owned(), FigureUnit::Nanoseconds, row.latency_ns?.p50 as f64)),
@@ -97,7 +84,7 @@ impl ShownFigure {
         }
     }
 
-    /// Sets the ratio with a floor: of medians where both have one, else of the shown figures.
+    /// Ratio of medians where both have one, else of the shown figures.
     fn compare(self, row: &mut Row, shown: &LineFigures, floor: &FloorRow) {
         let Some(value) = shown.floor.filter(|floor| *floor > 0.0 && shown.ours > 0.0) else { return };
         if row.failure().is_some() || row.missed_rate_per_s().is_some() {
@@ -113,7 +100,7 @@ impl ShownFigure {
     }
 }
 
-/// A floor in the unit of a line, a time or a rate; that of a round trip as round trips a second.
+/// A round trip becomes round trips a second.
 fn in_unit(floor: &FloorRow, unit: FigureUnit) -> Option<f64> {
     if unit == FigureUnit::Nanoseconds {
         return floor.p50_ns.map(|ns| ns as f64);
@@ -121,19 +108,17 @@ fn in_unit(floor: &FloorRow, unit: FigureUnit) -> Option<f64> {
     floor.rate_per_s.or_else(|| floor.p50_ns.filter(|ns| *ns > 0).map(|ns| 1e9 / ns as f64))
 }
 
-/// The published figure that a row names.
 fn published(row: &Row) -> Option<PublishedFact> {
     fact(row.extra.get(ANSWERS)?.as_str()?)
 }
 
 impl LineFigures {
-    /// The figures of a row; none of one that could not be measured.
+    /// `None` if it could not be measured.
     pub(super) fn of(row: &Row) -> Option<Self> {
         serde_json::from_value(row.extra.get(SHOWN)?.clone()).ok()
     }
 }
 
-/// Adds the figure of another system to a row.
 pub(super) fn add_peer(row: &mut Row, peer: &OverviewPeer) {
     let peers = row.extra.entry(PEERS).or_insert_with(|| json!([]));
     if let Value::Array(all) = peers {
@@ -141,7 +126,7 @@ pub(super) fn add_peer(row: &mut Row, peer: &OverviewPeer) {
     }
 }
 
-/// Our figure, marked where the rate was missed, and the calls that failed where they are counted.
+/// Marks a missed rate, and counts failed calls.
 pub(super) fn ours(row: &Row) -> String {
     let Some(shown) = LineFigures::of(row) else { return absent() };
     let missed = if row.has_missed_rate() { "MISSED " } else { "" };
@@ -156,12 +141,10 @@ fn is_of_kills(row: &Row) -> bool {
     row.config.extra.get("part").is_some_and(|part| *part == word(OverviewPart::Kills))
 }
 
-/// The floor in the unit of the line.
 pub(super) fn floor(row: &Row) -> String {
     LineFigures::of(row).and_then(|shown| Some(shown.unit.text(shown.floor?))).unwrap_or_else(absent)
 }
 
-/// The published figure, with its system, machine and year.
 pub(super) fn published_text(row: &Row) -> String {
     let (Some(fact), Some(_)) = (published(row), LineFigures::of(row)) else { return absent() };
     format!("{} ({}, {}, {})", fact.figure_text(), fact.source.system, fact.source.machine, fact.source.year)
@@ -173,7 +156,6 @@ pub(super) fn wire(row: &Row) -> Option<String> {
     Some(format!("{}: {}", source.system, source.difference?.text()))
 }
 
-/// The figures of other systems in the same run.
 pub(super) fn peers(row: &Row) -> String {
     let peers: Option<Vec<OverviewPeer>> =
         row.extra.get(PEERS).and_then(|peers| serde_json::from_value(peers.clone()).ok());

@@ -47,8 +47,8 @@ use std::time::{Duration, Instant};
 
 const NAME: &str = "overview";
 
-/// Measures, prints each row on stderr, and returns the text to print, with the outcome: an error if a check failed, a row could not
-/// be measured, or the report could not be written. `interrupted` ends it early, with the rows that are complete.
+/// Prints each row on stderr; returns the text to print with the outcome: an error if a check failed, a row could not
+/// be measured, or the report could not be written. `interrupted` ends it early, with the complete rows.
 pub fn run(arguments: &OverviewArguments, interrupted: &Arc<AtomicBool>) -> (String, Result<()>) {
     let is_quiet = arguments.json.is_on_stdout();
     let plan = arguments.plan();
@@ -72,7 +72,6 @@ pub fn run(arguments: &OverviewArguments, interrupted: &Arc<AtomicBool>) -> (Str
     (text, written.and_then(|()| verdict(&report.rows)))
 }
 
-/// An error if a check failed, or a row could not be measured.
 fn verdict(rows: &[Row]) -> Result<()> {
     let failures: Vec<String> = rows.iter().filter_map(Row::failure).collect();
     let Some(first) = failures.first() else { return Ok(()) };
@@ -80,7 +79,6 @@ fn verdict(rows: &[Row]) -> Result<()> {
     Err(BenchError::Verdict { name: NAME, reason })
 }
 
-/// Steps of the measurement, for its bar: rows, and parts of rows that take long.
 fn steps(plan: &OverviewPlan) -> u64 {
     let of = |part: &OverviewPart| match part {
         OverviewPart::Service => 4,
@@ -94,7 +92,6 @@ fn steps(plan: &OverviewPlan) -> u64 {
     plan.parts.iter().map(of).sum()
 }
 
-/// A measurement under way.
 struct Overview<'a> {
     plan: OverviewPlan,
     report: Report,
@@ -104,7 +101,7 @@ struct Overview<'a> {
 }
 
 impl<'a> Overview<'a> {
-    /// Measures every part, then peers. A failed part is one failed row; the other parts still run.
+    /// A failed part is one failed row; the others still run.
     fn measure(&mut self) {
         for part in self.plan.parts.clone() {
             let seconds = self.began.elapsed().as_secs();
@@ -128,19 +125,17 @@ impl<'a> Overview<'a> {
         peers::measure(self);
     }
 
-    /// The next row begins.
     fn next(&mut self, what: &str) -> Result<()> {
         self.progress.set_label(what);
         self.progress.set_position(self.progress.position() + 1);
         check_interrupted(NAME, self.interrupted)
     }
 
-    /// A measurement of another benchmark, whose steps are those of this one, without its lines.
+    /// Part of another benchmark, with this one's bar and without its own lines.
     fn part(&self, benchmark: &'static str) -> BenchRun<'a> {
         BenchRun::part(benchmark, &self.progress.without_lines(), self.interrupted)
     }
 
-    /// Adds a row that has been measured, and prints it.
     fn add(&mut self, line: OverviewLine, row: Row) {
         if let Some(floor) = line.floor.clone() {
             self.add_floor(floor);
@@ -159,7 +154,7 @@ impl<'a> Overview<'a> {
         self.report.rows.push(row);
     }
 
-    /// Adds a floor once, as it was measured: a bandwidth without the rate that it makes in one row.
+    /// Adds each floor once, without the rate of one row.
     fn add_floor(&mut self, mut floor: FloorRow) {
         if floor.bytes_per_s.is_some() {
             floor.rate_per_s = None;
@@ -169,20 +164,18 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// The report of a finished part; its notes are those of the overview, too.
     fn finish_part(&mut self, part: BenchRun<'_>) -> Report {
         part.report.notes.iter().for_each(|note| self.note(note.clone()));
         part.report
     }
 
-    /// Adds a note once.
     fn note(&mut self, note: String) {
         if !self.report.notes.contains(&note) {
             self.report.notes.push(note);
         }
     }
 
-    /// Measures a floor next to a row; none if it cannot be, and the report says why.
+    /// `None` if it cannot be measured; the report says why.
     fn floor(&mut self, kind: FloorKind, payload_bytes: u64) -> Option<FloorRow> {
         let plan = FloorPlan::new(Path::new("."), vec![(kind, payload_bytes)]);
         let measured = FloorPlan { time_limit: self.plan.floor_time, ..plan }.measure();
@@ -190,13 +183,11 @@ impl<'a> Overview<'a> {
         measured.rows.into_iter().next()
     }
 
-    /// Whether a measurement this long still fits.
     fn has_time_for(&self, estimate: Duration) -> bool {
         self.began.elapsed() + estimate < self.plan.time
     }
 }
 
-/// Floors that a row may be below, and why.
 fn notes_of_floors(rows: &[Row]) -> impl Iterator<Item = String> {
     let notes = [
         (

@@ -1,10 +1,9 @@
-//! Calls between two domains over Kafka, of the least published size: where this program is built with Kafka, Kafka is installed, and while
-//! there is time.
+//! Calls between two domains over Kafka, of the least published size: only where Kafka is compiled in and installed,
+//! and while there is time.
 
 use super::Overview;
 use crate::Result;
 
-/// Without Kafka: a note with the command that builds it.
 #[cfg(not(feature = "kafka"))]
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     let build = "cargo build --release --features kafka";
@@ -13,7 +12,6 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Measures both rows, or names the command that installs Kafka, or that measures them.
 #[cfg(feature = "kafka")]
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     if let Err(missing) = crate::network::find_kafka() {

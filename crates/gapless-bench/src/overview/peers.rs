@@ -1,4 +1,4 @@
-//! Other systems next to our rows: named with the command that installs them where they are missing, and measured while there is time.
+//! Other systems next to our rows: measured while there is time; missing ones are named with their install command.
 
 use super::Overview;
 use super::arguments::OverviewPart;
@@ -16,7 +16,6 @@ use gapless_measure::reporting::{NOT_MEASURED, config_number, is_set, number, of
 use serde_json::Value;
 use std::time::Duration;
 
-/// Another system in one of its uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PeerRun {
     NatsCalls,
@@ -26,10 +25,8 @@ enum PeerRun {
 }
 
 impl PeerRun {
-    /// In the order in which they are measured: the system next to the published calls first.
     const ALL: [Self; 4] = [Self::RabbitMqCalls, Self::NatsCalls, Self::Axon, Self::RabbitMqKilled];
 
-    /// The part of the table with the rows next to it.
     const fn part(self) -> OverviewPart {
         match self {
             Self::NatsCalls | Self::RabbitMqCalls => OverviewPart::Calls,
@@ -38,7 +35,7 @@ impl PeerRun {
         }
     }
 
-    /// An error that says how it is installed.
+    /// The error says how it is installed.
     fn find(self) -> std::result::Result<(), PeerError> {
         match self {
             Self::NatsCalls => nats::find_server().map(drop),
@@ -57,7 +54,6 @@ impl PeerRun {
         })
     }
 
-    /// The command that measures it at length.
     const fn command(self) -> &'static str {
         match self {
             Self::NatsCalls => "gapless bench rpc curve --systems gapless,nats",
@@ -77,7 +73,6 @@ impl PeerRun {
     }
 }
 
-/// Measures the installed systems, next to the rows that are there.
 pub(super) fn measure(overview: &mut Overview<'_>) {
     for peer in PeerRun::ALL {
         if !overview.plan.parts.contains(&peer.part()) {
@@ -106,7 +101,7 @@ pub(super) fn measure(overview: &mut Overview<'_>) {
     }
 }
 
-/// One row of Axon's disruptor, where its program was built by hand: building it may ask the network.
+/// Requires a program that was built by hand: a build may use the network.
 fn axon(overview: &mut Overview<'_>) -> Result<()> {
     let Some(built) = Axon::built().map_err(|error| BenchError::measurement("overview", error))? else {
         let (name, command) = (PeerRun::Axon.name(), PeerRun::Axon.command());
@@ -122,7 +117,6 @@ fn axon(overview: &mut Overview<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Calls and one-way messages of another system at each size of our rows, with one start of it.
 fn calls(overview: &mut Overview<'_>, system: RpcSystem) -> Result<()> {
     let report = points(overview, system, WaitMode::Blocking, &SIZES.map(|(bytes, _)| bytes))?;
     for found in &report.rows {
@@ -141,7 +135,6 @@ fn is_same_call(ours: &Row, theirs: &Row) -> bool {
     of_config(ours, "system") == "gapless" && of_call(ours) == of_call(theirs)
 }
 
-/// The figure of another system, or the reason why it is missing.
 fn checked(row: &Row, system: String, figure: Option<f64>) -> std::result::Result<OverviewPeer, String> {
     if let Some(reason) = row.extra.get(NOT_MEASURED).and_then(Value::as_str) {
         return Err(format!("{system} could not be measured: {reason}"));
@@ -153,7 +146,7 @@ fn checked(row: &Row, system: String, figure: Option<f64>) -> std::result::Resul
     }
 }
 
-/// Adds the figure of another system to our rows of a kind, or the reason why it is missing to the notes.
+/// Adds the figure to our rows, or its reason to the notes.
 fn add(overview: &mut Overview<'_>, peer: std::result::Result<OverviewPeer, String>, is_of: impl Fn(&Row) -> bool) {
     let peer = match peer {
         Ok(peer) => peer,
@@ -168,7 +161,6 @@ fn add(overview: &mut Overview<'_>, peer: std::result::Result<OverviewPeer, Stri
     }
 }
 
-/// The silence of callers whose broker is killed, next to that of our supervisor.
 fn killed_broker(overview: &mut Overview<'_>) -> Result<()> {
     // A broker takes seconds to start again.
     let mut arguments = FaultsArguments { kills: Some(1), ..FaultsArguments::default() };
@@ -182,7 +174,6 @@ fn killed_broker(overview: &mut Overview<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The killed broker with its failed calls, where they are counted.
 fn broker_words(row: &Row) -> String {
     let failed = row.lost.map_or_else(String::new, |failed| format!(", {failed} failed"));
     format!("rabbitmq's broker killed once{failed}:")

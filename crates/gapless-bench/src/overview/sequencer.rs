@@ -1,5 +1,3 @@
-//! The sequencer of an event stream: round trips over UDP with one message in flight, and three nodes that push.
-
 use super::Overview;
 use super::arguments::OverviewPart;
 use super::line::{OverviewLine, ShownFigure};
@@ -9,9 +7,7 @@ use gapless_measure::floor::{FloorKind, HEADER_BYTES};
 use gapless_measure::reporting::check_interrupted;
 use gapless_measure::{FloorRow, Row};
 
-/// Sizes of a round trip, bytes.
 const ROUND_TRIPS: [u64; 2] = [1024, 256];
-/// Size of messages that three nodes push, bytes.
 const PUSHED: u64 = 256;
 
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
@@ -68,14 +64,13 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     })
 }
 
-/// Messages a second whose frames the file system takes in one stream: every message goes through it, by each transport.
+/// Every message passes the file system in one stream, by each transport.
 fn journal(overview: &mut Overview<'_>) -> Option<FloorRow> {
     let floor = overview.floor(FloorKind::SequentialWrite, 0)?;
     let rate_per_s = floor.bytes_per_s.map(|bytes| bytes / (PUSHED + HEADER_BYTES) as f64);
     Some(FloorRow { rate_per_s, ..floor })
 }
 
-/// Measures the rows of `arguments`, each shown as `line` says.
 fn rows(
     overview: &mut Overview<'_>,
     arguments: &SequencerArguments,

@@ -1,4 +1,4 @@
-//! A service on one node, and on a primary with its backup: the canonical rows, event sourcing, SBE.
+//! Canonical rows on one node, and on a primary with its backup: event sourcing, SBE.
 
 use super::Overview;
 use super::arguments::OverviewPart;
@@ -9,7 +9,6 @@ use crate::options::{CanonicalArguments, RunMode, ServiceKind};
 use gapless_measure::reporting::check_interrupted;
 use std::path::Path;
 
-/// Published latency of a primary and its backup.
 const PUBLISHED: &str = "rumi/latency/direct/default/p50";
 
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
@@ -25,7 +24,7 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
 
 fn one(overview: &mut Overview<'_>, is_clustered: bool, mode: RunMode, figure: ShownFigure) -> Result<()> {
     let place = if is_clustered { "primary and backup" } else { "one node" };
-    // Published are clustered ones, and no throughput of direct access.
+    // Published: clustered latencies, and no throughput of direct access.
     let is_published = is_clustered && mode == RunMode::Latency;
     let (pace, count) = match mode {
         RunMode::Latency => ("10,000/s, p50", overview.plan.latency_messages),
@@ -40,7 +39,6 @@ fn one(overview: &mut Overview<'_>, is_clustered: bool, mode: RunMode, figure: S
         ..CanonicalArguments::default()
     };
     let row = one_row(&arguments, Some(count), Path::new("."), overview.interrupted)?;
-    // An interrupted row is dropped.
     check_interrupted(super::NAME, overview.interrupted)?;
     // Replication gathers messages, and its floor would send one with each system call.
     let is_gathered = is_clustered && mode == RunMode::Throughput;

@@ -1,5 +1,3 @@
-//! The table, and the line that is printed when a row has been measured.
-
 use super::line::{floor, ours, peers, published_text};
 use gapless_measure::reporting::of_config;
 use gapless_measure::table::{
@@ -19,7 +17,6 @@ const COLUMNS: [RowColumn; 9] = [
     ("others here", peers),
 ];
 
-/// The whole text: machine, table, notes.
 pub(super) fn whole(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let rows: Vec<&Row> = report.rows.iter().collect();
@@ -33,11 +30,10 @@ pub(super) fn whole(report: &Report) -> String {
             text += &format!("MISSED: {}: the rate of {}/s; its latency is not a result\n", name(row), grouped(rate));
         }
     }
-    // Notes of rows stay in the JSON.
+    // Row notes stay in the JSON.
     text + &notes(&Report { notes: report.notes.clone(), ..Report::default() })
 }
 
-/// The line of a row that has just been measured.
 pub(super) fn measured(row: &Row) -> String {
     let peers = peers(row);
     format!(

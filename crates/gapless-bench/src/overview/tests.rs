@@ -1,5 +1,3 @@
-//! Options, lines and the table of the overview.
-
 use super::*;
 use crate::overview::line::{OverviewPeer, ShownFigure, add_peer};
 use gapless_measure::LatencyNs;
@@ -26,7 +24,6 @@ fn times_and_rates_have_their_ratio() {
     assert_eq!((row.floor_ratio, row.floor_name.as_deref()), (Some(2.5), Some("udp_round_trip")));
     let stream = FloorRow { name: "shm_stream".into(), rate_per_s: Some(3e6), ..FloorRow::default() };
     assert_eq!(shown(ShownFigure::Throughput, Some(&stream), None).into_row(rate(2e6)).floor_ratio, Some(1.5));
-    // One call after the other stands next to round trips a second.
     assert_eq!(
         shown(ShownFigure::Throughput, Some(&round_trip), None).into_row(rate(250_000.0)).floor_ratio,
         Some(2.0)

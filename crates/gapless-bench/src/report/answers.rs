@@ -1,5 +1,3 @@
-//! Our rows for each published figure, and the rows of other systems in the same run.
-
 use super::runs::{StoredRun, StoredRuns, config};
 use gapless_measure::floor::HEADER_BYTES;
 use gapless_measure::published::{
@@ -12,14 +10,12 @@ use gapless_measure::table::grouped;
 use gapless_measure::{LatencyNs, Row};
 use serde_json::Value;
 
-/// A published figure with our rows; no row if it is not measured.
 pub(super) struct AnsweredFact<'a> {
     pub(super) fact: PublishedFact,
     pub(super) lines: Vec<AnsweringRow<'a>>,
 }
 
 impl AnsweredFact<'_> {
-    /// Whether a row of ours is compared with the figure.
     pub(super) fn is_compared(&self) -> bool {
         self.lines.iter().any(is_compared)
     }
@@ -29,7 +25,6 @@ fn is_compared(line: &AnsweringRow<'_>) -> bool {
     line.comparison.verdict != ComparisonVerdict::Remark
 }
 
-/// One row of ours.
 pub(super) struct AnsweringRow<'a> {
     pub(super) run: &'a StoredRun,
     pub(super) row: &'a Row,
@@ -40,27 +35,22 @@ pub(super) struct AnsweringRow<'a> {
 
 pub(super) struct FigureFloor {
     pub(super) name: String,
-    /// In the unit of the figure; `None` where the ratio is of other figures of the row.
     pub(super) value: Option<f64>,
-    /// Ours as a multiple of the floor.
+    /// Ours by the floor.
     pub(super) ratio: f64,
 }
 
-/// The figure of another system in the same run.
 pub(super) struct PeerFigure {
     pub(super) name: &'static str,
     pub(super) theirs: f64,
-    /// Above 1 where ours is the better one.
     pub(super) ratio: f64,
 }
 
-/// Keys of a configuration that tell rows of one fact apart.
 const VARIATION: [&str; 11] =
     ["name", "transport", "mtu_bytes", "waiting", "drive", "encoding", "cpu", "are", "ends", "supervised", "in_flight"];
-/// Keys that rows of direct and of indirect access have in common.
 const BOTH_ACCESSES: [&str; 8] = ["program", "mode", "cpu", "tier", "clustered", "transport", "rate_per_s", "sessions"];
 
-/// Every published figure with the rows of the newest run that answers it; failing that, with remarks.
+/// Takes the rows of the newest run that answers a figure; failing that, remarks.
 pub(super) fn all(runs: &StoredRuns) -> Vec<AnsweredFact<'_>> {
     let answered = facts().into_iter().map(|fact| {
         let mut remarks = Vec::new();
@@ -78,7 +68,7 @@ pub(super) fn all(runs: &StoredRuns) -> Vec<AnsweredFact<'_>> {
     answered.collect()
 }
 
-/// The rows of a run that are compared, then those that are remarks.
+/// Compared rows first, then remarks.
 fn lines<'a>(fact: &PublishedFact, run: &'a StoredRun) -> Vec<AnsweringRow<'a>> {
     let benchmark = &run.report.benchmark;
     let rows = || run.report.rows.iter();
@@ -95,7 +85,7 @@ fn lines<'a>(fact: &PublishedFact, run: &'a StoredRun) -> Vec<AnsweringRow<'a>> 
 fn line<'a>(fact: &PublishedFact, run: &'a StoredRun, row: &'a Row) -> Option<AnsweringRow<'a>> {
     let mut comparison = fact.compare_row(row)?;
     if comparison.verdict == ComparisonVerdict::NoResult {
-        // A figure by that of another row is not made of a row that is no result.
+        // The quotient of two rows needs two sound ones.
         if fact.unit.is_of_two_rows() {
             comparison.ours = f64::NAN;
         }
@@ -120,14 +110,12 @@ fn line<'a>(fact: &PublishedFact, run: &'a StoredRun, row: &'a Row) -> Option<An
     Some(AnsweringRow { run, row, comparison, floor: floor(fact, run, row), peers })
 }
 
-/// A sound row that is shown without a comparison.
 fn remark_line<'a>(answer: &FactAnswer, run: &'a StoredRun, row: &'a Row) -> Option<AnsweringRow<'a>> {
     let ours = answer.figure.of(row).filter(|_| row.failure().is_none() && row.missed_rate_per_s().is_none())?;
     let comparison = Comparison { ours, ratio: None, verdict: ComparisonVerdict::Remark };
     Some(AnsweringRow { run, row, comparison, floor: None, peers: Vec::new() })
 }
 
-/// The row of indirect access next to one of direct access.
 fn indirect<'a>(run: &'a StoredRun, direct: &Row) -> Option<&'a Row> {
     let encoding = config(direct, "encoding").replace(".serial", ".random");
     run.sound_rows().find(|row| {
@@ -137,7 +125,6 @@ fn indirect<'a>(run: &'a StoredRun, direct: &Row) -> Option<&'a Row> {
     })
 }
 
-/// Rows of other systems that are configured as ours.
 fn peers(fact: &PublishedFact, answer: &FactAnswer, run: &StoredRun, ours: &Row) -> Vec<PeerFigure> {
     let Some(our_figure) = answer.figure.of(ours) else { return Vec::new() };
     let is_like_ours = |row: &Row, peer: &PeerSystem| {
@@ -152,7 +139,7 @@ fn peers(fact: &PublishedFact, answer: &FactAnswer, run: &StoredRun, ours: &Row)
     figures.collect()
 }
 
-/// The floor of a figure: for a percentile the same percentile of the bare round trip at its pace, else the row's own.
+/// Same percentile of the bare round trip at the row's pace; for other figures the row's own floor.
 fn floor(fact: &PublishedFact, run: &StoredRun, row: &Row) -> Option<FigureFloor> {
     let answer = fact.answer.as_ref()?;
     if fact.unit.is_of_two_rows() {
@@ -171,7 +158,7 @@ fn floor(fact: &PublishedFact, run: &StoredRun, row: &Row) -> Option<FigureFloor
     let (ratio, name) = (row.floor_ratio.filter(|ratio| *ratio > 0.0)?, row.floor_name.clone()?);
     let is_time = run.report.floor.iter().any(|floor| floor.name == name && floor.p50_ns.is_some());
     let value = match answer.figure {
-        // The ratio of a row with latencies is of its median and the floor's.
+        // With latencies, the row's ratio is of its median.
         RowFigure::Throughput if is_time && row.latency_ns.is_some() => None,
         RowFigure::Throughput => Some(ours * ratio),
         RowFigure::Latency(LatencyPart::P50) => Some(ours / ratio),
@@ -181,7 +168,7 @@ fn floor(fact: &PublishedFact, run: &StoredRun, row: &Row) -> Option<FigureFloor
     Some(FigureFloor { name, value, ratio })
 }
 
-/// Messages a second that the file system takes in one stream: each message passes the journal. The middle of the run's floors.
+/// Each message passes the journal in one stream. Takes the median of the run's floors.
 fn journal_floor(run: &StoredRun, row: &Row, ours: f64) -> Option<FigureFloor> {
     const NAME: &str = "sequential_write";
     let bytes = row.config.payload_bytes?.saturating_add(HEADER_BYTES);
@@ -191,14 +178,12 @@ fn journal_floor(run: &StoredRun, row: &Row, ours: f64) -> Option<FigureFloor> {
     Some(FigureFloor { name: NAME.to_owned(), value: Some(value), ratio: value / ours })
 }
 
-/// The part of a row's configuration that tells it from the other rows of the fact.
 pub(super) fn variation(line: &AnsweringRow<'_>, fact: &PublishedFact) -> String {
     let fixed = |key: &str| {
         let config = fact.answer.iter().flat_map(|answer| &answer.config);
         config.into_iter().any(|(fixed, value)| *fixed == key && !value.is_array() && *value != Value::Null)
     };
     let is_claim = matches!(fact.unit, FigureUnit::TimesIndirect | FigureUnit::PercentOfIndirect);
-    // All calls of Enduro/X are.
     let is_one_by_one = fixed("in_flight") && fact.system != PublishedSystem::EnduroX;
     let is_shown = |key: &str| match key {
         "cpu" => is_claim,

@@ -1,17 +1,16 @@
-//! [`HtmlChart`]: one picture as SVG inside the page. Colours come from the page's style, so that it is drawn dark and light; each line
-//! has a pattern of its own, so that it is told apart without colour.
+//! [`HtmlChart`]: SVG inside the page. Colours come from the page's style, dark and light; patterns tell lines apart
+//! without colour.
 
 use super::html::escape;
 use gapless_measure::plot::Curve;
 use std::fmt::Write as _;
 
-/// Size of the picture, and its margins: left, top, right, bottom.
+/// Size, and the margins: left, top, right, bottom.
 const SIZE: (f64, f64) = (720.0, 340.0);
 const MARGIN: (f64, f64, f64, f64) = (66.0, 12.0, 28.0, 46.0);
 /// Values that are drawn; beyond them no figure is one.
 const VALUE_MAX: f64 = 1e15;
 const LOGARITHM_MIN: f64 = 1e-9;
-/// Colours and patterns of the page's style.
 const STYLES: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,30 +19,24 @@ pub(super) enum AxisScale {
     Logarithmic,
 }
 
-/// Drawing of a curve.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CurveMark {
-    /// A line through its points.
     Line,
-    /// A dot for each point.
     Dots,
-    /// A large hollow mark for each point: a published figure.
     Published,
 }
 
-/// A picture.
 pub(super) struct HtmlChart {
     pub(super) title: String,
     pub(super) x_label: &'static str,
     pub(super) y_label: &'static str,
     pub(super) x: AxisScale,
     pub(super) y: AxisScale,
-    /// Labels of the axis to the right, where they are not numbers.
+    /// Labels of the x axis, where they are not numbers.
     pub(super) x_ticks: Vec<(f64, String)>,
     pub(super) curves: Vec<(Curve, CurveMark)>,
 }
 
-/// Axes of the picture.
 struct ChartFrame {
     x: Axis,
     y: Axis,
@@ -53,12 +46,11 @@ struct Axis {
     scale: AxisScale,
     from: f64,
     to: f64,
-    /// Pixels of `from` and `to`.
     pixels: (f64, f64),
 }
 
 impl HtmlChart {
-    /// The picture with its legend; empty if all points share one x.
+    /// Empty if all points share one x.
     pub(super) fn html(&self) -> String {
         let Some(frame) = self.frame() else { return String::new() };
         let title = escape(&self.title);
@@ -96,7 +88,6 @@ impl HtmlChart {
         if left >= right {
             return None;
         }
-        // Logarithmic: whole decades; linear: from 0.
         let (low, high) = match self.y {
             AxisScale::Logarithmic => {
                 let (low, high) = (low.log10().floor(), high.log10().ceil());
@@ -169,7 +160,6 @@ fn draw_curve(frame: &ChartFrame, curve: &Curve, mark: CurveMark, style: usize, 
         CurveMark::Published => "mark",
     };
     let _ = writeln!(svg, "<path class=\"{class} s{style}\" d=\"{path}\"/>");
-    // Points of a short curve are seen as such.
     if mark == CurveMark::Line && places.len() <= 16 {
         let dots = places.iter().fold(String::new(), |dots, (x, y)| dots + &format!("M{x:.1},{y:.1}h0"));
         let _ = writeln!(svg, "<path class=\"knots s{style}\" d=\"{dots}\"/>");
@@ -181,7 +171,6 @@ fn diamond(x: f64, y: f64) -> String {
 }
 
 impl AxisScale {
-    /// Whether a value can be drawn.
     fn has(self, value: f64) -> bool {
         value.abs() <= VALUE_MAX && (self == Self::Linear || value >= LOGARITHM_MIN)
     }
@@ -219,7 +208,7 @@ impl Axis {
     }
 }
 
-/// A short number for an axis: `0.1`, `40 k`, `3 M`.
+/// `0.1`, `40 k`, `3 M`.
 fn number(value: f64) -> String {
     let (value, unit) = match value.abs() {
         large if large >= 1e9 => (value / 1e9, " G"),

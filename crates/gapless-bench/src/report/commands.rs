@@ -1,20 +1,16 @@
-//! Commands that repeat a single row: that of the run, narrowed to the row by its configuration.
-
 use super::answers::AnsweringRow;
 use super::html::escape;
 use super::runs::{StoredRun, config};
 use gapless_measure::Row;
 use std::fmt::Write as _;
 
-/// Options that name a file to write.
 const OUTPUT: [&str; 3] = ["--json", "--plot", "--hlog"];
 
-/// Commands of a table with the rows that they repeat.
 #[derive(Default)]
 pub(super) struct RowCommands(Vec<(String, Vec<String>)>);
 
 impl RowCommands {
-    /// Adds the command of a row, if it is narrower than that of its run.
+    /// Skips rows whose command is that of the run.
     pub(super) fn add(&mut self, what: &str, line: &AnsweringRow<'_>) {
         let Some(command) = command(line.run, line.row) else { return };
         let place = self.0.iter().position(|(known, _)| *known == command).unwrap_or_else(|| {
@@ -27,7 +23,6 @@ impl RowCommands {
         }
     }
 
-    /// The list, folded.
     pub(super) fn html(&self) -> String {
         if self.0.is_empty() {
             return String::new();
@@ -40,7 +35,7 @@ impl RowCommands {
     }
 }
 
-/// The command of the row; `None` if its run has no narrower one.
+/// `None` if its run has no narrower one.
 fn command(run: &StoredRun, row: &Row) -> Option<String> {
     let whole = run.report.command_line.as_deref()?;
     let options = options(run, row)?;
@@ -54,7 +49,7 @@ fn command(run: &StoredRun, row: &Row) -> Option<String> {
     (narrowed != without(whole, &[]).join(" ")).then_some(narrowed)
 }
 
-/// Options that narrow a run to the row; an empty value leaves an option out.
+/// An empty value leaves an option out.
 fn options(run: &StoredRun, row: &Row) -> Option<Vec<(&'static str, String)>> {
     let of = |option: &'static str, key: &str| (option, config(row, key));
     match run.report.benchmark.as_str() {
@@ -66,7 +61,6 @@ fn options(run: &StoredRun, row: &Row) -> Option<Vec<(&'static str, String)>> {
             of("--mtu", "mtu_bytes"),
         ]),
         "rpc curve" => Some(vec![of("--sizes", "payload_bytes"), of("--waiting", "waiting")]),
-        // Programs that measure the ladder tell the setup of Axon's rows.
         "commands" if run.report.rows.iter().any(|row| !config(row, "setup").is_empty()) => {
             let bus = if config(row, "drive") == "direct" { "simple" } else { "disruptor" };
             Some(vec![("--only", "ladder".to_owned()), ("--buses", bus.to_owned()), of("--identifiers", "identifiers")])
@@ -75,7 +69,6 @@ fn options(run: &StoredRun, row: &Row) -> Option<Vec<(&'static str, String)>> {
     }
 }
 
-/// The words of a command without these options and without those that name a file to write.
 fn without(command: &str, options: &[(&'static str, String)]) -> Vec<String> {
     let is_left_out = |word: &str| OUTPUT.contains(&word) || options.iter().any(|(option, _)| *option == word);
     let mut words = command.split_whitespace();

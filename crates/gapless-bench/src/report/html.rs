@@ -1,11 +1,9 @@
-//! Escaping, ratios, and tables that scroll within themselves.
-
 use gapless_measure::Row;
 pub(super) use gapless_measure::table::time;
 use gapless_measure::table::{absent, grouped};
 use std::fmt::Write as _;
 
-/// Text for elements and quoted attributes. Control characters, which HTML has not, become a replacement character.
+/// Escapes elements and quoted attributes. Control characters, which HTML forbids, become a replacement character.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -23,19 +21,16 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A column of a table.
 #[derive(Clone, Copy)]
 pub(super) enum HtmlColumn<'a> {
     Text(&'a str),
     Number(&'a str),
 }
 
-/// A cell. All but `Html` are escaped.
 pub(super) enum HtmlCell {
     Text(String),
-    /// HTML that is escaped already.
     Html(String),
-    /// The result of a comparison: its class and its words.
+    /// Class and words.
     Verdict(&'static str, String),
 }
 
@@ -50,7 +45,6 @@ impl<'a> HtmlTable<'a> {
         Self { columns, caption: caption.to_owned(), body: String::new() }
     }
 
-    /// A line over all columns, above the rows of a group.
     pub(super) fn group(&mut self, text: &str) {
         let (width, text) = (self.columns.len(), escape(text));
         let _ = writeln!(
@@ -59,7 +53,6 @@ impl<'a> HtmlTable<'a> {
         );
     }
 
-    /// A row; its first cell is its head.
     pub(super) fn row(&mut self, cells: Vec<HtmlCell>) {
         assert_eq!(cells.len(), self.columns.len(), "a cell for each column of {}", self.caption);
         self.body += "<tr>";
@@ -78,7 +71,6 @@ impl<'a> HtmlTable<'a> {
         self.body += "</tr>\n";
     }
 
-    /// Number of its columns.
     pub(super) fn width(&self) -> usize {
         self.columns.len()
     }
@@ -87,7 +79,6 @@ impl<'a> HtmlTable<'a> {
         self.body.is_empty()
     }
 
-    /// The table in an element that scrolls sideways.
     pub(super) fn html(&self) -> String {
         let caption = escape(&self.caption);
         let mut html = format!(
@@ -109,7 +100,6 @@ pub(super) fn text(value: impl Into<String>) -> HtmlCell {
     HtmlCell::Text(value.into())
 }
 
-/// The sign of an absent value.
 pub(super) fn nothing() -> HtmlCell {
     HtmlCell::Text(absent())
 }
@@ -122,7 +112,6 @@ pub(super) fn verified(row: &Row) -> HtmlCell {
     }
 }
 
-/// Class and word of a comparison by how many times as good ours is.
 pub(super) fn word(by_peer: f64) -> (&'static str, &'static str) {
     match by_peer {
         better if better > 1.0 => ("ahead", "ahead"),
@@ -132,7 +121,6 @@ pub(super) fn word(by_peer: f64) -> (&'static str, &'static str) {
     }
 }
 
-/// A ratio in words; absent for a figure that cannot be divided.
 pub(super) fn ratio(value: f64) -> String {
     match value {
         value if !value.is_finite() => absent(),

@@ -1,5 +1,3 @@
-//! Tables of killed processes: servers and brokers under calls, a leader, a supervisor.
-
 use super::html::{HtmlCell, HtmlColumn, HtmlTable, nothing, text, time, verified};
 use super::peers::RunTable;
 use super::runs::{StoredRuns, config};
@@ -10,7 +8,6 @@ use gapless_measure::statistics::median;
 use gapless_measure::table::{absent, grouped};
 use serde_json::Value;
 
-/// Processes killed under calls.
 pub(super) fn fault_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let run = runs.newest("rpc faults", 1, |row| config_number(row, "kills").is_some())?;
     let columns = [
@@ -68,7 +65,6 @@ fn killed(row: &Row) -> String {
     }
 }
 
-/// Outages that clients of a cluster see.
 pub(super) fn failover_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let is_event = |row: &Row| row.extra.contains_key(FIRST_NEW_REPLY);
     let run = runs.newest("failover", 1, is_event)?;
@@ -112,7 +108,6 @@ pub(super) fn failover_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     Some(RunTable { html: table.html(), run })
 }
 
-/// Times of a supervisor.
 pub(super) fn supervisor_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let run = runs.newest("supervisor", 1, |row| row.latency_ns.is_some())?;
     let columns = [
@@ -137,7 +132,6 @@ pub(super) fn supervisor_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     Some(RunTable { html: table.html(), run })
 }
 
-/// A target of our own and whether it was reached.
 fn target(row: &Row, key: &str) -> HtmlCell {
     let Some(most) = number(row, key) else { return nothing() };
     match row.extra.get("target_met").and_then(Value::as_bool) {

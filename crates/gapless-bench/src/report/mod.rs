@@ -1,5 +1,5 @@
-//! `gapless bench report`: one HTML page of what `--json` of each benchmark wrote: the published tables with ours next to them, the
-//! peers of the same run, and pictures. It measures nothing. The same JSON gives the same page, byte for byte.
+//! `gapless bench report`: one HTML page of what `--json` of each benchmark wrote: the published tables with ours next
+//! to them, the peers of the same run, and pictures. The same JSON gives the same page, byte for byte.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -35,7 +35,6 @@ use runs::StoredRuns;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Style of the page, inside it.
 const STYLE: &str = include_str!("style.css");
 
 /// Options of the report.
@@ -50,8 +49,6 @@ pub struct ReportArguments {
     pub output: PathBuf,
 }
 
-/// Writes the page; returns the text to print, and warnings for stderr.
-///
 /// # Errors
 /// A file that cannot be read or is no JSON of a benchmark, a directory without any, a page that cannot be written.
 pub fn run(arguments: &ReportArguments) -> Result<(String, Vec<String>)> {
@@ -79,7 +76,6 @@ pub fn run(arguments: &ReportArguments) -> Result<(String, Vec<String>)> {
     Ok((format!("{}: {} KiB, {files} runs", name.escape_debug(), page.len() / 1024), warnings))
 }
 
-/// The whole page.
 fn page(runs: &StoredRuns) -> String {
     let answered = answers::all(runs);
     let mut page = format!(

@@ -1,5 +1,3 @@
-//! The table of calls over Kafka: ours, bare clients of the same broker, and plain Java clients of the same run.
-
 use super::html::{HtmlCell, HtmlColumn, HtmlTable, nothing, ratio, text, time, verified, word};
 use super::peers::RunTable;
 use super::runs::{StoredRuns, config};
@@ -9,18 +7,15 @@ use gapless_measure::reporting::number;
 use gapless_measure::table::{grouped, rate};
 use gapless_measure::{FloorRow, Report, Row};
 
-/// The benchmark, and the mode of its lone calls.
 const NETWORK: &str = "network";
 const LONE_CALL: &str = "lone_call";
 
-/// A row of ours, with the row of the Java clients for the same calls.
 struct KafkaCallRow<'a> {
     ours: &'a Row,
     java: Option<&'a Row>,
     floor: Option<&'a FloorRow>,
 }
 
-/// Calls over Kafka of the newest run.
 pub(super) fn table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let run = runs.newest(NETWORK, 1, is_shown)?;
     let rows: Vec<&Row> = run.sound_rows().collect();
@@ -55,14 +50,13 @@ fn is_lone_call(row: &Row) -> bool {
     config(row, "mode") == LONE_CALL
 }
 
-/// Selects rows of ours of lone calls or of a published size.
+/// Ours, of lone calls or a published size.
 fn is_shown(row: &Row) -> bool {
     let is_published = |bytes| PAYLOADS.iter().any(|size| [size.one_way, size.two_way].contains(&bytes));
     let is_of_size = row.config.payload_bytes.is_some_and(|bytes| is_published(bytes as usize));
     config(row, "system") != JAVA && (is_lone_call(row) || is_of_size)
 }
 
-/// Our rows with those of the peer.
 fn calls<'a>(rows: &[&'a Row], report: &'a Report) -> Vec<KafkaCallRow<'a>> {
     let is_same = |one: &Row, other: &Row| {
         one.config.mode == other.config.mode && one.config.payload_bytes == other.config.payload_bytes
@@ -76,13 +70,11 @@ fn calls<'a>(rows: &[&'a Row], report: &'a Report) -> Vec<KafkaCallRow<'a>> {
     rows.iter().filter(|row| is_shown(row)).map(of_ours).collect()
 }
 
-/// The figure of a row: its rate, or the median of its lone calls.
 fn figure(row: &Row) -> Option<(f64, FigureUnit)> {
     let median = || row.latency_ns.map(|latency| (latency.p50 as f64, FigureUnit::Nanoseconds));
     if is_lone_call(row) { median() } else { row.throughput_per_s.map(|rate| (rate, FigureUnit::PerSecond)) }
 }
 
-/// A figure in the unit of the table's group.
 fn shown(figure: Option<(f64, FigureUnit)>) -> HtmlCell {
     match figure {
         None => nothing(),
@@ -91,7 +83,7 @@ fn shown(figure: Option<(f64, FigureUnit)>) -> HtmlCell {
     }
 }
 
-/// The spread of a figure: least and greatest of the cycles, or the 99th percentile.
+/// Range of the cycles, or the 99th percentile.
 fn spread(row: &Row) -> HtmlCell {
     if is_lone_call(row) {
         return row.latency_ns.map_or_else(nothing, |latency| text(time(latency.p99 as f64)));
@@ -101,7 +93,6 @@ fn spread(row: &Row) -> HtmlCell {
     range.map_or_else(nothing, |(least, greatest)| text(format!("{least} – {greatest}")))
 }
 
-/// CPU time of a call, µs.
 fn cpu(row: &Row) -> HtmlCell {
     let Some(cpu) = row.cpu_ns_per_message else { return nothing() };
     let each = [Some(cpu.driver), Some(cpu.service), number(row, "bridges_cpu_ns")];

@@ -1,5 +1,3 @@
-//! Other systems in the runs of calls and commands: tables, and comparisons for the summary.
-
 use super::html::{HtmlCell, HtmlColumn, HtmlTable, nothing, ratio, text, time, verified, word};
 use super::runs::{StoredRun, StoredRuns, config, has_our_load, is_axon};
 use gapless_measure::published::{FigureUnit, RowFigure};
@@ -7,23 +5,19 @@ use gapless_measure::reporting::config_number;
 use gapless_measure::table::{absent, grouped, microseconds, rate};
 use gapless_measure::{LatencyNs, Row};
 
-/// A table and the run that it is of.
 pub(super) struct RunTable<'a> {
     pub(super) html: String,
     pub(super) run: &'a StoredRun,
 }
 
-/// Comparison with one peer.
 pub(super) struct PeerComparison {
     pub(super) peer: &'static str,
     pub(super) what: String,
-    /// Whether it is of CPU time, not of a rate.
     pub(super) is_cpu: bool,
-    /// Above 1 where ours is the better one.
+    /// Ratio above 1 where ours is better.
     pub(super) ratio: f64,
 }
 
-/// The result of a comparison with a peer, if there is one, as a cell.
 fn verdict(by_peer: Option<f64>) -> HtmlCell {
     let Some(by_peer) = by_peer else { return HtmlCell::Verdict("nobody", "not measured".to_owned()) };
     match word(by_peer) {
@@ -32,19 +26,15 @@ fn verdict(by_peer: Option<f64>) -> HtmlCell {
     }
 }
 
-/// A row of our calls, next to the peers' rows of the same configuration.
 struct CallRow<'a> {
     ours: &'a Row,
     peers: [Option<CallPeer<'a>>; 3],
 }
 
-/// A peer's row next to one of ours.
 #[derive(Clone, Copy)]
 struct CallPeer<'a> {
     row: &'a Row,
-    /// Calls a second.
     per_s: Option<f64>,
-    /// Above 1 where ours is the better one.
     ratio: Option<f64>,
 }
 
@@ -53,9 +43,7 @@ const CALL_PEERS: [(&str, &str, &str); 3] = [
     ("RabbitMQ, automatic", "rabbitmq", "automatic"),
     ("NATS", "nats", ""),
 ];
-/// Keys that compared calls have in common.
 const CALL_KEYS: [&str; 5] = ["mode", "payload_bytes", "connected", "in_flight", "waiting"];
-/// Sizes in the table of a run that has many.
 const CALL_SIZES: [u64; 4] = [1, 256, 1024, 4096];
 
 fn calls(run: &StoredRun) -> Vec<CallRow<'_>> {
@@ -93,7 +81,6 @@ fn call_run(runs: &StoredRuns) -> Option<&StoredRun> {
     runs.newest("rpc curve", 1, |row| config(row, "system") != "gapless" && row.throughput_per_s.is_some())
 }
 
-/// Calls next to RabbitMQ and NATS.
 pub(super) fn call_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let run = call_run(runs)?;
     let columns = [
@@ -151,14 +138,12 @@ pub(super) fn call_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     (!table.is_empty()).then(|| RunTable { html: table.html(), run })
 }
 
-/// CPU time of each process for one call, µs.
 fn cpu_time(row: &Row) -> String {
     let of = |process| Some(microseconds(row.extra.get("cpu_ns_per_call")?[process].as_f64()? as u64));
     let all: Vec<String> = ["client", "server", "broker"].into_iter().filter_map(of).collect();
     if all.is_empty() { absent() } else { all.join(" + ") }
 }
 
-/// Every comparison with a peer, for the summary.
 pub(super) fn comparisons(runs: &StoredRuns) -> Vec<PeerComparison> {
     let mut found = Vec::new();
     for CallRow { ours, peers } in call_run(runs).map(calls).unwrap_or_default() {
@@ -185,10 +170,8 @@ pub(super) fn comparisons(runs: &StoredRuns) -> Vec<PeerComparison> {
     found
 }
 
-/// Calls of which others have published the CPU time, as [`call_words`] has them.
 const PUBLISHED_CPU: &str = "call, 1 B";
 
-/// Our CPU time next to the least of each system.
 fn cpu_comparisons(ours: &Row, peers: [Option<CallPeer<'_>>; 3]) -> Vec<PeerComparison> {
     let Some(percent) = RowFigure::CpuPercent.of(ours) else { return Vec::new() };
     let [explicit, automatic, nats] = peers.map(|peer| RowFigure::CpuPercent.of(peer?.row));
@@ -200,7 +183,6 @@ fn cpu_comparisons(ours: &Row, peers: [Option<CallPeer<'_>>; 3]) -> Vec<PeerComp
     [of("RabbitMQ", rabbitmq), of("NATS", nats)].into_iter().flatten().collect()
 }
 
-/// Rows of the same commands.
 struct CommandRow<'a> {
     what: String,
     /// Pipelined and direct.
@@ -210,7 +192,7 @@ struct CommandRow<'a> {
 }
 
 impl CommandRow<'_> {
-    /// A row of ours by the faster bus of Axon's.
+    /// A row of ours by Axon's faster bus.
     fn by_faster(&self, ours: &Row) -> Option<f64> {
         let rates = self.theirs.iter().flatten().filter_map(|row| row.throughput_per_s);
         let best = rates.reduce(f64::max).filter(|rate| *rate > 0.0)?;
@@ -250,7 +232,6 @@ fn command_rows(runs: &StoredRuns) -> Option<(&StoredRun, Vec<CommandRow<'_>>)> 
     Some((run, rows))
 }
 
-/// Commands next to both buses of Axon Framework.
 pub(super) fn command_table(runs: &StoredRuns) -> Option<RunTable<'_>> {
     let (run, rows) = command_rows(runs)?;
     let columns = [

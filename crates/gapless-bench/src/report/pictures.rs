@@ -1,5 +1,3 @@
-//! The pictures of each table: curves against size, latency percentiles, failover timelines, growth.
-
 use super::chart::{AxisScale, CurveMark, HtmlChart};
 use super::runs::{StoredRun, StoredRuns, config, has_our_load};
 use gapless_measure::Row;
@@ -8,7 +6,6 @@ use gapless_measure::published::{coralsequencer, endurox, rumi};
 use gapless_measure::reporting::{config_number, nines, percentiles};
 use serde_json::Value;
 
-/// Pictures of one table, and the runs that they are drawn from.
 #[derive(Default)]
 pub(super) struct Pictures<'a> {
     pub(super) html: String,
@@ -29,7 +26,6 @@ fn percentile_ticks(percents: &[f64]) -> Vec<(f64, String)> {
     percents.iter().map(|&percent| (nines(percent), format!("{percent} %"))).collect()
 }
 
-/// Latency percentiles of primary and backup with the published ones, failover timelines, growth with sessions.
 pub(super) fn rumi(runs: &StoredRuns) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_latency = |row: &Row| {
@@ -75,7 +71,7 @@ pub(super) fn rumi(runs: &StoredRuns) -> Pictures<'_> {
     pictures
 }
 
-/// Whether it is of event sourcing and direct access, SBE, at the published rate.
+/// Event sourcing and direct access, SBE, at the published rate.
 fn is_at_rate(row: &Row) -> bool {
     config(row, "program") == "es"
         && config(row, "encoding") == "sbe.serial"
@@ -83,7 +79,6 @@ fn is_at_rate(row: &Row) -> bool {
         && row.config.rate_per_s == Some(rumi::LATENCY_RATE_PER_S)
 }
 
-/// Longest waits around a killed leader and a transferred lead.
 fn timelines<'a>(runs: &'a StoredRuns, pictures: &mut Pictures<'a>) {
     let timelines = |run: &'a StoredRun| run.report.extra.get("timelines").and_then(Value::as_array);
     let has_timelines =
@@ -115,7 +110,6 @@ fn timelines<'a>(runs: &'a StoredRuns, pictures: &mut Pictures<'a>) {
     }
 }
 
-/// Points of one timeline, ms, near its event.
 fn waits(happening: &Value) -> Vec<(f64, f64)> {
     let numbers = |key: &str| {
         let text = happening[key].as_str().unwrap_or_default();
@@ -125,7 +119,6 @@ fn waits(happening: &Value) -> Vec<(f64, f64)> {
     points.filter(|(at_ms, _)| (-200.0..=400.0).contains(at_ms)).map(|(at_ms, us)| (at_ms, us / 1e3)).collect()
 }
 
-/// Growth of the latency with the sessions of a service.
 fn sessions<'a>(runs: &'a StoredRuns, pictures: &mut Pictures<'a>) {
     for (clustered, title) in [(false, "one node"), (true, "a primary and its backup")] {
         let is_of = |row: &Row| row.config.clustered == Some(clustered) && row.latency_ns.is_some() && is_at_rate(row);
@@ -155,7 +148,6 @@ fn sessions<'a>(runs: &'a StoredRuns, pictures: &mut Pictures<'a>) {
     }
 }
 
-/// Curves of two points and more, as lines.
 fn lines(curves: Vec<Curve>) -> Vec<(Curve, CurveMark)> {
     let curves = curves.into_iter().filter(|curve| curve.points.len() > 1);
     curves
@@ -166,7 +158,6 @@ fn lines(curves: Vec<Curve>) -> Vec<(Curve, CurveMark)> {
         .collect()
 }
 
-/// Slices of the round trip, and throughput against size, with the published ones.
 pub(super) fn coralsequencer(runs: &StoredRuns) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_slices = |row: &Row| row.config.payload_bytes == Some(1024) && row.extra.contains_key("slices");
@@ -226,7 +217,6 @@ pub(super) fn coralsequencer(runs: &StoredRuns) -> Pictures<'_> {
     pictures
 }
 
-/// The transport of a row of the sequencer, with its MTU where that is stated.
 fn transport(row: &Row) -> String {
     match config_number(row, "mtu_bytes") {
         Some(mtu) => format!("{}, MTU {mtu}", config(row, "transport")),
@@ -252,7 +242,6 @@ fn by_size(title: &str, y_label: &'static str, curves: Vec<(Curve, CurveMark)>) 
     }
 }
 
-/// Calls and one-way messages against size with the peers of the same run; growth with connected callers.
 pub(super) fn endurox(runs: &StoredRuns) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_one_caller = |row: &Row| config_number(row, "connected") == Some(1) && row.throughput_per_s.is_some();
@@ -325,7 +314,6 @@ fn system(row: &Row) -> String {
     }
 }
 
-/// Bytes a second against size, and the probe during a flood.
 pub(super) fn mercury(runs: &StoredRuns) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_curve =
@@ -379,7 +367,6 @@ pub(super) fn mercury(runs: &StoredRuns) -> Pictures<'_> {
     pictures
 }
 
-/// Commands a second against the size of a command and against the number of aggregates.
 pub(super) fn axon(runs: &StoredRuns) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_rate = |row: &Row| config(row, "mode") == "throughput" && config_number(row, "aggregates").is_some();

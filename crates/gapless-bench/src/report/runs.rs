@@ -1,4 +1,4 @@
-//! [`StoredRuns`]: the JSON files of benchmarks, found, read, and put in the order in which they answer a published figure.
+//! [`StoredRuns`]: the JSON files of benchmarks, in the order in which they answer a published figure.
 
 use crate::Result;
 use gapless_measure::reporting::config_number;
@@ -12,7 +12,6 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Every benchmark that writes JSON.
 const BENCHMARKS: [&str; 19] = [
     "canonical",
     "commands",
@@ -35,27 +34,23 @@ const BENCHMARKS: [&str; 19] = [
     "time",
 ];
 
-/// Sizes that make a curve.
 const CURVE_SIZES: usize = 8;
 
-/// The longest file; the largest of ours has 1 MiB.
+/// The largest of ours has 1 MiB.
 const FILE_BYTES_MAX: u64 = 64 << 20;
-/// The longest part of an unknown benchmark's name in a warning.
 const NAME_CHARS_MAX: usize = 80;
 
 /// Overview runs answer last: they are short.
 const OVERVIEW: &str = "overview";
 
-/// One JSON file.
 pub(super) struct StoredRun {
-    /// Folder and name of the file.
     pub(super) path: String,
-    /// The day of the nearest folder above it that is named by one, `YYYY-MM-DD`.
+    /// Day of the nearest folder named `YYYY-MM-DD`.
     pub(super) date: Option<String>,
     pub(super) report: Report,
 }
 
-/// All files, the best answer first: newest, then most turns, most rows, shortest name. Short runs are last.
+/// The best answer first: newest, then most turns, most rows, shortest name; short runs last.
 pub(super) struct StoredRuns {
     runs: Vec<StoredRun>,
     files: Vec<PathBuf>,
@@ -63,8 +58,6 @@ pub(super) struct StoredRuns {
 }
 
 impl StoredRuns {
-    /// Reads files, and every JSON file in directories.
-    ///
     /// # Errors
     /// A path that cannot be read, a file that is no JSON of a benchmark or is too long, a directory without one; no known benchmark.
     pub(super) fn read(paths: &[PathBuf]) -> Result<Self> {
@@ -127,23 +120,20 @@ impl StoredRuns {
         });
     }
 
-    /// All runs, the best answer first.
     pub(super) fn all(&self) -> &[StoredRun] {
         &self.runs
     }
 
-    /// Whether a file is one of those that were read, by whatever name.
+    /// Compares files, not names.
     pub(super) fn has_read(&self, file: &Path) -> bool {
         let number_of = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
         number_of(file).is_some_and(|number| self.files.iter().any(|read| number_of(read) == Some(number)))
     }
 
-    /// Files that were left out.
     pub(super) fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The newest run of a benchmark with enough rows of a kind that are results.
     pub(super) fn newest(
         &self,
         benchmark: &str,
@@ -154,7 +144,7 @@ impl StoredRuns {
         self.runs.iter().filter(|run| run.report.benchmark == benchmark).find(has_enough)
     }
 
-    /// The newest run of a benchmark with rows of a kind in enough sizes for a curve; failing that, in two sizes.
+    /// Enough sizes for a curve; failing that, two.
     pub(super) fn newest_curve(&self, benchmark: &str, is_kind: impl Fn(&Row) -> bool) -> Option<&StoredRun> {
         let has_sizes = |run: &&StoredRun, least: usize| {
             let sizes = run.sound_rows().filter(|row| is_kind(row)).filter_map(|row| row.config.payload_bytes);
@@ -176,7 +166,6 @@ impl StoredRun {
         Self { path, date, report }
     }
 
-    /// Words for a run that is not whole.
     pub(super) fn extent(&self) -> &'static str {
         match (self.report.is_quick(), self.report.is_interrupted()) {
             (true, true) => "short, interrupted",
@@ -186,13 +175,11 @@ impl StoredRun {
         }
     }
 
-    /// The rows that are results.
     pub(super) fn sound_rows(&self) -> impl Iterator<Item = &Row> {
         self.report.rows.iter().filter(|row| row.failure().is_none() && row.missed_rate_per_s().is_none())
     }
 }
 
-/// Turns that a row is the median of.
 fn turns(row: &Row) -> usize {
     let of_turns = row.extra.get("turns").and_then(|turns| turns["throughput_per_s"].as_array());
     of_turns.map_or(0, Vec::len)
@@ -207,8 +194,7 @@ fn is_day(name: &str) -> bool {
         if is_number(year, 4, 2000..=2999) && is_number(month, 2, 1..=12) && is_number(day, 2, 1..=31))
 }
 
-/// Adds the JSON files in a directory and below it. Links to directories are not followed, so that no loop is entered; nor is
-/// anything read that is no file, as a pipe would be waited for.
+/// Links to directories are not followed, because of loops. Only files are read: reading a pipe would block.
 fn find(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let failed = |source| BenchError::io("read", directory, source);
     for entry in std::fs::read_dir(directory).map_err(failed)? {
@@ -227,8 +213,8 @@ fn find(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a row has many commands in flight, and a bus of Axon's the load that ours has. Rows of Axon's without a setup are of an
-/// older program, which was no fair comparison.
+/// Many commands in flight, and for Axon our load. Axon's rows without a setup are of an older program, which was no
+/// fair comparison.
 pub(super) fn has_our_load(row: &Row) -> bool {
     if is_axon(row) {
         return config(row, "setup") == "ours";
@@ -236,12 +222,10 @@ pub(super) fn has_our_load(row: &Row) -> bool {
     config_number(row, "in_flight") != Some(1)
 }
 
-/// Whether it is a row of Axon Framework.
 pub(super) fn is_axon(row: &Row) -> bool {
     row.config.name.as_deref().is_some_and(|name| name.starts_with("axon"))
 }
 
-/// A value of the configuration of a row, as a word.
 pub(super) fn config(row: &Row, key: &str) -> String {
     match row.config.value(key) {
         Value::Null => String::new(),

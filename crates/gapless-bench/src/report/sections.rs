@@ -1,5 +1,3 @@
-//! The sections of the page: legend, the five tables with their pictures and runs, and every run.
-
 use super::answers::{AnsweredFact, AnsweringRow, variation};
 use super::commands::RowCommands;
 use super::html::{HtmlCell, HtmlColumn, HtmlTable, escape, nothing, ratio, text, time, verified, word};
@@ -16,7 +14,7 @@ use gapless_measure::published::{
 use gapless_measure::reporting::number;
 use std::fmt::Write as _;
 
-/// Anchor, head and introduction of a table.
+/// Anchor, heading, introduction.
 pub(super) fn words(system: PublishedSystem) -> (&'static str, &'static str, &'static str) {
     match system {
         PublishedSystem::Rumi => (
@@ -56,7 +54,6 @@ pub(super) fn words(system: PublishedSystem) -> (&'static str, &'static str, &'s
     }
 }
 
-/// Meaning of the words in the tables.
 pub(super) fn legend() -> String {
     "<p class=\"key\"><span class=\"v ahead\">ahead</span> ours is better than the best published figure; \
      <span class=\"v level\">level</span> within the published range; <span class=\"v behind\">behind</span> worse; \
@@ -69,7 +66,6 @@ pub(super) fn legend() -> String {
         .to_owned()
 }
 
-/// Links to the sections.
 pub(super) fn contents() -> String {
     let mut html = "<nav aria-label=\"Tables\"><ul>\n".to_owned();
     for system in PublishedSystem::ALL {
@@ -79,7 +75,6 @@ pub(super) fn contents() -> String {
     html + "<li><a href=\"#runs\">Every run, and how to repeat it</a></li>\n</ul></nav>\n"
 }
 
-/// The five tables.
 pub(super) fn html(runs: &StoredRuns, answered: &[AnsweredFact<'_>]) -> String {
     let mut html = String::new();
     for system in PublishedSystem::ALL {
@@ -128,7 +123,6 @@ fn parts(system: PublishedSystem, runs: &StoredRuns) -> (Vec<Option<RunTable<'_>
     }
 }
 
-/// The runs of a section, each with a letter.
 #[derive(Default)]
 struct SectionRuns<'a>(Vec<&'a StoredRun>);
 
@@ -226,7 +220,6 @@ fn published_table<'a>(
     table.html()
 }
 
-/// The rows of one published figure.
 fn add_rows<'a>(
     table: &mut HtmlTable<'_>,
     each: &AnsweredFact<'a>,
@@ -241,7 +234,6 @@ fn add_rows<'a>(
         table.row(cells);
     }
     for (number, line) in each.lines.iter().enumerate() {
-        // A repeated published figure is grey.
         let once_more = |words: String| match number {
             0 => text(words),
             _ => HtmlCell::Html(format!("<span class=\"again\">{}</span>", escape(&words))),
@@ -261,7 +253,6 @@ fn add_rows<'a>(
     }
 }
 
-/// The cells of one of our rows, from its figure to whether it is verified.
 fn ours(fact: &PublishedFact, line: &AnsweringRow<'_>) -> Vec<HtmlCell> {
     let Comparison { ours, ratio: by, .. } = line.comparison;
     let variation = variation(line, fact);
@@ -291,7 +282,6 @@ fn ours(fact: &PublishedFact, line: &AnsweringRow<'_>) -> Vec<HtmlCell> {
     cells
 }
 
-/// More about a figure of ours: its turns, or its CPU time.
 fn detail(fact: &PublishedFact, row: &Row) -> Option<String> {
     match fact.answer.as_ref()?.figure {
         RowFigure::Throughput if !fact.unit.is_of_two_rows() => {
@@ -322,7 +312,6 @@ fn result(fact: &PublishedFact, line: &AnsweringRow<'_>) -> HtmlCell {
     HtmlCell::Verdict(class, words)
 }
 
-/// The class of a verdict in the page's style.
 fn class(verdict: ComparisonVerdict) -> &'static str {
     match verdict {
         ComparisonVerdict::Ahead => "ahead",
@@ -342,7 +331,6 @@ fn source_words(source: &Publication) -> String {
     format!("{}. Machine: {}. Year: {}.{difference}", source.system, source.machine, source.year)
 }
 
-/// Every file that was read, whether a table uses it or not.
 pub(super) fn all_runs(runs: &StoredRuns) -> String {
     let columns = [
         HtmlColumn::Text("file"),

@@ -1,5 +1,3 @@
-//! The ten lines on top: where ours is faster and where it is slower, counted from the data.
-
 use super::answers::AnsweredFact;
 use super::html::{escape, ratio, word};
 use super::peers::{self, PeerComparison};
@@ -9,19 +7,16 @@ use gapless_measure::published::{ComparisonVerdict, PublishedSystem};
 use gapless_measure::table::grouped;
 use std::fmt::Write as _;
 
-/// Comparisons of our rows with published figures, by their result.
 #[derive(Default)]
 struct ComparisonCounts {
     alike: ResultCounts,
-    /// Without a ratio: across another wire, or with a time-out that was set.
+    /// Comparisons without a ratio: across another wire, or with a time-out that was set.
     apart: ResultCounts,
     no_result: usize,
-    /// Published figures that no row of ours is compared with.
     not_measured: usize,
     figures: usize,
 }
 
-/// Rows by the result of their comparison.
 #[derive(Default)]
 struct ResultCounts {
     ahead: usize,
@@ -84,7 +79,6 @@ impl ComparisonCounts {
     }
 }
 
-/// The summary.
 pub(super) fn html(runs: &StoredRuns, answered: &[AnsweredFact<'_>]) -> String {
     let mut lines = Vec::new();
     let all = ComparisonCounts::of(answered.iter());
@@ -111,7 +105,6 @@ pub(super) fn html(runs: &StoredRuns, answered: &[AnsweredFact<'_>]) -> String {
     html + "</ol>\n</section>\n"
 }
 
-/// The count of one table, its best and its worst row.
 fn of_system(system: PublishedSystem, answered: &[AnsweredFact<'_>]) -> String {
     let (anchor, head, _) = words(system);
     let of_system = || answered.iter().filter(|each| each.fact.system == system);
@@ -129,7 +122,6 @@ fn of_system(system: PublishedSystem, answered: &[AnsweredFact<'_>]) -> String {
     line + "."
 }
 
-/// The count of the comparisons with one peer, and the worst of them.
 fn of_peer(peer: &str, comparisons: &[PeerComparison]) -> String {
     let of = |is_cpu: bool| {
         let of_it = comparisons.iter().filter(|one| one.peer == peer && one.is_cpu == is_cpu && one.ratio.is_finite());
@@ -169,7 +161,6 @@ fn of_peer(peer: &str, comparisons: &[PeerComparison]) -> String {
     line + "."
 }
 
-/// The rows of all runs by their result.
 fn row_counts(runs: &StoredRuns) -> String {
     let rows = || runs.all().iter().flat_map(|run| &run.report.rows);
     let failed = rows().filter(|row| row.failure().is_some()).count();

@@ -1,5 +1,3 @@
-//! The page: escaping, missing and damaged runs, and the committed one.
-
 use super::*;
 use serde_json::{Value, json};
 
@@ -30,7 +28,6 @@ fn call(system: &str, rate: f64, acknowledgement: Value) -> Value {
     json!({ "config": config, "throughput_per_s": rate, "verified": true })
 }
 
-/// Every element that is opened is closed, in order.
 fn check_nesting(page: &str) {
     let void = ["meta", "br", "path", "!DOCTYPE"];
     let mut open: Vec<&str> = Vec::new();
@@ -244,12 +241,10 @@ fn nearest_dated_folder_is_used() {
     }
 }
 
-/// The first line with these words.
 fn line_of<'a>(page: &'a str, words: &str) -> &'a str {
     page.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words} is missing"))
 }
 
-/// The first row of a table with these words.
 fn row_of<'a>(page: &'a str, words: &str) -> &'a str {
     let mut rows = page.lines().filter(|line| line.starts_with("<tr>"));
     rows.find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words} is missing"))
@@ -504,8 +499,7 @@ fn comparisons_have_their_word() {
     assert_eq!([1.5, 1.0, 0.5, f64::NAN].map(|by| html::word(by).1), ["ahead", "level", "behind", "not compared"]);
 }
 
-/// The committed page is made again from the committed runs and compared. With `GAPLESS_DRAW=1` in the environment it is written
-/// instead.
+/// With `GAPLESS_DRAW=1` in the environment it is written instead.
 #[test]
 fn committed_page_is_made_of_its_runs() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/gapless-bench");

@@ -1,5 +1,5 @@
-//! The processes of one system under test, used in one way: its server, and callers that only are connected. The caller
-//! that calls is in this process.
+//! One system under test in one way of use: its server, and callers that are only connected. The calling end is in this
+//! process.
 
 use super::{check_interrupted, failed};
 use crate::Result;
@@ -12,12 +12,9 @@ use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_threa
 use gapless_measure::reporting::word;
 use std::sync::atomic::AtomicBool;
 
-/// The part of the calls that warms up, before those that count: one in so many.
 const WARM_UP: u64 = 10;
-/// At least so many.
 const WARM_UP_MIN: u64 = 64;
 
-/// A system in one way of use.
 pub(super) struct RpcUnderTest<'a> {
     pub(super) endpoint: SystemEndpoint,
     pub(super) waiting: WaitMode,
@@ -29,27 +26,24 @@ pub(super) struct RpcUnderTest<'a> {
     interrupted: &'a AtomicBool,
 }
 
-/// CPU time of the processes, ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CpuTimes {
     pub(super) client_ns: u64,
     pub(super) server_ns: u64,
-    /// CPU time of a broker, ns.
     pub(super) broker_ns: Option<u64>,
 }
 
-/// A stream, as both ends saw it.
 #[derive(Debug)]
 pub(super) struct OneWayStream {
     pub(super) received: StreamReceipt,
-    /// From the sending of the first message to the arrival of the last; 0 if that did not arrive.
+    /// Time from the first send to the last arrival; 0 if that did not arrive.
     pub(super) elapsed_ns: u64,
     pub(super) sent: u64,
     pub(super) cpu: CpuTimes,
 }
 
 impl<'a> RpcUnderTest<'a> {
-    /// Starts the server, which rests, and connects the caller.
+    /// Starts a resting server, and connects the caller.
     pub(super) fn start(
         endpoint: SystemEndpoint,
         waiting: WaitMode,
@@ -57,7 +51,7 @@ impl<'a> RpcUnderTest<'a> {
         interrupted: &'a AtomicBool,
     ) -> Result<Self> {
         let acknowledgement = endpoint.acknowledgement().unwrap_or("plain");
-        // Each has a route of its own: a server that rests is asked nothing.
+        // A route of its own: a resting server is asked nothing.
         let route = format!("gapless.increment.{acknowledgement}.{}", word(waiting));
         let cpu = pair_of_cores().map(|(_, second)| second).filter(|_| waiting == WaitMode::Spinning);
         let assignment = ServerAssignment { endpoint, route, waiting, task: ServerTask::Serve { cpu } };
@@ -69,7 +63,7 @@ impl<'a> RpcUnderTest<'a> {
         Ok(Self { endpoint, waiting, broker, route, server, caller, next_ticket: 0, interrupted })
     }
 
-    /// Lets the server serve while `measure` runs, on a thread that has a core of its own if both ends spin.
+    /// Runs `measure` while the server serves, on its own core if both ends spin.
     pub(super) fn serve<T: Send>(&mut self, measure: impl FnOnce(&mut Self) -> Result<T> + Send) -> Result<T>
     where
         Self: Send,
@@ -91,13 +85,13 @@ impl<'a> RpcUnderTest<'a> {
         Ok(measured)
     }
 
-    /// Makes `count` calls of `size` bytes, after a few that warm up.
+    /// Warms up before the calls.
     pub(super) fn calls(&mut self, size: usize, count: u64, in_flight: usize) -> Result<(CallTotals, CpuTimes)> {
         let (server, broker, interrupted) = (&mut self.server, self.broker, self.interrupted);
         let mut exchange = CallExchange::new(&mut *self.caller, size, &mut self.next_ticket);
         let warm_up = (count / WARM_UP).max(WARM_UP_MIN);
         exchange.calls(warm_up, in_flight, &mut |_| check_interrupted(interrupted))?;
-        // Also that of a server that spins while replies are checked is not that of calls.
+        // Excludes the CPU time of a server that spins while replies are checked.
         let (mut sum, mut before) = (CpuTimes::default(), CpuTimes::default());
         let mut edge = |edge: BlockEdge| {
             check_interrupted(interrupted)?;
@@ -113,9 +107,8 @@ impl<'a> RpcUnderTest<'a> {
         Ok((calls, cpu))
     }
 
-    /// Sends `count` messages of `size` bytes one way, after a stream that warms up. The time goes from the
-    /// sending of the first to the arrival of the last: between two arrivals a receiver that was late would only find what
-    /// sockets have gathered meanwhile.
+    /// Warms up first. Times from sending the first message to the arrival of the last: a late receiver would see only
+    /// what sockets have gathered.
     pub(super) fn one_way(&mut self, size: usize, count: u64) -> Result<OneWayStream> {
         self.stream(size, (count / WARM_UP).max(WARM_UP_MIN))?;
         check_interrupted(self.interrupted)?;
@@ -133,16 +126,14 @@ impl<'a> RpcUnderTest<'a> {
         Ok(OneWayStream { received, elapsed_ns: received.last_at_ns.saturating_sub(begin_ns), sent: count, cpu })
     }
 
-    /// Connects `count` more callers that never call, in a process of their own, until the value is dropped.
+    /// Connects `count` idle callers in a process of their own, until the value is dropped.
     pub(super) fn hold_callers(&mut self, count: usize) -> Result<Child<'a>> {
         let (endpoint, route) = (self.endpoint.clone(), self.route.clone());
-        // Idle callers need not spin.
         let assignment =
             ServerAssignment { endpoint, route, waiting: WaitMode::Blocking, task: ServerTask::HoldCallers { count } };
         let mut child =
             Child::start(super::NAME, "the idle callers", (ChildRole::RpcServer, &assignment), self.interrupted)?;
         child.receive::<usize>()?;
-        // Beside them the one that calls.
         match self.server.ask::<Option<usize>>(&ServerRequest::Callers)? {
             Some(connected) if connected != count + 1 => {
                 Err(failed(format!("{connected} callers are connected; {} were expected", count + 1)))
@@ -153,7 +144,6 @@ impl<'a> RpcUnderTest<'a> {
 }
 
 impl CpuTimes {
-    /// Of server and broker up to now.
     fn now(server: &mut Child<'_>, broker: &SystemBroker) -> Result<Self> {
         Ok(Self { client_ns: 0, server_ns: server.ask(&ServerRequest::Cpu)?, broker_ns: broker.cpu_ns() })
     }
@@ -170,7 +160,6 @@ impl CpuTimes {
     }
 }
 
-/// Whether client and server can spin each on a core of its own.
 pub(super) fn has_two_cores() -> bool {
     available_cpus().len() > 1
 }

@@ -1,10 +1,9 @@
-//! Whether every node has seen exactly the contents of the journal. Outside every clock.
+//! Checks, outside every clock, that every node has seen exactly the journal.
 
 use gapless_load::sequencer::protocol::MessageAccount;
 use gapless_measure::Row;
 
-/// Sets the row's account of its messages: `expected` of each participant, seen by each node, and the same by all and
-/// in the journal. A late joiner has not seen the end: its sum is compared with nothing.
+/// A late joiner has not seen the end, so its sum is not compared.
 pub(super) fn verify_accounts(
     row: &mut Row,
     expected: &[u64],

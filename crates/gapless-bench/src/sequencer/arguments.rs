@@ -1,5 +1,3 @@
-//! The options of `gapless bench sequencer`, checked before anything is run.
-
 use clap::{Args, ValueEnum};
 use gapless_load::sequencer::protocol::StreamAddress;
 use gapless_measure::reporting::{JsonArguments, output_path};
@@ -145,7 +143,7 @@ pub enum StreamTier {
 }
 
 impl StreamTransport {
-    /// Whether it is by datagrams, which may be batched and get lost.
+    /// Datagrams may be batched and get lost.
     pub(super) const fn is_by_packets(self) -> bool {
         matches!(self, Self::Udp | Self::Multicast)
     }

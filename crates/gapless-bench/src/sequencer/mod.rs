@@ -1,4 +1,5 @@
-//! `gapless bench sequencer`: nodes and a sequencer, each a process of its own, over shared memory, UDP, multicast and TCP.
+//! `gapless bench sequencer`: nodes and a sequencer, each a process of its own, over shared memory, UDP, multicast and
+//! TCP.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -10,9 +11,8 @@
 //! | `slices` | a latency's slices, as they are published |
 //! | `table` | the printed table |
 //!
-//! Everything is measured between processes: a node sees a message when it is as durable as the tier says. After each row
-//! the journal, where there is one, is read, every checksum computed and every byte compared, and every node must have seen just
-//! that, in that order.
+//! After each row the journal, where there is one, is read, every checksum computed and every byte compared, and every
+//! node must have seen just that, in that order.
 
 mod arguments;
 mod plan;
@@ -41,12 +41,11 @@ use std::io::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Measures the parts that are asked for and writes the files that are wanted; returns the text to print. `interrupted`
-/// ends it early, with the rows that are complete.
+/// Returns the text to print. `interrupted` ends it early, with the complete rows.
 ///
 /// # Errors
-/// Options that leave nothing to be measured, a process that cannot be started or ends too early, a report that cannot
-/// be written, and a row whose check failed, after everything was written.
+/// Options that leave nothing to measure; a process that cannot be started or ends too early; a report that cannot be
+/// written; a failed check, after everything was written.
 pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = SequencerRunPlan::of(arguments)?;
     let quiet = arguments.json.is_on_stdout();
@@ -65,13 +64,11 @@ pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<S
                 report.floor.extend(floors);
                 latencies.extend(recorded);
             }
-            // The error of a row that was cut short.
             Err(_) if is_set(interrupted) => {
                 let all = plan.rows.len();
                 report.notes.push(format!("interrupted: {number} of {all} rows; the others were not measured"));
                 break;
             }
-            // The other rows are worth their time all the same.
             Err(BenchError::Measurement { reason, .. }) => report.rows.push(Row {
                 config: row.config(&plan),
                 verified: Some(false),
@@ -93,7 +90,7 @@ pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<S
     let text = if quiet { String::new() } else { table::whole(&report, TableStyle::for_stdout()) };
     match report.rows.iter().find(|row| row.verified == Some(false)) {
         Some(row) => {
-            // The figures so far are shown all the same. A reader that has gone wants no more.
+            // The figures so far are shown all the same.
             let _ = std::io::stdout().write_all(text.as_bytes());
             Err(failed(format!("a row failed: {}", row.notes.join("; "))))
         }
@@ -101,10 +98,7 @@ pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<S
     }
 }
 
-/// Measures the rows of `arguments` in so many repetitions for another benchmark, and gives each to `found` with its floors.
-///
-/// # Errors
-/// Options that leave nothing to be measured, a process that cannot be started or ends too early, an interrupt.
+/// Gives each row to `found` with its floors, for another benchmark.
 pub(crate) fn each_row(
     arguments: &SequencerArguments,
     repetitions: u64,
@@ -134,7 +128,6 @@ fn measure(plan: &SequencerRunPlan, row: &RowPlan, number: usize, interrupted: &
 }
 
 impl RowPlan {
-    /// The parameters that vary between the rows.
     fn config(&self, plan: &SequencerRunPlan) -> RowConfig {
         match self {
             Self::Latency(of) => rows::config(plan, "latency", of.transport, of.payload_bytes, of.messages),

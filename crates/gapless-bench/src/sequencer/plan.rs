@@ -1,5 +1,3 @@
-//! The rows that are measured, and the target of each.
-
 use super::arguments::{SequencerArguments, SequencerPart, StreamTier, StreamTransport};
 use crate::{BenchError, Result};
 use clap::ValueEnum;
@@ -16,79 +14,65 @@ pub(super) enum RowPlan {
     Rewind(RewindPlan),
 }
 
-/// Round trips from a node to the sequencer and back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LatencyPlan {
     pub transport: StreamTransport,
     pub payload_bytes: usize,
-    /// The MTU that stream and node state.
     pub mtu: Option<Mtu>,
-    /// Of each repetition, before the clock starts.
+    /// Untimed messages of each repetition.
     pub warm_up: u64,
-    /// Of all repetitions together.
     pub messages: u64,
-    /// Number of measurements.
     pub repetitions: u64,
-    /// Ends a repetition that takes longer, ms.
+    /// Limit of a repetition, ms.
     pub time_limit_ms: u64,
-    /// The greatest ratio of the median to the floor's, where there is a target.
+    /// Greatest allowed ratio of the medians to the floor's.
     pub ratio_max: Option<f64>,
 }
 
-/// Nodes that push.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ThroughputPlan {
     pub transport: StreamTransport,
     pub payload_bytes: usize,
-    /// The MTU that stream and nodes state.
     pub mtu: Option<Mtu>,
     pub nodes: usize,
-    /// Whether packets may hold several messages.
     pub batch: bool,
-    /// Of each node, before the clock starts.
     pub warm_up: u64,
-    /// Of each node.
+    /// Messages of each node.
     pub messages: u64,
     pub window_messages: u32,
-    /// The target, messages a second through the sequencer.
+    /// Target, messages a second through the sequencer.
     pub rate_min_per_s: Option<f64>,
 }
 
-/// A late joiner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RewindPlan {
-    /// The late joiner's; by packets it is rewound over TCP.
+    /// Transport of the late joiner; by packets it is rewound over TCP.
     pub transport: StreamTransport,
     pub payload_bytes: usize,
-    /// The MTU that stream and nodes state.
     pub mtu: Option<Mtu>,
-    /// Frames that are there before it joins.
     pub frames: u64,
     /// Messages a second of the live node.
     pub rate_per_s: u64,
-    /// Time in which the live node is measured without the late joiner, ms.
+    /// Time of the live node without the late joiner, ms.
     pub before_ms: u64,
-    /// The target, frames a second.
+    /// Target, frames a second.
     pub rate_min_per_s: f64,
 }
 
-/// Everything that is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SequencerRunPlan {
     pub rows: Vec<RowPlan>,
-    /// The stream that is used instead of one's own.
+    /// `None`: starts its own stream.
     pub running: Option<StreamAddress>,
-    /// Of one's own.
     pub tier: StreamTier,
-    /// Below which the journals are.
+    /// Parent of the journals.
     pub parent: PathBuf,
-    /// Part of the floors' usual effort, percent.
+    /// Percent of the floors' usual effort.
     pub floor_effort_percent: u32,
-    /// Whether rows are judged by their targets: not those of a short run or of another's stream.
+    /// False for short runs and for another's stream.
     pub has_targets: bool,
 }
 
-/// Nodes of a throughput, unless another number is asked for: as many as of the published one.
 const NODES: u64 = 3;
 
 const RATIO_MAX_SHARED_MEMORY: f64 = 2.5;
@@ -99,7 +83,7 @@ impl SequencerRunPlan {
     /// The parts to measure.
     ///
     /// # Errors
-    /// Options that leave nothing to be measured.
+    /// Options that leave nothing to measure.
     pub(super) fn of(arguments: &SequencerArguments) -> Result<SequencerRunPlan> {
         let username = arguments.username.map_or_else(String::new, |name| name.as_str().to_owned());
         let password = arguments.password.map_or_else(String::new, |password| password.as_str().to_owned());
@@ -145,7 +129,7 @@ impl SequencerRunPlan {
         }
         let tier = arguments.tier.unwrap_or_default();
         if is_asked(SequencerPart::Rewind) && running.is_none() && tier != StreamTier::Memory {
-            // By packets and TCP, once: the transport of the live feed makes no difference.
+            // Once by packets, and TCP: the transport of the live feed makes no difference.
             let by_packets = transports.iter().copied().find(|transport| transport.is_by_packets());
             let by = |transport| transports.contains(&transport).then_some(transport);
             let all = by(StreamTransport::SharedMemory).into_iter().chain(by_packets).chain(by(StreamTransport::Tcp));
@@ -167,7 +151,6 @@ fn payloads(arguments: &SequencerArguments, usual: &[usize]) -> Vec<usize> {
     arguments.payload.iter().map(|&bytes| bytes as usize).collect()
 }
 
-/// The stated MTUs of each row; none leaves the transport its default.
 fn mtus(arguments: &SequencerArguments) -> impl Iterator<Item = Option<Mtu>> {
     let stated: Vec<_> = arguments.mtu.iter().copied().map(Some).collect();
     if stated.is_empty() { vec![None] } else { stated }.into_iter()
@@ -186,7 +169,7 @@ fn latencies(arguments: &SequencerArguments, transports: &[StreamTransport]) -> 
             warm_up: (messages / 20).clamp(100, 50_000),
             messages,
             repetitions: extent.pick(1, 3, 5),
-            // A number that was asked for is measured however long it takes.
+            // A requested number is measured however long it takes.
             time_limit_ms: if arguments.messages.is_some() { u64::MAX } else { extent.pick(60_000, 2_000, 20_000) },
             ratio_max: match transport {
                 StreamTransport::SharedMemory => Some(RATIO_MAX_SHARED_MEMORY),
@@ -210,7 +193,6 @@ fn throughputs(
             // A running sequencer batches by its own options.
             StreamTransport::Multicast if is_running => (&[256, 64], &[]),
             StreamTransport::Multicast => (&[256, 64], &[256, 1312, 1400]),
-            // Measured if it is asked for: the feed leaves once for each node.
             StreamTransport::Udp if is_running || arguments.transport.contains(&transport) => (&[256, 64], &[]),
             StreamTransport::Udp => continue,
         };
@@ -245,26 +227,23 @@ fn throughputs(
     rows
 }
 
-/// Sizes and MTUs of the throughputs of one transport, batched or not.
 fn shapes(arguments: &SequencerArguments, usual: &[usize], batch: bool) -> Vec<(usize, Option<Mtu>)> {
     let mut shapes: Vec<_> = payloads(arguments, usual)
         .into_iter()
         .flat_map(|payload_bytes| mtus(arguments).map(move |mtu| (payload_bytes, mtu)))
         .collect();
-    // The published size: of two packets at Ethernet's MTU, of one at that of jumbo frames.
+    // The published size: two packets at Ethernet's MTU, one of jumbo frames.
     if !batch && arguments.mtu.is_empty() && shapes.contains(&(PUBLISHED_LONG, None)) {
         shapes.push((PUBLISHED_LONG, Mtu::new(JUMBO).ok()));
     }
     shapes
 }
 
-/// The longest published message, bytes.
 const PUBLISHED_LONG: usize = 1_400;
-/// The MTU of jumbo frames, bytes.
 const JUMBO: u64 = 9_000;
 
-/// Messages in flight. Through shared memory as many as the caches hold; by packets so few that all find room on their
-/// way: a dropped packet has to be sent again, with everything after it.
+/// Limited by the caches for shared memory; by packets, none may be dropped: a dropped one is sent again with
+/// everything after it.
 fn window_messages(transport: StreamTransport, payload_bytes: usize) -> u32 {
     const BYTES_MAX_SHARED_MEMORY: usize = 8 << 20;
     const BYTES_MAX_PACKETS: usize = 512 << 10;

@@ -1,24 +1,19 @@
-//! Slices of a latency: of the fastest 75 %, 90 % … of all messages the average and the greatest.
+//! Average and greatest of the fastest 75 %, 90 % … of all messages.
 
 use crate::histogram::LatencyHistogram;
 use serde::{Deserialize, Serialize};
 
 pub use gapless_measure::published::coralsequencer::PERCENTS;
 
-/// The fastest messages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencySlice {
-    /// Part of all messages, percent.
     pub percent: f64,
-    /// Average, ns.
     pub average_ns: f64,
-    /// Greatest, ns.
     pub greatest_ns: u64,
-    /// Number of messages.
     pub count: u64,
 }
 
-/// The slices of the recorded run; those that hold no message are left out.
+/// Leaves out slices that hold no message.
 pub fn slices(histogram: &LatencyHistogram) -> Vec<LatencySlice> {
     PERCENTS.iter().filter_map(|&percent| slice(histogram, percent)).collect()
 }
@@ -55,7 +50,6 @@ mod tests {
         histogram.record_many(1_000, 1);
         let found: Vec<_> = slices(&histogram).iter().map(|each| (each.average_ns, each.greatest_ns)).collect();
         assert_eq!(&found[..3], &[(10.0, 10), (11.1, 20), (11.9, 20)]);
-        // Of a hundred messages no thousandth can be left away.
         assert!(found[3..].iter().all(|each| *each == (21.8, 1_000) || each.1 == 1_000), "{found:?}");
     }
 

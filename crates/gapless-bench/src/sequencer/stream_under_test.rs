@@ -1,4 +1,4 @@
-//! The place of a row: a sequencer in a process of its own with its directory, or one that runs already.
+//! The stream of a row: a sequencer in a process of its own with its directory, or one that runs already.
 
 use super::arguments::{StreamTier, StreamTransport};
 use super::failed;
@@ -21,22 +21,19 @@ use std::sync::atomic::AtomicBool;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SequencerPlan {
     pub transport: StreamTransport,
-    /// The MTU that it states.
     pub mtu: Option<Mtu>,
-    /// Whether a packet of its feed may hold several messages.
     pub batch: bool,
-    /// Whether it fills large gaps over TCP: its agents for that take part in every turn.
+    /// Fills large gaps over TCP; its agents take part in every turn.
     pub rewinds: bool,
     /// `min`, `default` or `max`.
     pub plan: &'static str,
     pub for_throughput: bool,
     pub cpu: Option<usize>,
-    /// Bytes that the row journals.
     pub journaled_bytes: u64,
 }
 
 impl SequencerPlan {
-    /// A segment so long that the next one is not prepared in the row, which begins at half of one.
+    /// Prevents preparation of the next segment, from the half on, during the row.
     fn segment_bytes(&self) -> u64 {
         const SEGMENT_BYTES_MIN: u64 = 64 << 20;
         const SEGMENT_BYTES_MAX: u64 = 5 << 30;
@@ -44,28 +41,23 @@ impl SequencerPlan {
     }
 }
 
-/// The length of so many messages of `payload_bytes` in a journal, bytes.
+/// Bytes in a journal.
 pub(super) const fn journaled_bytes(messages: u64, payload_bytes: usize) -> u64 {
     messages * gapless_wire::aligned_length(payload_bytes + gapless_wire::HEADER_LENGTH) as u64
 }
 
-/// The sequencer of a row, and the files that it leaves.
 pub(super) struct StreamUnderTest<'a> {
-    // Dropped before its directory, which it would go on filling while that is removed.
+    // Dropped before the directory, which it would go on filling.
     sequencer: Option<Child<'a>>,
     directory: Option<OwnDirectory>,
-    /// Whether the messages that nodes have seen can be compared with it.
     has_journal: bool,
     way: StreamAddress,
-    /// The work of the sequencer's threads, as it reports it.
     pub plan: Option<String>,
     interrupted: &'a AtomicBool,
-    /// The standard error of processes that ended well.
     pub notes: Vec<String>,
 }
 
 impl<'a> StreamUnderTest<'a> {
-    /// Starts it in `directory`, or takes the one that runs.
     pub(super) fn open(
         plan: &SequencerRunPlan,
         directory: Option<OwnDirectory>,
@@ -107,41 +99,36 @@ impl<'a> StreamUnderTest<'a> {
         let mut process = start("the sequencer", &assignment, interrupted)?;
         let SequencerReady { way, plan: threads } = process.receive()?;
         let has_journal = plan.tier != StreamTier::Memory;
-        // The zeros of its journal are on the device before anything is measured.
+        // Puts the journal's zeros on the device before the row.
         sync_file_system(directory.path())?;
         let (directory, sequencer) = (Some(directory), Some(process));
         Ok(Self { directory, has_journal, sequencer, way, plan: Some(threads), interrupted, notes: Vec::new() })
     }
 
-    /// Starts a node of it.
     pub(super) fn node(&self, name: &str, assignment: NodeAssignment) -> Result<Child<'a>> {
         start(name, &StreamAssignment::Node(assignment), self.interrupted)
     }
 
-    /// Way on which nodes reach it.
     pub(super) const fn way(&self) -> &StreamAddress {
         &self.way
     }
 
-    /// Cost so far, if it is this program's.
     pub(super) fn cost(&mut self) -> Result<Option<ProcessCost>> {
         let Some(sequencer) = &mut self.sequencer else { return Ok(None) };
         sequencer.ask(&SequencerRequest::Cost).map(Some)
     }
 
-    /// An error if the sequencer has ended.
     pub(super) fn check_running(&mut self) -> Result<()> {
         self.sequencer.as_mut().map_or(Ok(()), Child::check_running)
     }
 
-    /// Waits for the good end of a process of this row.
     pub(super) fn finish(&mut self, process: Child<'a>) -> Result<()> {
         let stderr = process.finish()?;
         self.notes.extend(stderr.lines().take(3).map(str::to_owned));
         Ok(())
     }
 
-    /// Stops the sequencer, and accounts for its journal: the messages that every node must have seen, checked in full.
+    /// Stops the sequencer, and returns the fully checked account of its journal, which every node must have seen.
     pub(super) fn stop(&mut self, participants: &[Participant]) -> Result<Option<MessageAccount>> {
         let (Some(mut sequencer), Some(directory)) = (self.sequencer.take(), &self.directory) else { return Ok(None) };
         sequencer.ask::<ProcessCost>(&SequencerRequest::Stop)?;
@@ -155,7 +142,6 @@ fn start<'a>(name: &str, assignment: &StreamAssignment, interrupted: &'a AtomicB
     Child::start(super::NAME, name, (ChildRole::SequencerProcess, assignment), interrupted)
 }
 
-/// A new directory of a row's own below the plan's; none where the stream is another's.
 pub(super) fn own_directory(plan: &SequencerRunPlan, number: usize) -> Result<Option<OwnDirectory>> {
     if plan.running.is_some() {
         return Ok(None);
@@ -170,7 +156,7 @@ fn stream_in(directory: &OwnDirectory) -> PathBuf {
     directory.path().join("stream")
 }
 
-/// Measures a floor right before its row; none if it cannot be, and the reason is noted.
+/// `None` if it cannot be measured; the reason is noted.
 pub(super) fn floor(plan: &SequencerRunPlan, kind: FloorKind, bytes: u64, notes: &mut Vec<String>) -> Option<FloorRow> {
     let mut floor = FloorPlan::new(&plan.parent, vec![(kind, bytes)]);
     floor.effort_percent = plan.floor_effort_percent;

@@ -1,6 +1,5 @@
-//! The tables of the benchmark: figures, their targets, and figures that others have published.
-//!
-//! Built from a [`Report`] alone, so that a table can be printed again from a committed JSON file.
+//! Tables of figures, targets and published figures, from a [`Report`] alone: a committed JSON file prints the same
+//! table.
 
 use super::RoleFigures;
 use super::slices::{LatencySlice, PERCENTS};
@@ -16,7 +15,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::time::Duration;
 
-/// The definition of the figures; printed with them.
 const WHAT_IS_INCLUDED: &str = "\
 Round trip: published by the node, stamped by the sequencer, journaled, back at the node and copied out; one message in \
 flight, warm-up excluded, both checksums on. The floor is the same number of bytes there and back with nothing done to \
@@ -31,7 +29,6 @@ the journal.\n\
 Tiers: memory = in the sequencer's process; journal = in the operating system's hands, survives the process; sync = on \
 the device, survives power.";
 
-/// The whole report.
 pub fn whole(report: &Report, style: TableStyle) -> String {
     let of_mode = |mode: &str| -> Vec<&Row> {
         report.rows.iter().filter(|row| row.config.mode.as_deref() == Some(mode)).collect()
@@ -59,7 +56,6 @@ pub fn whole(report: &Report, style: TableStyle) -> String {
     text + unverified(report) + &notes(report)
 }
 
-/// One line of a row, printed when it is measured.
 pub fn line(row: &Row, took: Duration) -> String {
     let config = &row.config;
     let mut line = format!("{} {} {} B", text(&config.mode), text(&config.transport), bytes(row));
@@ -232,7 +228,7 @@ fn roles(rows: &[Row], style: TableStyle) -> TextTable {
         let name = format!("{} {}{batch}", text(&row.config.mode), text(&row.config.transport));
         let of_row: Vec<RoleFigures> = extra(row, "roles").unwrap_or_default();
         for role in of_row {
-            // A row that waits for one message most of the time has no rate of its own.
+            // A row that mostly waits for one message has no rate.
             let timed = |text: String| if role.elapsed_ns > 0 { text } else { absent() };
             table.add_row(&[
                 name.clone(),
@@ -253,13 +249,12 @@ fn roles(rows: &[Row], style: TableStyle) -> TextTable {
     table
 }
 
-/// The MTU that the stream stated; by packets without one it is Ethernet's.
 fn mtu(row: &Row) -> String {
     let by_default = is_udp(row).then(|| u64::from(Mtu::DEFAULT.bytes()));
     config_number(row, "mtu_bytes").or(by_default).map_or_else(absent, grouped)
 }
 
-/// Whether its packets may hold several messages; `None` without packets.
+/// `None` without packets.
 fn is_batched(row: &Row) -> Option<bool> {
     row.config.extra.get("batch_node").and_then(Value::as_bool)
 }

@@ -25,17 +25,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use supervisor_under_test::{ReplacementTimes, SupervisorUnderTest, TakeoverTimes};
 
-/// The benchmark's name.
 const NAME: &str = "supervisor";
-/// Instances, seconds without anything, times that each event happens; of [`SupervisorArguments::full`] and `quick`.
+/// Instances, idle seconds, repetitions of each event; of [`SupervisorArguments::full`] and `quick`.
 const USUAL: (usize, u64, usize) = (50, 30, 20);
 const FULL: (usize, u64, usize) = (50, 60, 20);
 const QUICK: (usize, u64, usize) = (5, 2, 2);
-/// Between two deaths of a supervisor or guardian: one that lived shorter is started again later and later.
+/// Pause between deaths of supervisor or guardian: one that lives shorter is restarted with growing delays.
 const CALM: Duration = Duration::from_millis(1100);
-/// Between two deaths of instances.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Between two looks at whether the benchmark is interrupted.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Options of the benchmark.
@@ -65,7 +62,6 @@ pub struct SupervisorArguments {
     pub quick: bool,
 }
 
-/// Plan of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SupervisorPlan {
     instances: usize,
@@ -85,10 +81,11 @@ impl SupervisorArguments {
     }
 }
 
-/// Measures. Returns the text to print: none if the JSON goes to stdout.
+/// Returns the text to print: none if the JSON goes to stdout.
 ///
 /// # Errors
-/// Instances that cannot be started, a supervisor that does not come back, a report that cannot be written. What ran is ended.
+/// Instances that cannot be started, a supervisor that does not come back, a report that cannot be written. All
+/// processes are ended.
 pub fn run(arguments: &SupervisorArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan();
     let shown = ReportLayout {
@@ -122,7 +119,7 @@ fn measure(plan: SupervisorPlan, run: &mut BenchRun<'_>) -> Result<()> {
     run.next("deaths of the guardian")?;
     let of_guardians = |back: &[Duration]| vec![rows::guardians(plan.instances, back)];
     deaths((plan, CALM), run, |_| stand.kill_guardian(), of_guardians)?;
-    // The instances are now orphans: their ends are seen by pidfds.
+    // The instances are orphans now: pidfds show their ends.
     run.add(idle(plan, &stand, "idle, after the deaths", interrupted)?, &table::COLUMNS);
     let begun = Instant::now();
     stand.down()?;
@@ -130,7 +127,7 @@ fn measure(plan: SupervisorPlan, run: &mut BenchRun<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Kills again and again after a pause, and adds the rows of all deaths: of those before an error, too.
+/// Adds the rows of all deaths, also of those before an error.
 fn deaths<T>(
     (plan, before): (SupervisorPlan, Duration),
     run: &mut BenchRun<'_>,
@@ -149,14 +146,12 @@ fn deaths<T>(
     measured
 }
 
-/// Measures the cost of both while nothing happens.
 fn idle(
     plan: SupervisorPlan,
     stand: &SupervisorUnderTest,
     name: &str,
     interrupted: &AtomicBool,
 ) -> Result<gapless_measure::Row> {
-    // Earlier work is over by then.
     pause(CALM, interrupted)?;
     let processes = stand.processes()?;
     let (begun, before) = (Instant::now(), processes.map(cpu_ns_of));
@@ -178,7 +173,6 @@ fn pause(time: Duration, interrupted: &AtomicBool) -> Result<()> {
     }
 }
 
-/// An error of the measurement.
 fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
 }

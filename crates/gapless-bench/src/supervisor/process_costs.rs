@@ -1,15 +1,12 @@
-//! Memory of a process, by `/proc`.
-
-/// Memory of a process, bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ResidentMemory {
-    /// In use, shared pages included.
+    /// Shared pages included.
     pub(super) resident_bytes: u64,
-    /// The same with each shared page counted by the part of its users.
+    /// Each shared page divided by its users.
     pub(super) proportional_bytes: u64,
 }
 
-/// Memory of a process; nothing of one that has ended.
+/// Zero for a process that has ended.
 pub(super) fn memory(pid: u32) -> ResidentMemory {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let bytes = |key: &str| {

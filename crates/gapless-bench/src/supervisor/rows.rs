@@ -1,5 +1,3 @@
-//! Rows of the report, with their targets, made of the measurements.
-
 use super::failed;
 use super::process_costs::ResidentMemory;
 use super::supervisor_under_test::{ReplacementTimes, TakeoverTimes};
@@ -13,16 +11,14 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Greatest values that reach the target of each row.
 const IDLE_SHARE: f64 = 0.002;
 const IDLE_BYTES: u64 = 20_000_000;
 const UP: Duration = Duration::from_secs(2);
 const BACK: Duration = Duration::from_millis(100);
 const IN_CONTROL: Duration = Duration::from_millis(300);
-/// "A few": from a death to the fork of the replacement.
+/// Limit from a death to the fork of the replacement.
 const REPLACED: Duration = Duration::from_millis(5);
 
-/// Time of the machine to start a trivial program and to see it end.
 pub(crate) fn spawn_floor(count: usize) -> Result<FloorRow> {
     let mut histogram = LatencyHistogram::new();
     for _ in 0..count {
@@ -34,10 +30,9 @@ pub(crate) fn spawn_floor(count: usize) -> Result<FloorRow> {
     histogram.floor_row("spawn_and_wait", 0).ok_or_else(|| failed("nothing was started"))
 }
 
-/// The name of [`noticed_floor`].
 pub(crate) const KILL_NOTICED: &str = "kill_noticed";
 
-/// From the kill of a trivial program to the end of its socket at the other side: no peer can notice a death sooner.
+/// Time from the kill of a trivial program to the end of its socket at the other side: no peer notices a death sooner.
 pub(crate) fn noticed_floor(count: usize) -> Result<FloorRow> {
     let cannot = |source: io::Error| failed(format!("killing `sleep`: {source}"));
     let mut histogram = LatencyHistogram::new();
@@ -53,7 +48,6 @@ pub(crate) fn noticed_floor(count: usize) -> Result<FloorRow> {
     histogram.floor_row(KILL_NOTICED, 0).ok_or_else(|| failed("nothing was killed"))
 }
 
-/// Cost of guardian and supervisor while nothing happens.
 pub(super) fn idle(
     name: &str,
     instances: usize,
@@ -82,12 +76,10 @@ pub(super) fn idle(
     Ok(row)
 }
 
-/// The time of `gapless up`.
 pub(super) fn up(instances: usize, took: Duration) -> Row {
     of_times("up", instances, [took], Some(UP))
 }
 
-/// The time of `gapless down`.
 pub(super) fn down(instances: usize, took: Duration) -> Row {
     of_times("down", instances, [took], None)
 }
@@ -111,7 +103,7 @@ pub(super) fn guardians(instances: usize, back: &[Duration]) -> Row {
     of_times("a killed guardian is back", instances, back.iter().copied(), Some(IN_CONTROL))
 }
 
-/// A row of times; its target is one of the median, because the machine has the tail.
+/// The target is of the median, because the tail is the machine's.
 fn of_times(name: &str, instances: usize, times: impl IntoIterator<Item = Duration>, target: Option<Duration>) -> Row {
     let mut histogram = LatencyHistogram::new();
     times.into_iter().for_each(|time| histogram.record(time.as_nanos() as u64));

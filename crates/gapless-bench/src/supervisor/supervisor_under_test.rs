@@ -1,5 +1,3 @@
-//! [`SupervisorUnderTest`]: instances under the supervisor of this program, and the actions on them.
-
 use super::failed;
 use crate::{BenchError, Result};
 use gapless_supervisor::InstanceName;
@@ -12,38 +10,33 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// All that is waited for comes within this time.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Between two looks.
 const POLL_INTERVAL: Duration = Duration::from_micros(500);
 
-/// Instances under the supervisor of this program. What runs is ended when it is dropped.
+/// Dropping ends all processes.
 pub(super) struct SupervisorUnderTest {
     directory: PathBuf,
     instances: usize,
     is_up: bool,
 }
 
-/// Times from an instance's death to its replacement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReplacementTimes {
-    /// Until the fork.
     pub(super) started: Duration,
-    /// Until the replacement ran its program.
+    /// Time until the replacement runs its program.
     pub(super) ready: Duration,
 }
 
-/// Times from a supervisor's death to the next one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TakeoverTimes {
-    /// Until it takes commands.
+    /// Time until the next supervisor takes commands.
     pub(super) listening: Duration,
-    /// Until it says that all instances are ready.
+    /// Time until it reports all instances as ready.
     pub(super) in_control: Duration,
 }
 
 impl SupervisorUnderTest {
-    /// Starts so many processes of one instance each; returns the time that `gapless up` took, too.
+    /// Starts processes of one instance each; returns also the time of `gapless up`.
     pub(super) fn up(folder: &Path, instances: usize) -> Result<(Self, Duration)> {
         let file = folder.join("floor.toml");
         let mut text = "[supervisor]\ndirectory = \"state\"\n".to_owned();
@@ -61,13 +54,11 @@ impl SupervisorUnderTest {
         Ok((stand, begun.elapsed()))
     }
 
-    /// Ends everything.
     pub(super) fn down(&mut self) -> Result<()> {
         self.is_up = false;
         program(&["down".as_ref(), "--at".as_ref(), self.directory.as_os_str()])
     }
 
-    /// Guardian and supervisor.
     pub(super) fn processes(&self) -> Result<[u32; 2]> {
         let status = self.status().ok_or_else(|| failed("no supervisor answers"))?;
         let missing = || failed("there is no guardian");
@@ -75,7 +66,6 @@ impl SupervisorUnderTest {
         Ok([guardian, status.supervisor.supervisor_process_id.unwrap_or(0)])
     }
 
-    /// Kills one instance.
     pub(super) fn kill_instance(&mut self, index: usize) -> Result<ReplacementTimes> {
         let name = format!("p{}.1", index + 1).parse::<InstanceName>().map_err(failed)?;
         let status = self.status().ok_or_else(|| failed("no supervisor answers"))?;
@@ -108,14 +98,13 @@ impl SupervisorUnderTest {
         }
     }
 
-    /// Kills the supervisor.
     pub(super) fn kill_supervisor(&mut self) -> Result<TakeoverTimes> {
         let [_, supervisor] = self.processes()?;
         let begun = Instant::now();
         kill(supervisor)?;
         let mut listening = None;
         while begun.elapsed() < TIMEOUT {
-            // A connection that the dead one had not taken ends without an answer.
+            // A connection that the dead one had not accepted ends without an answer.
             let Some(mut client) = connect(&self.directory)? else { continue };
             let came = begun.elapsed();
             if let Ok(status) = client.status()
@@ -130,7 +119,6 @@ impl SupervisorUnderTest {
         Err(failed("the supervisor was killed, and no other is in control"))
     }
 
-    /// Kills the guardian: how long until another is there.
     pub(super) fn kill_guardian(&mut self) -> Result<Duration> {
         let [guardian, _] = self.processes()?;
         let begun = Instant::now();
@@ -176,7 +164,6 @@ fn kill(pid: u32) -> Result<()> {
     kill_process(pid, Signal::KILL).map_err(|errno| BenchError::system("kill a process", errno))
 }
 
-/// Runs this program with other arguments, to its end.
 fn program(arguments: &[&std::ffi::OsStr]) -> Result<()> {
     let mut command = Command::new("/proc/self/exe");
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());

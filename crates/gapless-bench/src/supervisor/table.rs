@@ -1,11 +1,8 @@
-//! The printed table.
-
 use gapless_measure::reporting::number;
 use gapless_measure::table::{RowColumn, TableStyle, TextTable, absent, column, whole};
 use gapless_measure::{Report, Row};
 use serde_json::Value;
 
-/// The figures of a row.
 pub(super) const COLUMNS: [RowColumn; 9] = [
     column::NAME,
     ("target", target),
@@ -21,7 +18,6 @@ pub(super) const COLUMNS: [RowColumn; 9] = [
     ("proportional MB", |row| megabytes(row, "proportional_bytes")),
 ];
 
-/// The whole text.
 pub(super) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let rows: Vec<&Row> = report.rows.iter().collect();

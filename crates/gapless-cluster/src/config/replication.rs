@@ -1,31 +1,28 @@
-//! Table `[replication]` of a member's file: additional threads of the member, and its flush policy. Each member has
-//! its own settings.
+//! Table `[replication]`: settings of one member, which may differ between members.
 
 use gapless_agent::CpuMask;
 use gapless_config::{ConfigError, Table};
 use gapless_stream::options::{EventStreamOptions, MemberThreads};
 
-/// Largest queue of replies, messages.
 const QUEUE_DEPTH_MAX: u64 = 1 << 24;
 
 /// Additional threads of a member, outside of the thread plan, and its flush policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicationConfig {
-    /// Whether each TCP connection without TLS to another member has a thread for sending.
+    /// Gives each TCP connection without TLS to a member a sending thread.
     pub detached_send: bool,
     pub send_cpus: Option<CpuMask>,
-    /// CPUs of the service if it has its own thread with [`MemberThreads::detached_service`].
+    /// CPUs of the service thread with [`MemberThreads::detached_service`].
     pub dispatch_cpus: Option<CpuMask>,
     /// Threads of the member, the service and the replies.
     pub threads: MemberThreads,
-    /// Whether each frame is passed to the operating system separately instead of once a turn.
+    /// Passes each frame to the operating system separately instead of once a turn.
     pub flush_on_commit: bool,
-    /// CPUs of the thread that syncs the journal, at tier `quorum-sync`.
+    /// CPUs of the sync thread of the journal, at tier `quorum-sync`.
     pub sync_cpus: Option<CpuMask>,
 }
 
 impl ReplicationConfig {
-    /// Returns the stream's options with these settings.
     pub(super) fn applied_to(&self, mut options: EventStreamOptions) -> EventStreamOptions {
         options.persistence.flush_on_commit = self.flush_on_commit;
         EventStreamOptions {

@@ -1,5 +1,4 @@
-//! [`ServiceConfig`]: the table `[service]` of a member's file, the operator's settings for the service. It also makes
-//! the only change of a file by a program: an additional sequence to skip.
+//! [`ServiceConfig`]: the table `[service]`, and its only change by a program: a further sequence to skip.
 
 use super::{ClusterConfig, number};
 use gapless_config::{ConfigError, Table};
@@ -13,9 +12,8 @@ pub const SKIPS_MAX: usize = 1024;
 /// Policy for a command that a service cannot handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFault {
-    /// The member stops with an error that names the command.
     Stop,
-    /// The command is refused and recorded as a dead letter.
+    /// Refused and recorded as a dead letter.
     DeadLetter,
 }
 
@@ -24,9 +22,8 @@ impl OnFault {
     pub const NAMES: &'static [(&'static str, Self)] = &[("stop", Self::Stop), ("dead-letter", Self::DeadLetter)];
 }
 
-/// Settings of the file. Absent ones keep the program's values; the sequences to skip are the union of the file's and
-/// the program's. Every setting except the snapshot interval must be the same on each member, or the members' states
-/// diverge.
+/// Absent settings keep the program's values; the sequences to skip are the union of the file's and the program's. All
+/// but the snapshot interval must be equal on every member, or the members' states diverge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceConfig {
     /// Sequences of commands and timers to skip.
@@ -37,7 +34,7 @@ pub struct ServiceConfig {
     pub on_unhandled: Option<OnFault>,
     /// Frames between two snapshots; 0 for none.
     pub snapshot_interval_frames: Option<u64>,
-    /// Interval in sequences at which the members' states are compared; 0 for never.
+    /// Sequences between two comparisons of the members' states; 0 for never.
     pub hash_interval_frames: u64,
 }
 
@@ -80,7 +77,7 @@ pub(super) fn read(mut table: Table<'_>) -> Result<ServiceConfig, ConfigError> {
 /// Adds `sequence` to those to skip in the file's `text`; every other byte stays. `name` is the file, for messages.
 ///
 /// # Errors
-/// The text is not a member's file, it already skips the sequence, or its form of the table cannot be changed here.
+/// The text is not a member's file, already skips the sequence, or has a form of the table that cannot be changed.
 pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, StreamError> {
     let refuse = |reason: String| StreamError::Config(ConfigError::Refused { place: name.to_owned(), reason });
     let before = ClusterConfig::parse(text, name)?.service;
@@ -89,7 +86,7 @@ pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, Stream
     }
     let mut changed = text.to_owned();
     match skip_insertion(text) {
-        // At the front of the list, because a comma or a comment may follow its last element.
+        // At the front, because a comma or a comment may follow the last element.
         SkipInsertion::List(at) if before.skip.is_empty() => changed.insert_str(at, &sequence.to_string()),
         SkipInsertion::List(at) => changed.insert_str(at, &format!("{sequence}, ")),
         SkipInsertion::Table(at) => changed.insert_str(at, &format!("\nskip = [{sequence}]")),
@@ -100,7 +97,6 @@ pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, Stream
     }
     let mut expected = before;
     expected.skip.insert(sequence);
-    // Any form of the table must parse to the expected settings after the change, or the change is refused.
     match ClusterConfig::parse(&changed, name) {
         Ok(found) if found.service == expected => Ok(changed),
         _ => Err(refuse(format!(
@@ -109,13 +105,9 @@ pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, Stream
     }
 }
 
-/// Insertion point of the sequence, as a byte offset.
 enum SkipInsertion {
-    /// After the opening bracket of the existing list.
     List(usize),
-    /// After the line of the table's name.
     Table(usize),
-    /// At the end of the text, together with the missing table.
     End,
 }
 

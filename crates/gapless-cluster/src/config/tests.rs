@@ -1,5 +1,3 @@
-//! Tests of every key, and of every refusal with its line.
-
 use super::*;
 
 const EXAMPLE: &str = include_str!("../../../../docs/guides/cluster.toml");
@@ -7,7 +5,6 @@ const THREE: &str = "[cluster]\nname = \"c\"\nmember = 1\n[stream]\ndirectory = 
                      [[member]]\nid = 3\naddresses = [\"h3:1\"]\n[[member]]\nid = 1\naddresses = [\"127.0.0.1:1\"]\n\
                      [[member]]\nid = 2\naddresses = [\"h-2.example:1\", \"[::1]:2\"]\n";
 
-/// Checks that `text` is refused at `line`, with all of `words`.
 #[track_caller]
 fn refuses(text: &str, line: usize, words: &[&str]) {
     let found = match ClusterConfig::parse(text, "c.toml") {
@@ -86,10 +83,9 @@ fn guide_shows_every_key() {
     assert_eq!(config.election, ElectionConfig::default());
     assert_eq!((config.voters(), config.members.len(), config.incarnation), (3, 3, 1));
     assert_eq!(config.replication, ReplicationConfig::default());
-    // A key without a default is commented out in the file; uncommented, it must be valid too.
+    // Keys without a default are commented out; uncommented, they must be valid too.
     let uncommented: String =
         EXAMPLE.lines().map(|line| line.strip_prefix("#~ ").unwrap_or(line)).flat_map(|line| [line, "\n"]).collect();
-    // CPUs need their threads.
     let uncommented = ["send", "dispatch", "replies"].iter().fold(uncommented, |text, thread| {
         text.replace(&format!("detached_{thread} = false"), &format!("detached_{thread} = true"))
     });
@@ -184,7 +180,6 @@ fn errors_name_their_line() {
     refuses("[cluster]\nname = \"c\"\nmember = 1\n[stream]\ndirectory = \"d\"\n", 1, &["member: missing"]);
     refused("member = 1", "member = 1\ntier = \"journal\"", 4, &["cluster.tier", "\"quorum\", \"quorum-sync\""]);
     refused("directory = \"d\"", "directory = \"d\"\ntier = \"sync\"", 6, &["stream.tier", "cluster.tier"]);
-    // Keys of the stream are checked as in a stream's file.
     refused("directory = \"d\"", "directory = \"d\"\nwindow = 3", 6, &["stream.window"]);
 }
 
@@ -194,6 +189,5 @@ fn others_may_be_discovered() {
     let text = text.replace("addresses = [\"h3:1\"]\n", "");
     let config = ClusterConfig::parse(&text, "c.toml").unwrap_or_else(|error| panic!("{error}"));
     assert!(config.members[2].addresses.is_empty() && config.discovery.is_some());
-    // A member must know its own listening address.
     refuses(&text.replace("addresses = [\"127.0.0.1:1\"]\n", ""), 6, &["member 1 has no addresses"]);
 }

@@ -1,4 +1,4 @@
-//! Membership changes: the type, its bytes, and raft's form of it, which is never decoded from foreign bytes.
+//! Membership changes, their bytes, and raft's form of them, which is never decoded from foreign bytes.
 
 use super::details::{MemberDetails, put_details, take_details};
 use super::fields::{FieldError, Fields, put_list, put_u64};
@@ -7,29 +7,28 @@ use super::types::{CONSENSUS_MEMBERS_MAX, MemberId};
 use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
 
-/// Way in which a change takes effect.
+/// Path of a change into force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transition {
-    /// A single step directly; several through a joint configuration that the leader leaves automatically.
+    /// One step directly; several through a joint configuration that the leader leaves automatically.
     #[default]
     Auto,
-    /// Always through a joint configuration, which the leader leaves automatically.
+    /// Through a joint configuration, which the leader leaves automatically.
     Joint,
-    /// Through a joint configuration that stays until the empty change is proposed.
+    /// Through a joint configuration that stays until the empty change.
     JointExplicit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeStep {
-    /// The member becomes a voter: a new member, or a learner that is promoted.
+    /// A new member, or a promoted learner.
     Voter(MemberId),
-    /// The member becomes a learner: a new member, or a voter that is demoted.
+    /// A new member, or a demoted voter.
     Learner(MemberId),
-    /// The member leaves the cluster.
     Remove(MemberId),
 }
 
-/// A membership change. The empty change leaves a joint configuration.
+/// The empty change leaves a joint configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MembershipChange {
     pub transition: Transition,
@@ -37,12 +36,10 @@ pub struct MembershipChange {
     pub steps: Vec<ChangeStep>,
     /// Witnesses among the added members.
     pub witnesses: Vec<MemberId>,
-    /// Details of members of the cluster after the change, ordered by number. They replace earlier details of the same
-    /// member.
+    /// Details of members after the change, ordered by number; they replace earlier ones.
     pub details: Vec<MemberDetails>,
 }
 
-/// Flag in the transition's byte: details follow.
 const DETAILS_FLAG: u8 = 0x80;
 
 impl MembershipChange {
@@ -51,7 +48,7 @@ impl MembershipChange {
         Self { steps: vec![step], ..Self::default() }
     }
 
-    /// Replaces the member `old` by `new`, through a joint configuration.
+    /// Replaces `old` by `new` through a joint configuration.
     #[must_use]
     pub fn replace(old: MemberId, new: MemberId) -> Self {
         Self { steps: vec![ChangeStep::Voter(new), ChangeStep::Remove(old)], ..Self::default() }
@@ -80,7 +77,6 @@ impl MembershipChange {
         }
     }
 
-    /// Applies to `members` the parts that raft does not know.
     pub(super) fn apply_to(&self, members: &mut Members) {
         members.witnesses.extend_from_slice(&self.witnesses);
         for details in &self.details {
@@ -174,13 +170,10 @@ impl MembershipChange {
         Some(Self { transition, steps, witnesses, details })
     }
 
-    /// Encodes the data of raft's entry for this change.
     pub(super) fn to_entry_data(&self) -> Vec<u8> {
         self.to_raft().write_to_bytes().expect("writing into memory cannot fail")
     }
 
-    /// Decodes the data of a raft entry that this process encoded.
-    ///
     /// # Panics
     /// If the entry was encoded elsewhere: entries from peers and journals are built from checked fields.
     pub(super) fn from_entry_data(data: &[u8]) -> Self {
@@ -214,7 +207,6 @@ mod tests {
         Ok(change)
     }
 
-    /// Returns a change with all parts, and some with fewer.
     fn changes() -> Vec<MembershipChange> {
         let steps = vec![ChangeStep::Voter(id(4)), ChangeStep::Remove(id(1)), ChangeStep::Learner(id(5))];
         let with = |transition| MembershipChange { transition, steps: steps.clone(), ..MembershipChange::default() };
@@ -257,7 +249,6 @@ mod tests {
             &member(5),
             &[1],
             &member(4),
-            // Details: of one member, no flags, one address.
             &[1],
             &member(4),
             &[0, 1, 9, 0],
@@ -279,7 +270,6 @@ mod tests {
         assert_eq!((wrong(&[3, 0, 0]), wrong(&[0x83, 0, 0])), ("transition", "transition"));
         assert_eq!(wrong(&[&[0, 1, 3][..], &[1, 0, 0, 0, 0, 0, 0, 0], &[0]].concat()), "step");
         assert_eq!(wrong(&[0x80, 0, 0, 0]), "number of details");
-        // One step for each possible member, and one more.
         let steps = |count: usize| MembershipChange {
             steps: vec![ChangeStep::Voter(id(1)); count],
             ..MembershipChange::default()

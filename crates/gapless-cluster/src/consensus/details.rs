@@ -1,4 +1,4 @@
-//! [`MemberDetails`]: agreed properties of a member besides its role. Values and their bytes.
+//! [`MemberDetails`]: agreed properties of a member besides its role.
 //!
 //! ```text
 //! details   u8 count, each: u64 member, u8 flags: 1 joining, 2 replaces another; u64 whom it replaces, if it does,
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 
 pub use crate::link::MEMBER_ADDRESSES_MAX;
 
-/// Longest address, bytes: a host's name and a port.
+/// Bytes: a host name and a port.
 pub const ADDRESS_LENGTH_MAX: usize = 260;
 
 const JOINING_FLAG: u8 = 1;
@@ -22,20 +22,20 @@ const REPLACES_FLAG: u8 = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberDetails {
     pub member: MemberId,
-    /// Addresses in the order in which other members try them: `host:port`, at most [`MEMBER_ADDRESSES_MAX`].
+    /// `host:port` in the order of the attempts, at most [`MEMBER_ADDRESSES_MAX`].
     pub addresses: Vec<String>,
-    /// Set on a learner that becomes a voter once it has nearly every entry.
+    /// Learner that becomes a voter once it has nearly every entry.
     pub joining: Option<JoiningMember>,
 }
 
-/// Promotion of a learner once it has nearly every entry.
+/// Promotion of a learner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JoiningMember {
-    /// Member that is removed in the same change.
+    /// Removed in the same change.
     pub replaces: Option<MemberId>,
 }
 
-/// Returns whether `text` is `host:port`, without a name lookup, or the path of shared memory.
+/// Whether `text` is `host:port`, without a name lookup, or a shared-memory path.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     let is_named = || {
@@ -99,7 +99,6 @@ pub(super) fn put_details(bytes: &mut Vec<u8>, details: &[MemberDetails]) {
     details.iter().for_each(|each| each.put(bytes));
 }
 
-/// Reads details, ordered by member, each once.
 pub(super) fn take_details(fields: &mut Fields<'_>) -> Result<Vec<MemberDetails>, FieldError> {
     let count = usize::from(fields.u8("number of details")?);
     if count > CONSENSUS_MEMBERS_MAX {

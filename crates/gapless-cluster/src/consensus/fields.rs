@@ -1,12 +1,10 @@
-//! Fields of this module's codecs, on top of the wire's: numbers in range, members, batches, log positions. Each codec
-//! words its own errors.
+//! Fields of this module's codecs; each codec words its own errors.
 
 use super::types::{Batch, CONSENSUS_MEMBERS_MAX, LogPosition, MemberId, NUMBER_MAX};
 pub(crate) use gapless_wire::fields::FieldError;
 use gapless_wire::fields::{FieldReader, FieldWriter};
 use std::ops::{Deref, DerefMut};
 
-/// A reader that takes fields off the front of bytes.
 pub(crate) struct Fields<'a>(FieldReader<'a>);
 
 impl<'a> Deref for Fields<'a> {
@@ -28,12 +26,11 @@ impl<'a> Fields<'a> {
         Self(FieldReader::new(bytes))
     }
 
-    /// Reads the version, which must be this one.
     pub(crate) fn version(&mut self, expected: u8) -> Result<(), FieldError> {
         if self.u8("version")? == expected { Ok(()) } else { Err(FieldError::Value { what: "version" }) }
     }
 
-    /// Reads an index, a term or a sequence: at most [`NUMBER_MAX`].
+    /// An index, a term or a sequence: at most [`NUMBER_MAX`].
     pub(crate) fn number(&mut self, name: &'static str) -> Result<u64, FieldError> {
         let number = self.u64(name)?;
         if number > NUMBER_MAX { Err(FieldError::Value { what: name }) } else { Ok(number) }
@@ -62,7 +59,6 @@ impl<'a> Fields<'a> {
         Ok(LogPosition { index, term, sequence, hash: self.u64("hash of a log position")? })
     }
 
-    /// Reads the number of members in a list.
     pub(crate) fn count(&mut self, name: &'static str) -> Result<usize, FieldError> {
         let count = usize::from(self.u8(name)?);
         if count > CONSENSUS_MEMBERS_MAX { Err(FieldError::Value { what: name }) } else { Ok(count) }
@@ -93,7 +89,6 @@ pub(crate) fn put_list(bytes: &mut Vec<u8>, list: &[MemberId]) {
     list.iter().for_each(|member| put_u64(bytes, member.get()));
 }
 
-/// Writes a list of acknowledgements with its length.
 pub(super) fn put_acknowledged<const N: usize>(bytes: &mut Vec<u8>, list: impl ExactSizeIterator<Item = [u64; N]>) {
     assert!(list.len() <= CONSENSUS_MEMBERS_MAX, "there are no more members");
     bytes.push(list.len() as u8);

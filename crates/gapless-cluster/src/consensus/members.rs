@@ -6,40 +6,40 @@ use super::fields::{FieldError, Fields, put_list, put_u64};
 use super::types::{CONSENSUS_MEMBERS_MAX, NUMBER_MAX};
 use raft::eraftpb::ConfState;
 
-/// The members of a cluster, and their roles.
+/// Members of a cluster, and their roles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
     pub voters: Vec<MemberId>,
     /// Voters before the change in progress, whose majority is needed, too.
     pub voters_outgoing: Vec<MemberId>,
-    /// Members that store frames and do not vote.
+    /// Store frames, do not vote.
     pub learners: Vec<MemberId>,
-    /// Outgoing voters that become learners when the change is complete.
+    /// Outgoing voters that become learners.
     pub learners_next: Vec<MemberId>,
-    /// Whether the leader completes the change automatically.
+    /// The leader completes the change automatically.
     pub auto_leave: bool,
     /// Witnesses among all these (decision 9).
     pub witnesses: Vec<MemberId>,
-    /// Details ordered by number; members of the first start have none.
+    /// Ordered by number; members of the first start have none.
     pub details: Vec<MemberDetails>,
-    /// Highest number that a member ever had, if it is higher than those of the present members; else 0.
+    /// Highest number ever used, if above those of the present members; else 0.
     pub numbers_used: u64,
 }
 
-/// Reason for which a list of members is not a valid cluster.
+/// Broken rule of a list of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MembersError {
     #[error("a cluster needs a voter, the list of voters is empty")]
     NoVoter,
     #[error("a cluster has at most {CONSENSUS_MEMBERS_MAX} members, {found} are listed")]
     TooMany { found: usize },
-    /// A member is listed twice in a role, or in two roles that exclude each other.
+    /// A member is listed twice in a role, or in two exclusive roles.
     #[error("member {0} is listed twice, or as voter and learner at once")]
     Twice(MemberId),
-    /// A future learner that is not an outgoing voter, or a witness that is not a member.
+    /// A future learner that is no outgoing voter, or a witness that is no member.
     #[error("member {0} is to become a learner or is a witness, and is not among those who could be")]
     Nowhere(MemberId),
-    /// Details of a number that is not a member, details with invalid values, or details out of order.
+    /// Details of a non-member, invalid, or out of order.
     #[error("what is said about member {0} cannot be: its address, its joining, or that it is said at all")]
     Details(MemberId),
     /// `numbers_used` is not higher than the members' numbers.
@@ -51,25 +51,25 @@ pub enum MembersError {
 }
 
 impl Members {
-    /// Creates a cluster of voters alone.
+    /// Cluster of voters alone.
     #[must_use]
     pub fn of_voters(voters: &[MemberId]) -> Self {
         Self { voters: voters.to_vec(), ..Self::default() }
     }
 
-    /// Returns whether `member` has any role.
+    /// Whether `member` has any role.
     #[must_use]
     pub fn contains(&self, member: MemberId) -> bool {
         self.lists().iter().any(|list| list.contains(&member))
     }
 
-    /// Returns whether `member` votes, in the old or in the new configuration.
+    /// Whether `member` votes, in the old or the new configuration.
     #[must_use]
     pub fn is_voter(&self, member: MemberId) -> bool {
         self.voters.contains(&member) || self.voters_outgoing.contains(&member)
     }
 
-    /// Returns every member once, ordered by number.
+    /// Every member once, ordered by number.
     #[must_use]
     pub fn all(&self) -> Vec<MemberId> {
         let mut all: Vec<_> = self.lists().into_iter().flatten().copied().collect();
@@ -78,13 +78,12 @@ impl Members {
         all
     }
 
-    /// Returns whether the list is empty: the member does not know the cluster yet.
+    /// True while the member does not know the cluster.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.voters.is_empty()
     }
 
-    /// Returns the same members with each list sorted.
     pub(crate) fn sorted(mut self) -> Self {
         let lists = [&mut self.voters, &mut self.voters_outgoing, &mut self.learners, &mut self.learners_next];
         lists.into_iter().chain([&mut self.witnesses]).for_each(|list| list.sort_unstable());
@@ -163,7 +162,7 @@ impl Members {
         state
     }
 
-    /// Returns the highest number that a member ever had. Lower numbers are never reused.
+    /// Highest number ever used; lower ones are never reused.
     #[must_use]
     pub fn highest_number(&self) -> u64 {
         self.all().last().map_or(0, |member| member.get()).max(self.numbers_used)
@@ -174,15 +173,13 @@ impl Members {
         self.details.iter().find(|each| each.member == member)
     }
 
-    /// Returns the learner that is to become a voter, with the kind of its promotion; [`crate::member`] adds at most
-    /// one.
+    /// Learner that is to become a voter; [`crate::member`] adds at most one.
     #[must_use]
     pub fn joining(&self) -> Option<(MemberId, JoiningMember)> {
         self.details.iter().find_map(|each| Some((each.member, each.joining?)))
     }
 
-    /// Returns the members of raft's `state`; the parts that raft does not know are kept for members of that state.
-    /// Sorted, so that equal members are equal values.
+    /// Keeps the parts that raft does not know. Sorted, so that equal members are equal values.
     pub(crate) fn with_conf_state(&self, state: &ConfState) -> Self {
         let members = |numbers: &[u64]| {
             let mut list: Vec<_> = numbers.iter().filter_map(|number| MemberId::new(*number)).collect();
@@ -203,7 +200,6 @@ impl Members {
         members.witnesses.dedup();
         members.details = self.details.iter().filter(|each| all.contains(&each.member)).cloned().collect();
         for each in &mut members.details {
-            // A voter has completed its promotion.
             each.joining = each.joining.filter(|_| members.learners.contains(&each.member));
             let replaced = each.joining.as_mut().map(|joining| &mut joining.replaces);
             replaced.into_iter().for_each(|replaces| *replaces = replaces.filter(|member| all.contains(member)));
@@ -214,10 +210,8 @@ impl Members {
     }
 }
 
-/// Flag: the leader completes the change of these members automatically.
 const AUTO_LEAVE_FLAG: u8 = 1;
 
-/// Flag: `numbers_used` and details follow.
 const MORE_FLAG: u8 = 2;
 
 pub(crate) fn put_members(bytes: &mut Vec<u8>, members: &Members) {
@@ -235,13 +229,13 @@ pub(crate) fn put_members(bytes: &mut Vec<u8>, members: &Members) {
 }
 
 impl Fields<'_> {
-    /// Reads a sorted list, so that equal members have equal bytes.
+    /// Sorted, so that equal members have equal bytes.
     fn ordered(&mut self, name: &'static str) -> Result<Vec<MemberId>, FieldError> {
         let list = self.list(name)?;
         if list.is_sorted() { Ok(list) } else { Err(FieldError::Value { what: name }) }
     }
 
-    /// Reads members that pass [`Members::check`], or an empty list.
+    /// Members that pass [`Members::check`], or an empty list.
     pub(crate) fn members(&mut self) -> Result<Members, FieldError> {
         let mut members = Members {
             voters: self.ordered("voters")?,

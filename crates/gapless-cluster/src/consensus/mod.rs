@@ -10,22 +10,6 @@
 //! 3. On the leader: append what publishers sent, [`Consensus::propose`] it as one [`Batch`].
 //! 4. [`Consensus::poll`]: cut, append frames and records, send messages, release.
 //! 5. [`Consensus::persisted`] once the frames and records of a poll are as durable as the tier requires.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`types`] | numbers of members, batches, log positions |
-//! | [`members`] | the members of a cluster, and their roles |
-//! | [`details`] | addresses of members, and joining members |
-//! | [`change`] | changes of members, and raft's form of them |
-//! | [`wire`] | messages between members as bytes |
-//! | [`record`] | the journal's records of consensus, as bytes |
-//! | [`recovered`] | a member's state from its journal's records |
-//! | [`storage`] | the entries that are kept in memory |
-//! | `raft_form` | log positions, members and batches as raft-rs carries them |
-//! | [`options`] | the configuration of a member's consensus |
-//! | [`effects`] | what the core asks its agent to do |
-//! | `fields` | little-endian fields read from and written to bytes |
-//! | [`core`] | [`Consensus`] itself |
 
 pub mod change;
 pub mod core;

@@ -9,42 +9,41 @@ pub const IN_FLIGHT_ENTRIES: usize = 1024;
 /// Default of [`ConsensusOptions::entries_kept_max`].
 pub const ENTRIES_KEPT: usize = 4096;
 
-/// Configuration of a member's consensus. All members of a cluster should have the same times.
+/// Configuration of a member's consensus; the times should be equal on all members.
 #[derive(Clone, Debug)]
 pub struct ConsensusOptions {
     pub id: MemberId,
-    /// Members at the cluster's first start, the same on each of them; empty for a member that joins later and receives
-    /// the list. Ignored when the journal already knows the members.
+    /// Members at the first start, equal on each; empty for a joining member. Ignored when the journal knows the
+    /// members.
     pub members: Members,
-    /// Whether this member is a witness: it waits longer before it campaigns, and transfers leadership at once.
+    /// A witness waits longer before it campaigns, and transfers leadership at once.
     pub is_witness: bool,
-    /// First value of the chain: from the stream's identity, the same on every member.
+    /// From the stream's identity, equal on every member.
     pub chain_seed: u64,
-    /// Seed of the random election timeouts. It may be the same everywhere: member and term are mixed in.
+    /// Seed of the election timeouts; may be equal everywhere, since member and term are mixed in.
     pub seed: u64,
     pub heartbeat_interval_ns: u64,
-    /// Shortest time without a leader before a member campaigns; also the lease that it gives a leader.
+    /// Shortest time without a leader before a campaign; also the leader's lease.
     pub election_timeout_min_ns: u64,
-    /// Longest such time. A witness waits from this time up to this time plus the difference of the two.
+    /// Longest such time. A witness waits from here up to here plus the difference of the two.
     pub election_timeout_max_ns: u64,
-    /// Largest number of proposed entries that may be uncommitted; further proposals are refused.
+    /// Uncommitted entries; further proposals are refused.
     pub in_flight_entries_max: usize,
-    /// Largest number of bytes of frames that may be proposed and uncommitted; one proposal may exceed it.
+    /// Bytes of uncommitted frames; one proposal may exceed it.
     pub in_flight_bytes_max: u64,
-    /// Largest number of messages with entries in flight to one member.
+    /// Messages with entries in flight to one member.
     pub in_flight_messages_max: usize,
-    /// Largest number of frames in a message; one entry may exceed it.
+    /// Frames in a message; one entry may exceed it.
     pub message_frames_max: u64,
-    /// Number of applied entries that are kept for members that lag; at most [`CHECKPOINT_ENTRIES_MAX`] / 2.
+    /// Applied entries kept for lagging members; at most [`CHECKPOINT_ENTRIES_MAX`] / 2.
     pub entries_kept_max: usize,
 }
 
-/// Least number of ticks in a heartbeat interval.
 const HEARTBEAT_TICKS_MIN: u64 = 4;
-/// Longest tick, so that long heartbeat intervals do not delay a campaign after a leader's death.
+/// Long heartbeat intervals must not delay a campaign after a leader's death.
 const TICK_MAX_NS: u64 = 7_500_000;
 
-/// Reason for which options are refused.
+/// Refusal of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// The members at the first start are not a valid cluster.
@@ -59,13 +58,13 @@ pub enum OptionsError {
          given"
     )]
     Times { heartbeat_interval_ns: u64, election_timeout_min_ns: u64, election_timeout_max_ns: u64 },
-    /// A limit of zero, or above the capacity of a checkpoint.
+    /// Zero, or above the capacity of a checkpoint.
     #[error("{0} is out of its range")]
     Limit(&'static str),
 }
 
 impl ConsensusOptions {
-    /// Creates usual times and limits for members in one place: heartbeats every 10 ms, timeouts of 50 to 100 ms.
+    /// Defaults for members in one place: heartbeats every 10 ms, timeouts of 50 to 100 ms.
     #[must_use]
     pub fn new(id: MemberId, members: Members) -> Self {
         Self {
@@ -128,7 +127,7 @@ impl ConsensusOptions {
         self.heartbeat_interval_ns / self.heartbeat_ticks()
     }
 
-    /// Returns the lease, and the range of the timeouts with its end excluded, in ticks.
+    /// Lease, and the half-open range of timeouts, in ticks.
     pub(super) fn election_ticks(&self) -> (usize, usize, usize) {
         let min = (self.election_timeout_min_ns / self.tick_ns()) as usize;
         let max = (self.election_timeout_max_ns / self.tick_ns()) as usize + 1;
@@ -136,7 +135,7 @@ impl ConsensusOptions {
     }
 }
 
-/// Mixes several numbers into one with SplitMix64.
+/// SplitMix64.
 pub(super) fn mixed(numbers: &[u64]) -> u64 {
     numbers.iter().fold(0, |mixed, number| gapless_wire::split_mix::next(&mut (mixed ^ number)))
 }

@@ -1,13 +1,10 @@
-//! Log positions, members and batches as raft-rs carries them.
-
 use super::details::{put_details, take_details};
 use super::fields::{Fields, put_list, put_u64};
 use super::members::Members;
 use super::types::{Batch, LogPosition};
 use raft::eraftpb::{Entry, EntryType, Snapshot};
 
-/// Encodes a log position as raft's snapshot. Its data holds the parts that raft does not know, and stays in this
-/// process.
+/// Raft's snapshot, with the parts that raft does not know as data; it stays in this process.
 pub(super) fn snapshot_of(position: &LogPosition, members: &Members) -> Snapshot {
     let mut data = Vec::new();
     put_u64(&mut data, position.sequence);
@@ -24,7 +21,6 @@ pub(super) fn snapshot_of(position: &LogPosition, members: &Members) -> Snapshot
     snapshot
 }
 
-/// Decodes the log position of a snapshot that [`snapshot_of`] made.
 pub(super) fn position_of(snapshot: &Snapshot) -> Option<(LogPosition, Members)> {
     let mut data = Fields::new(snapshot.get_data());
     let (sequence, hash) = (data.u64("sequence").ok()?, data.u64("hash").ok()?);
@@ -36,7 +32,6 @@ pub(super) fn position_of(snapshot: &Snapshot) -> Option<(LogPosition, Members)>
     Some((position, more.with_conf_state(metadata.get_conf_state())))
 }
 
-/// Decodes the batch in an entry's data.
 pub(super) fn batch_in(entry: &Entry) -> Option<Batch> {
     (entry.get_entry_type() == EntryType::EntryNormal).then(|| Batch::from_bytes(entry.get_data())).flatten()
 }

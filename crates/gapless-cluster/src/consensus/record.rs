@@ -12,7 +12,7 @@
 //!
 //! The commit index is the one known when the record was written: never too high, and never waited for. It lets a
 //! member restart with its members: without it, a member could forget a membership change and count a majority that is
-//! no longer one. The acknowledgements of others are not waited for either; see [`crate::consensus::core::history`].
+//! no longer one.
 
 use super::change::MembershipChange;
 use super::fields::{FieldError, Fields, put_acknowledged, put_position, put_u64};
@@ -22,13 +22,12 @@ use crate::link::log_state::Acknowledgement;
 use raft::eraftpb::{Entry, EntryType};
 
 pub const VERSION: u8 = 1;
-/// Largest number of entries in a checkpoint; the journal's longest frame holds them.
+/// Limit of entries in a checkpoint; the journal's longest frame holds them.
 pub const CHECKPOINT_ENTRIES_MAX: usize = 16_384;
 
-/// Size of an entry with frames in a checkpoint, bytes.
+/// Bytes of an entry with frames in a checkpoint.
 pub const CHECKPOINT_ENTRY_LENGTH: usize = 33;
 
-/// Longest record of an entry with frames, bytes.
 const LENGTH_USUAL: usize = 64;
 
 const ENTRY: u8 = 1;
@@ -36,7 +35,7 @@ const HARD_STATE: u8 = 2;
 const CHECKPOINT: u8 = 3;
 const ACKNOWLEDGED: u8 = 4;
 
-/// Reason for which bytes are not a record.
+/// Bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     #[error("a record of consensus is cut short after {found_bytes} bytes")]
@@ -49,19 +48,19 @@ pub enum RecordError {
 /// An entry, and the frames that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryRecord {
-    /// Index in the log, from 2: 1 is where every cluster begins.
+    /// From 2: index 1 is the beginning of every cluster.
     pub index: u64,
     pub term: u64,
-    /// Frames that it covers; without frames, its position in the stream.
+    /// Covered frames; without frames, its position in the stream.
     pub batch: Batch,
-    /// Membership change, if the entry is one.
+    /// Set if the entry is a membership change.
     pub change: Option<MembershipChange>,
 }
 
 /// State that a member must never forget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HardState {
-    /// Newest term that it has seen.
+    /// Newest seen term.
     pub term: u64,
     /// Vote in that term.
     pub vote: Option<MemberId>,
@@ -77,20 +76,20 @@ pub struct Checkpoint {
     pub start: LogPosition,
     /// Members at that position.
     pub members: Members,
-    /// Entries after it, without a gap.
+    /// Contiguous from there.
     pub entries: Vec<EntryRecord>,
-    /// Known acknowledgements of other members, ordered by number.
+    /// Acknowledgements of others, ordered by number.
     pub acknowledged: Vec<(MemberId, Acknowledgement)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordContent {
-    /// One entry, and the commit index known at that time.
+    /// With the commit index known at that time.
     Entry(EntryRecord, u64),
     HardState(HardState),
-    /// The whole state, which replaces all earlier records.
+    /// Replaces all earlier records.
     Checkpoint(Box<Checkpoint>),
-    /// Known acknowledgements of other members, in addition to earlier records.
+    /// In addition to earlier records.
     Acknowledged(Vec<(MemberId, Acknowledgement)>),
 }
 
@@ -239,7 +238,6 @@ fn put_list(bytes: &mut Vec<u8>, list: &[(MemberId, Acknowledgement)]) {
     put_acknowledged(bytes, list.iter().map(|(member, Acknowledgement { term, index })| [member.get(), *term, *index]));
 }
 
-/// Reads each member once, in order; an empty list is refused.
 fn take_list(fields: &mut Fields<'_>) -> Result<Vec<(MemberId, Acknowledgement)>, FieldError> {
     let count = fields.count("number of acknowledgements")?;
     let each = |_| {

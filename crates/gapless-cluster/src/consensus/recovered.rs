@@ -12,19 +12,14 @@ use crate::link::log_state::Acknowledgement;
 use raft::{Config, RawNode};
 use std::collections::BTreeMap;
 
-/// Number of committed entries that are kept, as while a member runs: together with uncommitted ones they fit a
-/// checkpoint. A member that needs older entries is offered a log position.
+/// Together with uncommitted entries they fit a checkpoint; a member that needs older ones is offered a log position.
 const COMMITTED_KEPT_MAX: usize = ENTRIES_KEPT;
 
-/// Reason for which a journal's records do not make a state.
+/// Inconsistent records of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryError {
     #[error("the record after sequence {after_sequence} cannot be read: {source}")]
-    Record {
-        /// Last frame before the record.
-        after_sequence: u64,
-        source: RecordError,
-    },
+    Record { after_sequence: u64, source: RecordError },
     /// A record's checkpoint mark does not match its content.
     #[error("the record after sequence {after_sequence} is not of the kind that its frame says")]
     Kind { after_sequence: u64 },
@@ -32,38 +27,19 @@ pub enum RecoveryError {
     #[error("the journal's first record, after sequence {after_sequence}, is not a checkpoint: segments are missing")]
     NoCheckpoint { after_sequence: u64 },
     /// An entry does not follow its predecessor.
-    #[error(
-        "entry {index} after sequence {after_sequence} does not follow the one before it in index, term or frames"
-    )]
-    Gap {
-        index: u64,
-        /// Last frame before its record.
-        after_sequence: u64,
-    },
+    #[error("entry {index} after sequence {after_sequence} does not follow the one before it in index, term or frames")]
+    Gap { index: u64, after_sequence: u64 },
     #[error("entry {index} would replace one that is committed; entries up to {commit} are")]
     Committed { index: u64, commit: u64 },
-    /// A checkpoint in the temporary file is older than the journal.
+    /// The checkpoint in the temporary file is older than the journal.
     #[error(
         "it is an older copy of itself, of term {term} and with entries up to {commit} committed; the journal beside it says \
          term {journal_term} and {journal_commit}"
     )]
-    OlderPending {
-        term: u64,
-        /// Committed index of the checkpoint.
-        commit: u64,
-        journal_term: u64,
-        /// Committed index that the journal knows.
-        journal_commit: u64,
-    },
+    OlderPending { term: u64, commit: u64, journal_term: u64, journal_commit: u64 },
     /// Frames are missing before an entry's record: the journal has lost some in the middle.
     #[error("entry {index} covers frames up to {end_sequence}, the journal has them up to {found_sequence}")]
-    FramesMissing {
-        index: u64,
-        /// Last frame that the entry covers.
-        end_sequence: u64,
-        /// Last frame before its record, or of the journal.
-        found_sequence: u64,
-    },
+    FramesMissing { index: u64, end_sequence: u64, found_sequence: u64 },
 }
 
 /// State from a journal's records.
@@ -74,14 +50,13 @@ pub struct RecoveredState {
 }
 
 impl RecoveredState {
-    /// Returns the state of a member at its first start.
+    /// State at the first start.
     #[must_use]
     pub const fn empty() -> Self {
         Self { state: None, rejoin: None }
     }
 
-    /// Marks the member as rejoining: it may lack entries that it acknowledged, because its machine has lost power
-    /// since and its tier does not sync.
+    /// Marks a member that may lack entries that it acknowledged: power loss at a tier without sync.
     ///
     /// # Panics
     /// If its term is older than at the loss: terms and votes are always synced.
@@ -92,12 +67,12 @@ impl RecoveredState {
         Self { rejoin: Some(rejoin), ..self }
     }
 
-    /// Reads a journal's records in order: the sequence of the last frame before each, whether its frame is marked as a
-    /// checkpoint, and its payload. A checkpoint in a temporary file of a cut (see
-    /// [`crate::consensus::Effects::truncate_after`]) comes last. `last_sequence` is that of the journal's last frame.
+    /// Reads a journal's records in order: sequence of the last frame before each, its checkpoint mark, its payload.
+    /// The checkpoint of a cut's temporary file (see [`crate::consensus::Effects::truncate_after`]) comes last.
+    /// `last_sequence` is the journal's last frame.
     ///
     /// # Errors
-    /// Any inconsistency. Nothing is guessed.
+    /// Any inconsistency; nothing is guessed.
     pub fn from_records<'a>(
         records: impl IntoIterator<Item = (u64, bool, &'a [u8])>,
         last_sequence: u64,
@@ -135,30 +110,29 @@ impl RecoveredState {
                     found_sequence: last_sequence,
                 });
             }
-            // A record may hold a commit index beyond the entries that were written after it and torn off.
+            // A record's commit index may exceed the entries written after it and torn off.
             state.hard_state.commit = state.hard_state.commit.clamp(state.start.index, end.index);
             state.forget_committed();
         }
         Ok(Self { state, rejoin: None })
     }
 
-    /// Returns the sequence after which frames are to be cut before the member starts: no other member knows of those
-    /// frames.
+    /// Cut frames after this sequence before the start: no other member knows of them.
     #[must_use]
     pub fn truncate_after(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.end().sequence)
     }
 
-    /// Returns the whole state as one record, which is to be written to a temporary file before frames are cut after
-    /// [`RecoveredState::truncate_after`], because the cut also removes records. The first poll returns the same record
-    /// for the journal. `None` before the first start.
+    /// The whole state as one record, to be written to a temporary file before the cut after
+    /// [`RecoveredState::truncate_after`], which also removes records. The first poll returns it for the journal.
+    /// `None` before the first start.
     #[must_use]
     pub fn checkpoint(&self) -> Option<Vec<u8>> {
         self.state.clone().map(|state| RecordContent::Checkpoint(Box::new(state)).to_bytes())
     }
 
-    /// Returns a checkpoint in which `member` is the whole cluster: every entry that it has is committed, and no number
-    /// is reused. `None` before the first start.
+    /// Checkpoint with `member` as the whole cluster: all its entries are committed, and no number is reused. `None`
+    /// before the first start.
     #[must_use]
     pub fn single_member_checkpoint(&self, member: MemberId, addresses: &[String]) -> Option<Vec<u8>> {
         let state = self.state.as_ref()?;
@@ -180,14 +154,14 @@ impl RecoveredState {
         Some(RecordContent::Checkpoint(Box::new(checkpoint)).to_bytes())
     }
 
-    /// Returns the known acknowledgements of other members.
+    /// Known acknowledgements of other members.
     #[must_use]
     pub fn acknowledged(&self) -> Vec<(MemberId, Acknowledgement)> {
         self.state.as_ref().map(|state| state.acknowledged.clone()).unwrap_or_default()
     }
 
-    /// Checks that the checkpoint of the temporary file may replace these records of the journal: it holds everything
-    /// in them, except entries that were cut. The records themselves are not checked.
+    /// Checks that the temporary file's checkpoint holds everything in these records, except cut entries. The records
+    /// themselves are not checked.
     ///
     /// # Errors
     /// If it is older than the records.
@@ -211,14 +185,14 @@ impl RecoveredState {
         })
     }
 
-    /// Returns the end of the log, from which the chain continues.
+    /// End of the log, from which the chain continues.
     #[must_use]
     pub fn end(&self) -> Option<LogPosition> {
         self.state.as_ref().map(Checkpoint::end)
     }
 
-    /// Notes that everything up to `sequence` was released, so the entry of that frame and all before it are committed.
-    /// Entries without frames after it may be committed or not.
+    /// Notes that `sequence` was released, so its entry and all before are committed; entries without frames after it
+    /// may be.
     pub fn note_committed(&mut self, sequence: u64) {
         let Some(state) = &mut self.state else { return };
         let begins_before = |entry: &&EntryRecord| {
@@ -231,7 +205,7 @@ impl RecoveredState {
         }
     }
 
-    /// Returns the sequence up to which frames are known to be committed.
+    /// Known to be committed up to here.
     #[must_use]
     pub fn committed_sequence(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.position_at(state.hard_state.commit).sequence)
@@ -254,20 +228,20 @@ impl RecoveredState {
         Ok(())
     }
 
-    /// Returns term, vote and commit index; zeros before the first start.
+    /// Zeros before the first start.
     #[must_use]
     pub fn hard_state(&self) -> HardState {
         self.state.as_ref().map(|state| state.hard_state).unwrap_or_default()
     }
 
-    /// Returns the members at the start of the log; none before the first start.
+    /// Members at the start of the log; none before the first start.
     #[must_use]
     pub fn members(&self) -> Members {
         self.state.as_ref().map(|state| state.members.clone()).unwrap_or_default()
     }
 }
 
-/// Returns the checkpoint if its entries are contiguous and its frames are there.
+/// Errors unless its entries are contiguous and its frames are there.
 fn chained(mut checkpoint: Checkpoint, after_sequence: u64) -> Result<Checkpoint, RecoveryError> {
     for entry in std::mem::take(&mut checkpoint.entries) {
         checkpoint.take_entry(entry, after_sequence)?;
@@ -283,13 +257,12 @@ fn chained(mut checkpoint: Checkpoint, after_sequence: u64) -> Result<Checkpoint
 }
 
 impl Checkpoint {
-    /// Returns the end of the last entry.
+    /// End of the last entry.
     #[must_use]
     pub fn end(&self) -> LogPosition {
         self.position_at(u64::MAX)
     }
 
-    /// Returns the end of the entry of this index, or of the nearest kept entry.
     fn position_at(&self, index: u64) -> LogPosition {
         let count = index.saturating_sub(self.start.index).min(self.entries.len() as u64) as usize;
         match count.checked_sub(1).map(|at| &self.entries[at]) {
@@ -300,7 +273,6 @@ impl Checkpoint {
         }
     }
 
-    /// Forgets committed entries, the oldest first, while there are more entries than are kept.
     fn forget_committed(&mut self) {
         let committed = self.hard_state.commit.saturating_sub(self.start.index).min(self.entries.len() as u64) as usize;
         let count = self.entries.len().saturating_sub(COMMITTED_KEPT_MAX).min(committed);
@@ -322,7 +294,6 @@ impl Checkpoint {
             HardState { term: found.term, vote: found.vote, commit: self.hard_state.commit.max(found.commit) };
     }
 
-    /// Stores an entry; it replaces the one of its index and all after it.
     fn take_entry(&mut self, entry: EntryRecord, after_sequence: u64) -> Result<(), RecoveryError> {
         let index = entry.index;
         let gap = RecoveryError::Gap { index, after_sequence };
@@ -351,17 +322,16 @@ impl Checkpoint {
     }
 }
 
-/// Knowledge of a rejoining member about the entries that it may lack.
+/// Bound of the entries that a rejoining member may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RejoinState {
     /// Last term in which it acknowledged anything.
     pub term: u64,
-    /// Identifier of this start of the member, different from those of all its other starts.
+    /// Unique identifier of this start of the member.
     pub start: u64,
 }
 
-/// Returns the members after `change` is applied to `members`; unchanged if it does not fit them. A running member
-/// applies it the same way; this is for a member that reads its journal.
+/// Unchanged if `change` does not fit; a running member applies it the same way.
 fn members_after(change: &MembershipChange, members: &Members) -> Members {
     let start = LogPosition { index: 0, term: 0, sequence: 0, hash: 0 };
     let state = Checkpoint {
@@ -447,7 +417,6 @@ mod tests {
         let learner = MembershipChange::of(ChangeStep::Learner(member(3)));
         let steps = vec![ChangeStep::Remove(member(1)), ChangeStep::Remove(member(2))];
         let strange = MembershipChange { steps, ..MembershipChange::default() };
-        // One frame each, except for the changes, of which the second does not fit; the last entries are not committed.
         let entry = |index: u64| {
             let change = [(500, &learner), (last_change, &strange)].into_iter().find(|(at, _)| *at == index);
             let sequence = index - 1 - u64::from(index >= 500) - u64::from(index >= last_change);

@@ -1,5 +1,5 @@
-//! The entries that a member keeps in memory, in the form that raft-rs reads. Bounded: applied entries older than a
-//! number of the newest ones are forgotten, and a member that needs them gets a [`LogPosition`] instead.
+//! Entries in memory, bounded, in the form that raft-rs reads. A member that needs forgotten ones gets a
+//! [`LogPosition`].
 
 use super::effects::ConsensusRecord;
 use super::members::Members;
@@ -13,30 +13,27 @@ use raft::{Error, GetEntriesContext, RaftState, StorageError, eraftpb};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 
-/// An entry, and the frames that it covers.
 struct KeptEntry {
     entry: Entry,
     batch: Batch,
 }
 
-/// Log of a member. Only [`crate::consensus::Consensus`] writes it.
+/// Log of a member, written by [`crate::consensus::Consensus`] alone.
 pub struct Storage {
     start: LogPosition,
     entries: VecDeque<KeptEntry>,
-    /// Members from each index on, the first ones for `start`.
+    /// From each index on, the first for `start`.
     members: VecDeque<(u64, Members)>,
     hard_state: HardState,
     applied: u64,
     entries_kept_max: usize,
     message_frames_max: u64,
-    /// First sequence of the leader's window; see `lagging`.
     lagging_before: u64,
-    /// Entry up to which a lagging member is given entries now.
     lagging_until: Option<u64>,
-    /// Known acknowledgements of other members, and whether the records lack any.
+    /// With a flag if the records lack any.
     acknowledged: BTreeMap<MemberId, Acknowledgement>,
     acknowledged_is_new: bool,
-    /// Whether a lagging member was refused entries, or has entries to be sent.
+    /// A lagging member was refused entries, or has entries to be sent.
     has_lagging: Cell<bool>,
 }
 
@@ -59,7 +56,6 @@ impl Storage {
         }
     }
 
-    /// Restricts a member that needs frames before `first_sequence` to the entries of [`Storage::allow_lagging_until`].
     pub(super) fn set_lagging_before(&mut self, first_sequence: u64) {
         self.lagging_before = first_sequence;
     }
@@ -72,7 +68,7 @@ impl Storage {
         &self.acknowledged
     }
 
-    /// Takes the acknowledgements as a record, if no record holds them yet.
+    /// `None` if a record holds them already.
     pub(super) fn take_acknowledged(&mut self) -> Option<ConsensusRecord> {
         if !std::mem::take(&mut self.acknowledged_is_new) || self.acknowledged.is_empty() {
             return None;
@@ -87,12 +83,10 @@ impl Storage {
         self.acknowledged.retain(|member, _| members.contains(*member));
     }
 
-    /// Allows lagging members the entries up to this one, or none.
     pub(super) fn allow_lagging_until(&mut self, index: Option<u64>) {
         self.lagging_until = index;
     }
 
-    /// Returns whether a lagging member was refused entries since the flag was last cleared.
     pub(super) fn has_lagging(&self) -> bool {
         self.has_lagging.get()
     }
@@ -101,7 +95,6 @@ impl Storage {
         self.has_lagging.set(has_lagging);
     }
 
-    /// Returns whether the frames of the entry `index` are to be sent to a lagging member.
     pub(super) fn is_lagging_at(&self, index: u64) -> bool {
         self.position_at(index - 1).is_some_and(|position| position.sequence + 1 < self.lagging_before)
     }
@@ -111,13 +104,13 @@ impl Storage {
         self.start
     }
 
-    /// Returns the end of the last entry.
+    /// End of the last entry.
     #[must_use]
     pub fn end(&self) -> LogPosition {
         self.position_at(self.last()).expect("the last entry is there")
     }
 
-    /// Returns the end of the entry of this index; `None` if it is forgotten or not there yet.
+    /// End of this entry; `None` if forgotten or not there yet.
     #[must_use]
     pub fn position_at(&self, index: u64) -> Option<LogPosition> {
         if index == self.start.index {
@@ -128,7 +121,6 @@ impl Storage {
         Some(LogPosition { index, term: kept.entry.term, sequence: end_sequence, hash })
     }
 
-    /// Returns the frames that the entry of this index covers.
     pub(super) fn batch_at(&self, index: u64) -> Option<Batch> {
         self.kept(index).map(|kept| kept.batch)
     }
@@ -157,13 +149,11 @@ impl Storage {
         self.hard_state.commit = self.hard_state.commit.max(commit);
     }
 
-    /// Forgets the entries after `index`.
     pub(super) fn truncate_after(&mut self, index: u64) {
         assert!(index >= self.applied, "entry {index} is cut, {} are applied", self.applied);
         self.entries.truncate((index - self.start.index) as usize);
     }
 
-    /// Stores the next entry. Returns its record.
     pub(super) fn push(&mut self, entry: Entry) -> EntryRecord {
         let end = self.end();
         assert_eq!(entry.index, end.index + 1, "entries follow each other");
@@ -174,7 +164,6 @@ impl Storage {
         record
     }
 
-    /// Restarts the log at a log position.
     pub(super) fn restore(&mut self, position: LogPosition, members: Members) {
         self.entries.clear();
         self.start = position;
@@ -184,13 +173,11 @@ impl Storage {
         self.forget_acknowledged();
     }
 
-    /// Sets the members from the entry `index` on.
     pub(super) fn set_members(&mut self, index: u64, members: Members) {
         self.members.push_back((index, members));
         self.forget_acknowledged();
     }
 
-    /// Marks the entries up to `index` as applied, and forgets those that are too old.
     pub(super) fn applied_to(&mut self, index: u64) {
         self.applied = self.applied.max(index);
         while self.entries.len() > self.entries_kept_max && self.start.index < self.applied {
@@ -199,7 +186,6 @@ impl Storage {
         self.forget_members();
     }
 
-    /// Forgets the applied entries with a frame before `first_sequence`: a member that needs them gets a log position.
     pub(super) fn forget_before(&mut self, first_sequence: u64) {
         let is_gone = |kept: &KeptEntry| !kept.batch.is_empty() && kept.batch.first_sequence < first_sequence;
         let Some(newest) = self.entries.iter().rposition(is_gone) else { return };
@@ -225,13 +211,11 @@ impl Storage {
         Some((self.position_at(self.applied)?, self.members().clone()))
     }
 
-    /// Returns the newest applied log position that is not after `sequence`, if its entry is still kept.
     pub(super) fn applied_position_until(&self, sequence: u64) -> Option<LogPosition> {
         let mut positions = (self.start.index..=self.applied).rev().map_while(|index| self.position_at(index));
         positions.find(|position| position.sequence <= sequence)
     }
 
-    /// Returns the bytes of the membership changes among the entries.
     pub(super) fn change_bytes(&self) -> usize {
         let is_change = |kept: &&KeptEntry| kept.entry.get_entry_type() != eraftpb::EntryType::EntryNormal;
         self.entries.iter().filter(is_change).map(|kept| kept.entry.get_data().len()).sum()
@@ -281,7 +265,7 @@ impl raft::Storage for Storage {
         }
         let from = (low - self.start.index - 1) as usize;
         let range = self.entries.range(from..from + (high - low) as usize);
-        // Only entries that become a message are limited, by the length of their frames, which raft-rs does not know.
+        // Only entries of a message are limited, by the length of their frames, which raft-rs does not know.
         let _ = length_max;
         if !context.can_async() {
             return Ok(range.map(|kept| kept.entry.clone()).collect());
@@ -317,7 +301,7 @@ impl raft::Storage for Storage {
     }
 }
 
-/// Stores acknowledgements that are newer than the known ones. Returns whether there were any.
+/// Keeps the newer acknowledgements; returns whether there were any.
 pub(super) fn merge(
     known: &mut BTreeMap<MemberId, Acknowledgement>,
     acknowledgements: &[(MemberId, Acknowledgement)],
@@ -341,7 +325,6 @@ mod tests {
         let batch = |first_sequence, end_sequence| Batch { first_sequence, end_sequence, hash: end_sequence };
         let entry = |index, batch| EntryRecord { index, term: 1, batch, change: None };
         let start = LogPosition { index: 1, term: 1, sequence: 0, hash: 0 };
-        // Three batches with frames 1 to 4, 5 to 9 and 10 to 12, and one without frames between them.
         let entries =
             vec![entry(2, batch(1, 4)), entry(3, batch(5, 4)), entry(4, batch(5, 9)), entry(5, batch(10, 12))];
         let state = Checkpoint {

@@ -1,12 +1,12 @@
-//! Members, batches and log positions: the types that the rest of the core uses. Values only.
+//! Values that the rest of the core uses.
 
 use std::fmt;
 use std::num::NonZeroU64;
 
-/// Largest number of members of a cluster, in all roles together.
+/// Limit of members of a cluster, all roles together.
 pub const CONSENSUS_MEMBERS_MAX: usize = 64;
 
-/// Highest index, term or sequence, so that adding one never overflows.
+/// Highest index, term or sequence: adding one never overflows.
 pub const NUMBER_MAX: u64 = u64::MAX >> 2;
 
 /// Number of a member; never 0, and never reused.
@@ -14,7 +14,7 @@ pub const NUMBER_MAX: u64 = u64::MAX >> 2;
 pub struct MemberId(NonZeroU64);
 
 impl MemberId {
-    /// Returns `None` for 0 and above [`NUMBER_MAX`].
+    /// `None` for 0 and above [`NUMBER_MAX`].
     #[must_use]
     pub const fn new(number: u64) -> Option<Self> {
         match NonZeroU64::new(number) {
@@ -35,13 +35,13 @@ impl fmt::Display for MemberId {
     }
 }
 
-/// Frames that an entry covers: 24 bytes.
+/// Frames of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
     pub first_sequence: u64,
     /// `first_sequence − 1` for an entry without frames.
     pub end_sequence: u64,
-    /// Value of the [`crate::consensus::Chain`] after the last frame.
+    /// [`crate::consensus::Chain`] after the last frame.
     pub hash: u64,
 }
 
@@ -49,7 +49,7 @@ impl Batch {
     /// Length of the encoding, bytes.
     pub const LENGTH: usize = 24;
 
-    /// Creates the batch without frames after a stream's `sequence`.
+    /// Batch without frames after a stream's `sequence`.
     #[must_use]
     pub const fn empty_after(sequence: u64, hash: u64) -> Self {
         Self { first_sequence: sequence + 1, end_sequence: sequence, hash }
@@ -65,7 +65,7 @@ impl Batch {
         (self.end_sequence + 1).saturating_sub(self.first_sequence)
     }
 
-    /// Encodes the batch, little-endian.
+    /// Little-endian.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -75,7 +75,7 @@ impl Batch {
         bytes
     }
 
-    /// Decodes a batch; `None` for another length, or sequences that no batch has.
+    /// `None` for another length, or sequences that no batch has.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = bytes.try_into().ok()?;
@@ -87,13 +87,13 @@ impl Batch {
     }
 }
 
-/// A position in the log and in the stream, the form of raft's snapshot here (decision 39).
+/// Position in the log and in the stream, here the form of raft's snapshot (decision 39).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPosition {
     pub index: u64,
     pub term: u64,
-    /// Last sequence that the entry and its predecessors cover.
+    /// Last sequence covered by the entry and its predecessors.
     pub sequence: u64,
-    /// Value of the chain at that sequence.
+    /// Chain at that sequence.
     pub hash: u64,
 }

@@ -27,9 +27,9 @@ use super::types::NUMBER_MAX;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 
 pub const VERSION: u8 = 1;
-/// Largest number of entries in a message.
+/// Limit of entries in a message.
 pub const ENTRIES_MAX: usize = 4096;
-/// Length of a context: the asking member, and the number of its start.
+/// The asking member, and the number of its start.
 pub(super) const CONTEXT_LENGTH: usize = 16;
 
 const REJECTED_FLAG: u8 = 1;
@@ -37,11 +37,10 @@ const TRANSFER_FLAG: u8 = 2;
 const CONTEXT_FLAG: u8 = 4;
 const CONDITIONAL_FLAG: u8 = 8;
 const END_FLAG: u8 = 16;
-/// Context of raft-rs for a campaign that a leader asked for.
 const TRANSFER_CONTEXT: &[u8] = b"CampaignTransfer";
-/// Context of a vote that counts only together with all others. Raft-rs ignores it.
+/// Vote that counts only with all others; raft-rs ignores it.
 pub(super) const CONDITIONAL_CONTEXT: &[u8] = b"Conditional";
-/// Context of a question about the end of a log, and of its answer, which raft-rs does not see.
+/// Question about the end of a log, and its answer; raft-rs does not see them.
 pub(super) const END_CONTEXT: &[u8] = b"End";
 
 /// Reason for which bytes are not a message.
@@ -52,7 +51,7 @@ pub enum DecodeError {
     /// A layout that this program does not know.
     #[error("a message of consensus has version {found}, {VERSION} is expected")]
     Version { found: u8 },
-    /// A type that no member may send: unknown, local, or a proposal.
+    /// Unknown, local, or a proposal.
     #[error("a message of consensus has type {found}, which members do not send to each other")]
     Type { found: u8 },
     /// A field has an invalid value.
@@ -60,15 +59,13 @@ pub enum DecodeError {
     Field(&'static str),
 }
 
-/// Returns whether a message is a heartbeat or its response, which shows that its sender is alive and needs no further
-/// work. False for bytes that are no message.
+/// Heartbeat or response: its sender is alive, and nothing else is to be done. False for bytes that are no message.
 #[must_use]
 pub fn is_heartbeat(bytes: &[u8]) -> bool {
     let kind = bytes.get(1).and_then(|kind| type_of(*kind));
     matches!(kind, Some(MessageType::MsgHeartbeat | MessageType::MsgHeartbeatResponse))
 }
 
-/// Maps the types that members send to each other.
 const fn type_of(byte: u8) -> Option<MessageType> {
     Some(match byte {
         3 => MessageType::MsgAppend,
@@ -87,8 +84,7 @@ const fn type_of(byte: u8) -> Option<MessageType> {
     })
 }
 
-/// Returns whether raft-rs takes it for a read. Members ask for the end of a log with such messages, in the layout of a
-/// read.
+/// Members ask for the end of a log in the layout of a read.
 const fn is_read(kind: MessageType) -> bool {
     matches!(kind, MessageType::MsgReadIndex | MessageType::MsgReadIndexResp)
 }
@@ -101,7 +97,7 @@ const fn is_vote(kind: MessageType) -> bool {
     matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote)
 }
 
-/// Returns whether the core may send it; proposals and orders to the leader stay inside a member.
+/// Proposals and orders to the leader stay inside a member.
 pub(super) fn is_sent(message: &Message) -> bool {
     type_of(message.get_msg_type() as u8).is_some()
 }
@@ -109,7 +105,7 @@ pub(super) fn is_sent(message: &Message) -> bool {
 /// Appends the encoding of a message from [`crate::consensus::Effects`].
 ///
 /// # Panics
-/// If it is a message that the core never sends.
+/// If the core never sends it.
 pub fn encode(message: &Message, bytes: &mut Vec<u8>) {
     let kind = message.get_msg_type();
     assert!(is_sent(message), "{kind:?} is never sent");
@@ -159,7 +155,7 @@ fn put_entry(entry: &Entry, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Decodes a message, with every field checked.
+/// Decodes a message, every field checked.
 ///
 /// # Errors
 /// The first invalid field.
@@ -209,7 +205,6 @@ fn take(fields: &mut Fields<'_>) -> Result<Message, TakeError> {
     message.commit_term = fields.number("commit's term")?;
     message.reject_hint = fields.number("hint of a rejection")?;
     message.reject = flags & REJECTED_FLAG != 0;
-    // A question to the leader carries no term; every other message does.
     ensure((message.term == 0) == (kind == MessageType::MsgReadIndex), "term")?;
     ensure(count == 0 || kind == MessageType::MsgAppend, "number of entries")?;
 
@@ -284,7 +279,7 @@ fn take_entries(fields: &mut Fields<'_>, message: &mut Message, count: usize) ->
     Ok(())
 }
 
-/// Returns the first and the last sequence of the frames that belong to a message; `None` if it has none.
+/// First and last sequence of a message's frames.
 #[must_use]
 pub fn frames_of(message: &Message) -> Option<(u64, u64)> {
     if message.get_msg_type() != MessageType::MsgAppend {

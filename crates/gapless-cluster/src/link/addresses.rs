@@ -1,5 +1,5 @@
-//! [`PeerAddresses`]: the known addresses of a peer, and the order in which they are tried. [`Resolver`]: resolves
-//! names on a separate thread, because the operating system's call blocks.
+//! Known addresses of a peer in the order of the attempts, and a thread that resolves names, because the operating
+//! system's call blocks.
 
 use super::error::LinkError;
 use super::options::{MEMBER_ADDRESSES_MAX, PeerOptions};
@@ -8,24 +8,19 @@ use gapless_transport::sockets::{Address, shared_memory_path};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 
-/// Largest number of addresses of one name.
 const RESOLVED_MAX: usize = 8;
-/// Largest number of a peer's addresses announced by others.
 const ANNOUNCED_MAX: usize = 2 * MEMBER_ADDRESSES_MAX;
-/// Interval at which a name is resolved again, ns.
 const RESOLVE_INTERVAL_NS: u64 = 1_000_000_000;
-/// Largest number of queued questions; a peer that finds no room asks again later.
+/// A peer that finds no room asks again later.
 const QUESTIONS_MAX: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct PeerAddresses {
     member: MemberNumber,
     configured: Vec<ConfiguredAddress>,
-    /// Addresses left to try in this round, the next one last.
     round: Vec<Address>,
-    /// Last address of the peer.
     preferred: Option<Address>,
-    /// Addresses announced by others, the newest last; tried after all others.
+    /// The newest last; tried after all others.
     announced: Vec<Address>,
 }
 
@@ -63,18 +58,15 @@ impl PeerAddresses {
         Ok(Self { configured, ..Self::empty(peer.member) })
     }
 
-    /// Creates an empty list of addresses.
     pub(super) const fn empty(member: MemberNumber) -> Self {
         Self { member, configured: Vec::new(), round: Vec::new(), preferred: None, announced: Vec::new() }
     }
 
-    /// Returns the next address to try in this round; `None` if all have been tried.
     pub(super) fn next(&mut self) -> Option<Address> {
         self.round.pop()
     }
 
-    /// Begins a round with the last address of the peer, unless memory may be shared with it, and asks for the names
-    /// that are due.
+    /// Begins with the last address, unless memory may be shared, and asks for the names that are due.
     pub(super) fn begin_round(&mut self, now_ns: u64, resolver: &mut Resolver) {
         self.round.clear();
         self.round.extend(self.announced.iter().cloned());
@@ -94,12 +86,11 @@ impl PeerAddresses {
             self.round.retain(|address| address != preferred);
             self.round.push(preferred.clone());
         }
-        // Shared memory is free to try and gains the most, so it comes first, even if the peer was found elsewhere; the
-        // sort is stable.
+        // Shared memory is free to try and gains the most; the sort is stable.
         self.round.sort_by_key(|address| matches!(address, Address::SharedMemory(_)));
     }
 
-    /// Adds announced addresses. If there are too many, the oldest announcement is dropped.
+    /// The oldest announcement is dropped if there are too many.
     pub(super) fn add_announced(&mut self, addresses: &[SocketAddr]) {
         for address in addresses.iter().copied().map(Address::Network) {
             self.announced.retain(|hint| *hint != address);
@@ -110,17 +101,14 @@ impl PeerAddresses {
         }
     }
 
-    /// Notes that the peer was found at this address.
     pub(super) fn note_success(&mut self, address: Address) {
         self.preferred = Some(address);
     }
 
-    /// Notes that the peer is no longer at this address.
     pub(super) fn note_failure(&mut self, address: &Address) {
         self.preferred.take_if(|preferred| preferred == address);
     }
 
-    /// Stores the answer to a question.
     pub(super) fn note_resolved(&mut self, answer: &ResolvedName) {
         for configured in &mut self.configured {
             if let ConfiguredAddress::Name { text, resolved, is_asked, .. } = configured
@@ -136,11 +124,9 @@ impl PeerAddresses {
     }
 }
 
-/// A resolver of names, by the operating system.
 #[derive(Debug, Default)]
 pub(super) struct Resolver(Option<ResolverThread>);
 
-/// Addresses of a name; empty if it has none.
 #[derive(Debug)]
 pub(super) struct ResolvedName {
     pub(super) member: MemberNumber,
@@ -155,7 +141,6 @@ struct ResolverThread {
 }
 
 impl Resolver {
-    /// Queues a question. Returns false without room.
     fn ask(&mut self, member: MemberNumber, name: &str) -> bool {
         let thread = match &mut self.0 {
             Some(thread) => thread,
@@ -176,7 +161,7 @@ impl Resolver {
 }
 
 impl ResolverThread {
-    /// The thread ends when the channel of questions closes. It is not joined, because its current call may take long.
+    /// The thread ends with the channel; it is not joined, because its current call may take long.
     fn start() -> std::io::Result<Self> {
         let (questions, asked) = sync_channel::<(MemberNumber, String)>(QUESTIONS_MAX);
         let (answer, answers) = channel();

@@ -34,7 +34,7 @@ pub struct Beacon {
     pub cluster: ClusterName,
     pub member: MemberNumber,
     pub incarnation: u64,
-    /// Addresses, 1 to [`MEMBER_ADDRESSES_MAX`]; `0.0.0.0` stands for the packet's source.
+    /// 1 to [`MEMBER_ADDRESSES_MAX`]; `0.0.0.0` stands for the packet's source.
     pub addresses: Vec<SocketAddr>,
 }
 
@@ -76,7 +76,7 @@ impl Beacon {
         bytes
     }
 
-    /// Decodes a packet from `source`; `None` unless it is a beacon.
+    /// `None` unless the packet from `source` is a beacon.
     #[must_use]
     pub fn parse(bytes: &[u8], source: IpAddr) -> Option<Self> {
         let (head, addresses) = bytes.split_first_chunk::<HEAD_LENGTH>()?;

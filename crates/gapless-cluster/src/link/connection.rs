@@ -1,5 +1,3 @@
-//! [`PeerConnection`]: messages over one socket in both directions. Knows nothing of members.
-
 use super::detached_sender::{DetachedConnection, DetachedSend};
 use super::receive_buffer::{LinkMessage, ReceiveBuffer};
 use super::wire::{HEADER_LENGTH, MessageHeader, MessageKind, WireError};
@@ -10,23 +8,19 @@ use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::io::IoSlice;
 
-/// Largest number of slices of frames that are sent without a copy; a message with more is copied once.
+/// A message with more slices is copied once.
 const FRAME_SLICES_MAX: usize = 12;
-/// Length up to which a message is copied together before it is sent, bytes.
+/// Shorter messages are copied together.
 const SHORT_LENGTH_MAX: usize = 2_048;
-/// Slices for a header, the consensus part and the two paddings.
 const OTHER_SLICES: usize = 4;
 const FILLING: [u8; 8] = [0; 8];
-/// Buffer of a pending connection, bytes: no message of the handshake is longer.
+/// No message of the handshake is longer.
 pub(super) const HANDSHAKE_BUFFER_BYTES: usize = 512;
 
-/// Reason for which a connection can no longer be used.
 #[derive(Debug)]
 pub(super) enum ConnectionError {
-    /// The other side has closed it.
     Closed,
     System(io::Error),
-    /// Bytes that are not a message.
     Wire(WireError),
 }
 
@@ -42,18 +36,14 @@ impl From<WireError> for ConnectionError {
     }
 }
 
-/// A connection from its first byte on.
 #[derive(Debug)]
 pub(super) struct PeerConnection {
     pub(super) socket: Socket,
     incoming: ReceiveBuffer,
     outgoing: SendQueue,
-    /// Buffer for a short message, copied together.
     short: Vec<u8>,
     messages_sent: u64,
-    /// Whether bytes were received since the flag was last cleared.
     has_received: bool,
-    /// Whether bytes were sent since the flag was last cleared.
     has_sent: bool,
 }
 
@@ -70,8 +60,8 @@ impl PeerConnection {
         }
     }
 
-    /// Sends a message; the part that the socket does not accept now is queued for the next flushes. Returns `false`
-    /// and sends nothing if more than `queue_bytes_max` would be queued.
+    /// Queues the part that the socket does not accept now; returns `false` and sends nothing if more than
+    /// `queue_bytes_max` would be queued.
     ///
     /// # Errors
     /// The connection is broken.
@@ -123,7 +113,6 @@ impl PeerConnection {
         Ok(true)
     }
 
-    /// Queues the parts without their first `sent` bytes.
     #[cold]
     fn queue_rest<'a>(&mut self, parts: impl Iterator<Item = &'a [u8]>, mut sent: usize) {
         for part in parts {
@@ -133,10 +122,6 @@ impl PeerConnection {
         }
     }
 
-    /// Sends queued bytes, as far as the socket accepts them.
-    ///
-    /// # Errors
-    /// The connection is broken.
     #[inline]
     pub(super) fn flush(&mut self) -> Result<usize, ConnectionError> {
         if self.socket.has_unsent() {
@@ -148,10 +133,6 @@ impl PeerConnection {
         Ok(self.outgoing.flush(&mut self.socket)?)
     }
 
-    /// Reads once from the socket. Returns whether anything was received.
-    ///
-    /// # Errors
-    /// The connection is broken, or closed.
     #[inline]
     pub(super) fn read(&mut self) -> Result<bool, ConnectionError> {
         match self.socket.receive(self.incoming.room())? {
@@ -165,26 +146,21 @@ impl PeerConnection {
         }
     }
 
-    /// Returns the next whole message of the received bytes.
-    ///
-    /// # Errors
-    /// The bytes are not a message.
     #[inline]
     pub(super) fn next_message(&mut self) -> Result<Option<LinkMessage<'_>>, WireError> {
         self.incoming.next_message()
     }
 
-    /// Drops the received bytes.
     pub(super) fn discard(&mut self) {
         self.incoming.discard();
     }
 
-    /// Accepts all kinds of messages from now on, with a receive buffer of this size: the other side is identified.
+    /// Accepts all kinds of messages: the other side is identified.
     pub(super) fn accept_messages(&mut self, receive_buffer_bytes: usize) {
         self.incoming.set_capacity(receive_buffer_bytes.max(HEADER_LENGTH));
     }
 
-    /// Moves the sending of a TCP connection without TLS to a separate thread; changes nothing if that cannot start.
+    /// Changes nothing if the thread cannot start.
     pub(super) fn detach_sending(&mut self, options: &DetachedSend) {
         if !matches!(self.socket, Socket::Tcp(_)) {
             return;
@@ -195,30 +171,25 @@ impl PeerConnection {
         }
     }
 
-    /// Frees memory that only a long message needed.
     pub(super) fn shrink(&mut self) {
         self.incoming.shrink();
     }
 
-    /// Returns the number of bytes that are queued and not yet given to the socket.
     #[inline]
     pub(super) const fn unsent(&self) -> usize {
         self.outgoing.length()
     }
 
-    /// Returns whether anything is queued.
     #[inline]
     pub(super) fn has_unsent(&self) -> bool {
         !self.outgoing.is_empty() || self.socket.has_unsent()
     }
 
-    /// Returns whether bytes were received since the last call.
     #[inline]
     pub(super) const fn take_received(&mut self) -> bool {
         std::mem::replace(&mut self.has_received, false)
     }
 
-    /// Returns whether bytes were sent since the last call.
     #[inline]
     pub(super) const fn take_sent(&mut self) -> bool {
         std::mem::replace(&mut self.has_sent, false)

@@ -1,31 +1,27 @@
-//! Content of a link's messages, and a message in the receive buffer.
-
 use super::wire::{MemberNumber, MessageKind};
 
-/// Purpose of a message. Links ignore it, their users do not.
+/// Purpose of a message, ignored by links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MessageContent {
-    /// A message of consensus with the frames that belong to it.
     Consensus,
-    /// A follower's request for old frames; such a message has no frames.
+    /// No frames.
     CatchUpRequest,
-    /// Old frames.
     CatchUpFrames,
-    /// The sender's view of the membership; such a message has no frames.
+    /// The sender's view of the membership; no frames.
     Members,
-    /// Comparison of a service's state between members; such a message is short and has no frames.
+    /// Comparison of a service's state; short, no frames.
     DivergenceCheck,
-    /// Endpoints of the sender for publishers; such a message has no frames.
+    /// Endpoints for publishers; no frames.
     Endpoints,
-    /// A follower's request for a snapshot transfer; such a message is short and has no frames.
+    /// Short, no frames.
     SnapshotTransferRequest,
-    /// Offer of a snapshot transfer, or a piece of it in place of frames.
+    /// Offer of a transfer, or a piece of it in place of frames.
     SnapshotTransfer,
-    /// The sender's view of the stream's time; such a message is short and has no frames.
+    /// View of the stream's time; short, no frames.
     Time,
-    /// The position that the journals of all full members have reached; such a message is short and has no frames.
+    /// Position reached by the journals of all full members; short, no frames.
     RetentionWatermark,
-    /// Summary of the sender's log; such a message is short and has no frames.
+    /// Summary of the sender's log; short, no frames.
     History,
 }
 
@@ -70,12 +66,11 @@ impl MessageContent {
 /// A message in the receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedMessage<'a> {
-    /// The sender.
+    /// Sender.
     pub from: MemberNumber,
     pub content: MessageContent,
-    /// Consensus part, with its checksum verified.
+    /// With its checksum verified.
     pub consensus: &'a [u8],
-    /// Frames part, at an address that is a multiple of 8. Frames have their own checksums, which are *not* verified
-    /// here.
+    /// At an address that is a multiple of 8; the frames' own checksums are *not* verified.
     pub frames: &'a [u8],
 }

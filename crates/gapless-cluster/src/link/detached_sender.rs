@@ -1,8 +1,6 @@
-//! `DetachedConnection`: a TCP connection to another member that is written by its own thread. The member's thread
-//! saves the system call of each message; each message pays for a hand-over.
-//!
-//! Bytes leave in the order in which they were sent. Bytes that the thread has accepted when the connection is closed
-//! leave within `DRAIN_NS_MAX`, or are lost as if the connection had broken.
+//! `DetachedConnection`: a TCP connection written by its own thread, which saves the member's thread the system call of
+//! each message at the price of a hand-over. Accepted bytes leave in order; after a close within `DRAIN_NS_MAX`, or
+//! they are lost as if the connection had broken.
 
 use gapless_agent::plan::{SPREADING_CORES_MIN, cores_available};
 use gapless_agent::{Agent, AgentError, AgentThread, Clock, CpuMask, IdleStrategy, Now, ThreadSpec, Waker};
@@ -15,34 +13,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub const THREAD_NAME: &str = "replica-sender";
-/// Capacity of the thread's queue, messages.
 const QUEUE_MESSAGES: usize = 1024;
-/// Capacity of the thread's queue, bytes; further bytes wait in the connection's own queue.
+/// Further bytes wait in the connection's own queue.
 const QUEUE_BYTES_MAX: usize = 4 << 20;
-/// Delay after which the thread retries a write that the operating system did not accept, ns.
+/// Delay after a write that the operating system did not accept.
 const RETRY_NS: u64 = 50_000;
-/// Longest time for which a closing connection waits for queued bytes, ns.
+/// Longest wait of a closing connection for queued bytes.
 const DRAIN_NS_MAX: u64 = 20_000_000;
 
-/// Replication on a sending thread for each connection.
+/// A sending thread for each connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DetachedSend {
     /// CPUs of these threads.
     pub cpus: Option<CpuMask>,
 }
 
-/// State that the connection and its thread share.
 struct SenderState {
     queue: Mailbox<Vec<u8>>,
-    /// Buffers for reuse.
     spare: Mailbox<Vec<u8>>,
-    /// Bytes that are queued and not yet given to the operating system.
     queued_bytes: AtomicUsize,
     is_broken: AtomicBool,
     is_finishing: AtomicBool,
 }
 
-/// The connection; it reads on the caller's thread.
 pub(super) struct DetachedConnection {
     socket: TcpSocket,
     shared: Arc<SenderState>,
@@ -57,10 +50,6 @@ impl fmt::Debug for DetachedConnection {
 }
 
 impl DetachedConnection {
-    /// Takes over the sending of the TCP connection `socket`.
-    ///
-    /// # Errors
-    /// No descriptor or no thread is available.
     pub(super) fn start(socket: BorrowedFd<'_>, options: &DetachedSend) -> io::Result<Self> {
         let duplicate = || socket.try_clone_to_owned().and_then(TcpSocket::over);
         let shared = Arc::new(SenderState {
@@ -89,7 +78,7 @@ impl DetachedConnection {
     }
 }
 
-/// Returns the thread's specification. It spins if a CPU is configured for it and there are enough cores.
+/// The thread spins if a CPU is configured for it and there are enough cores.
 fn spec(options: &DetachedSend) -> ThreadSpec {
     let mut spec = ThreadSpec::new(THREAD_NAME);
     let has_cores = cores_available() >= SPREADING_CORES_MIN;
@@ -148,7 +137,6 @@ impl AsFd for DetachedConnection {
 struct ReplicationSender {
     socket: TcpSocket,
     shared: Arc<SenderState>,
-    /// Buffer of which the first `sent` bytes have left.
     rest: Vec<u8>,
     sent: usize,
     retry_at_ns: Option<u64>,
@@ -160,7 +148,6 @@ impl ReplicationSender {
         self.sent == self.rest.len()
     }
 
-    /// Sends the rest of a buffer. Returns whether all of it has left.
     fn send_rest(&mut self) -> io::Result<bool> {
         while !self.is_idle() {
             let sent = self.socket.send(&self.rest[self.sent..])?;
@@ -177,7 +164,6 @@ impl ReplicationSender {
         let Some(next) = self.shared.queue.pop() else { return false };
         let used = std::mem::replace(&mut self.rest, next);
         self.sent = 0;
-        // A full pool needs no more.
         let _ = self.shared.spare.push(used);
         true
     }
@@ -206,7 +192,7 @@ impl Agent for ReplicationSender {
                     return Ok(work);
                 }
                 Err(_) => {
-                    // The connection's user finds it broken at its next message; queued bytes are lost with it.
+                    // The user finds the connection broken at the next message; queued bytes are lost.
                     self.shared.is_broken.store(true, Ordering::Release);
                     (self.sent, work) = (self.rest.len(), work + 1);
                 }
@@ -267,7 +253,6 @@ mod tests {
             read
         });
         sent.chunks(33_333).for_each(|chunk| send_all(&mut connection, chunk));
-        // The thread drains the last pieces.
         while connection.shared.queued_bytes.load(Ordering::Relaxed) > 0 {
             std::thread::yield_now();
         }

@@ -1,11 +1,9 @@
-//! Sockets of links: dialled, or accepted by a listener, with TLS if it is configured.
-
 use super::options::MemberLinkOptions;
 use super::wire::MemberNumber;
 use gapless_transport::sockets::{Address, Network, SharedSocket, Socket, TcpSocket};
 use std::io;
 
-/// Begins to connect; the socket's first calls report whether that succeeds.
+/// The socket's first calls report whether the connection succeeds.
 pub(super) fn dial(address: &Address, to: MemberNumber, options: &MemberLinkOptions) -> io::Result<Socket> {
     match address {
         Address::Network(address) => {

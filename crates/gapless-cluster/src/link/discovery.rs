@@ -1,5 +1,4 @@
-//! [`PeerDiscovery`]: sends beacons to a multicast group, and reads those of others. A beacon only suggests an address
-//! to try; the link's handshake identifies the member there.
+//! Multicast beacons. A beacon only suggests an address; the link's handshake identifies the member there.
 
 use super::beacon::Beacon;
 use super::error::LinkError;
@@ -9,14 +8,12 @@ use gapless_transport::network::{Datagrams, Interface, MulticastOut, UdpOptions,
 use std::fmt;
 use std::net::SocketAddr;
 
-/// Interval at which the group's socket is read, ns; each read costs a system call.
+/// Each read costs a system call.
 const CHECK_INTERVAL_NS: u64 = 5_000_000;
-/// Interval of beacons while a member is missing, ns; then the one while all are connected.
+/// While a member is missing; then while all are connected.
 const BEACON_INTERVAL_NS: u64 = 100_000_000;
 const BEACON_INTERVAL_CALM_NS: u64 = 1_000_000_000;
-/// Largest number of reads at one time; the operating system drops what exceeds its buffer.
 const READS_MAX: usize = 4;
-/// Buffer of the operating system, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
 pub(super) struct PeerDiscovery {
@@ -41,7 +38,6 @@ impl PeerDiscovery {
         Ok(Self { socket, group, addresses, next_look_ns: 0, next_beacon_ns: 0, is_failing: false })
     }
 
-    /// Announces this member, and returns the addresses that others announce. `is_missing`: a member is not connected.
     pub(super) fn poll(
         &mut self,
         now_ns: u64,

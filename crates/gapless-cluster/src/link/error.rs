@@ -1,27 +1,17 @@
-//! Errors of links: [`LinkError`] when links are made, [`SendError`] for one message, [`DisconnectReason`] for one
-//! connection.
-
 use super::wire::{LinkRefusal, LinkRefusalCode, MemberNumber, WireError};
 use gapless_transport::sockets::TlsError;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Reason for which links cannot be made.
+/// Links cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// An option contradicts another, or is out of range.
     #[error("the links cannot be made with these options: {rule}")]
-    Option {
-        /// The broken rule.
-        rule: &'static str,
-    },
+    Option { rule: &'static str },
     #[error("member {member} cannot be a peer: {rule}")]
-    Peer {
-        member: MemberNumber,
-        /// The broken rule.
-        rule: &'static str,
-    },
+    Peer { member: MemberNumber, rule: &'static str },
     #[error(
         "{address:?} of member {member} is no address; expected is a host and a port, as 10.0.0.5:9100, or shm: and an \
          absolute path of at most 107 bytes, as shm:/run/orders/member-2"
@@ -41,7 +31,7 @@ pub enum LinkError {
     ListenShared { path: PathBuf, source: io::Error },
 }
 
-/// Reason for which a message was not sent; no part of it was.
+/// No part of the message was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The peer does not read fast enough; the message was dropped, and counted.
@@ -56,24 +46,19 @@ pub enum SendError {
     TooLong,
 }
 
-/// Reason for which a connection to a peer has ended.
+/// End of a connection to a peer.
 #[derive(Debug, thiserror::Error)]
 pub enum DisconnectReason {
-    /// The peer closed the connection, or its process ended.
     #[error("it has closed the connection")]
     Closed,
     #[error("the connection broke: {0}")]
     Broken(io::Error),
-    /// No bytes were received for too long.
     #[error("nothing has come from it for {silence_ms} ms")]
     Silent { silence_ms: u64 },
-    /// The received bytes are not a message.
     #[error("it sends what is no message: {0}")]
     Garbage(WireError),
-    /// The peer refuses this member.
     #[error("it refuses: {0}")]
     Refused(LinkRefusal),
-    /// The peer has made a new connection.
     #[error("it has connected anew")]
     Replaced,
 }
@@ -81,13 +66,13 @@ pub enum DisconnectReason {
 /// A change of a peer's connection.
 #[derive(Debug)]
 pub enum LinkEvent {
-    /// The peer is connected. Messages sent over an earlier connection may or may not have arrived.
+    /// Messages over an earlier connection may or may not have arrived.
     Connected(MemberNumber),
     Disconnected(MemberNumber, DisconnectReason),
-    /// The peer refuses the connection. It is retried at the longest backoff.
+    /// The peer refuses; retried at the longest backoff.
     Refused(MemberNumber, LinkRefusal),
-    /// This side refuses the member that answered at the peer's address, has sent it the refusal, and retries the peer,
-    /// too. Or the peer has dialled with another directory than before.
+    /// This side refuses the member at the peer's address, has told it, and retries; or the peer has dialled with
+    /// another directory than before.
     NotWanted(MemberNumber, LinkRefusal),
 }
 

@@ -1,9 +1,6 @@
-//! [`judge`]: the decision on another member's introduction. No I/O, no state.
-
 use super::wire::{Introduction, LinkRefusal, LinkRefusalCode, MemberIdentity, MemberNumber};
 
-/// Decides whether `own` accepts `theirs`. A field that is 0 on one side, because it is not known there yet, is not
-/// compared.
+/// Decides whether `own` accepts `theirs`. A field that is 0 (not known yet) on one side is not compared.
 ///
 /// # Errors
 /// The refusal, with a text for the other side's log.

@@ -1,5 +1,3 @@
-//! [`Links`]: a member's links to all other members. Polled by the member's own thread; nothing here blocks.
-
 use super::addresses::Resolver;
 use super::discovery::PeerDiscovery;
 use super::error::{LinkError, LinkEvent, SendError};
@@ -16,15 +14,13 @@ use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::net::SocketAddr;
 
-/// Interval at which connections and timeouts are checked, ns; each check costs a system call or two.
+/// Each check costs a system call or two.
 const CHECK_INTERVAL_NS: u64 = 200_000;
-/// Interval at which a parked caller must poll while an operation without a descriptor is in progress, ns.
+/// Poll interval of a parked caller while an operation without a descriptor is in progress.
 const SOON_NS: u64 = 1_000_000;
-/// Largest number of connections accepted at one check.
 const ACCEPTS_PER_CHECK: usize = 16;
-/// Pause after the system ran out of descriptors, ns.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
-/// Time without a long message after which its memory is freed, ns.
+/// Unused memory of long messages is freed after this time.
 const SHRINK_INTERVAL_NS: u64 = 10_000_000_000;
 
 /// A member's links.
@@ -68,13 +64,12 @@ pub struct Links {
     log: LogState,
     peers: Vec<PeerLink>,
     listeners: Vec<LinkListener>,
-    /// Highest number of a member so far: an unknown member with a number up to it was removed, and one with a higher
-    /// number may have been added since. `None`: only peers are accepted.
+    /// Highest number so far: an unknown member up to it was removed, one above may be new. `None`: only peers are
+    /// accepted.
     numbers_used: Option<MemberNumber>,
     discovery: Option<PeerDiscovery>,
     pending_connections: PendingConnections,
     resolver: Resolver,
-    /// Peer that is read first at the next call.
     first: usize,
     now_ns: u64,
     next_look_ns: u64,
@@ -83,7 +78,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Opens the port and the shared-memory socket, if configured; polling makes the connections.
+    /// Opens the configured port and shared-memory socket; polling makes the connections.
     ///
     /// # Errors
     /// Contradictory options, an invalid peer, a port or a socket that cannot be opened.
@@ -120,7 +115,7 @@ impl Links {
         Ok(links)
     }
 
-    /// Returns the port that members with lower numbers connect to.
+    /// Port for members with lower numbers.
     #[must_use]
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.listeners.iter().find_map(LinkListener::network_address)
@@ -131,7 +126,7 @@ impl Links {
         &self.identity
     }
 
-    /// Sets the stream's id and incarnation once they are known. Earlier connections stay.
+    /// Sets both once they are known; earlier connections stay.
     pub const fn set_stream(&mut self, stream_id: u128, incarnation: u64) {
         self.identity.stream_id = stream_id;
         self.identity.incarnation = incarnation;
@@ -140,7 +135,7 @@ impl Links {
     /// Adds a member.
     ///
     /// # Errors
-    /// The member is a peer already, it is invalid, or there are [`PEERS_MAX`].
+    /// A known or invalid peer, or [`PEERS_MAX`] reached.
     pub fn add_peer(&mut self, peer: &PeerOptions) -> Result<(), LinkError> {
         let wrong = |rule| Err(LinkError::Peer { member: peer.member, rule });
         let added = PeerLink::new(self.identity.member, peer, &self.options)?;
@@ -154,7 +149,7 @@ impl Links {
         Ok(())
     }
 
-    /// Closes the link to a member and forgets it, without an event. Returns whether there was one.
+    /// Closes the link to a member without an event; returns whether there was one.
     pub fn remove_peer(&mut self, member: MemberNumber) -> bool {
         let before = self.peers.len();
         self.peers.retain(|peer| peer.member != member);
@@ -162,54 +157,53 @@ impl Links {
         before != self.peers.len()
     }
 
-    /// Sets the highest number that was given to a member. A connecting member with a number up to it that is not a
-    /// peer is refused as removed. One with a higher number that knows the stream may have been added since: it is
-    /// accepted, and is a newcomer until [`Links::add_peer`] gives its addresses, or it disconnects. 0 while no member
-    /// is known yet.
+    /// Sets the highest number given to a member, 0 while none is known. A connecting member up to it that is no peer
+    /// is refused as removed; one above that knows the stream is a newcomer until [`Links::add_peer`] gives its
+    /// addresses, or it disconnects.
     pub const fn set_numbers_used(&mut self, number: MemberNumber) {
         self.numbers_used = Some(number);
     }
 
-    /// Returns whether this member is a peer that was added, not a newcomer.
+    /// Whether this member was added, and is not a newcomer.
     #[must_use]
     pub fn is_peer(&self, member: MemberNumber) -> bool {
         self.peers.iter().any(|peer| peer.member == member && !peer.is_newcomer())
     }
 
-    /// Returns the instance of a connected member.
+    /// Instance of a connected member.
     #[must_use]
     pub fn instance(&self, member: MemberNumber) -> Option<u64> {
         let peer = self.peers.iter().find(|peer| peer.member == member);
         peer.filter(|peer| peer.is_connected()).map(PeerLink::instance)
     }
 
-    /// Fixes this member's instance, not 0: a connection with another one is refused.
+    /// Fixes a member's instance, not 0: a connection with another is refused.
     pub fn set_instance(&mut self, member: MemberNumber, instance: u64) {
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member) {
             peer.set_known_instance(instance);
         }
     }
 
-    /// Sets the state of this member's log, which is sent at each handshake.
+    /// State of this log, sent at each handshake.
     pub const fn set_log(&mut self, log: LogState) {
         self.log = log;
     }
 
-    /// Sets the acknowledgement of another member: it is refused with a log that holds less.
+    /// A member with a log below its acknowledgement is refused.
     pub fn set_acknowledged(&mut self, member: MemberNumber, acknowledged: Acknowledgement) {
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member) {
             peer.set_acknowledged(acknowledged);
         }
     }
 
-    /// Returns the log state that this member sent at the last handshake with that member.
+    /// Log state that this side sent at the last handshake with `member`.
     #[must_use]
     pub fn reported_log(&self, member: MemberNumber) -> LogState {
         let peer = self.peers.iter().find(|peer| peer.member == member);
         peer.map_or_else(LogState::default, PeerLink::reported_log)
     }
 
-    /// Returns the other members, newcomers included, in the order in which they were added.
+    /// Other members, newcomers included, in the order of their addition.
     pub fn peers(&self) -> impl Iterator<Item = MemberNumber> {
         self.peers.iter().map(|peer| peer.member)
     }
@@ -219,20 +213,20 @@ impl Links {
         self.peers.iter().any(|peer| peer.member == member && peer.is_connected())
     }
 
-    /// Returns message counts of the link to this member.
+    /// Counters of the link to this member.
     #[must_use]
     pub fn statistics(&self, member: MemberNumber) -> Option<LinkStatistics> {
         self.peers.iter().find(|peer| peer.member == member).map(PeerLink::statistics)
     }
 
-    /// Returns counts of the pending connections.
+    /// Counters of the pending connections.
     #[must_use]
     pub const fn pending_statistics(&self) -> PendingStatistics {
         self.pending_connections.statistics
     }
 
-    /// Sends the consensus part and the frames as one message with one system call, without a copy if the connection
-    /// accepts them. The rest is queued, up to [`MemberLinkOptions::queue_bytes_max`].
+    /// Sends one message with one system call, without a copy if the connection accepts it; the rest is queued, up to
+    /// [`MemberLinkOptions::queue_bytes_max`].
     ///
     /// # Errors
     /// The message was not sent.
@@ -250,8 +244,8 @@ impl Links {
         peer.send(content, consensus, frames, self.options.queue_bytes_max)
     }
 
-    /// Sends queued bytes, and at intervals accepts, dials, makes handshakes, sends pings and detects silence. Returns
-    /// the work done.
+    /// Sends queued bytes, and at intervals accepts, dials, shakes hands, pings and detects silence. Returns the work
+    /// done.
     #[inline]
     pub fn poll(&mut self, now: Now) -> usize {
         let before_ns = std::mem::replace(&mut self.now_ns, now.monotonic_ns);
@@ -263,9 +257,8 @@ impl Links {
         work
     }
 
-    /// Passes the received messages to `take`, in place: at most one read of each connection, and some messages of each
-    /// peer before the next one's turn. Returns their number. Messages of a connection are returned once its
-    /// [`LinkEvent::Connected`] was taken.
+    /// Passes received messages to `take`, in place: at most one read of each connection, some messages of each peer in
+    /// turn, once [`LinkEvent::Connected`] was taken. Returns their number.
     #[inline]
     pub fn receive(&mut self, mut take: impl FnMut(ReceivedMessage<'_>)) -> usize {
         let (later, first) = self.peers.split_at_mut(self.first);
@@ -275,33 +268,31 @@ impl Links {
         handed
     }
 
-    /// Returns the next event, or `None`. Call it until then after each [`Links::poll`], before [`Links::receive`]. A
-    /// connection that began and ended between two polls is no event, so there are never more than a few for each peer.
+    /// To be called until `None` after each [`Links::poll`], before [`Links::receive`]. A connection between two polls
+    /// is no event, so there are only a few for each peer.
     #[inline]
     pub fn next_event(&mut self) -> Option<LinkEvent> {
         self.peers.iter_mut().find_map(PeerLink::next_event)
     }
 
-    /// Announces that the caller is about to sleep until one of [`Links::watch`]'s descriptors is readable. The caller
-    /// polls and receives once more before it does.
+    /// Announces a sleep until a descriptor of [`Links::watch`] is readable; poll and receive once more before it.
     pub fn arm(&self) {
         self.peers.iter().for_each(PeerLink::arm);
     }
 
-    /// Announces that the caller is awake.
+    /// The caller is awake.
     pub fn disarm(&mut self) {
         self.peers.iter_mut().for_each(PeerLink::disarm);
     }
 
-    /// Adds the descriptors that become readable when there is work, for a caller that has announced its sleep with
-    /// [`Links::arm`].
+    /// Adds the descriptors to wake up a caller that has called [`Links::arm`].
     pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         descriptors.extend(self.listeners.iter().map(AsFd::as_fd));
         descriptors.extend(self.pending_connections.descriptors());
         descriptors.extend(self.peers.iter().flat_map(PeerLink::descriptors));
     }
 
-    /// Returns the monotonic time at which [`Links::poll`] must be called even if nothing is received, ns.
+    /// Monotonic time of the next [`Links::poll`] even if nothing is received, ns.
     #[must_use]
     pub fn next_deadline_ns(&self) -> u64 {
         let soon_ns =
@@ -310,7 +301,6 @@ impl Links {
         deadlines.fold(soon_ns, u64::min)
     }
 
-    /// Makes the periodic checks, `pause_ns` after the last poll.
     #[cold]
     fn check(&mut self, pause_ns: u64) {
         let now_ns = self.now_ns;
@@ -330,7 +320,7 @@ impl Links {
                 }
             });
         }
-        // A member that was paused did not read its connections, so silence during that time means nothing.
+        // A paused member did not read its connections, so silence during the pause means nothing.
         let gap_ns = if pause_ns >= self.options.silence_ns_max / 2 { pause_ns } else { 0 };
         for peer in &mut self.peers {
             peer.keep_alive(now_ns, gap_ns, &self.options);
@@ -356,7 +346,6 @@ impl Links {
                     Ok(Some((socket, address))) => {
                         self.pending_connections.admit(socket, address, self.now_ns, &self.options)
                     }
-                    // The connecting member has already hung up.
                     Ok(None) => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error)
@@ -395,7 +384,6 @@ impl Links {
     }
 }
 
-/// Decides whether a member that has dialled is accepted.
 fn judge_dialler(
     own: &MemberIdentity,
     peers: &[PeerLink],
@@ -415,7 +403,7 @@ fn judge_dialler(
     if let Some(refusal) = peer.and_then(|peer| peer.check_instance_and_log(theirs)) {
         return Err(refusal);
     }
-    // This member does not dial a newcomer, because it does not know the newcomer's addresses.
+    // A newcomer's addresses are unknown, so this member does not dial it.
     if from.member > own.member && !may_be_new && !peer.is_some_and(PeerLink::is_newcomer) {
         let text = format!("member {} connects to member {}", own.member, from.member);
         return Err(Box::new(LinkRefusal::new(LinkRefusalCode::WrongSide, text)));

@@ -1,5 +1,3 @@
-//! [`LinkListener`]: the sockets that other members connect to.
-
 use super::dial::accepted;
 use super::error::LinkError;
 use super::options::MemberLinkOptions;
@@ -12,19 +10,15 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
-/// A non-blocking listening socket.
 #[derive(Debug)]
 pub(super) enum LinkListener {
     Tcp(TcpListener),
-    /// A Unix socket.
     SharedMemory(SharedListener),
-    /// An address of a simulated or other network.
     Other(Box<dyn PipeListener>, SocketAddr),
 }
 
 impl LinkListener {
-    /// Opens the configured listeners, shared memory first: a member that finds the port open finds the shared memory,
-    /// too.
+    /// Shared memory first: a member that finds the port open finds the shared memory, too.
     pub(super) fn open_all(options: &MemberLinkOptions) -> Result<Vec<Self>, LinkError> {
         let mut all = Vec::new();
         if let Some(path) = &options.listen_shared {
@@ -44,7 +38,6 @@ impl LinkListener {
         Ok(all)
     }
 
-    /// Returns the port's address, if it is a port.
     pub(super) fn network_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(listener) => listener.local_addr().ok(),
@@ -53,7 +46,6 @@ impl LinkListener {
         }
     }
 
-    /// Accepts the next connection; `None` if the connecting member has already hung up.
     pub(super) fn accept(&self, options: &MemberLinkOptions) -> io::Result<Option<(Socket, Address)>> {
         match self {
             Self::Tcp(listener) => {

@@ -1,8 +1,7 @@
-//! [`LogState`]: the state of a member's log, as reported at a handshake, and [`Acknowledgement`]: other members'
-//! memory of its acknowledgements. A member that has less than it acknowledged has an older copy of its directory.
+//! State of a log at a handshake, and other members' memory of its acknowledgements. A member with less than it
+//! acknowledged has an older copy of its directory.
 
-/// Newest known acknowledgement of a member: in this term of a leader, all entries up to this one. Ordered by term,
-/// then index.
+/// Newest acknowledgement of a member: all entries up to this one, in this term. Ordered by term, then index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Acknowledgement {
     pub term: u64,
@@ -10,20 +9,19 @@ pub struct Acknowledgement {
     pub index: u64,
 }
 
-/// State of a member's log, as reported at a handshake.
+/// Log state at a handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogState {
-    /// Newest term that it has taken part in; 0 before the first one.
+    /// Newest term with its participation; 0 before the first.
     pub term: u64,
-    /// Last entry that it has persisted.
+    /// Last persisted entry.
     pub last_index: u64,
-    /// Whether it reports that it may lack acknowledged entries.
+    /// May lack acknowledged entries.
     pub is_rejoining: bool,
 }
 
 impl LogState {
-    /// Returns whether a member with this log has kept its acknowledged entries. In a later term another leader may
-    /// have cut them.
+    /// Whether the acknowledged entries are kept; in a later term another leader may have cut them.
     #[must_use]
     pub fn has_kept(&self, acknowledged: Acknowledgement) -> bool {
         let Acknowledgement { term, index } = acknowledged;

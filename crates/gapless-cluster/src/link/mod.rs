@@ -1,25 +1,4 @@
-//! Links between the members of a cluster: each member has one to every other, over TCP or, on one host, through shared
-//! memory.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`wire`] | every layout with its offsets; a member's identity, and refusals |
-//! | `links` | [`Links`]: all links of a member, polled by its own thread |
-//! | `peer` | the link to one other member: dialling, sending, receiving, events |
-//! | `pending_connections` | connections before the handshake |
-//! | `handshake` | [`judge`]: acceptance of another member |
-//! | [`log_state`] | state of a member's log, and its acknowledgements |
-//! | `connection` | messages over one socket |
-//! | `receive_buffer` | [`ReceiveBuffer`]: messages handed out in place |
-//! | `dial` | a link's sockets |
-//! | [`detached_sender`] | sending on a separate thread |
-//! | `content` | [`MessageContent`], [`ReceivedMessage`]: the messages of a link |
-//! | [`beacon`], `discovery` | members announce their addresses to a multicast group |
-//! | [`tls`] | mutual TLS over TCP |
-//! | `listener` | the sockets that others connect to |
-//! | `addresses` | addresses of a peer; names are resolved on a separate thread |
-//! | `options`, `error` | [`MemberLinkOptions`], [`PeerOptions`]; [`LinkError`], [`SendError`], [`DisconnectReason`], [`LinkEvent`] |
-//!
+//! Links between members: one for each pair, over TCP or, on one host, through shared memory.
 //! `docs/protocols/cluster.md` explains the messages.
 
 mod addresses;

@@ -1,6 +1,3 @@
-//! [`MemberLinkOptions`]: options of a member's links, with every default. [`PeerOptions`]: another member and its
-//! addresses.
-
 use super::detached_sender::DetachedSend;
 use super::error::LinkError;
 use super::tls::LinkTls;
@@ -11,68 +8,66 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub const PEERS_MAX: usize = 64;
-/// Largest number of addresses of one peer.
+/// Limit of addresses of one peer.
 pub const MEMBER_ADDRESSES_MAX: usize = 16;
 
 /// Another member, and its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerOptions {
     pub member: MemberNumber,
-    /// Host and port of each address (`10.0.0.5:9100`, `[fe80::1]:9100`, `db2.example.org:9100`), tried in this order;
-    /// at most [`MEMBER_ADDRESSES_MAX`]; or the path of a socket on this host (`shm:/run/orders/member-2`), by which
-    /// memory is shared. May be empty if the peer's number is lower than this member's, because then the peer connects.
+    /// Host and port (`10.0.0.5:9100`, `[fe80::1]:9100`, `db2.example.org:9100`) or a shared-memory socket
+    /// (`shm:/run/orders/member-2`), tried in this order; at most [`MEMBER_ADDRESSES_MAX`]. May be empty for a peer
+    /// with a lower number, which dials.
     pub addresses: Vec<String>,
 }
 
-/// Multicast group in which members announce their addresses.
+/// Multicast group of the announcements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscoveryOptions {
     pub group: SocketAddr,
-    /// Name of the network interface on which the group is joined.
+    /// Interface that joins the group.
     pub interface: String,
-    /// Addresses of this member, 1 to [`MEMBER_ADDRESSES_MAX`]; for `0.0.0.0` and `[::]` the others take the source
-    /// address of its beacons.
+    /// 1 to [`MEMBER_ADDRESSES_MAX`]; for `0.0.0.0` and `[::]` the others take the source address of the beacons.
     pub addresses: Vec<SocketAddr>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberLinkOptions {
-    /// Address that members with lower numbers connect to; port 0 is any free one. `None`: no TCP listener.
+    /// TCP address for members with lower numbers; port 0 is any free one. `None`: no TCP.
     pub listen: Option<SocketAddr>,
-    /// Path of a Unix socket (mode 0600) to which members with lower numbers on this host connect, to share memory with
-    /// this one. It is created at the start, and removed at the end. `None`: no such listener.
+    /// Unix socket (mode 0600) for members with lower numbers on this host, created at the start and removed at the
+    /// end. `None`: none.
     pub listen_shared: Option<PathBuf>,
-    /// Network that makes the connections.
+    /// Network of the connections.
     pub network: Network,
-    /// Limit of the bytes that are queued for one peer while its connection does not accept them; beyond it messages
-    /// are dropped. The rest of a message in progress is always kept, so there can be one message more.
+    /// Limit of queued bytes for one peer; beyond it messages are dropped. A message in progress is kept, so there can
+    /// be one more.
     pub queue_bytes_max: usize,
-    /// Receive buffer of one peer, bytes; it grows for longer messages while they keep arriving.
+    /// Bytes for one peer; grows for longer messages while they keep arriving.
     pub receive_buffer_bytes: usize,
-    /// Whether each TCP connection without TLS has a sending thread. `None`: the caller's thread sends.
+    /// Sending threads for TCP connections without TLS. `None`: the caller sends.
     pub detached_send: Option<DetachedSend>,
-    /// Kernel buffers of each connection, bytes; 0 leaves their size to the operating system, which is best on Linux.
+    /// Bytes for each connection; 0 leaves the size to the operating system, best on Linux.
     pub kernel_buffer_bytes: usize,
-    /// Discovery of further addresses of peers. `None`: only the given ones.
+    /// `None`: only the given addresses.
     pub discovery: Option<DiscoveryOptions>,
-    /// TLS for the connections over TCP; all others are refused, including shared memory. `None`: nothing is encrypted,
-    /// and any peer with the right name and number is accepted.
+    /// TLS over TCP; other connections are refused, including shared memory. `None`: any peer with the right name and
+    /// number is accepted, unencrypted.
     pub tls: Option<LinkTls>,
-    /// Size of each of the two rings of a connection through shared memory, bytes: a power of two from 4 KiB to 256
-    /// MiB. The dialling member decides it.
+    /// Bytes of each of the two rings of a shared-memory connection, decided by the dialling member: a power of two
+    /// from 4 KiB to 256 MiB.
     pub shared_ring_bytes: usize,
-    /// Time without a message to a peer after which it is sent a ping, ns.
+    /// Time without a message until a ping, ns.
     pub ping_interval_ns: u64,
-    /// Time without a message from a peer after which it is gone, ns; at least three ping intervals.
+    /// Time without a message until a peer is gone, ns; at least three ping intervals.
     pub silence_ns_max: u64,
-    /// Timeout of connecting and the handshake, ns; then another address is tried, or the pending connection is
-    /// dropped.
+    /// Timeout of connecting and handshake, ns.
     pub handshake_ns_max: u64,
-    /// Largest number of connections before the handshake; the oldest is dropped for a new one.
+    /// Connections before the handshake; the oldest is dropped for a new one.
     pub half_open_max: usize,
-    /// Pause before a peer's addresses are tried a second time, ns; doubled from round to round.
+    /// First pause between rounds of a peer's addresses, ns; doubled from round to round.
     pub back_off_ns_min: u64,
-    /// Longest such pause, ns; also the pause after a refusal.
+    /// Longest such pause, and the pause after a refusal, ns.
     pub back_off_ns_max: u64,
 }
 
@@ -100,8 +95,6 @@ impl Default for MemberLinkOptions {
 }
 
 impl MemberLinkOptions {
-    /// Checks the options against each other.
-    ///
     /// # Errors
     /// The first option that is out of range or contradicts another.
     pub fn validate(&self) -> Result<(), LinkError> {

@@ -1,5 +1,3 @@
-//! [`PeerLink`]: the link to one other member, through all of its connections.
-
 use super::addresses::{PeerAddresses, Resolver};
 use super::connection::{ConnectionError, PeerConnection};
 use super::content::{MessageContent, ReceivedMessage};
@@ -16,45 +14,39 @@ use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::ErrorKind;
 
-/// Largest number of messages returned of one peer before the others have their turn.
 const MESSAGES_PER_TURN: usize = 256;
-/// Largest number of addresses tried at one check because the previous one failed at once.
+/// Addresses tried at one check because the previous one failed at once.
 const DIALS_PER_LOOK: usize = 4;
 
-/// Time without a connection after which a peer that should dial is asked for its reason, ns.
+/// Time until an absent peer that should dial is asked for its reason.
 const QUESTION_INTERVAL_NS: u64 = 3_000_000_000;
 
-/// Counters of the link to a peer.
+/// Counters of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStatistics {
-    /// Messages given to the connection or its queue.
+    /// Given to the connection or its queue.
     pub messages_sent: u64,
-    /// Messages dropped because the queue was full.
+    /// Dropped because the queue was full.
     pub messages_dropped: u64,
-    /// Messages returned to the caller.
+    /// Returned to the caller.
     pub messages_received: u64,
-    /// Bytes of parts given to the connection or its queue.
+    /// Given to the connection or its queue.
     pub bytes_sent: u64,
-    /// Bytes of parts returned to the caller.
+    /// Returned to the caller.
     pub bytes_received: u64,
     pub connections: u64,
-    /// Connections closed because the received bytes were no message.
+    /// Connections closed because of bytes that were no message.
     pub garbage: u64,
     pub queued_bytes: u64,
 }
 
-/// State of the next connection.
 #[derive(Debug)]
 enum DialState {
-    /// The other side connects.
     Listens,
-    /// A pause before the next round.
     Waits { until_ns: u64 },
-    /// Connecting, or waiting for the welcome.
     UnderWay { connection: Box<PeerConnection>, address: Address, deadline_ns: u64 },
 }
 
-/// Result of a check of a dialled connection.
 enum DialOutcome {
     Nothing,
     Welcome(Introduction),
@@ -68,29 +60,22 @@ pub(super) struct PeerLink {
     pub(super) addresses: PeerAddresses,
     connection: Option<PeerConnection>,
     dial: DialState,
-    /// Whether this side dials.
     dials: bool,
-    /// Whether the peer connected by itself, and no record has named it a member yet, or given its addresses.
+    /// Connected by itself, without a record of its membership or addresses yet.
     is_newcomer: bool,
     back_off_ns: u64,
     connected_ns: u64,
-    /// Instance of the connected peer.
     instance: u64,
-    /// Instance that the peer must have; 0 while it is not known.
+    /// Required instance; 0 while unknown.
     known_instance: u64,
-    /// Known acknowledgement of the peer.
     acknowledged: Acknowledgement,
-    /// Log state that this side sent in its last introduction.
     reported_log: LogState,
-    /// For a peer that dials: time of the next question about its absence.
     next_question_ns: u64,
     last_received_ns: u64,
     last_sent_ns: u64,
-    /// Whether the last event taken was [`LinkEvent::Connected`].
     is_reported: bool,
-    /// Reason of a [`LinkEvent::Disconnected`] that was not taken yet.
     disconnected: Option<DisconnectReason>,
-    /// A refusal that was not taken yet, and whether this side refuses.
+    /// Not taken yet; and whether this side refuses.
     refusal: Option<(LinkRefusal, bool)>,
     statistics: LinkStatistics,
     warnings: Warnings,
@@ -115,7 +100,6 @@ impl PeerLink {
         Ok(Self::with(peer.member, PeerAddresses::new(peer)?, dials, options))
     }
 
-    /// Creates a peer that connected although this member does not know it.
     pub(super) fn newcomer(member: MemberNumber, options: &MemberLinkOptions) -> Self {
         Self { is_newcomer: true, ..Self::with(member, PeerAddresses::empty(member), false, options) }
     }
@@ -149,12 +133,10 @@ impl PeerLink {
         self.is_newcomer
     }
 
-    /// Returns whether it is a newcomer that has disconnected and has no event left.
     pub(super) const fn is_departed_newcomer(&self) -> bool {
         self.is_newcomer && self.connection.is_none() && !self.is_reported && self.refusal.is_none()
     }
 
-    /// Turns a newcomer into the peer `added`; its connection stays.
     pub(super) fn adopt(&mut self, added: Self) {
         let Self { addresses, dial, dials, .. } = added;
         (self.addresses, self.dial, self.dials, self.is_newcomer) = (addresses, dial, dials, false);
@@ -164,7 +146,6 @@ impl PeerLink {
         self.connection.is_some()
     }
 
-    /// Returns whether a peer with another instance than `instance` is connected as this member.
     pub(super) const fn has_other_instance_than(&self, instance: u64) -> bool {
         self.connection.is_some() && self.instance != instance
     }
@@ -185,13 +166,11 @@ impl PeerLink {
         self.reported_log
     }
 
-    /// Creates the introduction of this side's hello or welcome.
     pub(super) fn introduction(&mut self, own: &MemberIdentity, log: LogState) -> Introduction {
         self.reported_log = log;
         Introduction { from: own.clone(), to: self.member, log }
     }
 
-    /// Returns a refusal if this introduction contradicts the peer's earlier instance or acknowledgements.
     pub(super) fn check_instance_and_log(&self, theirs: &Introduction) -> Option<Box<LinkRefusal>> {
         let member = self.member;
         let no = |code, text| Some(Box::new(LinkRefusal::new(code, text)));
@@ -219,7 +198,6 @@ impl PeerLink {
         LinkStatistics { queued_bytes, ..self.statistics }
     }
 
-    /// Sends a message; the part that is not accepted now is queued.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -264,10 +242,8 @@ impl PeerLink {
         }
     }
 
-    /// Passes the received messages to `take`, after at most one read of the socket. Returns their number.
     #[inline]
     pub(super) fn receive(&mut self, now_ns: u64, take: &mut impl FnMut(ReceivedMessage<'_>)) -> usize {
-        // Messages of a connection are returned once its event was taken.
         if !self.is_reported || self.disconnected.is_some() {
             return 0;
         }
@@ -290,7 +266,7 @@ impl PeerLink {
         handed
     }
 
-    /// Sends pings, and detects silence. For `gap_ns` of the time since the last call this member did not run.
+    /// This member did not run for `gap_ns` since the last call.
     pub(super) fn keep_alive(&mut self, now_ns: u64, gap_ns: u64, options: &MemberLinkOptions) {
         let Some(connection) = &mut self.connection else { return };
         connection.socket.check();
@@ -302,31 +278,26 @@ impl PeerLink {
             self.close(DisconnectReason::Silent { silence_ms: options.silence_ns_max / 1_000_000 });
             return;
         }
-        // Queued bytes make a ping unnecessary: they show that this side is alive.
         let is_due = now_ns.saturating_sub(self.last_sent_ns) >= options.ping_interval_ns && connection.unsent() == 0;
         if is_due && let Err(broken) = connection.send(MessageKind::Ping, &[], &[], 0, options.queue_bytes_max) {
             self.close(broken.into());
         }
     }
 
-    /// Announces that the caller is about to sleep; it polls once more before it does.
     pub(super) fn arm(&self) {
         self.connection.iter().for_each(|connection| connection.socket.arm());
     }
 
-    /// Announces that the caller is awake.
     pub(super) fn disarm(&mut self) {
         self.connection.iter_mut().for_each(|connection| connection.socket.disarm());
     }
 
-    /// Frees memory that only a long message needed.
     pub(super) fn shrink(&mut self) {
         if let Some(connection) = &mut self.connection {
             connection.shrink();
         }
     }
 
-    /// Installs a new connection.
     pub(super) fn connect(
         &mut self,
         mut connection: PeerConnection,
@@ -354,17 +325,14 @@ impl PeerLink {
         self.connection = None;
         tracing::info!(member = self.member, %why, "not connected any more");
         if self.is_reported {
-            // The first reason is the one that ended the reported connection.
             self.disconnected.get_or_insert(why);
         }
         if let DialState::Waits { until_ns } = &mut self.dial {
-            // Immediately, unless the connection was made just now: a peer that is accepted and dropped in turns waits
-            // in between.
+            // No pause, unless the connection was made just now: a peer accepted and dropped in turns waits.
             *until_ns = self.connected_ns + self.back_off_ns;
         }
     }
 
-    /// Returns the next event; a connection that was never reported has none.
     pub(super) fn next_event(&mut self) -> Option<LinkEvent> {
         if let Some(why) = self.disconnected.take() {
             self.is_reported = false;
@@ -381,7 +349,6 @@ impl PeerLink {
         None
     }
 
-    /// Advances the connection that is being made, if this side dials.
     pub(super) fn dial(
         &mut self,
         now_ns: u64,
@@ -390,7 +357,7 @@ impl PeerLink {
         resolver: &mut Resolver,
     ) {
         match &mut self.dial {
-            // The peer may not know this member any more; then it answers so.
+            // The peer may have forgotten this member; then it answers so.
             DialState::Listens => {
                 if self.connection.is_some() || self.next_question_ns == 0 {
                     self.next_question_ns = now_ns + QUESTION_INTERVAL_NS;
@@ -411,7 +378,7 @@ impl PeerLink {
                 match read_welcome(connection, now_ns >= *deadline_ns) {
                     DialOutcome::Nothing => {}
                     DialOutcome::Welcome(theirs) => self.handle_welcome(&theirs, &address, now_ns, options, own.0),
-                    // A refusal of another member at one address says nothing about the peer's other addresses.
+                    // A refusal of another member says nothing about the peer's other addresses.
                     DialOutcome::Refusal(refusal) if refusal.code == LinkRefusalCode::OtherMember => {
                         self.note_refusal(refusal, &address, now_ns, false);
                         self.dial_next(now_ns, options, own);
@@ -438,7 +405,6 @@ impl PeerLink {
         }
     }
 
-    /// Tries the next address; after the last one, waits.
     fn dial_next(&mut self, now_ns: u64, options: &MemberLinkOptions, (own, log): (&MemberIdentity, LogState)) {
         for _ in 0..DIALS_PER_LOOK {
             let Some(address) = self.addresses.next() else { break };
@@ -464,7 +430,6 @@ impl PeerLink {
         self.back_off_ns = (self.back_off_ns * 2).min(options.back_off_ns_max);
     }
 
-    /// Judges the introduction of the member that answered.
     fn handle_welcome(
         &mut self,
         theirs: &Introduction,
@@ -482,14 +447,12 @@ impl PeerLink {
                 self.connect(*connection, theirs.from.instance, now_ns, options);
             }
             Err(refusal) => {
-                // A peer that does not receive the refusal sees the connection closed.
                 let _ = refuse(&mut connection, &refusal);
                 self.note_refusal(*refusal, address, now_ns, true);
             }
         }
     }
 
-    /// Returns the state of the next round.
     const fn dial_at(&self, until_ns: u64) -> DialState {
         if self.dials { DialState::Waits { until_ns } } else { DialState::Listens }
     }
@@ -497,7 +460,6 @@ impl PeerLink {
     fn note_refusal(&mut self, refusal: LinkRefusal, address: &Address, now_ns: u64, is_own: bool) {
         let member = self.member;
         if !self.dials && refusal.code == LinkRefusalCode::WrongSide {
-            // The peer was only asked why it does not connect, and it knows this member.
             tracing::debug!(member, %address, "it is there, and has not connected");
             return;
         }
@@ -505,17 +467,14 @@ impl PeerLink {
         self.refusal = Some((refusal, is_own));
     }
 
-    /// Notes the decision on a connection from the peer. A final refusal becomes an event, because the peer may not
-    /// connect again.
+    /// A final refusal becomes an event, because the peer may not connect again.
     pub(super) fn note_judgement(&mut self, judged: &Result<(), Box<LinkRefusal>>) {
         let refusal = judged.as_ref().err().filter(|refusal| refusal.code == LinkRefusalCode::OtherDirectory);
         self.refusal = refusal.map(|refusal| (LinkRefusal::clone(refusal), true)).or_else(|| self.refusal.take());
     }
 
-    /// Returns the latest time of the next check, apart from pings: `soon_ns` while an operation is in progress.
     pub(super) fn deadline_ns(&self, soon_ns: u64) -> Option<u64> {
         if self.disconnected.is_some() || self.refusal.is_some() || (self.connection.is_some() && !self.is_reported) {
-            // An event is ready.
             return Some(0);
         }
         match (&self.connection, &self.dial) {
@@ -535,7 +494,6 @@ impl PeerLink {
     }
 }
 
-/// Passes the whole messages of the buffer to the caller.
 #[inline]
 fn deliver(
     from: MemberNumber,
@@ -564,7 +522,6 @@ fn deliver(
     Ok(())
 }
 
-/// Reads once from a connection that waits for its welcome.
 fn read_welcome(connection: &mut PeerConnection, is_late: bool) -> DialOutcome {
     connection.socket.check();
     let received = connection.flush().and_then(|_| connection.read());

@@ -1,5 +1,3 @@
-//! [`PendingConnections`]: accepted connections before their handshake. Limited in number and in time.
-
 use super::connection::{ConnectionError, PeerConnection};
 use super::error::DisconnectReason;
 use super::options::MemberLinkOptions;
@@ -11,15 +9,15 @@ use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 
-/// Counters of the pending connections.
+/// Counters of connections before their handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PendingStatistics {
     pub accepted: u64,
-    /// Connections dropped because their first bytes were no message.
+    /// First bytes were no message.
     pub garbage: u64,
-    /// Connections dropped because they sent nothing for too long, or ended before they sent anything.
+    /// Nothing received in time, or ended before any byte.
     pub silent: u64,
-    /// Connections dropped for newer ones at the limit.
+    /// Dropped for newer ones at the limit.
     pub displaced: u64,
     pub refused: u64,
 }
@@ -29,11 +27,10 @@ struct PendingConnection {
     connection: PeerConnection,
     address: Address,
     deadline_ns: u64,
-    /// Whether it was refused, and stays open until it has read the refusal.
+    /// Stays open until the refusal is read.
     is_refused: bool,
 }
 
-/// Result of a check of a pending connection.
 enum HandshakeProgress {
     Pending,
     Member(Box<Introduction>),
@@ -42,7 +39,6 @@ enum HandshakeProgress {
     Closed,
 }
 
-/// All pending connections, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct PendingConnections {
     all: Vec<PendingConnection>,
@@ -55,7 +51,6 @@ impl PendingConnections {
         self.all.is_empty()
     }
 
-    /// Adds a connection; if there are too many, the oldest is dropped.
     pub(super) fn admit(&mut self, socket: Socket, address: Address, now_ns: u64, options: &MemberLinkOptions) {
         self.statistics.accepted += 1;
         if self.all.len() >= options.half_open_max {
@@ -72,7 +67,7 @@ impl PendingConnections {
         });
     }
 
-    /// Checks each connection once. `judge` decides on acceptance. Returns the next accepted member, or `None`.
+    /// Checks each connection once; returns the next member that `judge` accepts.
     pub(super) fn next_member(
         &mut self,
         now_ns: u64,
@@ -170,16 +165,15 @@ impl PendingConnection {
         Err(Box::new(LinkRefusal::new(LinkRefusalCode::NotProven, format!("the certificate is not for {name}"))))
     }
 
-    /// Sends a refusal. Returns whether the connection should stay open until it was read.
+    /// Returns whether to keep the connection until the refusal is read.
     fn refuse(&mut self, refusal: &LinkRefusal) -> bool {
         self.is_refused = true;
-        // Unread bytes after the hello would reset the connection before the refusal is read.
+        // Unread bytes would reset the connection before the refusal is read.
         self.connection.discard();
         refuse(&mut self.connection, refusal).is_ok()
     }
 }
 
-/// Sends a refusal and closes the sending side.
 pub(super) fn refuse(connection: &mut PeerConnection, refusal: &LinkRefusal) -> Result<(), ConnectionError> {
     connection.send(MessageKind::Refusal, &refusal.to_bytes(), &[], 0, usize::MAX)?;
     connection.socket.finish();

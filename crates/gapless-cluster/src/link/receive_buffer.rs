@@ -1,18 +1,13 @@
-//! [`ReceiveBuffer`]: received bytes, and the messages in them, returned in place. No I/O.
-//!
-//! Messages begin at multiples of 8 bytes, and so do their frames.
-
 use super::wire::{HEADER_LENGTH, MessageHeader, MessageKind, WireError};
 
-/// Additional bytes for the alignment of the buffer.
 const ALIGNMENT: usize = 8;
 
-/// A whole message, in place in the buffer.
+/// Whole message, in place in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkMessage<'a> {
     pub kind: MessageKind,
     pub consensus: &'a [u8],
-    /// Frames part, at an address that is a multiple of 8. Its frames' checksums are not verified.
+    /// At an address that is a multiple of 8; the frames' checksums are not verified.
     pub frames: &'a [u8],
 }
 
@@ -32,25 +27,21 @@ pub struct LinkMessage<'a> {
 #[derive(Debug)]
 pub struct ReceiveBuffer {
     bytes: Vec<u8>,
-    /// Index of the first byte at a multiple of 8.
     base: usize,
-    /// Positions relative to `base`.
     start: usize,
     end: usize,
     capacity: usize,
     capacity_usual: usize,
-    /// Header of the message at `start`, once it is checked.
     header: Option<MessageHeader>,
-    /// Bytes of the message at `start` that are needed for the next step.
     needed: usize,
     messages_taken: u64,
     is_large_needed: bool,
-    /// Whether the sender is not known yet: only messages of the handshake are accepted, which are short.
+    /// Sender unknown: only the short messages of the handshake are accepted.
     is_pending: bool,
 }
 
 impl ReceiveBuffer {
-    /// Creates an empty buffer of `capacity` bytes. It grows for a longer message, once the header of that is checked.
+    /// Grows for a longer message, once its header is checked.
     ///
     /// # Panics
     /// If a header does not fit.
@@ -74,9 +65,8 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Creates an empty buffer of `capacity` bytes for a sender before its handshake. Until
-    /// [`ReceiveBuffer::set_capacity`] any message except those of the handshake is an error, whatever length it
-    /// claims.
+    /// For a sender before its handshake: until [`ReceiveBuffer::set_capacity`] any other message is an error, whatever
+    /// length it claims.
     ///
     /// # Panics
     /// If a header does not fit.
@@ -85,15 +75,14 @@ impl ReceiveBuffer {
         Self { is_pending: true, ..Self::new(capacity) }
     }
 
-    /// Sets the capacity to `capacity` bytes, or to the present content if that is longer, and accepts messages of
-    /// every kind from now on.
+    /// Accepts all messages from now on; the capacity is at least the present content.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.is_pending = false;
         self.capacity_usual = capacity.next_multiple_of(ALIGNMENT);
         self.resize(self.capacity_usual.max(self.needed).max((self.end - self.start).next_multiple_of(ALIGNMENT)));
     }
 
-    /// Frees memory that only a long message needed, if none came since the last call.
+    /// Frees unused memory of long messages since the last call.
     pub fn shrink(&mut self) {
         let is_large_needed = std::mem::take(&mut self.is_large_needed);
         if self.capacity > self.capacity_usual && self.start == self.end && !is_large_needed {
@@ -106,11 +95,11 @@ impl ReceiveBuffer {
         self.capacity
     }
 
-    /// Returns the room for the next bytes. Not empty after [`ReceiveBuffer::next_message`] has returned `None`.
+    /// Room for the next bytes; not empty after [`ReceiveBuffer::next_message`] has returned `None`.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         let is_at_end = self.start + self.needed > self.capacity;
-        // Unread bytes are moved only if there is no room, or little would be left.
+        // Unread bytes move only if little room would be left.
         if self.start > 0 && (is_at_end || self.capacity - self.end < self.capacity / 2) {
             let (from, to) = (self.base + self.start, self.base + self.end);
             self.bytes.copy_within(from..to, self.base);
@@ -123,17 +112,17 @@ impl ReceiveBuffer {
     /// Marks the first `length` bytes of the room as filled.
     ///
     /// # Panics
-    /// If the room is smaller than that.
+    /// If the room is smaller.
     #[inline]
     pub fn commit(&mut self, length: usize) {
         assert!(length <= self.capacity - self.end, "{length} bytes were never claimed");
         self.end += length;
     }
 
-    /// Returns the next whole message, which is released at the next call; `None` until more bytes are received.
+    /// Next whole message, valid until the next call.
     ///
     /// # Errors
-    /// The bytes are not a message. All later bytes are meaningless then.
+    /// The bytes, and all later ones, are not messages.
     #[inline]
     pub fn next_message(&mut self) -> Result<Option<LinkMessage<'_>>, WireError> {
         if self.end - self.start < self.needed {
@@ -153,14 +142,13 @@ impl ReceiveBuffer {
         self.messages_taken += 1;
         self.start += length;
         if self.start == self.end {
-            // The cache lines at the beginning are still in the processor's cache.
+            // The first cache lines are still warm.
             (self.start, self.end) = (0, 0);
         }
         let (consensus, frames) = header.parts(&self.bytes[begin..begin + length])?;
         Ok(Some(LinkMessage { kind: header.kind, consensus, frames }))
     }
 
-    /// Checks the header at `start`; `None` if the rest of its message is still missing.
     #[inline]
     fn read_header(&mut self) -> Result<Option<MessageHeader>, WireError> {
         let at = self.base + self.start;
@@ -204,8 +192,7 @@ impl ReceiveBuffer {
     }
 }
 
-/// Allocates a vector, and returns it with the index of its first address that is a multiple of 8. It never grows, so
-/// it never moves.
+/// Also returns the index of the first address that is a multiple of 8. The vector never grows, so it never moves.
 fn aligned(capacity: usize) -> (Vec<u8>, usize) {
     let bytes = vec![0; capacity + ALIGNMENT];
     let base = bytes.as_ptr().align_offset(ALIGNMENT);
@@ -231,7 +218,6 @@ mod tests {
         ((number as usize * 7) % 90, (number as usize * 131) % 1500)
     }
 
-    /// Feeds messages of changing lengths in pieces of `piece` bytes.
     fn run(piece: usize, capacity: usize) {
         let mut wire = Vec::new();
         for number in 1..=300 {

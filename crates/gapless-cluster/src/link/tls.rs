@@ -1,5 +1,4 @@
-//! [`LinkTls`]: mutual TLS between members. A member proves its identity by a certificate for the DNS name
-//! [`certificate_name`].
+//! Mutual TLS between members, each with a certificate for the DNS name [`certificate_name`].
 
 use super::error::LinkError;
 use super::wire::MemberNumber;
@@ -8,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Certificate and key of a member, and the authority that must have issued every member's certificate.
+/// A member's certificate and key, and the authority of all members' certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTls {
     cluster: Arc<str>,
@@ -16,8 +15,8 @@ pub struct LinkTls {
 }
 
 impl LinkTls {
-    /// Reads the PEM files of member `member` of the named cluster, and checks that the others will accept the
-    /// certificate: the authority has issued it, it is for the member's name, and it is valid now.
+    /// Reads the PEM files and checks that the others will accept the certificate: issued by the authority, for the
+    /// member's name, valid now.
     ///
     /// # Errors
     /// [`LinkError::Tls`] with the file and its defect.
@@ -32,25 +31,22 @@ impl LinkTls {
         Ok(Self { cluster: cluster.into(), tls })
     }
 
-    /// Starts TLS over a connection to a member, which must prove that it is that member.
     pub(super) fn dialled(&self, socket: TcpSocket, to: MemberNumber) -> io::Result<TlsSocket> {
         self.tls.dialled(socket, &certificate_name(&self.cluster, to))
     }
 
-    /// Starts TLS over a connection from a member, which must prove that it is a member.
     pub(super) fn accepted(&self, socket: TcpSocket) -> io::Result<TlsSocket> {
         self.tls.accepted(socket)
     }
 }
 
-/// Returns the DNS name that a member's certificate must carry: `member-2.orders`.
+/// DNS name in a member's certificate: `member-2.orders`.
 #[must_use]
 pub fn certificate_name(cluster: &str, member: MemberNumber) -> String {
     format!("member-{member}.{cluster}")
 }
 
-/// Returns whether a cluster's name can be the end of a DNS name: labels of letters, digits and hyphens, with dots
-/// between them.
+/// Whether the name can end a DNS name: labels of letters, digits and hyphens, with dots between them.
 #[must_use]
 pub fn can_be_certified(cluster: &str) -> bool {
     cluster.split('.').all(|label| {

@@ -46,7 +46,7 @@ pub const HEADER_LENGTH: usize = 32;
 pub const CONSENSUS_LENGTH_MAX: usize = 1 << 20;
 /// Longest frames part, bytes.
 pub const FRAMES_LENGTH_MAX: usize = 64 << 20;
-/// Longest consensus part of a hello, a welcome or a refusal, bytes: a pending connection accepts nothing longer.
+/// Bytes of the consensus part; a pending connection accepts nothing longer.
 pub const HANDSHAKE_LENGTH_MAX: usize = 256;
 /// Longest message of a divergence check, bytes.
 pub const DIVERGENCE_CHECK_LENGTH_MAX: usize = 4096;
@@ -78,10 +78,10 @@ const CONSENSUS_CRC_OFFSET: usize = 24;
 const HEADER_CRC_OFFSET: usize = 28;
 const REFUSAL_HEADER_LENGTH: usize = 8;
 
-/// Number of a member in the cluster's configuration; never 0.
+/// Never 0.
 pub type MemberNumber = u64;
 
-/// Reason for which bytes are not a message, or not an allowed one. The connection of those bytes is closed.
+/// Not a message, or not an allowed one; the connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     #[error("{found:#010x} begins no message of a link; {MAGIC:#010x} does")]
@@ -89,73 +89,41 @@ pub enum WireError {
     #[error("the other side speaks version {found} of the cluster protocol, this one version {VERSION}")]
     Version { found: u8 },
     #[error("the checksum of a message's header is {found:#010x}, its bytes give {computed:#010x}")]
-    HeaderChecksum {
-        /// Checksum field.
-        found: u32,
-        /// Checksum of the bytes.
-        computed: u32,
-    },
+    HeaderChecksum { found: u32, computed: u32 },
     #[error("the checksum of a message's consensus part is {found:#010x}, its bytes give {computed:#010x}")]
-    ConsensusChecksum {
-        /// Checksum field.
-        found: u32,
-        /// Checksum of the bytes.
-        computed: u32,
-    },
+    ConsensusChecksum { found: u32, computed: u32 },
     /// An unknown kind, or one that is not allowed now.
     #[error("a message of kind {found} has no place here")]
     Kind { found: u8 },
     #[error("the {part} part of a message has {found_bytes} bytes, {limit_bytes} at most are allowed")]
-    Length {
-        part: &'static str,
-        found_bytes: usize,
-        /// Longest part that is accepted.
-        limit_bytes: usize,
-    },
+    Length { part: &'static str, found_bytes: usize, limit_bytes: usize },
     /// A message is missing, or was received twice.
     #[error("message {expected} was expected on this connection, {found} came")]
     Number { expected: u64, found: u64 },
-    /// A reserved field or padding is not zero, or a body is malformed.
+    /// A body is malformed, or a reserved field or padding is not zero.
     #[error("the {what} of a message is malformed")]
-    Malformed {
-        /// The malformed part.
-        what: &'static str,
-    },
+    Malformed { what: &'static str },
 }
 
-/// Kind of a message. The discriminant is the wire value.
+/// The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum MessageKind {
-    /// The first message of the dialling side.
     Hello = 1,
-    /// The acceptance by the dialled side.
     Welcome = 2,
-    /// The refusal by either side; the connection ends with it.
+    /// Refusal by either side; ends the connection.
     Refusal = 3,
-    /// Sent after a while without another message.
     Ping = 4,
-    /// A message of consensus with the frames that belong to it.
     Consensus = 5,
-    /// A follower's request for old frames.
     CatchUpRequest = 6,
-    /// Old frames.
     CatchUpFrames = 7,
-    /// The sender's view of the membership.
     Members = 8,
-    /// Comparison of a service's state between members.
     DivergenceCheck = 9,
-    /// Endpoints of the sender for publishers.
     Endpoints = 10,
-    /// A follower's request for a snapshot transfer, or for a piece of one.
     SnapshotTransferRequest = 11,
-    /// The offer of a snapshot transfer, or a piece of it.
     SnapshotTransfer = 12,
-    /// The sender's view of the stream's time.
     Time = 13,
-    /// The position that the journals of all full members have reached.
     RetentionWatermark = 14,
-    /// Summary of the sender's log.
     History = 15,
 }
 
@@ -186,7 +154,7 @@ impl MessageKind {
         matches!(self, Self::Hello | Self::Welcome | Self::Refusal)
     }
 
-    /// Returns the longest consensus and frames part of this kind, bytes.
+    /// Longest consensus and frames part, bytes.
     #[must_use]
     pub const fn lengths_max(self) -> (usize, usize) {
         match self {
@@ -208,18 +176,16 @@ impl MessageKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageHeader {
     pub kind: MessageKind,
-    /// Bytes of the consensus part, without padding.
+    /// Without padding.
     pub consensus_length: usize,
-    /// Bytes of the frames part, without padding.
+    /// Without padding.
     pub frames_length: usize,
-    /// Number of the message on its connection, from 1.
+    /// From 1 on each connection.
     pub number: u64,
     consensus_crc: u32,
 }
 
 impl MessageHeader {
-    /// Creates the header of a message with this consensus part.
-    ///
     /// # Panics
     /// If a part is longer than its kind allows.
     #[inline]
@@ -247,7 +213,7 @@ impl MessageHeader {
         bytes
     }
 
-    /// Reads and checks a header; the lengths are within the limits of its kind afterwards.
+    /// Checks a header; its lengths are then within the limits of its kind.
     ///
     /// # Errors
     /// The bytes are not a header.
@@ -287,7 +253,7 @@ impl MessageHeader {
         Ok(header)
     }
 
-    /// Returns the bytes of the whole message, with header and padding: a multiple of 8.
+    /// Bytes with header and padding: a multiple of 8.
     #[inline]
     #[must_use]
     pub const fn message_length(&self) -> usize {
@@ -300,13 +266,13 @@ impl MessageHeader {
         HEADER_LENGTH + self.consensus_length.next_multiple_of(8)
     }
 
-    /// Splits a whole message into its consensus part and its frames part.
+    /// Consensus and frames part of a whole message.
     ///
     /// # Errors
     /// The consensus part is damaged, or the padding is not zero.
     ///
     /// # Panics
-    /// If `message` has another length than [`MessageHeader::message_length`].
+    /// If the length is not [`MessageHeader::message_length`].
     #[inline]
     pub fn parts<'a>(&self, message: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), WireError> {
         assert_eq!(message.len(), self.message_length(), "a whole message is taken apart");
@@ -324,12 +290,12 @@ impl MessageHeader {
     }
 }
 
-/// Name of a cluster: 1 to [`CLUSTER_NAME_LENGTH_MAX`] bytes without control characters.
+/// 1 to [`CLUSTER_NAME_LENGTH_MAX`] bytes without control characters.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ClusterName(Box<str>);
 
 impl ClusterName {
-    /// Returns `None` if the text is empty, too long, or has control characters.
+    /// `None` if empty, too long, or with control characters.
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
         let is_valid = !name.is_empty() && name.len() <= CLUSTER_NAME_LENGTH_MAX && !name.chars().any(char::is_control);
@@ -357,23 +323,22 @@ impl fmt::Debug for ClusterName {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberIdentity {
     pub cluster: ClusterName,
-    /// 0 while the stream is not known.
+    /// 0 while unknown.
     pub stream_id: u128,
-    /// Incarnation of the stream, 0 while it is not known.
+    /// 0 while unknown.
     pub incarnation: u64,
     /// Not 0.
     pub member: MemberNumber,
-    /// Random number that the member drew when its directory was empty, and keeps there: it distinguishes two members
-    /// that were configured with one identity.
+    /// Random number of the directory, drawn when it was empty: distinguishes two members configured with one identity.
     pub instance: u64,
 }
 
 /// A hello or a welcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduction {
-    /// The sender.
+    /// Sender.
     pub from: MemberIdentity,
-    /// The receiver, not 0.
+    /// Receiver, not 0.
     pub to: MemberNumber,
     /// State of the sender's log.
     pub log: LogState,
@@ -397,8 +362,6 @@ impl Introduction {
         bytes
     }
 
-    /// Decodes an introduction.
-    ///
     /// # Errors
     /// The bytes are not an introduction.
     pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
@@ -422,13 +385,13 @@ impl Introduction {
                 is_rejoining: u32_at(bytes, 48) == 1,
             },
         };
-        // Reserved fields must be zero: the encoding of the decoded introduction must give the same bytes.
+        // Reserved fields must be zero, so encoding must give the same bytes.
         let is_valid = introduction.from.member != 0 && introduction.to != 0 && introduction.to_bytes() == *bytes;
         is_valid.then_some(introduction).ok_or(malformed)
     }
 }
 
-/// Reason for which a member refuses another. The discriminant is the wire value.
+/// The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[repr(u32)]
 pub enum LinkRefusalCode {
@@ -440,29 +403,28 @@ pub enum LinkRefusalCode {
     OtherIncarnation = 3,
     #[error("it is not a member of the cluster")]
     UnknownMember = 4,
-    /// Another process with this member's number is connected, or is the other side itself.
+    /// Another process with this number is connected, or is the other side itself.
     #[error("two members have one number")]
     DuplicateIdentity = 5,
     #[error("it speaks another version of the protocol")]
     OtherVersion = 6,
     #[error("it has connected to itself")]
     Itself = 7,
-    /// The hello was for another member: the address is wrong.
+    /// The hello was for another member: wrong address.
     #[error("the address is that of another member")]
     OtherMember = 8,
-    /// Of two members the one with the lower number dials.
+    /// The member with the lower number dials.
     #[error("of two members the one with the lower number connects")]
     WrongSide = 9,
     #[error("it is a member of the cluster no longer")]
     Removed = 10,
-    /// The member's instance differs from its earlier one: it has another directory than the one with which it
-    /// acknowledged.
+    /// The member has another directory than the one with which it acknowledged.
     #[error("it comes with another directory than before")]
     OtherDirectory = 11,
-    /// Connections use TLS, and the certificate is not this member's.
+    /// The TLS certificate is not this member's.
     #[error("its certificate is another member's")]
     NotProven = 12,
-    /// The log holds less than the member acknowledged: its directory was replaced by an older copy.
+    /// The log holds less than was acknowledged: an older copy of the directory.
     #[error("it has less than it has acknowledged")]
     LostAcknowledged = 13,
 }
@@ -489,16 +451,16 @@ impl LinkRefusalCode {
     }
 }
 
-/// A refusal, with the expected and the found value in words.
+/// Refusal with the expected and the found value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkRefusal {
     pub code: LinkRefusalCode,
-    /// Text for the other side's log; at most [`REFUSAL_TEXT_LENGTH_MAX`] bytes are sent.
+    /// For the other side's log; at most [`REFUSAL_TEXT_LENGTH_MAX`] bytes are sent.
     pub text: String,
 }
 
 impl LinkRefusal {
-    /// Encodes the refusal; a longer text is cut.
+    /// Cuts a longer text.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let end = self.text.floor_char_boundary(REFUSAL_TEXT_LENGTH_MAX);
@@ -508,7 +470,7 @@ impl LinkRefusal {
         bytes
     }
 
-    /// Decodes a refusal. Control characters in the text, which would break a line of a log, become spaces.
+    /// Control characters in the text, which would break a log line, become spaces.
     ///
     /// # Errors
     /// The bytes are not a refusal.

@@ -1,6 +1,5 @@
-//! [`AdvertisedEndpoints`]: the endpoints of each member for publishers, so that a follower can redirect them straight
-//! to the leader. Members exchange their endpoints when they connect; no file has to list them, and an added member
-//! brings its own.
+//! Endpoints of each member for publishers, so that a follower redirects them straight to the leader. Members exchange
+//! them when they connect; no file lists them.
 
 use crate::link::wire::ENDPOINTS_LENGTH_MAX;
 use gapless_client::client::TCP_PREFIX;
@@ -8,7 +7,6 @@ use gapless_client::stream_layout::StreamLayout;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Endpoints of this member, and of those that have sent theirs.
 #[derive(Debug, Default)]
 pub(super) struct AdvertisedEndpoints {
     own: String,
@@ -16,8 +14,7 @@ pub(super) struct AdvertisedEndpoints {
 }
 
 impl AdvertisedEndpoints {
-    /// Creates the endpoints of a member whose stream is in `layout`: its socket's absolute path, and its port for
-    /// clients if it has one. Endpoints that are too long are not sent.
+    /// From the stream's socket and the port for clients; endpoints that are too long are not sent.
     pub fn new(layout: &StreamLayout, port: Option<SocketAddr>) -> Self {
         let socket = std::path::absolute(layout.socket()).unwrap_or_else(|_| layout.socket());
         let mut own = String::new();
@@ -31,12 +28,12 @@ impl AdvertisedEndpoints {
         Self { own, others: Vec::new() }
     }
 
-    /// Returns the message for the other members: addresses, one a line.
+    /// Message for the others: addresses, one a line.
     pub fn own(&self) -> &[u8] {
         self.own.as_bytes()
     }
 
-    /// Stores another member's endpoints. Returns `false` if they are invalid; then the earlier ones stay.
+    /// `false` if invalid; then the earlier endpoints stay.
     pub fn receive(&mut self, from: u64, bytes: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
         if !text.is_empty() && !are_endpoints(text) {
@@ -51,13 +48,12 @@ impl AdvertisedEndpoints {
         self.others.retain(|(other, _)| *other != member);
     }
 
-    /// Returns the addresses of `member`, one a line; empty if it has sent no endpoints.
+    /// Addresses of `member`, one a line; empty if unknown.
     pub fn of(&self, member: u64) -> &str {
         self.others.iter().find(|(other, _)| *other == member).map_or("", |(_, text)| text)
     }
 }
 
-/// Returns whether the lines are absolute paths or ports, and not too many.
 fn are_endpoints(text: &str) -> bool {
     let is_port = |line: &str| line.strip_prefix(TCP_PREFIX).is_some_and(|port| port.parse::<SocketAddr>().is_ok());
     let is_endpoint = |line: &str| is_port(line) || Path::new(line).is_absolute() && !line.contains(char::is_control);

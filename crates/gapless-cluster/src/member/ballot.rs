@@ -14,10 +14,9 @@
 //!
 //! Each start writes a mark, and the number of that slot to the file `voting`, which counts the starts, too. So an
 //! older copy of one of the two is recognised, as it is of an earlier start; so is a ballot that is missing or belongs
-//! to another directory. A slot of a version that did not write marks has its record at 16.
+//! to another directory.
 //!
-//! A slot that a crash tore was not acknowledged, and the other one counts. A slot that is damaged later has its copy
-//! there.
+//! A slot that a crash tore was not acknowledged, and the other one counts.
 
 use crate::ClusterError;
 use gapless_agent::checked_file;
@@ -34,23 +33,21 @@ const SLOT_LENGTH: usize = 4096;
 const FILE_LENGTH: usize = 2 * SLOT_LENGTH;
 const HEADER_LENGTH: usize = 16;
 
-/// Set in the length of a slot with a mark.
 const MARKED: u32 = 1 << 31;
 const MARK_LENGTH: usize = 16;
 
-/// Content of the file at a start.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct StoredBallot {
-    /// Newest record, if there is one.
+    /// Newest record.
     pub record: Option<Vec<u8>>,
-    /// Number of the newest slot; 0 without one.
+    /// Newest slot's; 0 without one.
     pub number: u64,
-    /// Number of starts of the member, according to the newest slot; 0 without a mark.
+    /// Starts of the member; 0 without a mark.
     pub starts: u64,
 }
 
 impl StoredBallot {
-    /// Reads the ballot of the member in `directory`, whose file `instance` holds this number. Changes nothing.
+    /// Reads the ballot of a directory with this `instance`; changes nothing.
     pub fn read(directory: &Path, instance: u64) -> Result<Self, ClusterError> {
         let path = directory.join("ballot");
         let mut bytes = match checked_file::read(&path, FILE_LENGTH as u64) {
@@ -87,20 +84,18 @@ impl StoredBallot {
     }
 }
 
-/// The open file.
 #[derive(Debug)]
 pub(crate) struct Ballot {
     path: PathBuf,
     file: File,
     instance: u64,
     starts: u64,
-    /// Number of the last written slot.
     number: u64,
     disk: JournalEnvironment,
 }
 
 impl Ballot {
-    /// Records the `starts`-th start of the member in `directory`, and continues from the found ballot.
+    /// Records the start number `starts`, and continues from the found ballot.
     pub fn begin(
         directory: &Path,
         found: &StoredBallot,
@@ -113,8 +108,7 @@ impl Ballot {
         let file = checked_file::open_or_create(&path, 0o600).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len().min(FILE_LENGTH as u64);
         if length < FILE_LENGTH as u64 {
-            // Allocates the file with zeros, so that later a sync is of data alone. A crash before the end leaves it
-            // short.
+            // Zeros, so that a later sync is of data alone. A crash before the end leaves the file short.
             let zeros = vec![0; FILE_LENGTH - length as usize];
             file.write_all_at(&zeros, length).and_then(|()| file.sync_all()).map_err(failed)?;
             sync_directory(directory).map_err(failed)?;
@@ -124,12 +118,12 @@ impl Ballot {
         Ok(ballot)
     }
 
-    /// Returns the number of the last written slot.
+    /// Last written slot.
     pub const fn number(&self) -> u64 {
         self.number
     }
 
-    /// Writes `record` and waits until it is on the device.
+    /// Returns once `record` is on the device.
     pub fn write(&mut self, record: &[u8]) -> Result<(), ClusterError> {
         self.number += 1;
         let mut slot = vec![0; HEADER_LENGTH];
@@ -154,12 +148,7 @@ impl Ballot {
 enum BallotSlot {
     Empty,
     Torn,
-    Record {
-        number: u64,
-        /// Instance and starts.
-        mark: Option<(u64, u64)>,
-        record: Vec<u8>,
-    },
+    Record { number: u64, mark: Option<(u64, u64)>, record: Vec<u8> },
 }
 
 fn read(slot: &[u8]) -> BallotSlot {

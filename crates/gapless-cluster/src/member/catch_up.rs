@@ -1,6 +1,5 @@
-//! [`CatchUp`]: the fetch of a member that lacks more than its leader's log holds. It fetches the frames up to a log
-//! position from the leader's journal, a piece at a time, and serves others from its own. `frame_fetch` describes the
-//! messages.
+//! Fetch of frames up to a log position from the leader's journal, a piece at a time, and the same service to others;
+//! messages as in `frame_fetch`.
 
 use super::frame_fetch::{FetchError, FetchedFrames, PieceRequests, header, parse_header};
 use super::journal_readers::{JournalReaders, ReadOutcome};
@@ -11,50 +10,43 @@ use gapless_wire::{Frame, aligned_length};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Bytes of frames in one answer: reading and sending them takes a fraction of a millisecond of a leader's turn.
+/// Takes a fraction of a millisecond of a leader's turn.
 const PIECE_BYTES: usize = 256 << 10;
-/// Largest number of queued requests; more are dropped, and the other member asks again.
+/// More are dropped, and the other member asks again.
 const REQUESTS_MAX: usize = 64;
-/// Limit of the fetched bytes that will replace frames without a quorum: more than a leader has in flight.
+/// Frames without a quorum to be replaced: more than a leader has in flight.
 const REPLACEMENT_BYTES_MAX: usize = 48 << 20;
 
-/// The fetch of this member, and its service to others.
 #[derive(Default)]
 pub(super) struct CatchUp {
     fetching: Option<FetchState>,
-    /// Requesting member, with the first and last sequence.
     requests: VecDeque<(MemberId, u64, u64)>,
     bytes: Vec<u8>,
-    /// Number of log positions that were reached.
     fetched: u64,
 }
 
 struct FetchState {
     requests: PieceRequests,
     frames: FetchedFrames,
-    /// Sequence up to which the frames here are known to equal the leader's.
+    /// Up to here the frames equal the leader's.
     common_sequence: u64,
-    /// Whether the frames after it differ: they stay until consensus cuts them.
+    /// Frames after it differ, and stay until consensus cuts them.
     is_other: bool,
-    /// Fetched frames that are being compared with those here, or that will replace them after the cut.
+    /// Fetched frames under comparison, or to be appended after the cut.
     replacement: Vec<u8>,
 }
 
-/// Result of a piece.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PieceOutcome {
-    /// There is nothing to do now.
     Kept,
-    /// This part of the piece is to be appended.
     Append(Range<usize>),
-    /// The leader's journal does not hold the next frame.
     NotHeld,
-    /// More frames would be replaced than can be kept here until consensus cuts them.
+    /// More frames would be replaced than fit here until consensus cuts them.
     TooMuch,
 }
 
 impl CatchUp {
-    /// Begins to fetch up to a log position. `last_sequence` is that of the last frame here.
+    /// `last_sequence` is that of the last frame here.
     pub fn begin(&mut self, fetch: &PositionFetch, last_sequence: u64, now_ns: u64) {
         let LogPosition { sequence, hash, .. } = fetch.base;
         tracing::info!(
@@ -72,13 +64,13 @@ impl CatchUp {
         });
     }
 
-    /// Counts a log position that was reached.
+    /// Counts a reached log position.
     pub fn note_fetched(&mut self) {
         self.fetched += 1;
         self.end();
     }
 
-    /// Returns the number of log positions that were reached.
+    /// Reached log positions.
     pub const fn fetched(&self) -> u64 {
         self.fetched
     }
@@ -87,19 +79,19 @@ impl CatchUp {
         self.fetching = None;
     }
 
-    /// Returns the sequence up to which frames are fetched.
+    /// Sequence of the last frame to fetch.
     pub fn target(&self) -> Option<u64> {
         self.fetching.as_ref().map(|fetching| fetching.frames.to.sequence)
     }
 
-    /// Continues the fetch with another leader. Any member's journal would do, because the hash proves the frames.
+    /// Continues with another leader; any member's journal would do, because the hash proves the frames.
     pub fn follow(&mut self, leader: MemberId) {
         if let Some(fetching) = &mut self.fetching {
             fetching.requests.follow(leader);
         }
     }
 
-    /// Returns the member from which frames are fetched.
+    /// Source of the frames.
     pub fn leader(&self) -> Option<MemberId> {
         self.fetching.as_ref().map(|fetching| fetching.requests.leader())
     }
@@ -112,15 +104,13 @@ impl CatchUp {
         }
     }
 
-    /// Returns the log position once all its frames are here, and the end of the common prefix of this member's own
-    /// frames and the fetched ones.
+    /// The log position once all its frames are here, and the end of the common prefix.
     pub fn complete(&self) -> Option<(LogPosition, u64)> {
         let fetching = self.fetching.as_ref()?;
         fetching.frames.is_complete().then_some((fetching.frames.to, fetching.common_sequence))
     }
 
-    /// Returns the frames to append after `sequence` once consensus has cut those that were there; empty if none
-    /// differed.
+    /// Frames to append after the cut at `sequence`; empty if none differed.
     pub fn replacement_after(&self, sequence: u64) -> &[u8] {
         let Some(fetching) = self.fetching.as_ref().filter(|fetching| fetching.is_other) else { return &[] };
         let mut start = 0;
@@ -140,7 +130,6 @@ impl CatchUp {
         if fetching.frames.is_complete() || !fetching.requests.begin_waiting(now_ns) {
             return;
         }
-        // If it is not connected, it is asked again later.
         let _ = links.send(
             fetching.requests.leader().get(),
             MessageContent::CatchUpRequest,
@@ -160,7 +149,7 @@ impl CatchUp {
         }
     }
 
-    /// Returns whether a request for frames is queued.
+    /// Whether requests are queued.
     pub fn has_requests(&self) -> bool {
         !self.requests.is_empty()
     }
@@ -180,7 +169,7 @@ impl CatchUp {
         match readers.read(to, (first, last), PIECE_BYTES, (&mut self.bytes, now_ns)) {
             // A quorum was faster than this journal.
             ReadOutcome::Until(until) if until < first => return,
-            // The receiver asks again; an answer without frames would say that they are not held.
+            // The receiver asks again; an empty answer would say that the frames are not held.
             ReadOutcome::NotNow => return,
             ReadOutcome::Until(until) if until == last => readers.forget(to),
             ReadOutcome::Until(_) => {}
@@ -189,12 +178,11 @@ impl CatchUp {
             }
         }
         budget.spend(self.bytes.len());
-        // The receiver asks again if the frames do not arrive.
         let _ = links.send(to.get(), MessageContent::CatchUpFrames, &header(first, last), &[&self.bytes]);
     }
 
-    /// Processes a piece. `held` are this member's own frames from the first requested sequence on, up to
-    /// `last_sequence`. Frames up to `released` are committed, so they are equal everywhere.
+    /// Processes a piece. `held` are this member's frames from the first requested sequence up to `last_sequence`;
+    /// those up to `released` are equal everywhere.
     pub fn take(
         &mut self,
         from: MemberId,
@@ -236,7 +224,7 @@ impl CatchUp {
             return Ok(PieceOutcome::Kept);
         }
         if fetched.last_sequence >= last_sequence {
-            // All frames here are the leader's: from now on frames are appended as they arrive.
+            // All frames here are the leader's: the next ones are appended as they arrive.
             fetching.replacement = Vec::new();
             fetching.common_sequence = fetched.last_sequence;
         }

@@ -6,19 +6,17 @@
 //! request   u64 first sequence, u64 last sequence
 //! frames    u64 first sequence, u64 last sequence asked for; without frames: the journal no longer holds the first
 //! ```
-//! All numbers little-endian. A piece is requested when the previous one is here, and again if it does not arrive.
+//!
+//! All numbers little-endian.
 
 use crate::consensus::{Chain, LogPosition, MemberId};
 use gapless_wire::fields::{put_at, u64_at};
 use gapless_wire::{Frame, FrameError, aligned_length};
 use std::ops::Range;
 
-/// Time after which a missing piece is requested again, ns.
 const ASK_AGAIN_NS: u64 = 500_000_000;
-/// Length of the header before the frames.
 const HEADER_LENGTH: usize = 16;
 
-/// Reason for which a piece is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FetchError {
     #[error(transparent)]
@@ -42,7 +40,6 @@ pub(super) fn header(first: u64, last: u64) -> [u8; HEADER_LENGTH] {
     bytes
 }
 
-/// Requests of pieces, one at a time.
 pub(super) struct PieceRequests {
     leader: MemberId,
     is_waiting: bool,
@@ -58,7 +55,7 @@ impl PieceRequests {
         self.leader
     }
 
-    /// Directs further requests to this member. Returns whether it is another one than before.
+    /// Returns whether requests now go to another member.
     pub fn follow(&mut self, leader: MemberId) -> bool {
         let is_other = self.leader != leader;
         if is_other {
@@ -67,12 +64,12 @@ impl PieceRequests {
         is_other
     }
 
-    /// Ends the wait: the requested piece was received, or the connection is gone.
+    /// The piece was received, or the connection is gone.
     pub const fn end_waiting(&mut self) {
         self.is_waiting = false;
     }
 
-    /// Returns whether a piece is to be requested now; the caller then requests it.
+    /// Whether the caller is to request a piece now.
     pub const fn begin_waiting(&mut self, now_ns: u64) -> bool {
         let is_due = !self.is_waiting || now_ns >= self.next_ask_ns;
         if is_due {
@@ -82,17 +79,15 @@ impl PieceRequests {
     }
 }
 
-/// Progress of a fetch: the frames that were fetched and checked, and the last one needed.
 #[derive(Clone, Copy)]
 pub(super) struct FetchedFrames {
     pub to: LogPosition,
-    /// Chain after the last frame.
     chain: Chain,
     pub last_sequence: u64,
 }
 
 impl FetchedFrames {
-    /// Creates the state before the first frame after `sequence`, where the chain has the value `hash`.
+    /// Before the first frame after `sequence`, with the chain's value `hash`.
     pub const fn after(sequence: u64, hash: u64, to: LogPosition) -> Self {
         Self { to, chain: Chain::at(hash), last_sequence: sequence }
     }
@@ -101,12 +96,12 @@ impl FetchedFrames {
         self.last_sequence >= self.to.sequence
     }
 
-    /// Returns the request for the next piece.
+    /// Request for the next piece.
     pub fn request(&self) -> [u8; HEADER_LENGTH] {
         header(self.last_sequence + 1, self.to.sequence)
     }
 
-    /// Checks the frames that follow; `visit` is called with the sequence and place of each. Returns the new state.
+    /// Checks the frames that follow; `visit` gets sequence and place of each.
     pub fn checked(mut self, frames: &[u8], mut visit: impl FnMut(u64, Range<usize>)) -> Result<Self, FetchError> {
         let mut start = 0;
         while start < frames.len() {

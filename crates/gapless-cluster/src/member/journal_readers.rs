@@ -1,11 +1,8 @@
-//! [`JournalReaders`]: readers of this member's journal, one for each member that lags or fetches. A reader keeps its
-//! place, so that the next piece costs no more than its bytes, wherever in the journal it is.
+//! Readers of this journal for members that lag or fetch. Each keeps its place, so that the next piece costs no more
+//! than its bytes. They read ahead, so all are dropped when this journal is cut and when another member leads.
 //!
-//! A reader has read a little ahead. So all readers are dropped when this journal is cut, and when another member
-//! leads: the frames read ahead may not be in the journal any more. Retention may delete the segment of a reader: the
-//! reader reads it to its end, and then reports that the next frame is not held.
-//!
-//! A read is for another member, so no error of one ends this member: the journal's writer finds the journal's errors.
+//! Retention may delete a reader's segment: the reader reads it to its end, and then reports that the next frame is not
+//! held. No error of a reader ends this member: the journal's writer finds the journal's errors.
 
 use crate::consensus::MemberId;
 use gapless_journal::{JournalError, JournalReader, Replay};
@@ -13,17 +10,13 @@ use gapless_transport::warnings::Warnings;
 use gapless_wire::aligned_length;
 use std::path::PathBuf;
 
-/// Idle time after which a reader is dropped together with its mapped segment, ns.
+/// Until a reader is dropped with its mapped segment.
 const IDLE_NS_MAX: u64 = 2_000_000_000;
 
-/// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadOutcome {
-    /// The frames up to this sequence were read.
     Until(u64),
-    /// The journal does not hold the first frame any more.
     NotHeld,
-    /// The journal cannot be read now; a warning was logged.
     NotNow,
 }
 
@@ -44,8 +37,8 @@ impl JournalReaders {
         Self { journal, warnings: Warnings::default(), kept: Vec::new() }
     }
 
-    /// Appends frames from `first` on to `frames`, padded: up to `last`, but no further frame once there are
-    /// `bytes_max` bytes. Returns the last sequence; one before `first` if the journal ends there.
+    /// Appends padded frames from `first` up to `last`, until there are `bytes_max` bytes. Returns the last sequence;
+    /// one before `first` if the journal ends there.
     pub fn read(
         &mut self,
         member: MemberId,
@@ -79,21 +72,18 @@ impl JournalReaders {
         ReadOutcome::Until(next - 1)
     }
 
-    /// Returns whether an error only means that retention has deleted the frame `sequence`, perhaps while a reader was
-    /// at it.
+    /// Retention has deleted the frame, perhaps under a reader.
     #[cold]
     fn is_cut_off(&self, error: &JournalError, sequence: u64) -> bool {
         matches!(error, JournalError::NotHeld { .. })
             || JournalReader::open(&self.journal).is_ok_and(|reader| sequence < reader.first_sequence())
     }
 
-    /// Returns the reader of a member, placed before the frame `first`.
     fn seek(&mut self, member: MemberId, first: u64, now_ns: u64) -> Result<&mut Replay, JournalError> {
         let at = self.kept.iter().position(|kept| kept.member == member);
         let at = match at {
             Some(at) if self.kept[at].replay.next_sequence() == first => at,
             other => {
-                // Sent frames were lost, or the reader is elsewhere for another reason.
                 other.into_iter().for_each(|at| drop(self.kept.swap_remove(at)));
                 let replay = JournalReader::open(&self.journal).and_then(|reader| reader.replay(first))?;
                 self.kept.push(CachedReader { member, replay, used_ns: now_ns });
@@ -104,12 +94,12 @@ impl JournalReaders {
         Ok(&mut self.kept[at].replay)
     }
 
-    /// Drops the reader of a member that is gone, or has caught up.
+    /// The member is gone, or has caught up.
     pub fn forget(&mut self, member: MemberId) {
         self.kept.retain(|kept| kept.member != member);
     }
 
-    /// Drops all readers: their frames read ahead may not be in the journal any more.
+    /// Frames read ahead may not be in the journal any more.
     pub fn forget_all(&mut self) {
         self.kept.clear();
     }
@@ -132,7 +122,6 @@ mod tests {
 
     const SEGMENT_LENGTH: u64 = 64 << 10;
 
-    /// Returns a frame whose length depends on its term.
     fn frame(term: u64, sequence: u64) -> Vec<u8> {
         let length = 92 + 8 * term as usize;
         let mut bytes = vec![0; aligned_length(HEADER_LENGTH + length)];
@@ -169,7 +158,6 @@ mod tests {
         MemberId::new(number).unwrap()
     }
 
-    /// Reads, and returns the outcome with the terms of the frames.
     fn read(readers: &mut JournalReaders, number: u64, range: (u64, u64), bytes_max: usize) -> (ReadOutcome, Vec<u64>) {
         let (mut bytes, mut terms, mut start) = (Vec::new(), Vec::new(), 0);
         let found = readers.read(member(number), range, bytes_max, (&mut bytes, 0));
@@ -200,10 +188,8 @@ mod tests {
             assert_eq!(readers.kept.len(), 2);
         }
         assert_eq!(next, [1_001, 1_001]);
-        // The reader follows appended frames.
         append(&mut journal, 1, 1_010);
         assert_eq!(read(&mut readers, 1, (1_001, 1_005), usize::MAX), (ReadOutcome::Until(1_005), vec![1; 5]));
-        // Frames that were lost on the way are read again.
         assert_eq!(read(&mut readers, 1, (400, 401), usize::MAX), (ReadOutcome::Until(401), vec![1; 2]));
         readers.forget_idle(IDLE_NS_MAX - 1);
         assert_eq!(readers.kept.len(), 2);
@@ -228,7 +214,7 @@ mod tests {
         assert_eq!(read(&mut readers, 1, (1, 49), usize::MAX).0, ReadOutcome::Until(49));
         file.write_all_at(&[50], at as u64).unwrap();
         assert_eq!(read(&mut readers, 1, (50, 100), usize::MAX).0, ReadOutcome::Until(100));
-        // A journal that cannot be opened, as by a process without a descriptor, still holds its frames.
+        // A process without a free descriptor cannot open the journal, which still holds its frames.
         readers.forget_all();
         let elsewhere = directory.path().with_extension("moved");
         std::fs::rename(directory.path(), &elsewhere).unwrap();
@@ -247,7 +233,6 @@ mod tests {
         journal.truncate_after(10).unwrap();
         readers.forget_all();
         append(&mut journal, 2, 80);
-        // At the reader's old place no frame begins any more.
         assert_eq!(read(&mut readers, 1, (31, 200), usize::MAX), (ReadOutcome::Until(80), vec![2; 50]));
     }
 
@@ -259,7 +244,6 @@ mod tests {
         let mut journal = Journal::open(options).unwrap().0;
         append(&mut journal, 1, 20);
         let mut readers = JournalReaders::new(directory.path().to_owned());
-        // The reader knows of no other segment.
         assert_eq!(read(&mut readers, 1, (1, 10), usize::MAX).0, ReadOutcome::Until(10));
         append(&mut journal, 1, 2_000);
         journal.set_released(2_000);

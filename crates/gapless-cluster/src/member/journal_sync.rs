@@ -1,30 +1,25 @@
-//! [`JournalSync`]: syncs a member's journal to the device at tier `quorum-sync`: on the stream's sync thread, or by
-//! the caller.
-
 use crate::ClusterError;
 use gapless_agent::{CpuMask, Waker};
 use gapless_journal::Syncer;
 use gapless_stream::syncer::{SyncRequests, SyncThread};
 
-/// The sync of journaled polls, and the last poll on the device.
+/// Syncs journaled polls at tier `quorum-sync`.
 pub(crate) enum JournalSync {
-    /// A thread, which blocks in a sync; everything journaled meanwhile is synced as the next group.
+    /// Everything journaled during a sync is the next group.
     Thread { requests: SyncRequests<u64>, _thread: SyncThread<u64> },
-    /// The caller: the request of one turn is on the device at the next one.
+    /// The request of one turn is on the device at the next.
     Caller(SyncOnTurn),
 }
 
-/// Syncs without a thread.
 pub(crate) struct SyncOnTurn {
     syncer: Syncer,
     requested: u64,
-    /// Poll that was requested before the last look.
     due: u64,
     done: u64,
 }
 
 impl JournalSync {
-    /// Starts a thread, on `cpus` if given; it wakes `member` when a sync is done.
+    /// On `cpus` if given; wakes `member` after a sync.
     pub fn start(syncer: Syncer, member: Waker, cpus: Option<CpuMask>) -> Result<Self, ClusterError> {
         let started = SyncThread::start(syncer, |_| {}, vec![member], cpus);
         let (thread, requests) = started.map_err(ClusterError::Agent)?;
@@ -35,7 +30,7 @@ impl JournalSync {
         Self::Caller(SyncOnTurn { syncer, requested: 0, due: 0, done: 0 })
     }
 
-    /// Requests a sync of everything up to the poll `number`, which is journaled.
+    /// Syncs everything up to the journaled poll `number`.
     pub fn request(&mut self, number: u64) {
         match self {
             Self::Thread { requests, .. } => requests.journaled(number),
@@ -43,7 +38,7 @@ impl JournalSync {
         }
     }
 
-    /// Returns the poll up to which everything is on the device.
+    /// Last poll on the device.
     pub fn synced_number(&mut self) -> Result<u64, ClusterError> {
         match self {
             Self::Thread { requests, .. } => requests.synced().map_err(|reason| ClusterError::Sync { reason }),

@@ -1,5 +1,5 @@
-//! [`LaggingAppends`]: flow control of the entries for lagging members. Pieces are sent one at a time, with several in
-//! flight: a leader's turn stays short, and a lagging member is not sent more than it can accept.
+//! Flow control for lagging members: small pieces, several in flight, so that a leader's turn stays short and no member
+//! gets more than it can accept.
 
 use super::journal_readers::ReadOutcome;
 use super::{Member, transmit};
@@ -8,29 +8,23 @@ use crate::consensus::wire::ENTRIES_MAX;
 use crate::consensus::{MemberId, OutgoingMessage};
 use std::collections::VecDeque;
 
-/// Frames of one piece, bytes; an entry is never split.
+/// An entry is never split.
 const PIECE_BYTES: usize = 256 << 10;
-/// Limit of the bytes in flight to one member; one more piece may exceed it.
+/// One more piece may exceed it.
 const IN_FLIGHT_BYTES_MAX: usize = 1 << 20;
 
-/// Pieces in flight to members that lag.
 #[derive(Default)]
 pub(super) struct LaggingAppends {
     windows: Vec<PeerWindow>,
-    /// Position of the member that is served next.
     turn: usize,
-    /// Frames of a piece, and the end of each entry's frames.
     frames: Vec<u8>,
     ends: Vec<(u64, usize)>,
     messages: Vec<OutgoingMessage>,
 }
 
-/// Entries in flight to one member.
 struct PeerWindow {
     member: MemberId,
-    /// Entry that follows the last one sent.
     next_index: u64,
-    /// Last entry of each piece in flight, and the piece's bytes.
     in_flight: VecDeque<(u64, usize)>,
 }
 
@@ -42,7 +36,7 @@ impl LaggingAppends {
         });
         let window = &mut self.windows[at];
         if window.next_index != follower.next_index {
-            // The member was found to be at another entry: pieces in flight no longer count.
+            // The member was found at another entry: pieces in flight no longer count.
             window.in_flight.clear();
         }
         while window.in_flight.pop_front_if(|(index, _)| *index <= follower.matched_index).is_some() {}
@@ -57,7 +51,6 @@ impl PeerWindow {
 }
 
 impl Member {
-    /// Sends the next piece to one of the members that lag. Returns whether one was sent.
     pub(super) fn send_to_lagging(&mut self) -> bool {
         if !self.core.consensus.has_lagging() || !self.core.catch_up_budget.has_budget(self.core.now.monotonic_ns) {
             return false;
@@ -82,8 +75,8 @@ impl Member {
         false
     }
 
-    /// Marks the members that need more than one message holds as lagging. The window holds at least two messages, so
-    /// it does not soon lose frames that the other members need.
+    /// Marks members that need more than one message. The window holds at least two messages, so it does not soon lose
+    /// frames of the others.
     pub(super) fn mark_lagging(&mut self) {
         let first_sequence = self.core.ingress.first_within(self.message_bytes_max);
         self.core.consensus.set_lagging_before(first_sequence);
@@ -107,7 +100,7 @@ impl Member {
                 self.core.outbox.push(outgoing);
                 continue;
             };
-            // Raft-rs may make an append of fewer entries than there are frames for.
+            // Raft-rs may make an append of fewer entries.
             let ends = &self.lagging.ends;
             let length = ends.iter().take_while(|(index, _)| *index <= last).last().map_or(0, |(_, length)| *length);
             let window = self.lagging.window(follower);
@@ -121,8 +114,7 @@ impl Member {
         (self.lagging.frames, self.lagging.messages) = (frames, messages);
     }
 
-    /// Reads the frames of the next entries of a lagging member. Returns the last entry's index; `None`, with a
-    /// warning, if the journal does not hold the frames of the first, or cannot be read now.
+    /// Returns the last entry's index; `None`, with a warning, if the first frames are not held or cannot be read now.
     fn read_piece(&mut self, follower: &LaggingFollower, frames: &mut Vec<u8>) -> Option<u64> {
         frames.clear();
         self.lagging.ends.clear();

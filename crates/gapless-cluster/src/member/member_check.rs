@@ -1,5 +1,4 @@
-//! [`check_member_files`]: checks that the small files of a member's directory are whole and of one start, for commands
-//! that inspect a directory and change nothing. A start refuses the same.
+//! Checks of the small files of a directory, for commands that change nothing; a start refuses the same.
 
 use super::ballot::StoredBallot;
 use super::member_files::{Instances, MemberFiles, read_incarnation};
@@ -9,11 +8,9 @@ use super::voting;
 use crate::ClusterError;
 use std::path::Path;
 
-/// Returns the errors with which a start of the member in `directory` would refuse its small files: `instance`,
-/// `incarnation`, `instances`, `ballot`, `voting` and, if they exist, `base` and `checkpoint`. The directory has a
-/// journal, and the member does not run.
-///
-/// Without a whole `instance` the others cannot be checked, because their seals contain its number.
+/// Errors with which a start would refuse the small files of `directory`: `instance`, `incarnation`, `instances`,
+/// `ballot`, `voting`, `base`, `checkpoint`. Changes nothing; the member does not run, and has a journal. Without a
+/// whole `instance` the others cannot be checked: their seals contain its number.
 #[must_use]
 pub fn check_member_files(directory: &Path) -> Vec<ClusterError> {
     let files = match MemberFiles::open_read_only(directory) {

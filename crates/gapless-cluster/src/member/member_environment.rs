@@ -3,19 +3,18 @@
 use gapless_journal::JournalEnvironment;
 use gapless_transport::sockets::Network;
 
-/// Network, randomness, boot and wall clock. The default is the machine's own.
+/// Resources of the machine, replaceable by a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct MemberEnvironment {
-    /// Network that connects members.
+    /// Network between members.
     pub network: Network,
-    /// Instance number of a new directory, not 0; `None` draws one at random.
+    /// Not 0; `None` draws one at random for a new directory.
     pub instance: Option<u64>,
-    /// Boot and clock of the machine, for the journal.
+    /// Boot and clock for the journal.
     pub journal: JournalEnvironment,
-    /// Largest number of bytes of frames in one message to another member, the same for all members; `None` for the
-    /// default. The window holds at least two such messages.
+    /// Bytes of frames in one message, the same for all members; `None` for the default. The window holds at least two
+    /// messages.
     pub message_bytes_max: Option<usize>,
-    /// Whether no helper thread is started: a member that is polled by hand does the helpers' work in its turns. The
-    /// same turns then have the same result.
+    /// Does the helper threads' work in the member's turns, so that equal turns have equal results.
     pub without_helpers: bool,
 }

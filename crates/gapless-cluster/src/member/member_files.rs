@@ -28,15 +28,13 @@ use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Largest number of members whose instance is kept, removed ones included; more are not remembered.
+/// Removed members included; more are not remembered.
 const INSTANCES_MAX: usize = 1024;
 const SEAL: &str = "sealed ";
-/// Longest file, bytes: a longer one is not read any further.
 const LENGTH_MAX: u64 = 1 << 20;
-/// Sealed files whose checksum covers the number of `instance`; they are written after it.
+/// Written after `instance`, whose number their checksums cover.
 const SEALED_BEHIND: [&str; 4] = ["incarnation", "instances", "voting", "base"];
 
-/// Sealed files of one directory.
 #[derive(Clone, Debug)]
 pub(super) struct MemberFiles {
     directory: PathBuf,
@@ -44,8 +42,7 @@ pub(super) struct MemberFiles {
 }
 
 impl MemberFiles {
-    /// Opens the files of `directory`, which is new if it has none and no journal: then `given` is its number, or a
-    /// random one.
+    /// A directory without files and journal is new: its number is `given`, or random.
     pub fn open(directory: &Path, given: Option<u64>, has_journal: bool) -> Result<Self, ClusterError> {
         match Self::open_read_only(directory) {
             Err(error @ ClusterError::Missing { .. }) => {
@@ -59,7 +56,7 @@ impl MemberFiles {
         }
     }
 
-    /// Opens the files of `directory`, which has an `instance`. Writes nothing.
+    /// For a directory with `instance`; writes nothing.
     pub fn open_read_only(directory: &Path) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: 0 };
         let text = match files.read("instance") {
@@ -74,7 +71,7 @@ impl MemberFiles {
         Ok(Self { instance: number.ok_or_else(|| files.damaged("instance"))?, ..files })
     }
 
-    /// Returns whether no file has a seal, as earlier programs wrote them: then `instance` holds the number alone.
+    /// Earlier programs wrote no seals.
     fn is_of_earlier_format(&self) -> Result<bool, ClusterError> {
         let instance = read_text(&self.path("instance"))?.unwrap_or_default();
         let digits = instance.strip_suffix('\n').unwrap_or_default();
@@ -83,43 +80,41 @@ impl MemberFiles {
         Ok(is_number && others.all(|text| !text.is_ok_and(|text| text.is_some_and(|text| text.starts_with(SEAL)))))
     }
 
-    /// Gives the directory this number, durably: before any other member receives the number, because they keep it for
-    /// ever.
+    /// Durable before any other member receives the number, because they keep it for ever.
     pub fn begin(directory: &Path, number: u64) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: number.max(1) };
         files.write("instance", &format!("{:016x}\n", files.instance))?;
         Ok(files)
     }
 
-    /// Returns the number that identifies the directory.
+    /// Number of the directory.
     pub const fn instance(&self) -> u64 {
         self.instance
     }
 
-    /// Reads a file's text; `None` if there is no file.
+    /// `None` without the file.
     pub fn read(&self, name: &str) -> Result<Option<String>, ClusterError> {
         let Some(text) = read_text(&self.path(name))? else { return Ok(None) };
         self.unsealed(name, &text).map(|text| Some(text.to_owned()))
     }
 
-    /// Returns the text after the seal.
     fn unsealed<'a>(&self, name: &str, text: &'a str) -> Result<&'a str, ClusterError> {
         let sealed = text.strip_prefix(SEAL).and_then(|sealed| sealed.split_once('\n'));
         let whole = sealed.filter(|(sum, text)| *sum == self.sum(name, text));
         whole.map(|(_, text)| text).ok_or_else(|| self.damaged(name))
     }
 
-    /// Returns whether a file exists.
+    /// Whether the file exists.
     pub fn exists(&self, name: &str) -> bool {
         self.path(name).exists()
     }
 
-    /// Writes a file durably.
+    /// Durable.
     pub fn write(&self, name: &str, text: &str) -> Result<(), ClusterError> {
         self.write_at(&self.path(name), name, text)
     }
 
-    /// Writes the file to a path from which it is moved to its own name later.
+    /// For a file that is moved to its own name later.
     pub fn write_at(&self, path: &Path, name: &str, text: &str) -> Result<(), ClusterError> {
         write_durably(path, &format!("{SEAL}{}\n{text}", self.sum(name, text)))
     }
@@ -128,40 +123,37 @@ impl MemberFiles {
         self.directory.join(name)
     }
 
-    /// Creates the error for a file with an invalid seal or text.
+    /// Error for an invalid seal or text.
     pub fn damaged(&self, name: &str) -> ClusterError {
         ClusterError::Damaged { path: self.path(name) }
     }
 
-    /// Creates the error for a missing file.
+    /// Error for a missing file.
     pub fn missing(&self, name: &str) -> ClusterError {
         ClusterError::Missing { path: self.path(name) }
     }
 
     fn sum(&self, name: &str, text: &str) -> String {
-        // The file `instance` is sealed without the number that it holds.
+        // `instance` is sealed without its own number.
         let instance = if name == "instance" { 0 } else { self.instance };
         format!("{:08x}", crc32c(format!("{name}\n{instance:016x}\n{text}").as_bytes()))
     }
 }
 
-/// Writes a small file durably: after a crash it has the old or the new text.
+/// After a crash the file has the old or the new text.
 fn write_durably(path: &Path, text: &str) -> Result<(), ClusterError> {
     let failed = |source| ClusterError::System { action: format!("writing {}", path.display()), source };
     replace_file(path, path.with_extension("new"), text.as_bytes()).map_err(failed)
 }
 
-/// Reads a small file; `None` if it is missing.
 fn read_text(path: &Path) -> Result<Option<String>, ClusterError> {
     match checked_file::read(path, LENGTH_MAX) {
-        // The text of these files is ASCII.
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| ClusterError::Damaged { path: path.to_owned() }),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ClusterError::System { action: format!("reading {}", path.display()), source }),
     }
 }
 
-/// Instances of the other members.
 #[derive(Debug)]
 pub(super) struct Instances {
     files: MemberFiles,
@@ -169,7 +161,7 @@ pub(super) struct Instances {
 }
 
 impl Instances {
-    /// Reads the instances in the file. Writes nothing.
+    /// Writes nothing.
     pub fn read_existing(files: &MemberFiles) -> Result<Option<Self>, ClusterError> {
         let Some(text) = files.read("instances")? else { return Ok(None) };
         let line = |line: &str| {
@@ -180,8 +172,7 @@ impl Instances {
         Ok(Some(Self { files: files.clone(), known }))
     }
 
-    /// Reads the instances in the file, or makes a new file. Call it before `voting` is written, whose existence
-    /// implies this file.
+    /// Makes a missing file. Call it before `voting` is written, whose existence implies this file.
     pub fn read(files: &MemberFiles) -> Result<Self, ClusterError> {
         if let Some(instances) = Self::read_existing(files)? {
             return Ok(instances);
@@ -194,8 +185,7 @@ impl Instances {
         Ok(instances)
     }
 
-    /// Checks that the directory is this member's. A member never connects to itself, so an entry with its number means
-    /// another member's directory.
+    /// A member never connects to itself, so an entry with its number means another member's directory.
     pub fn check_member(&self, member: u64) -> Result<(), ClusterError> {
         if self.get(member).is_none() {
             return Ok(());
@@ -212,7 +202,7 @@ impl Instances {
         self.known.iter().map(|(member, instance)| (*member, *instance))
     }
 
-    /// Stores an instance, durably.
+    /// Durable.
     pub fn store(&mut self, member: u64, instance: u64) -> Result<(), ClusterError> {
         if self.known.len() >= INSTANCES_MAX || instance == 0 {
             return Ok(());
@@ -230,12 +220,11 @@ impl Instances {
     }
 }
 
-/// Stores the incarnation of the directory.
 pub(super) fn store_incarnation(files: &MemberFiles, incarnation: u64) -> Result<(), ClusterError> {
     files.write("incarnation", &format!("{incarnation}\n"))
 }
 
-/// Refuses a configuration of another incarnation; a directory without an incarnation gets this one.
+/// A directory without an incarnation gets this one.
 pub(super) fn check_incarnation(files: &MemberFiles, configured: u64) -> Result<(), ClusterError> {
     match read_incarnation(files)? {
         Some(found) if found == configured => Ok(()),
@@ -245,27 +234,22 @@ pub(super) fn check_incarnation(files: &MemberFiles, configured: u64) -> Result<
     }
 }
 
-/// Reads the incarnation of the directory. Writes nothing.
 pub(super) fn read_incarnation(files: &MemberFiles) -> Result<Option<u64>, ClusterError> {
     let text = files.read("incarnation")?;
     text.map(|text| text.trim().parse().map_err(|_| files.damaged("incarnation"))).transpose()
 }
 
-/// Returns the file that marks a removed member.
 fn removed_path(directory: &Path) -> PathBuf {
     directory.join("removed")
 }
 
-/// Records that the member was removed.
 pub(super) fn mark_removed(directory: &Path, reason: &str) -> Result<(), ClusterError> {
     write_durably(&removed_path(directory), &format!("{reason}\n"))
 }
 
-/// Refuses the directory of a removed member.
 pub(super) fn check_not_removed(directory: &Path, member: u64) -> Result<(), ClusterError> {
     match checked_file::read(&removed_path(directory), LENGTH_MAX) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        // Any text counts.
         found => {
             let reason = found.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).unwrap_or_default();
             Err(ClusterError::Removed { member, reason })
@@ -351,7 +335,6 @@ mod tests {
         std::fs::write(directory.path().join("directory"), "kind member\nformat 1\nwritten by gapless 0.0.9\n")
             .unwrap();
         assert!(refused().to_string().contains("of an earlier format, written by gapless 0.0.9, "), "{}", refused());
-        // Next to a sealed file it is damage.
         std::fs::write(directory.path().join("voting"), "sealed 00000000\nlevel 1 synced\n").unwrap();
         assert!(matches!(refused(), ClusterError::Damaged { .. }));
     }

@@ -1,5 +1,3 @@
-//! [`MemberJournal`]: a member's journal: frames, and after them the records that describe them.
-
 use super::ballot::Ballot;
 use super::journal_sync::JournalSync;
 use super::pending_checkpoint::PendingCheckpoint;
@@ -11,27 +9,18 @@ use gapless_log::{GatingCursor, LogError};
 use gapless_stream::StreamError;
 use gapless_wire::{Frame, aligned_length};
 
-/// The journal with its pending appends.
 pub(super) struct MemberJournal {
     journal: Journal,
-    /// Cursor after all journaled frames.
     cursor: GatingCursor,
-    /// Records to append after the frames.
     records: Vec<ConsensusRecord>,
-    /// Whether the records must be on the device before any answer.
     must_sync: bool,
-    /// Term and vote that must be on the device.
     vote: Option<Vec<u8>>,
     ballot: Ballot,
-    /// Poll of the records and the vote.
     number: u64,
-    /// Last journaled poll.
     journaled_number: u64,
     segments_begun: u64,
-    /// Only at tier `quorum-sync`.
     worker: Option<JournalSync>,
     pending_checkpoint: PendingCheckpoint,
-    /// Whether each frame is passed to the operating system separately.
     is_flushed_by_frame: bool,
 }
 
@@ -59,22 +48,22 @@ impl MemberJournal {
         }
     }
 
-    /// Returns the last journaled sequence.
+    /// Last journaled sequence.
     pub fn last_sequence(&self) -> u64 {
         self.journal.last_sequence()
     }
 
-    /// Returns the oldest journaled sequence.
+    /// Oldest journaled sequence.
     pub fn first_sequence(&self) -> u64 {
         self.journal.first_sequence()
     }
 
-    /// Returns the frames in the window that are not in the journal, back to back.
+    /// Frames of the window to be journaled, back to back.
     pub fn unjournaled(&mut self) -> Result<&[u8], ClusterError> {
         Ok(self.cursor.available().map_err(StreamError::from)?)
     }
 
-    /// Skips frames that were read from this journal into the window, because they must not be journaled again.
+    /// Skips frames that were read from this journal.
     pub fn pass_over(&mut self, length_bytes: usize) -> Result<(), ClusterError> {
         let available = self.unjournaled()?.len();
         assert!(length_bytes <= available, "they are in the window");
@@ -91,31 +80,30 @@ impl MemberJournal {
         }
     }
 
-    /// Returns the list for records that are produced before their poll.
+    /// For records that precede their poll.
     pub fn records(&mut self) -> &mut Vec<ConsensusRecord> {
         &mut self.records
     }
 
-    /// Returns whether journaled frames are immediately as durable as the tier requires.
+    /// Whether journaled frames are at once as durable as the tier requires.
     pub fn is_durable_at_once(&self) -> bool {
         self.worker.is_none()
     }
 
-    /// Notes that the taken records are of the poll `number` and of those before it.
+    /// The taken records belong to polls up to `number`.
     pub fn note_polled(&mut self, number: u64) {
         self.number = number;
     }
 
-    /// Journals the first `length_bytes` of the unjournaled frames, the last of them `last_sequence`, and the records
-    /// after them. Returns the poll up to which everything is as durable as the tier requires; `checkpoint` returns the
-    /// whole consensus state, for a new segment.
+    /// Journals `length_bytes` of frames up to `last_sequence`, and the records after them. Returns the last poll that
+    /// is as durable as the tier requires; `checkpoint` gives the whole state for a new segment.
     pub fn keep(
         &mut self,
         length_bytes: usize,
         last_sequence: u64,
         checkpoint: impl FnOnce() -> Vec<u8>,
     ) -> Result<u64, ClusterError> {
-        // Also if there is nothing to journal: a helper may have found that a file is gone.
+        // Also without frames: a helper may have found that a file is gone.
         self.journal.check_usable()?;
         if length_bytes > 0 {
             let frames = self.cursor.available().map_err(StreamError::from)?;
@@ -135,7 +123,7 @@ impl MemberJournal {
         if is_new_segment || matches!(appended, Err(JournalError::RecordsFull { .. })) {
             let checkpoint = checkpoint();
             match appended.and_then(|()| self.journal.append_checkpoint(&checkpoint)) {
-                // Without published messages each start and each election adds a record: one checkpoint replaces all.
+                // Each start and election adds a record: one checkpoint replaces all.
                 Err(JournalError::RecordsFull { .. }) => self.cut(self.journal.last_sequence(), &checkpoint)?,
                 appended => appended?,
             }
@@ -171,10 +159,10 @@ impl MemberJournal {
         Ok(())
     }
 
-    /// Cuts everything after `sequence` from the journal, including records, and appends `checkpoint`, which holds
-    /// their content. A crash in between loses nothing.
+    /// Cuts everything after `sequence`, records included, and appends `checkpoint` with their content. A crash in
+    /// between loses nothing.
     pub fn cut(&mut self, sequence: u64, checkpoint: &[u8]) -> Result<(), ClusterError> {
-        // The frames that the checkpoint describes must be durable before it.
+        // The frames of the checkpoint must be durable before it.
         self.journal.sync()?;
         crash_point("cut_before_checkpoint");
         self.pending_checkpoint.write(checkpoint)?;
@@ -202,13 +190,12 @@ impl MemberJournal {
         Ok(())
     }
 
-    /// Sets the released sequence; released frames are never cut.
+    /// Released frames are never cut.
     pub fn set_released(&mut self, sequence: u64) {
         self.journal.set_released(sequence);
     }
 }
 
-/// Appends these frames, and commits each separately if configured.
 fn append(
     journal: &mut Journal,
     frames: &[u8],

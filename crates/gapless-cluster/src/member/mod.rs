@@ -8,32 +8,6 @@
 //! 4. messages are sent, the leader's with the frames in the same write, before anything is journaled here;
 //! 5. frames and records are journaled, and consensus is notified;
 //! 6. frames on a quorum are released.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | this | [`Member`]: the order of the steps |
-//! | [`core`] | a member without its links |
-//! | `member_journal` | the journal |
-//! | [`snapshot_transfer`] | the transfer for a member that needs frames from before its leader's journal |
-//! | `peers` | updates of the links after membership changes |
-//! | `advertised_endpoints` | endpoints of each member for publishers |
-//! | [`recover`] | recovery of a member without its partners as a cluster of one |
-//! | `voting` | permission of this member to vote |
-//! | `waits` | log messages about waiting, with the reason |
-//! | [`member_check`] | check of the small files of a directory |
-//! | `member_files` | small sealed files: the directory's number, the other members' instances, the removal |
-//! | `pending_checkpoint` | a checkpoint next to the journal |
-//! | `ballot` | term and vote next to the journal |
-//! | `journal_sync` | the thread of tier `quorum-sync` |
-//! | [`control`] | the socket for requests from outside |
-//! | `frame_fetch` | fetching frames of another member's journal, a piece at a time, and checking them |
-//! | `catch_up` | frames that are fetched from a leader's journal, and served from one's own |
-//! | `lagging_appends` | flow control of entries for members that need frames from before the window |
-//! | `journal_readers` | readers of the journal for these members, and for those that fetch |
-//! | `start` | [`ClusterMember`]: assembles a member, and runs it |
-//! | `member_environment` | [`MemberEnvironment`]: resources of the machine, for simulations |
-//! | [`shared`] | the status outside the agent |
-//! | [`requests`] | requests to a member, and their outcomes |
 
 mod advertised_endpoints;
 mod ballot;
@@ -79,31 +53,23 @@ use shared::MemberShared;
 use std::sync::Arc;
 use waits::MemberWaits;
 
-/// Largest number of bytes of frames in one message; entries whose frames do not fit are sent with the next one.
+/// Entries whose frames do not fit are sent with the next message.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
-/// Interval at which a leader polls again for lagging followers, ns.
 const LAGGING_AGAIN_NS: u64 = 200_000;
-/// Longest time for which a leader transfers leadership at a clean stop, ns.
 const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
-/// Time for which a removed member still answers, ns.
 const REMOVED_LINGERS_NS: u64 = 2_000_000_000;
 
 pub struct Member {
     core: MemberCore,
     links: Links,
     peers: Peers,
-    /// Time at which a removed member stops, and the member that reported the removal.
     removed: Option<(u64, String)>,
     shared: Arc<MemberShared>,
-    /// Appends that only carry the commit index; they wait for the next turn.
+    /// Appends with only the commit index; they wait for the next turn.
     waiting: Vec<OutgoingMessage>,
-    /// Appends for members that lag beyond the window.
     lagging: LaggingAppends,
-    /// Largest number of bytes of frames in one message.
     message_bytes_max: usize,
-    /// Buffer for an encoded message.
     bytes: Vec<u8>,
-    /// Time at which a stop no longer waits for the transfer of leadership.
     closes_by_ns: Option<u64>,
     waits: MemberWaits,
 }
@@ -125,13 +91,12 @@ impl Member {
         }
     }
 
-    /// Sends the messages of consensus. An append that only carries the commit index waits for the next turn: the reply
-    /// to the publisher leaves first, and often an append with entries follows that carries the index, too.
+    /// An append with only the commit index waits for the next turn: the reply to the publisher leaves first, and often
+    /// an append with entries carries the index, too.
     fn send(&mut self) -> Result<(), ClusterError> {
         if self.core.outbox.is_empty() {
             return Ok(());
         }
-        // The time is sent before the frames that a new leader appends.
         self.send_time();
         let mut outbox = std::mem::take(&mut self.core.outbox);
         for outgoing in outbox.drain(..) {
@@ -145,7 +110,6 @@ impl Member {
         Ok(())
     }
 
-    /// Sends the appends that wait since the last turn, except those that a new append replaces.
     fn send_waiting(&mut self) -> Result<(), ClusterError> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -169,7 +133,6 @@ impl Member {
             Some((first, last)) => match self.core.ingress.frames(first, last) {
                 Some(found) if found.len() <= self.message_bytes_max || is_one_entry(&outgoing.message) => found,
                 _ => {
-                    // The member gets the entries a piece at a time, from its present position.
                     self.mark_lagging();
                     self.core.consensus.unreachable(to);
                     return Ok(());
@@ -177,7 +140,6 @@ impl Member {
             },
         };
         if !transmit(&mut self.links, &mut self.bytes, &outgoing, frames) {
-            // Entries that were not sent are resent from the member's present position.
             self.core.consensus.unreachable(to);
         }
         Ok(())
@@ -193,7 +155,7 @@ impl Member {
                 self.core.divergence.peer_connected(member);
                 self.send_history_to(member);
                 self.peers.note_instance(member, &mut self.links)?;
-                // Here and below, sending fails only if the member is not connected any more.
+                // Here and below, sending fails only without a connection.
                 let _ = self.links.send(member, MessageContent::Endpoints, self.core.endpoints.own(), &[]);
                 self.send_time_to(member);
                 if let Some(view) = self.core.consensus.membership_view() {
@@ -231,11 +193,10 @@ impl Member {
         Ok(())
     }
 
-    /// Handles a refusal; some are final.
     fn take_refusal(&mut self, by: u64, refusal: &LinkRefusal) -> Result<(), ClusterError> {
         match refusal.code {
             LinkRefusalCode::Removed => self.removed = Some((0, refusal.text.clone())),
-            // The log may have grown since this member sent its state.
+            // The log may have grown since this state was sent.
             LinkRefusalCode::LostAcknowledged if self.core.log_state() != self.links.reported_log(by) => {}
             LinkRefusalCode::OtherDirectory | LinkRefusalCode::LostAcknowledged => {
                 let (member, reason) = (self.core.member.get(), refusal.to_string());
@@ -246,8 +207,7 @@ impl Member {
         Ok(())
     }
 
-    /// Updates the links to the members, and notifies every connected member that may know less, including removed
-    /// ones.
+    /// Also notifies every connected member that may know less, including removed ones.
     fn follow_members(&mut self) -> Result<(), ClusterError> {
         let own = self.core.member;
         if let Some(view) = self.core.membership.received_view.take() {
@@ -262,11 +222,10 @@ impl Member {
         {
             let (bytes, all) = (view.to_bytes(), self.links.peers().collect::<Vec<_>>());
             for peer in all {
-                // A member that is not connected is notified when it connects.
                 let _ = self.links.send(peer, MessageContent::Members, &bytes, &[]);
             }
             if view.has_removed(own) {
-                // Other members may still need its answers to learn of the removal.
+                // Others may need this member's answers to learn of the removal.
                 let until_ns = self.core.now.monotonic_ns + REMOVED_LINGERS_NS;
                 self.removed.get_or_insert((until_ns, "its own journal says so".to_owned()));
             } else {
@@ -293,7 +252,6 @@ impl Member {
         }
     }
 
-    /// Handles requests from outside.
     fn take_requests(&mut self) -> usize {
         let mut work = 0;
         while let Some(request) = self.shared.requests.pop() {
@@ -306,11 +264,10 @@ impl Member {
         work
     }
 
-    /// Returns a refusal that only the links can decide: at the address of the new member another member is reached.
+    /// Only the links know that another member is reached at the new member's address.
     fn refusal(&self, request: &MemberRequest) -> Option<MembershipChangeError> {
         let AdminCommand::Add(new) = &request.command else { return None };
         let (owner, address) = self.peers.owner_of(&new.addresses, self.core.consensus.members())?;
-        // The owner is removed when the new one votes.
         (new.replaces != Some(owner))
             .then(|| MembershipChangeError::AddressTaken { address: address.to_owned(), owner })
     }
@@ -327,7 +284,7 @@ impl Member {
         }
         let (core, mut outcome, mut answers) = (&mut self.core, Ok(None), Vec::new());
         self.links.receive(|received| {
-            // A heartbeat does not keep the thread awake, because no message follows it soon.
+            // No message follows a heartbeat soon, so the thread need not stay awake.
             let is_heartbeat = received.content == MessageContent::Consensus && wire::is_heartbeat(received.consensus);
             work += usize::from(!is_heartbeat);
             if outcome.is_ok() {
@@ -345,7 +302,7 @@ impl Member {
         work += self.core.take_from_publishers(now)?;
         let is_proposed = self.core.propose()?;
         if is_released && !is_proposed {
-            // The agents that read released frames run first; consensus notes the release in the next turn.
+            // Readers of released frames run first; consensus notes the release in the next turn.
             return Ok(work);
         }
         self.core.consensus.take_appends(&mut self.core.outbox);
@@ -374,12 +331,11 @@ impl Member {
     }
 }
 
-/// Returns whether a message has only one entry, which is sent whole, however long it is.
+/// One entry is sent whole, however long.
 fn is_one_entry(message: &Message) -> bool {
     message.get_entries().iter().filter(|entry| !entry.get_data().is_empty()).nth(1).is_none()
 }
 
-/// Gives a message to the link, with the frames of its entries. Returns whether the link accepted it.
 fn transmit(links: &mut Links, bytes: &mut Vec<u8>, outgoing: &OutgoingMessage, frames: &[u8]) -> bool {
     bytes.clear();
     wire::encode(&outgoing.message, bytes);
@@ -421,10 +377,9 @@ impl Agent for Member {
         if !self.waiting.is_empty() {
             return Some(self.core.now.monotonic_ns);
         }
-        // A member that takes no part yet has no ticks.
         let tick_ns = if self.core.voting.is_new() { u64::MAX } else { self.core.consensus.next_tick_ns() };
         let own = tick_ns.min(self.links.next_deadline_ns());
-        // The budget for members that are catching up grows with time.
+        // The budget for catching up grows with time.
         let is_awaited = self.core.consensus.has_lagging() || self.core.catch_up.has_requests();
         let own = if is_awaited { own.min(self.core.now.monotonic_ns + LAGGING_AGAIN_NS) } else { own };
         Some(self.core.ingress.next_deadline_ns().map_or(own, |deadline_ns| deadline_ns.min(own)))

@@ -1,5 +1,5 @@
-//! [`Peers`]: updates the links after membership changes. A new cluster takes its members from the file; later the
-//! records count. Also the members' instances: the one of a member's first connection is kept for ever.
+//! Links after membership changes. A new cluster takes its members from the file; later the records count. The instance
+//! of a member's first connection is kept for ever.
 
 use super::member_files::Instances;
 use crate::ClusterError;
@@ -7,7 +7,6 @@ use crate::config::{ClusterConfig, MemberConfig};
 use crate::consensus::{MemberId, Members};
 use crate::link::{Links, PeerOptions};
 
-/// Members of the file, and the known instances.
 pub(super) struct Peers {
     file: Vec<MemberConfig>,
     instances: Instances,
@@ -19,7 +18,6 @@ impl Peers {
         Self { file: config.members.clone(), instances, is_compared: false }
     }
 
-    /// Returns the agreed addresses of a member, or else those of the file.
     fn addresses(&self, member: MemberId, members: &Members) -> Vec<String> {
         let agreed = members.details_of(member).map(|details| details.addresses.clone()).unwrap_or_default();
         if !agreed.is_empty() {
@@ -29,7 +27,7 @@ impl Peers {
         described.map(|each| each.addresses.clone()).unwrap_or_default()
     }
 
-    /// Returns the member that is reached at one of `addresses`, with that address.
+    /// Member reached at one of `addresses`.
     pub fn owner_of<'a>(&self, addresses: &'a [String], members: &Members) -> Option<(MemberId, &'a str)> {
         members.all().into_iter().find_map(|member| {
             let taken = self.addresses(member, members);
@@ -38,8 +36,8 @@ impl Peers {
         })
     }
 
-    /// Updates the links to these members. Returns the removed ones. A connected peer with a higher number than any of
-    /// them stays: this member's log may end before the change that added the peer.
+    /// Updates the links; returns the removed members. A connected peer with a higher number stays: this log may end
+    /// before the change that added it.
     pub fn follow(&mut self, members: &Members, links: &mut Links) -> Result<Vec<u64>, ClusterError> {
         if members.is_empty() {
             return Ok(Vec::new());
@@ -58,7 +56,7 @@ impl Peers {
         Ok(gone)
     }
 
-    /// Adds the missing links to these members.
+    /// Adds the missing links.
     pub fn add_missing_links(&mut self, members: &Members, links: &mut Links) -> Result<(), ClusterError> {
         for member in members.all() {
             let number = member.get();
@@ -76,13 +74,12 @@ impl Peers {
         Ok(())
     }
 
-    /// Fixes each member's known instance.
+    /// Fixes the known instances.
     pub fn apply_instances(&self, links: &mut Links) {
         self.instances.iter().for_each(|(member, instance)| links.set_instance(member, instance));
     }
 
-    /// Stores the instance of a connected member, before any of its messages is processed. Not for a newcomer, which
-    /// may not be a member.
+    /// Before any of the member's messages; not for a newcomer, which may not be a member.
     pub fn note_instance(&mut self, member: u64, links: &mut Links) -> Result<(), ClusterError> {
         if links.is_peer(member)
             && let Some(instance) = links.instance(member)
@@ -94,7 +91,6 @@ impl Peers {
         Ok(())
     }
 
-    /// Warns once if the file and the records differ.
     fn warn_of_differences(&mut self, members: &Members) {
         if std::mem::replace(&mut self.is_compared, true) {
             return;

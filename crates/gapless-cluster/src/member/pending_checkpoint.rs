@@ -1,6 +1,3 @@
-//! [`PendingCheckpoint`]: a checkpoint in a temporary file next to the journal, while the journal is cut and its
-//! records are removed.
-
 use crate::ClusterError;
 use gapless_agent::checked_file;
 use gapless_journal::JournalEnvironment;
@@ -11,34 +8,34 @@ use gapless_wire::fields::u32_at;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Length of the header: the rest's CRC-32C and its length, little-endian. The rest is the number in the file
-/// `instance`, if the length says so, and the payload.
+/// CRC-32C and length of the rest, little-endian. The rest is the number in `instance`, if the length says so, and the
+/// payload.
 const HEADER_LENGTH: usize = 8;
 /// A checkpoint is shorter than the longest frame.
 const LENGTH_MAX: u64 = (HEADER_LENGTH + FRAME_LENGTH_MAX) as u64;
-/// Flag in the length: the number is there; an earlier version did not write it.
+/// The number is there; an earlier version did not write it.
 const NUMBERED: u32 = 1 << 31;
 
 #[derive(Debug)]
 pub(crate) struct PendingCheckpoint {
     path: PathBuf,
-    /// `None`: not known, and any number is accepted.
+    /// `None`: any number is accepted.
     instance: Option<u64>,
     disk: JournalEnvironment,
 }
 
 impl PendingCheckpoint {
-    /// Creates the file in a member's directory, whose file `instance` holds this number.
+    /// In the directory with this `instance`.
     pub fn new(directory: &Path, instance: u64) -> Self {
         Self { instance: Some(instance), ..Self::of_any_instance(directory) }
     }
 
-    /// Opens the file in a member's directory whose file `instance` may be lost. For reading only.
+    /// `instance` may be lost; for reading only.
     pub fn of_any_instance(directory: &Path) -> Self {
         Self { path: directory.join("checkpoint"), instance: None, disk: JournalEnvironment::default() }
     }
 
-    /// Uses a simulated disk that may fail.
+    /// Simulated disk that may fail.
     pub fn on(self, disk: JournalEnvironment) -> Self {
         Self { disk, ..self }
     }
@@ -48,7 +45,7 @@ impl PendingCheckpoint {
         move |source| ClusterError::System { action: format!("{action} {path}"), source }
     }
 
-    /// Writes the checkpoint, durably.
+    /// Durable.
     pub fn write(&self, payload: &[u8]) -> Result<(), ClusterError> {
         let partial = self.path.with_extension("new");
         let instance = self.instance.expect("who writes knows the number");
@@ -63,7 +60,7 @@ impl PendingCheckpoint {
         replaced.map(drop).map_err(self.failed("writing"))
     }
 
-    /// Reads the checkpoint, if it was written and not removed since.
+    /// `None` if never written, or removed.
     ///
     /// # Errors
     /// It is damaged, or belongs to another directory.
@@ -95,7 +92,7 @@ impl PendingCheckpoint {
         self.path.exists()
     }
 
-    /// Removes the file, when the journal holds the same checkpoint.
+    /// Once the journal holds the same checkpoint.
     pub fn remove(&self) -> Result<(), ClusterError> {
         match checked_file::remove(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

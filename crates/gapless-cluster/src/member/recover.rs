@@ -1,12 +1,10 @@
-//! [`ForcedRecovery`]: a member whose partners are lost for good becomes a cluster of one, in a new incarnation.
-//! Offline: the member must not run at the same time.
+//! [`ForcedRecovery`]: a member whose partners are lost for good becomes a cluster of one, in a new incarnation,
+//! offline.
 //!
-//! Recovery needs only the journal. The small files describe other members (their instances, the votes given to them),
-//! which no longer exist. Those files are rewritten, and the old ones are kept with `.old` after their names (all
-//! except `incarnation`, which the old configuration holds, too).
-//!
-//! The new incarnation is stored in the directory first: from then on a file of the old one is refused there, and after
-//! a crash the recovery is restarted. Last, the journal's new checkpoint names the member.
+//! Recovery needs only the journal. The small files describe other members (instances, votes), so they are rewritten;
+//! the old ones stay with `.old` after their names (except `incarnation`, which the old configuration holds, too). The
+//! new incarnation is stored first: from then on a file of the old one is refused, and after a crash the recovery is
+//! restarted. Last, the journal's new checkpoint names the member.
 
 use super::member_files::{Instances, MemberFiles, check_not_removed, store_incarnation};
 use super::pending_checkpoint::PendingCheckpoint;
@@ -32,7 +30,7 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A member's directory, locked, with its content.
+/// A member's directory, locked.
 #[derive(Debug)]
 pub struct ForcedRecovery {
     member: MemberId,
@@ -44,7 +42,6 @@ pub struct ForcedRecovery {
     found: LogContent,
 }
 
-/// Content of a journal.
 #[derive(Debug)]
 struct LogContent {
     recovered: RecoveredState,
@@ -52,10 +49,10 @@ struct LogContent {
     term: u64,
 }
 
-/// The kept journal, for the caller that gives the other files the new incarnation.
+/// For the caller that gives the other files the new incarnation.
 #[derive(Debug)]
 pub struct KeptJournal<'a> {
-    /// Journal, unchanged.
+    /// Unchanged.
     pub journal: &'a JournalReader,
     /// Last kept frame.
     pub last_sequence: u64,
@@ -65,12 +62,11 @@ pub struct KeptJournal<'a> {
 }
 
 impl ForcedRecovery {
-    /// Locks a member's directory, and reads its content: every frame that its next start needs. `snapshots`, called
-    /// with its directory, returns the points of its service's snapshots. Nothing is changed except by a fetched state
-    /// that a start of the member would also install first.
+    /// Locks a directory and reads every frame that its next start needs. `snapshots` returns the points of the
+    /// service's snapshots. Changes nothing, except that it installs a completed fetch of a state, as a start would.
     ///
     /// # Errors
-    /// The member runs, its directory has no member of a cluster, it was removed from one, or its journal is damaged.
+    /// The member runs, is of no cluster or removed from it, or its journal is damaged.
     pub fn open(
         config: &ClusterConfig,
         snapshots: impl FnOnce(&StreamLayout) -> Result<Vec<FilePoint>, ServiceError>,
@@ -114,31 +110,30 @@ impl ForcedRecovery {
         })
     }
 
-    /// Returns the last kept frame: it includes everything that this member acknowledged. Later frames of other members
-    /// are lost.
+    /// Last kept frame, which includes everything that this member acknowledged. Later frames of others are lost.
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
         self.found.last_sequence
     }
 
-    /// Returns the last frame that this member knows to be committed.
+    /// Last frame known here to be committed.
     #[must_use]
     pub fn committed_sequence(&self) -> u64 {
         self.found.recovered.committed_sequence()
     }
 
-    /// Returns the term of the last entry.
+    /// Term of the last entry.
     #[must_use]
     pub const fn term(&self) -> u64 {
         self.found.term
     }
 
-    /// Makes the member a cluster of one in this incarnation, which must never be used elsewhere: from now on it starts
-    /// with a file that has this incarnation and this member alone. `adopt` gives states and snapshots the new
+    /// Makes the member a cluster of one in this incarnation, which must never be used elsewhere: from then on it
+    /// starts only with a file of this incarnation and this member alone. `adopt` gives states and snapshots the new
     /// incarnation.
     ///
     /// # Errors
-    /// The directory cannot be written, or `adopt` fails. Retry then with a new [`ForcedRecovery`].
+    /// The directory cannot be written, or `adopt` fails. Retry with a new [`ForcedRecovery`].
     ///
     /// # Panics
     /// If `incarnation` is 0.
@@ -174,7 +169,6 @@ impl ForcedRecovery {
         journal.append_checkpoint(&checkpoint)?;
         journal.sync()?;
         pending.remove()?;
-        // No other member is left that could hold a vote of this one, or reconnect.
         for name in ["ballot", "voting", "instances"] {
             rename_to_old(root, name)?;
         }
@@ -190,10 +184,9 @@ fn no_member(path: &Path) -> ClusterError {
     ClusterError::Foreign { path: path.to_owned(), reason: "there is nothing of a member to recover".to_owned() }
 }
 
-/// Returns the log that opening this journal would find; `None` if no member has ever begun there.
 fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<LogContent>, ClusterError> {
     let last_sequence = journal.recoverable_sequence()?;
-    // The records after the last recoverable frame describe frames that opening the journal cuts.
+    // Later records describe frames that opening the journal cuts.
     let records: Vec<_> = journal.records()?.take_while(|each| each.after_sequence <= last_sequence).collect();
     let recover = |pending| start::recover(journal, records.clone(), last_sequence, stream_id, pending);
     let pending = PendingCheckpoint::of_any_instance(root);
@@ -208,10 +201,9 @@ fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<
     Ok(end.map(|end| LogContent { recovered, last_sequence: end.sequence, term: end.term }))
 }
 
-/// Renames a small file to its name with `.old`, if it exists.
 fn rename_to_old(root: &Path, name: &str) -> Result<(), ClusterError> {
     let path = root.join(name);
-    // A file that an earlier recovery has kept stays.
+    // A file kept by an earlier recovery stays.
     let names = std::iter::once(format!("{name}.old")).chain((1..).map(|number: u64| format!("{name}.old-{number}")));
     let free = names.map(|name| root.join(name)).find(|path| !path.exists()).expect("a directory has fewer files");
     let renamed = match checked_file::rename(&path, free) {

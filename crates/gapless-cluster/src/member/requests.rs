@@ -7,40 +7,33 @@ use std::sync::mpsc::SyncSender;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewMember {
-    /// Number, higher than any that was ever given.
+    /// Higher than any number ever given.
     pub member: MemberId,
-    /// Addresses at which the other members reach it.
+    /// Addresses for the other members.
     pub addresses: Vec<String>,
-    /// Kind of the member once it votes.
+    /// Kind once it votes.
     pub kind: MemberKind,
-    /// Member that is removed when it becomes a voter.
+    /// Removed when the new member becomes a voter.
     pub replaces: Option<MemberId>,
 }
 
-/// Reason for which a membership change is refused. It has no effect then.
+/// Refusal of a membership change, without effect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MembershipChangeError {
     /// This member is not the leader.
     #[error("this member does not lead; {}", .leader.as_ref().map_or_else(|| "no leader is known".to_owned(), |leader| format!("ask {leader}")))]
-    NotLeader {
-        /// The leader with its addresses.
-        leader: Option<String>,
-    },
+    NotLeader { leader: Option<String> },
     /// Only one change is made at a time.
     #[error("another change of members is under way; ask again when it is done")]
     UnderWay,
-    /// Only one change is made at a time, and a joining member is a change until it votes.
+    /// A joining member is a change until it votes.
     #[error("member {0} is joining; wait until it votes, or give that up: gapless cluster remove FILE... --member {0}")]
     IsJoining(MemberId),
     #[error("member {0} is a member already")]
     Exists(MemberId),
     /// Numbers are never reused.
     #[error("number {member} was used before or passed over; a new member takes {} or a higher one", .highest + 1)]
-    NumberUsed {
-        member: MemberId,
-        /// Highest number that was ever given.
-        highest: u64,
-    },
+    NumberUsed { member: MemberId, highest: u64 },
     #[error("there are {CLUSTER_MEMBERS_MAX} members already, which is as many as may be")]
     Full,
     #[error("addresses: 1 to {MEMBER_ADDRESSES_MAX} of the form host:port are expected, and {found:?} is none")]
@@ -71,11 +64,9 @@ pub enum MembershipChangeError {
          member before one is removed"
     )]
     TooFewLive {
-        /// Number of voters after the change.
         voters: usize,
-        /// Majority of them.
         needed: usize,
-        /// Number of voters that have answered recently.
+        /// Voters that have answered recently.
         live: usize,
     },
     #[error(transparent)]
@@ -84,32 +75,28 @@ pub enum MembershipChangeError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminOutcome {
-    /// The command is being carried out; the status shows when it is done.
+    /// The status shows when it is done.
     Begun,
-    /// Consensus refused it, and it has had no effect.
     Refused(ProposeError),
-    /// The change of members was refused, and has had no effect.
     NotChanged(MembershipChangeError),
-    /// The upgrade of the service was refused, and has had no effect.
     NotUpgraded(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminCommand {
-    /// Transfers leadership to this member.
     Transfer(MemberId),
-    /// Changes the members without checks: [`AdminCommand::Add`] and [`AdminCommand::Remove`] are checked.
+    /// Without checks, unlike [`AdminCommand::Add`] and [`AdminCommand::Remove`].
     Change(MembershipChange),
-    /// Adds a member: first a learner, and a voter when it has nearly every entry.
+    /// First a learner, then a voter once it has nearly every entry.
     Add(NewMember),
     Remove(MemberId),
-    /// Lets the service behave as this version from one sequence on.
+    /// The service acts as this version from one sequence on.
     Upgrade(u32),
-    /// Writes the sequencer's state to its file now: retention may delete the frames that it and a snapshot cover.
+    /// Writes the sequencer's state now: retention may delete the frames that it and a snapshot cover.
     KeepState,
 }
 
-/// A command, with the channel for its outcome.
+/// Command with the channel for its outcome.
 pub struct MemberRequest {
     pub(super) command: AdminCommand,
     pub(super) answer: SyncSender<AdminOutcome>,

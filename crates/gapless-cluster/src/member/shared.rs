@@ -12,9 +12,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Interval at which the status is updated, ns.
 pub(super) const STATUS_INTERVAL_NS: u64 = 20_000_000;
-/// Largest number of queued requests.
 const REQUESTS_MAX: usize = 64;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,44 +20,41 @@ pub struct MemberStatus {
     pub member: MemberId,
     pub consensus: ConsensusStatus,
     pub members: Members,
-    /// Members that it has a link to, whether each is connected, and the counters of the link.
+    /// Member, whether it is connected, and the counters.
     pub links: Vec<(MemberId, bool, LinkStatistics)>,
-    /// Members that were refused at their last connection, with the reason.
+    /// Refused at their last connection, with the reason.
     pub refused: Vec<(MemberId, String)>,
-    /// On a new member: the voters from which it has not received a message yet. It takes part once it has received one
-    /// from each.
+    /// On a new member: voters without a message so far; it takes part once it has one from each.
     pub waits_for: Vec<MemberId>,
-    /// Last sequence that is journaled here.
+    /// Last journaled sequence here.
     pub journaled_sequence: u64,
-    /// Last sequence that readers here see.
+    /// Last sequence visible to readers here.
     pub released_sequence: u64,
     pub sessions: u64,
-    /// Messages of a leader for which the window had no room.
+    /// The leader's messages without room in the window.
     pub dropped_full: u64,
-    /// Sequence up to which frames are being fetched from a leader's journal.
+    /// Last sequence to be fetched from a leader's journal.
     pub fetching_to: Option<u64>,
-    /// Number of fetches, since the start, of frames that the leader's log did not hold.
+    /// Fetches since the start of frames that the leader's log did not hold.
     pub fetched: u64,
-    /// Newest sequence at which the states of the full members were compared here, while this member led.
+    /// Newest sequence at which it compared the full members' states as leader.
     pub compared_sequence: Option<u64>,
-    /// Members whose logs diverge from this one's, with the place.
+    /// Members with a divergent log, and the place.
     pub divergent: Vec<(MemberId, LogDivergence)>,
-    /// Number of such logs found since the start.
+    /// Divergent logs since the start.
     pub divergences: u64,
-    /// Offset of the stream's time from this machine's clock, ns; `None` while it is not known.
+    /// Stream's time minus this machine's clock; `None` while unknown.
     pub time_ahead_ns: Option<i64>,
-    /// Term of the leader whose time this member continued when it last began to lead; 0 if it only had its own clock.
+    /// Term whose time this member continued as leader; 0 if it only had its own clock.
     pub time_from_term: u64,
 }
 
-/// State shared by the agent and its users.
+/// Shared by the agent and its users.
 pub struct MemberShared {
     status: Mutex<Option<MemberStatus>>,
     pub(super) requests: Mailbox<MemberRequest>,
     waker: Waker,
-    /// Set on a member that runs a service.
     snapshots: Arc<OnceLock<Arc<dyn Snapshots>>>,
-    /// Whether a snapshot is being taken on request; only one at a time.
     is_taking: AtomicBool,
 }
 
@@ -78,19 +73,18 @@ impl MemberShared {
         *lock(&self.status) = Some(status);
     }
 
-    /// Returns the state of a few milliseconds ago; `None` before the first poll.
+    /// State of a few milliseconds ago; `None` before the first poll.
     #[must_use]
     pub fn status(&self) -> Option<MemberStatus> {
         lock(&self.status).clone()
     }
 
-    /// Makes a request, and waits for the answer; `None` after `timeout`.
+    /// Waits for the outcome; `None` after `timeout`.
     #[must_use]
     pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<AdminOutcome> {
         self.post(command)?.recv_timeout(timeout).ok()
     }
 
-    /// Returns the slot into which the service's agent puts its snapshots, once.
     pub(super) fn snapshots_slot(&self) -> Arc<OnceLock<Arc<dyn Snapshots>>> {
         Arc::clone(&self.snapshots)
     }
@@ -99,20 +93,18 @@ impl MemberShared {
         self.snapshots.get()
     }
 
-    /// Takes a snapshot of the service that runs here, and waits until it is on the device. The sequencer's state is
-    /// written, too, so that retention may delete the frames before both, as far as its settings allow. Commits
-    /// continue meanwhile.
+    /// Takes a snapshot of the service here, and waits until it is on the device; commits continue. The sequencer's
+    /// state is written, too, so that retention may delete the frames before both.
     ///
     /// # Errors
-    /// A witness or another member without a service, another snapshot that is being taken, or the reason for which
-    /// this one fails.
+    /// No service here, another snapshot in progress, or the failure of this one.
     pub fn snapshot(&self, is_over: &dyn Fn() -> bool) -> Result<u64, String> {
         let snapshots = self.snapshots.get().ok_or_else(|| {
             let is_witness = self.status().is_some_and(|status| status.members.witnesses.contains(&status.member));
             let who = if is_witness { "a witness" } else { "this member" };
             format!("{who} runs no service, of which a snapshot could be taken; ask a member whose program runs one")
         })?;
-        // Acquire and release: two takers exclude each other, and the later one sees the effects of the earlier one.
+        // Acquire: the later taker sees the effects of the earlier one.
         if self.is_taking.swap(true, Ordering::Acquire) {
             return Err("another snapshot is being taken; ask again".to_owned());
         }
@@ -125,7 +117,7 @@ impl MemberShared {
         taken
     }
 
-    /// Makes a request; `None` if the queue is full.
+    /// `None` if the queue is full.
     #[must_use]
     pub fn post(&self, command: AdminCommand) -> Option<Receiver<AdminOutcome>> {
         let (answer, outcome) = sync_channel(1);
@@ -136,6 +128,6 @@ impl MemberShared {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A holder that panics does not leave it half changed.
+    // A panicking holder leaves no half change.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -34,12 +34,11 @@ use std::path::Path;
 
 const NAME: &str = "voting";
 
-/// Permission of the member to vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VotingState {
     New,
     CaughtUp,
-    /// Rejoining, with the last term in which it may lack acknowledged entries, once determined.
+    /// With the last term of possibly missing entries, once determined.
     Rejoining(Option<u64>),
 }
 
@@ -51,15 +50,12 @@ struct VotingFile {
     ballot_number: u64,
 }
 
-/// Content of the file, and the voters that a new member waits for.
 #[derive(Debug)]
 pub(super) struct Voting {
     files: MemberFiles,
     file: VotingFile,
-    /// Voters from which a new member has not received a message yet, and those from which it has.
     awaited: Vec<u64>,
     contacted: Vec<u64>,
-    /// Index of the newest view of the members that it has received.
     recorded_index: u64,
 }
 
@@ -81,7 +77,7 @@ impl Voting {
         };
         let found = files.read(NAME)?;
         let found = found.map(|text| VotingFile::parse(&text).ok_or_else(|| files.damaged(NAME))).transpose()?;
-        // The file is written before the ballot and the journal.
+        // This file is written before the ballot and the journal.
         if found.is_none() && (ballot.starts > 0 || boot.is_some()) {
             return Err(files.missing(NAME));
         }
@@ -104,19 +100,18 @@ impl Voting {
         Ok(voting)
     }
 
-    /// Resets the file for a recovery: the journal's content is the whole cluster's, and there is no ballot.
+    /// For a recovery: the journal's content is the whole cluster's, and there is no ballot.
     pub fn reset_for_recovery(files: &MemberFiles, is_synced: bool) -> Result<(), ClusterError> {
         let file = VotingFile { state: VotingState::CaughtUp, starts: 1, is_synced, ballot_number: 0 };
         files.write(NAME, &file.to_text())
     }
 
-    /// Returns the number of the member's starts, including this one.
+    /// Starts of the member, including this one.
     pub const fn starts(&self) -> u64 {
         self.file.starts
     }
 
-    /// Notes the newest term of the recovered journal, and the ballot's slot in which the start was recorded. Returns
-    /// the term if the member is rejoining.
+    /// Notes the journal's newest term and the ballot's slot of this start; returns the term of a rejoining member.
     pub fn recovered(&mut self, term: u64, ballot_number: u64) -> Result<Option<RejoinState>, ClusterError> {
         self.file.ballot_number = ballot_number;
         let VotingState::Rejoining(known) = self.file.state else { return self.write().map(|()| None) };
@@ -131,7 +126,7 @@ impl Voting {
         Ok(Some(RejoinState { term, start: self.file.starts }))
     }
 
-    /// Notes that the whole journal is on the device, and later frames will be synced.
+    /// The whole journal is on the device, and later frames will be synced.
     pub fn note_synced(&mut self) -> Result<(), ClusterError> {
         if std::mem::replace(&mut self.file.is_synced, true) {
             return Ok(());
@@ -139,17 +134,17 @@ impl Voting {
         self.write()
     }
 
-    /// Returns whether it must receive a message from others before it takes part.
+    /// Needs messages from others before it takes part.
     pub fn is_new(&self) -> bool {
         self.file.state == VotingState::New
     }
 
-    /// Returns the voters from which it must receive a message.
+    /// Voters without a message so far.
     pub fn awaited(&self) -> &[u64] {
         &self.awaited
     }
 
-    /// Notes a message of another member, which has therefore stored this one's instance.
+    /// The sender has stored this member's instance.
     pub fn note_message(&mut self, member: u64) {
         if !self.contacted.contains(&member) {
             self.awaited.retain(|awaited| *awaited != member);
@@ -157,8 +152,7 @@ impl Voting {
         }
     }
 
-    /// Processes another member's view of the members: a new member waits for the present voters, and not for removed
-    /// ones.
+    /// A new member waits for the present voters, and not for removed ones.
     pub fn apply_view(&mut self, own: MemberId, view: &MembershipView) {
         if !self.is_new() || self.awaited.is_empty() || view.index <= self.recorded_index {
             return;
@@ -173,7 +167,7 @@ impl Voting {
         }
     }
 
-    /// Returns whether every awaited voter has sent a message: from now on the member takes part.
+    /// True once every awaited voter has sent a message.
     pub fn participate_if_ready(&mut self) -> Result<bool, ClusterError> {
         if !self.is_new() || !self.awaited.is_empty() {
             return Ok(!self.is_new());
@@ -184,7 +178,7 @@ impl Voting {
         Ok(true)
     }
 
-    /// Follows the report of consensus about rejoining.
+    /// Follows consensus.
     pub fn note_rejoining(&mut self, is_rejoining: bool) -> Result<(), ClusterError> {
         if is_rejoining || !matches!(self.file.state, VotingState::Rejoining(_)) {
             return Ok(());
@@ -198,7 +192,7 @@ impl Voting {
     }
 }
 
-/// Checks that the file exists, is whole, and of the same start as `ballot`, if that can be read. Writes nothing.
+/// Writes nothing; compares the start with `ballot`, if that can be read.
 pub(super) fn check(files: &MemberFiles, ballot: Option<&ballot::StoredBallot>) -> Result<(), ClusterError> {
     let text = files.read(NAME)?.ok_or_else(|| files.missing(NAME))?;
     let found = VotingFile::parse(&text).ok_or_else(|| files.damaged(NAME))?;
@@ -235,8 +229,7 @@ impl VotingFile {
         format!("{state} {} {tier} {}\n", self.starts, self.ballot_number)
     }
 
-    /// Checks that this file and the ballot are of the same start: both are written at each start, this file before and
-    /// after the ballot.
+    /// Both files are written at each start, this one before and after the ballot.
     fn check_matches(&self, files: &MemberFiles, ballot: &ballot::StoredBallot) -> Result<(), ClusterError> {
         let older = |name: &str, found, expected| Err(ClusterError::Older { path: files.path(name), found, expected });
         if self.starts < ballot.starts {
@@ -270,7 +263,6 @@ mod tests {
         root: tempfile::TempDir,
         boot: u128,
         is_synced: bool,
-        /// Whether the start reaches the ballot.
         has_ballot: bool,
     }
 
@@ -279,7 +271,6 @@ mod tests {
             Self { root: tempfile::tempdir().unwrap(), boot: 1, is_synced, has_ballot: false }
         }
 
-        /// Starts as a member does: the file, then the journal.
         fn start(&self) -> Result<Voting, ClusterError> {
             let journal = self.root.path().join("journal");
             let environment = JournalEnvironment { boot_id: Some(BootId(self.boot)), ..JournalEnvironment::default() };
@@ -318,7 +309,6 @@ mod tests {
         let mut machine = SimulatedRestarts::new(false);
         assert_eq!(machine.start().unwrap().awaited(), [2, 3]);
         machine.boot = 2;
-        // The member has acknowledged nothing.
         let mut again = machine.start().unwrap();
         assert!(again.is_new() && again.recovered(1, 0).unwrap().is_none());
         drop(machine.admitted());
@@ -335,11 +325,9 @@ mod tests {
         let machine = SimulatedRestarts::new(false);
         let mut voting = machine.start().unwrap();
         voting.note_message(2);
-        // Member 3 was replaced by 4, as 2 says.
         voting.apply_view(member(1), &view(7, &[1, 2, 4]));
         assert_eq!(voting.awaited(), [4]);
         assert!(!voting.participate_if_ready().unwrap(), "member 4 has not sent a message yet");
-        // The view of a lagging member is older.
         voting.apply_view(member(1), &view(3, &[1, 2, 3]));
         assert_eq!(voting.awaited(), [4]);
         voting.note_message(4);
@@ -374,7 +362,6 @@ mod tests {
         drop(machine.admitted());
         machine.boot = 2;
         assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None);
-        // Frames of the time with another tier are unsynced.
         machine.is_synced = false;
         drop(machine.start().unwrap());
         machine.is_synced = true;

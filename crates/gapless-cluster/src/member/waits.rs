@@ -1,4 +1,4 @@
-//! [`MemberWaits`]: logs the reasons for which a member waits: once a second at first, then less often.
+//! Reasons for which a member waits, logged once a second at first, then less often.
 
 use super::core::MemberCore;
 use crate::link::wire::LinkRefusal;
@@ -6,10 +6,8 @@ use gapless_agent::wait_notices::WaitNotices;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Notices about waits, with their times.
 pub(super) struct MemberWaits {
     no_leader: WaitNotices,
-    /// By member that refuses this one, or is not the expected one.
     refusals: BTreeMap<u64, WaitNotices>,
 }
 
@@ -27,7 +25,7 @@ impl MemberWaits {
         }
     }
 
-    /// Logs a refused connection with `member`, which fails at each attempt until an operator acts.
+    /// Fails at each attempt until an operator acts.
     pub fn log_refusal(&mut self, member: u64, refusal: &LinkRefusal, now_ns: u64) {
         if let Some(waited) = self.take_refusal_due(member, now_ns) {
             tracing::warn!(member, waited_s = waited.as_secs(), %refusal, "a member cannot be connected");
@@ -38,7 +36,7 @@ impl MemberWaits {
         self.refusals.entry(member).or_insert_with(WaitNotices::at_once).take_due(now_ns)
     }
 
-    /// Logs that no member leads: nothing is committed, and publishers wait.
+    /// Without a leader nothing is committed, and publishers wait.
     pub fn log_no_leader(&mut self, core: &MemberCore, now_ns: u64) {
         if core.consensus.leader().is_some() {
             return self.no_leader.end();

@@ -1,6 +1,5 @@
-//! An older copy of a member's directory is restored, or two directories are exchanged. A member that has less than it
-//! acknowledged is refused. If two members cannot detect it, the third stops as soon as it connects to them, and they
-//! report it.
+//! An older copy of a member's directory is restored, or two directories are exchanged. If two members cannot detect
+//! it, the third stops as soon as it connects to them, and they report it.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -17,8 +16,8 @@ pub fn module() -> Module {
         .scenario("exchanged_directories_are_refused", exchanged_directories_are_refused)
 }
 
-/// Lets members 1 and 2 acknowledge entries that member 3 does not have, and restarts 1 with an older directory while 2
-/// is away. `later` messages are published by 1 and 3.
+/// Members 1 and 2 acknowledge entries that member 3 lacks; 1 restarts with an older directory while 2 is away. `later`
+/// messages are published by 1 and 3.
 fn diverge(later: u64) -> Cluster {
     let mut cluster = Cluster::start(THREE);
     cluster.make_leader(2);
@@ -49,8 +48,6 @@ fn diverge(later: u64) -> Cluster {
     cluster
 }
 
-/// Checks that member 2, whose log is longer, stops and reports where the logs diverge; the others report it and
-/// continue.
 fn reports_divergence(mut cluster: Cluster) {
     cluster.start_member(2, &[]);
     assert_eq!(cluster.wait_end(2).code(), Some(3), "{}", cluster.log(2));

@@ -1,5 +1,5 @@
-//! A damaged journal is cut, fetched again or refused after a crash, and never accepted as a good one: a torn end, a
-//! missing end, a flipped bit, a full disk. The other members continue meanwhile.
+//! After a crash with a damaged journal (torn or missing end, flipped bit, full disk) it is cut, fetched again or
+//! refused.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -47,13 +47,12 @@ fn newest_segment(journal: &Path) -> PathBuf {
     found.unwrap_or_else(|| panic!("no segment in {}", journal.display()))
 }
 
-/// Returns the offset after the last byte that is not zero.
 fn end_of(segment: &Path) -> u64 {
     let bytes = std::fs::read(segment).unwrap();
     bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1
 }
 
-/// Returns the end of the frames and records that the journaled mark vouches for: the last of them may end with zeros.
+/// The last of the vouched frames and records may end with zeros.
 fn vouched_end(journal: &Path, segment: &Path) -> u64 {
     let info = gapless_journal::info(journal).unwrap();
     let found = info.segments.iter().find(|known| known.path == segment);
@@ -61,7 +60,7 @@ fn vouched_end(journal: &Path, segment: &Path) -> u64 {
     frames_offset(found.length_bytes) + found.used_bytes
 }
 
-/// Returns the offsets of the frames; damage before them is detected in other ways, or has no effect.
+/// Damage before the frames is detected in other ways, or has no effect.
 fn frames_of(segment: &Path) -> std::ops::Range<u64> {
     let begin = frames_offset(std::fs::metadata(segment).unwrap().len());
     begin..end_of(segment).max(begin)
@@ -74,7 +73,6 @@ fn torn_end_is_truncated(random: &mut Random) {
         let segment = newest_segment(&cluster.journal(victim));
         let position = end_of(&segment).next_multiple_of(8).max(vouched_end(&cluster.journal(victim), &segment));
         let file = std::fs::File::options().write(true).open(&segment).unwrap();
-        // A file's length never changes.
         let room = file.metadata().unwrap().len() - position;
         let length = (1 + random.below(4000)).min(room);
         let garbage: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
@@ -86,7 +84,7 @@ fn torn_end_is_truncated(random: &mut Random) {
     end(cluster, load);
 }
 
-/// Simulates a power cut at tier `quorum`: the last frames and records were never on the device.
+/// Power cut at tier `quorum`: the last frames and records were never on the device.
 fn shorter_log_is_completed() {
     let (mut cluster, load, victim) = begin();
     for round in 0..3 {
@@ -110,7 +108,6 @@ fn shorter_log_is_completed() {
         let warned = cluster.log(victim).matches("this machine has started anew").count();
         cluster.start_member(victim, &[]);
         if !is_other_boot {
-            // Only an older copy of its directory explains that.
             assert_eq!(cluster.wait_end(victim).code(), Some(3));
             println!("{}", cluster.wait_log(victim, &["member failed", "it has less than it has acknowledged"]));
             put_on_other_boot(&cluster.journal(victim));
@@ -125,14 +122,13 @@ fn shorter_log_is_completed() {
         }
         let warned = cluster.log(victim).matches("this machine has started anew").count() - warned;
         assert_eq!(warned, 1, "{}", cluster.log(victim));
-        // The status is a little older than that file.
         cluster.wait("a member that has caught up", |cluster| (!cluster.status(victim)?.is_behind).then_some(()));
         load.wait_more(100);
     }
     end(cluster, load);
 }
 
-/// Marks all segments as written before the machine's last start: the newest may have no final name yet.
+/// The newest segment may have no final name yet.
 fn put_on_other_boot(journal: &Path) {
     let files = std::fs::read_dir(journal).unwrap().map(|entry| entry.unwrap().path());
     files
@@ -186,7 +182,6 @@ fn a_flipped_bit_is_refused(random: &mut Random) {
         let name = segment.file_name().unwrap().to_str().unwrap();
         assert!(last.contains(name) && last.chars().any(|each| each.is_ascii_digit()), "{last}");
         load.wait_more(100);
-        // With the byte restored the member starts again.
         file.write_all_at(&byte, position).unwrap();
         cluster.start_member(victim, &[]);
         cluster.caught_up(victim);
@@ -203,7 +198,6 @@ fn a_full_disk_stops_one_member() {
     }
     cluster.leader();
     let load = PublisherLoad::start(&cluster, 2);
-    // Until there is no room for a segment.
     let mut rounds = 0;
     while cluster.ends_within(3, std::time::Duration::from_millis(20)).is_none() {
         rounds += 1;
@@ -214,7 +208,6 @@ fn a_full_disk_stops_one_member() {
     let last = log.lines().rfind(|line| line.starts_with("member failed")).unwrap_or_default();
     println!("{last}");
     assert!(last.contains("No space left") || last.contains("no room") || last.contains("full"), "{log}");
-    // The others continue, even while the member is started with a full disk.
     load.wait_more(200);
     cluster.start_member(3, &[]);
     load.wait_more(200);

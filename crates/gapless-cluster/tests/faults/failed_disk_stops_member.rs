@@ -1,6 +1,4 @@
-//! The disk of one member fails: the kernel answers its calls with errors, or its file system is full. The member stops
-//! and reports the error, the others continue, nothing is lost or doubled, and when its disk works again it returns to
-//! the same stream.
+//! The disk of one member fails: the kernel answers its calls with errors, or its file system is full.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -11,7 +9,6 @@ use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 
-/// Exit code of a member that fails.
 const FAILED: i32 = 3;
 
 pub fn module() -> Module {
@@ -24,7 +21,6 @@ pub fn module() -> Module {
         .scenario("a_disk_is_full", a_disk_is_full)
 }
 
-/// A cluster whose disks fail, one after the other.
 struct FailingCluster {
     cluster: Cluster,
     load: PublisherLoad,
@@ -40,11 +36,9 @@ impl FailingCluster {
         Self { cluster, load }
     }
 
-    /// Checks that the member ends and logs the reason, that the others continue, and that it returns.
     fn fails(&mut self, member: usize, fault: Fault) {
         self.cluster.fail_disk(member, fault);
         let others: Vec<usize> = self.cluster.all().filter(|other| *other != member).collect();
-        // Enough messages for several segments, whichever member leads.
         let status = self.cluster.wait_end_under(member, || self.load.wait_more_fast(500));
         assert_eq!(status.code(), Some(FAILED), "{}", self.cluster.log(member));
         self.said(member, fault.words());
@@ -54,7 +48,6 @@ impl FailingCluster {
         self.cluster.caught_up(member);
     }
 
-    /// Checks that the last line in a member's log is the reason for its end, with these words.
     fn said(&self, member: usize, words: &str) {
         let log = self.cluster.log(member);
         let last = log.lines().rfind(|line| line.starts_with("member failed: ")).unwrap_or_default();
@@ -99,7 +92,6 @@ fn a_witness_s_disk_fails() {
     failing.end();
 }
 
-/// Fails disks at `quorum-sync`: acknowledged messages are on the devices of two members.
 fn a_disk_fails_at_quorum_sync(random: &mut Random) {
     let mut failing = FailingCluster::begin(ClusterPlan { tier: "quorum-sync", ..THREE });
     for _ in 0..3 {
@@ -108,7 +100,6 @@ fn a_disk_fails_at_quorum_sync(random: &mut Random) {
     failing.end();
 }
 
-/// Fills a real disk, with room for its first segments, and for more later.
 fn a_disk_is_full() {
     for is_leader in [true, false] {
         let mut cluster = Cluster::prepare(THREE);
@@ -117,7 +108,6 @@ fn a_disk_is_full() {
         cluster.make_leader(if is_leader { 1 } else { 2 });
         let load = PublisherLoad::start(&cluster, 2);
         let mut failing = FailingCluster { cluster, load };
-        // While the disk is full, each start fails with the same words.
         for attempt in 0..2 {
             if attempt == 1 {
                 failing.cluster.start_member(1, &[]);

@@ -1,9 +1,5 @@
-//! Kills members of a cluster, leader, follower and witness, while messages are published, and starts them again: each
-//! message is there once and in order on all of them, and all have the same stream.
-//!
-//! Some kills come from outside, at random moments. In builds with debug assertions members also kill themselves at
-//! each named crash point, of two clusters side by side; the hits are printed and must not be zero. Prints its seed and
-//! takes one from `GAPLESS_SEED`.
+//! Kills leader, follower and witness from outside at random and, in builds with debug assertions, at each named crash
+//! point; the hits are printed and must not be zero. Prints its seed and takes one from `GAPLESS_SEED`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -16,22 +12,19 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 const KILLS_FROM_OUTSIDE: u32 = 6;
-/// Kills at each point in a full run; with every change there is one.
 const KILLS_PER_POINT: u64 = 2;
 const PUBLISHERS: u64 = 2;
-/// Time for an armed member to die; one that lives longer is not counted.
+/// An armed member that lives longer is not counted.
 const ARMED: Duration = Duration::from_secs(20);
-/// Number of attempts to let a member die at a point: on a busy machine the member may not reach it.
+/// On a busy machine a member may not reach its point.
 const ATTEMPTS_MAX: u32 = 3;
-/// More entries than the 4,096 that a member's log keeps for others, even if each has a message of both publishers.
+/// More than the 4,096 entries that a log keeps, even with messages of both publishers in each.
 const MESSAGES_MISSED: u64 = 9_000;
 
-/// Crash points of the journal that a member also passes.
 const OF_THE_JOURNAL: [&str; 5] =
     ["before_journal_copy", "after_journal_copy", "before_journaled_mark", "before_segment_roll", "after_segment_roll"];
 
 pub fn module() -> Module {
-    // The scenarios wait more than they compute.
     let module = Module::new(module_path!())
         .side_by_side(2)
         .with_choices("three_members_killed_from_outside", |random| kills_from_outside(THREE, random))
@@ -74,7 +67,6 @@ fn kills_from_outside(plan: ClusterPlan, random: &mut Random) {
     assert!(killed_leaders > 0);
 }
 
-/// A cluster under load, whose members die at named points.
 struct KilledCluster {
     cluster: Cluster,
     load: PublisherLoad,
@@ -89,7 +81,6 @@ impl KilledCluster {
         Self { cluster, load, hits: BTreeMap::new() }
     }
 
-    /// Repeats `attempt` until a member has died at the point `name`.
     fn until_hit(&mut self, name: &str, mut attempt: impl FnMut(&mut Self)) {
         let hits = |dying: &Self| dying.hits.get(name).copied();
         let before = hits(self);
@@ -101,7 +92,6 @@ impl KilledCluster {
         }
     }
 
-    /// Starts `member` so that it dies at the pass `pass` of `point`.
     fn arm(&mut self, member: usize, point: &str, pass: u64) {
         if self.cluster.is_running(member) && !self.cluster.has_died(member) {
             self.cluster.kill(member);
@@ -109,12 +99,10 @@ impl KilledCluster {
         self.cluster.start_member(member, &[("GAPLESS_CRASH_POINT", &format!("{point}:{pass}"))]);
     }
 
-    /// Waits until the member has died, calling `meanwhile` in between, and starts it again unarmed.
     fn dies(&mut self, member: usize, name: &str, mut meanwhile: impl FnMut(&mut Cluster)) {
         if self.has_died(member, name, &mut meanwhile) {
             self.revive(member);
         } else {
-            // The next point is tried with a fresh process.
             self.cluster.kill(member);
             self.revive(member);
         }
@@ -140,7 +128,6 @@ impl KilledCluster {
         self.cluster.caught_up(member);
     }
 
-    /// Returns a full member that follows now.
     fn follower(&mut self) -> usize {
         let leader = self.cluster.leader();
         if leader == 1 { 2 } else { 1 }
@@ -151,7 +138,6 @@ impl KilledCluster {
         self.arm(victim, point, pass);
         self.cluster.make_leader(victim);
         self.dies(victim, point, |cluster| {
-            // The victim may have lost leadership since.
             if cluster.leader_of(&[victim]).is_none() && !cluster.has_died(victim) {
                 cluster.make_leader(victim);
             }
@@ -168,12 +154,11 @@ impl KilledCluster {
         });
     }
 
-    /// Cuts the leader off while publishers still send to it: frames that only it has appended are cut.
+    /// Cuts the leader off under load: frames that only it has appended are cut.
     fn deposed_dies(&mut self, point: &str, and_then: Option<&str>) {
         let victim = self.follower();
         self.arm(victim, point, 1);
         if self.cluster.make_leader(victim) {
-            // Both sides get messages meanwhile.
             self.load.wait_more(20);
             self.cluster.isolate(victim, true);
             let others: Vec<usize> = self.cluster.all().filter(|other| *other != victim).collect();
@@ -193,7 +178,7 @@ impl KilledCluster {
         }
     }
 
-    /// Lets the primary die while the witness has frames that the backup lacks: the witness leads until the backup has
+    /// The primary dies while the witness has frames that the backup lacks: the witness leads until the backup has
     /// them.
     fn leading_witness_dies(&mut self, point: &str, name: &str) {
         const WITNESS_MEMBER: usize = 3;
@@ -204,18 +189,16 @@ impl KilledCluster {
         self.cluster.hold(primary, backup, true);
         self.load.wait_more(50);
         self.cluster.kill(primary);
-        // The backup alone cannot be elected: it lacks frames that the witness has.
         if self.has_died(WITNESS_MEMBER, name, |_| {}) {
             self.cluster.start_member(WITNESS_MEMBER, &[]);
         }
         self.cluster.leader_among(&[backup]);
-        // The held bytes are not needed any more.
         self.cluster.between(primary, backup).0.reset();
         self.cluster.hold(primary, backup, false);
         self.revive(primary);
     }
 
-    /// Lets a member die while it fetches frames that it missed, more than the others' logs keep.
+    /// Misses more frames than the others' logs keep.
     fn fetching_dies(&mut self, victim: usize, who: &str) {
         self.cluster.kill(victim);
         self.load.wait_more_singly(MESSAGES_MISSED);
@@ -241,7 +224,6 @@ impl KilledCluster {
     }
 }
 
-/// Returns the points whose names begin with `role`.
 fn of(role: &str) -> impl Iterator<Item = &'static str> {
     CLUSTER_CRASH_POINTS.into_iter().filter(move |point| point.starts_with(role))
 }

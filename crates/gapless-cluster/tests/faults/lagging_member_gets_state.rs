@@ -1,5 +1,5 @@
-//! A member that needs frames which only one journal still holds receives its leader's state and the frames after it,
-//! under load. It continues as if it had never been away. It is killed at each crash point of the transfer.
+//! A member needs frames that only one journal still holds; it receives a state under load, and is killed at each crash
+//! point of the transfer.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
@@ -13,9 +13,7 @@ use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::{Duration, Instant};
 
-/// Number of the returning member.
 const VICTIM: usize = 3;
-/// Number of the leader, which keeps a short journal.
 const LEADER: usize = 2;
 
 pub fn module() -> Module {
@@ -30,7 +28,7 @@ pub fn module() -> Module {
         .scenario("witness_retains_missing_frames", witness_retains_missing_frames)
 }
 
-/// Member 1 keeps its whole journal, for the comparison; the others keep little.
+/// Member 1 keeps its whole journal, for the comparison.
 fn begin(plan: ClusterPlan) -> (Cluster, PublisherLoad) {
     let mut cluster = Cluster::prepare(plan);
     for member in [LEADER, VICTIM] {
@@ -44,12 +42,10 @@ fn begin(plan: ClusterPlan) -> (Cluster, PublisherLoad) {
     (cluster, load)
 }
 
-/// Returns the last sequence that a killed member's start finds.
 fn end_of(cluster: &Cluster, member: usize) -> u64 {
     JournalReader::open(cluster.journal(member)).unwrap().recoverable_sequence().unwrap()
 }
 
-/// Ends the victim, and waits until the leader's journal does not reach back to the victim's end.
 fn fall_behind(cluster: &mut Cluster, load: &PublisherLoad) {
     cluster.caught_up(VICTIM);
     cluster.kill(VICTIM);
@@ -60,14 +56,12 @@ fn fall_behind(cluster: &mut Cluster, load: &PublisherLoad) {
     assert!(cluster.make_leader(LEADER), "the victim runs");
 }
 
-/// Checks that the victim has fetched a state `times` times by now, and continues.
 fn wait_transferred(cluster: &mut Cluster, load: &PublisherLoad, times: usize) {
     let words = "was too far behind for its leader's journal and has fetched a state";
     cluster.wait("a state", |cluster| (cluster.log(VICTIM).matches(words).count() >= times).then_some(()));
     cluster.caught_up(VICTIM);
     let first = JournalReader::open(cluster.journal(VICTIM)).unwrap().first_sequence();
     assert!(first > 1, "its journal begins after the frames that were not held");
-    // Under load it may lag again before it is checked, and fetch another one.
     cluster.wait("no transfer is left", |cluster| (!cluster.directory(VICTIM).join("incoming").exists()).then_some(()));
     load.wait_more(500);
 }
@@ -81,7 +75,6 @@ fn comes_back(plan: ClusterPlan) {
         wait_transferred(&mut cluster, &load, round);
     }
     if plan.kinds[VICTIM - 1] == "full" {
-        // The victim leads with the received state, and continues to publish.
         assert!(cluster.make_leader(VICTIM), "the victim runs");
         load.wait_more(500);
     }
@@ -105,7 +98,7 @@ fn is_killed_during_transfer(plan: ClusterPlan) {
     println!("{count} messages, each there once and in order on all members");
 }
 
-/// Damages the leader's newest state: it is not accepted, and nothing else suffers; the next one is accepted.
+/// Damages the leader's newest state; the next one is accepted.
 fn wrong_bytes(random: &mut Random) {
     let (mut cluster, load) = begin(THREE);
     fall_behind(&mut cluster, &load);
@@ -115,7 +108,6 @@ fn wrong_bytes(random: &mut Random) {
         let paths = entries.map(|entry| entry.unwrap().path());
         paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("state-")).max().unwrap()
     };
-    // Messages in flight when the load was paused may bring a newer one.
     let mut path = newest(&cluster);
     let mut since = Instant::now();
     while since.elapsed() < Duration::from_secs(1) {
@@ -142,8 +134,8 @@ fn wrong_bytes(random: &mut Random) {
     println!("{count} messages, each there once and in order on all members");
 }
 
-/// Loses the primary while its backup is away, and only the witness has the frames that the backup lacks. The witness
-/// has kept them, whatever its retention says, and nothing acknowledged is lost.
+/// The primary is lost while its backup is away: the witness has kept the frames that the backup lacks, whatever its
+/// retention says.
 fn witness_retains_missing_frames() {
     const BACKUP: usize = 1;
     let first_held = |cluster: &Cluster, member| JournalReader::open(cluster.journal(member)).unwrap().first_sequence();

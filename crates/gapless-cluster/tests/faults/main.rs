@@ -1,5 +1,4 @@
-//! Promises of a cluster whose members are killed, paused, cut off, lie or have failing disks and wrong clocks: one
-//! program, without a harness, see `gapless_testkit::scenarios`.
+//! One program without a harness, see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,5 @@
-//! A follower that missed thousands of messages, published one at a time, catches up within seconds. This holds even if
-//! it is half of the quorum and its leader has just started, so that no window has the missed frames.
+//! A follower missed thousands of single messages and catches up within seconds, even as half of the quorum of a leader
+//! that has just started, so that no window has the frames.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::print_stdout, reason = "it says what it has done")]
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Fewer entries than a log keeps; then more.
 const IN_THE_LOG: u64 = 3_800;
 const BEFORE_THE_LOG: u64 = 10_000;
-/// Time to catch up, with an election and the start of two processes. One round trip for each entry would take minutes.
+/// Includes an election and the start of two processes; a round trip for each entry would take minutes.
 const LEVEL_WITHIN: Duration = Duration::from_secs(60);
 
 pub fn module() -> Module {
@@ -44,7 +44,6 @@ fn comes_back(plan: ClusterPlan, missed: u64) {
     let took = begun.elapsed();
     println!("{missed} messages missed, caught up after {} ms", took.as_millis());
     assert!(took < LEVEL_WITHIN, "caught up only after {took:?}");
-    // These two serve publishers again.
     load.pause(false);
     load.wait_more(200);
     cluster.start_member(leader, &[]);

@@ -1,9 +1,5 @@
-//! Members on separate hosts, which are network namespaces connected by a switch: packets are lost at random, cables
-//! are pulled, a host does not receive or does not send any more, a link is slow. The kernel's own TCP retransmits,
-//! backs off and gives up; nothing is lost or doubled, acknowledged messages stay, and all have the same stream in the
-//! end.
-//!
-//! Needs `unshare`, `ip` and `tc`, and reports that it is skipped if they cannot make such hosts.
+//! Members in network namespaces joined by a switch: lost packets, pulled cables, deaf and mute hosts, slow links, with
+//! the kernel's own TCP. Skipped if `unshare`, `ip` and `tc` cannot make such hosts.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -14,11 +10,10 @@ use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::Duration;
 
-/// Longer than the longest election timeout, that of a witness, 1.2 s, and than links wait for a peer.
+/// Longer than the election timeout of a witness, 1.2 s, and than links wait for a peer.
 const LONG: Duration = Duration::from_millis(3_000);
 const ROUNDS: u32 = 16;
 
-/// Scenarios by name, so that a process inside the namespaces finds its own.
 const SCENARIOS: [(&str, IsolatedScenario); 8] = [
     ("random_loss_only_slows", |_| random_loss_only_slows()),
     ("a_leader_whose_cable_is_pulled_is_replaced", |_| pull_the_leaders_cable(THREE)),
@@ -36,7 +31,6 @@ pub fn module() -> Module {
     })
 }
 
-/// Runs a scenario and never returns if this process was started inside the namespaces for one.
 pub fn run_if_inside() {
     hosts::run_if_inside(&SCENARIOS);
 }
@@ -71,7 +65,7 @@ fn random_loss_only_slows() {
     end(cluster, load);
 }
 
-/// Pulls a cable: no side is notified that the connections are gone, and both only receive nothing.
+/// No side is notified; both only receive nothing.
 fn pull_the_leaders_cable(plan: ClusterPlan) {
     let (mut cluster, load, first, others) = begin(plan);
     let before = cluster.status(first).unwrap().term;
@@ -102,7 +96,6 @@ fn lose_one_way(way: PacketDirection) {
 fn slow_follower_link_is_isolated() {
     let (mut cluster, load, leader, others) = begin(PATIENT);
     let before = cluster.status(leader).unwrap().term;
-    // A hundredth of the rate of the load below.
     cluster.hosts().limit(others[0], Some(1_000));
     load.wait_more_fast(15_000);
     let status = cluster.status(leader).unwrap();
@@ -114,7 +107,6 @@ fn slow_follower_link_is_isolated() {
     end(cluster, load);
 }
 
-/// Checks that the cluster stops, and continues when the cables are plugged in again.
 fn all_cables_pulled() {
     let (mut cluster, load, ..) = begin(THREE);
     cluster.all().for_each(|host| cluster.hosts().cut(host, true));
@@ -146,7 +138,6 @@ fn random_network_faults(random: &mut Random) {
             2 => hosts.lose(host, PacketDirection::Out, 1_000),
             3 => cluster.all().for_each(|host| hosts.lose(host, PacketDirection::In, 100)),
             4 => hosts.limit(host, Some(500)),
-            // The other hosts' kernels only learn of it by their own attempts.
             _ => {
                 hosts.cut(host, true);
                 cluster.kill(host);
@@ -164,7 +155,6 @@ fn random_network_faults(random: &mut Random) {
                 cluster.start_member(host, &[]);
             }
         }
-        // Every other time the next fault begins before the cluster has recovered.
         if random.below(2) == 0 {
             cluster.caught_up(host);
             load.wait_more(50);

@@ -1,8 +1,4 @@
-//! Members that are paused, that receive nothing, whose messages do not arrive, or that are slow. The others continue,
-//! nothing is lost or doubled, acknowledged messages stay, and a returning member has the same stream in the end.
-//! Frames that only a minority has appended are cut.
-//!
-//! Members are processes; between each two there is a proxy that holds, delays or throttles.
+//! Paused, deaf, mute or slow members, behind proxies. Frames that only a minority has appended are cut.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -13,7 +9,7 @@ use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::Duration;
 
-/// Longer than the longest election timeout: that of a witness, 1.2 s, and of patient members, 2 s.
+/// Longer than any election timeout: 1.2 s of a witness, 2 s of patient members.
 const LONG: Duration = Duration::from_millis(2_500);
 
 pub fn module() -> Module {
@@ -56,7 +52,6 @@ fn pause_leader(plan: processes::ClusterPlan) {
     let before = term(&cluster, first);
     cluster.pause(first);
     let next = cluster.leader_among(&others);
-    // Also for publishers that had been connected to the paused one.
     load.wait_more(200);
     std::thread::sleep(LONG);
     load.wait_more(200);
@@ -78,13 +73,12 @@ fn paused_primary_is_deposed() {
     pause_leader(WITNESS);
 }
 
-/// Checks that a slow or absent follower does not delay the frames that the two others have.
 fn slow_follower(slow: impl Fn(&Cluster, usize, usize), well: impl Fn(&Cluster, usize, usize)) {
     let (mut cluster, load, leader, others) = begin(PATIENT);
     let before = term(&cluster, leader);
     let victim = others[0];
     slow(&cluster, leader, victim);
-    // More than a window holds, and than a link queues for a peer that does not read.
+    // More than a window holds, and than a link queues.
     load.wait_more_fast(25_000);
     let released = cluster.status(leader).unwrap().released_sequence;
     well(&cluster, leader, victim);
@@ -118,7 +112,6 @@ fn slow_network_only_slows() {
             proxy.way(is_forward).throttle(2_000);
         }
     }
-    // A round trip of 80 ms is shorter than an election timeout.
     load.wait_more(1_000);
     for member in cluster.all() {
         cluster.caught_up(member);
@@ -126,13 +119,12 @@ fn slow_network_only_slows() {
     end(cluster, load);
 }
 
-/// Cuts the leader off, lets both sides accept messages, and reconnects them.
 fn cut_off_leader_is_truncated() {
     let (mut cluster, load, first, others) = begin(THREE);
     let before = term(&cluster, first);
     cluster.isolate(first, true);
     cluster.leader_among(&others);
-    // Messages that publishers sent to it until it stepped down are only in its journal.
+    // Messages until it steps down are only in its journal.
     let (ahead, released) = cluster.wait("a leader that steps down", |cluster| {
         let status = cluster.status(first).filter(|status| status.role != "leader")?;
         Some((status.journaled_sequence, status.released_sequence))
@@ -143,7 +135,6 @@ fn cut_off_leader_is_truncated() {
         replay.next_frame().unwrap().unwrap().term()
     };
     assert_eq!(term_of_last(&cluster), before);
-    // The others' streams become longer than that.
     load.wait_more(ahead - released + 200);
     cluster.isolate(first, false);
     cluster.caught_up(first);
@@ -152,8 +143,7 @@ fn cut_off_leader_is_truncated() {
     end(cluster, load);
 }
 
-/// Cuts the leader off until more was committed than its log and its window hold: it cannot hold the frames that would
-/// replace its own, and receives the state of the others.
+/// More is committed than its log and window hold: it cannot hold the replacement frames, and receives a state.
 fn long_cut_off_leader_is_truncated() {
     let (mut cluster, load, first, others) = begin(THREE);
     cluster.isolate(first, true);
@@ -161,7 +151,7 @@ fn long_cut_off_leader_is_truncated() {
     let status = cluster
         .wait("a leader that steps down", |cluster| cluster.status(first).filter(|status| status.role != "leader"));
     assert!(status.journaled_sequence > status.released_sequence, "it has appended frames of its own");
-    // About 1 KiB each, more than half of a window of 8 MiB; and more entries than the 4,096 of a log.
+    // About 1 KiB each: more than half of a window of 8 MiB, and more than the 4,096 entries of a log.
     load.wait_more_singly(9_000);
     cluster.isolate(first, false);
     cluster.caught_up(first);
@@ -180,7 +170,6 @@ fn cut_off_members_return(random: &mut Random) {
         cluster.leader_among(&others);
         load.wait_more(100);
         if random.below(2) == 0 {
-            // The links notice it, too.
             std::thread::sleep(LONG);
         }
         cluster.isolate(victim, false);
@@ -190,7 +179,6 @@ fn cut_off_members_return(random: &mut Random) {
     end(cluster, load);
 }
 
-/// Lets the leader's messages arrive, but not the answers.
 fn deaf_leader_steps_down() {
     let (mut cluster, load, first, others) = begin(THREE);
     others.iter().for_each(|other| cluster.hold(*other, first, true));
@@ -202,7 +190,6 @@ fn deaf_leader_steps_down() {
     end(cluster, load);
 }
 
-/// Lets the leader receive the others' messages, but not send its own.
 fn mute_leader_is_replaced() {
     let (mut cluster, load, first, others) = begin(THREE);
     others.iter().for_each(|other| cluster.hold(first, *other, true));
@@ -213,8 +200,7 @@ fn mute_leader_is_replaced() {
     end(cluster, load);
 }
 
-/// Cuts a follower's incoming messages from its leader; it can still send to all. The other follower has a leader, and
-/// grants no vote.
+/// Loses its leader's messages, but can send to all. The other follower has a leader, and grants no vote.
 fn half_deaf_follower_deposes_no_one() {
     let (mut cluster, load, leader, others) = begin(PATIENT);
     let before = term(&cluster, leader);

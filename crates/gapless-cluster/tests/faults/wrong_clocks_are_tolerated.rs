@@ -1,8 +1,6 @@
-//! Members whose wall clocks are wrong, and jump by hours while they run, lead and are started. The stream's time goes
-//! on evenly under every leader, so that no session expires and no timer fires because of a clock; it rises strictly,
-//! and does not stop at a change of leader. Nothing is lost or doubled.
-//!
-//! Members are processes in which the kernel's clock is replaced.
+//! Wall clocks that are wrong and jump by hours. The stream's time goes on evenly and strictly rising under every
+//! leader: no session expires and no timer fires because of a clock. Members are processes with a replaced kernel
+//! clock.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -15,13 +13,10 @@ use gapless_testkit::scenarios::Module;
 use std::time::{Duration, Instant};
 
 const HOUR_S: u64 = 3_600;
-/// Largest error of a clock: longer than a session lives without a message.
+/// Longer than a session lives without a message.
 const WRONG_S_MAX: u64 = 48 * HOUR_S;
-/// Largest slew of time, by the leader and by its clock.
 const SLEW_PPM_MAX: u128 = FAR_SLEW_PPM as u128 + 500;
-/// Largest delay of the message by which a follower receives the time.
 const UNDER_WAY_NS_MAX: u128 = 2_000_000_000;
-/// Owner of the messages that are not of the load's publishers.
 const OWNER: u64 = 100;
 
 pub fn module() -> Module {
@@ -31,16 +26,14 @@ pub fn module() -> Module {
         .scenario("restart_with_late_clocks", restart_with_late_clocks)
 }
 
-/// A moment, by this process's clock and by the stream's.
 #[derive(Clone, Copy)]
 struct TimedReply {
-    /// Times before the request and after its answer: the stream's time is from in between.
+    /// The stream's time is from between the request and its answer.
     asked: Instant,
     told: Instant,
     stream_ns: u64,
 }
 
-/// A publisher that records the time with which its messages are stamped.
 struct TimeWatch {
     node: StreamNode<SharedMemoryLink>,
     number: u64,
@@ -83,7 +76,6 @@ impl TimeWatch {
         }
     }
 
-    /// Checks that as much time has passed in the stream as here.
     fn check(&mut self, after: &str) {
         let (begun, now) = (self.begun.expect("at the beginning"), self.now());
         let passed_ns = u128::from(now.stream_ns.checked_sub(begun.stream_ns).expect("time rises"));
@@ -97,7 +89,6 @@ impl TimeWatch {
     }
 }
 
-/// Returns a random error of a clock, s.
 fn some_time(random: &mut Random) -> i64 {
     let wrong_s = (60 + random.below(WRONG_S_MAX)) as i64;
     if random.below(2) == 0 { wrong_s } else { -wrong_s }
@@ -131,7 +122,6 @@ fn jumps(plan: ClusterPlan, random: &mut Random) {
         let leader = cluster.leader_among(&full);
         let next = full.iter().copied().find(|other| *other != leader).unwrap();
         let event = match random.below(3) {
-            // Long enough for a member to compare its clock with the machine's.
             0 => {
                 std::thread::sleep(Duration::from_millis(600));
                 "a jump"
@@ -153,7 +143,6 @@ fn jumps(plan: ClusterPlan, random: &mut Random) {
         load.wait_more(100);
         watch.check(event);
     }
-    // The last started member leads, with a clock that no other has.
     for member in full.clone() {
         cluster.make_leader(member);
         watch.check("a turn of each");
@@ -171,8 +160,7 @@ fn clocks_jump_with_a_witness(random: &mut Random) {
     jumps(WITNESS, random);
 }
 
-/// Restarts all members at once, so that none knows the time: it goes on from the last frame, and does not stop for an
-/// hour.
+/// No member knows the time: it goes on from the last frame.
 fn restart_with_late_clocks() {
     if !clock::is_possible() {
         return;

@@ -1,7 +1,3 @@
-//! Processes with a wrong identity: of another cluster, a second one with a member's number, one on a member's
-//! directory or port, or strangers that send garbage. They are refused with the reason, or dropped, and the cluster
-//! continues unchanged.
-
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::processes::load::PublisherLoad;
@@ -34,7 +30,6 @@ fn end(mut cluster: Cluster, load: PublisherLoad) {
     streams::check(&mut cluster, load);
 }
 
-/// Returns the text of a member's file, with another directory and another port.
 fn elsewhere(cluster: &Cluster, member: usize) -> String {
     let own = cluster.address(member);
     let free = std::net::TcpListener::bind((own.ip(), 0)).unwrap().local_addr().unwrap();
@@ -83,12 +78,10 @@ fn garbage_changes_nothing(random: &mut Random) {
         let member = 1 + round % cluster.count();
         let mut stranger = TcpStream::connect(cluster.address(member)).unwrap();
         if round % 4 == 0 {
-            // Sends nothing, and stays connected.
             idle.push(stranger);
             continue;
         }
         let bytes: Vec<u8> = (0..random.below(20_000)).map(|_| random.below(256) as u8).collect();
-        // The member may hang up in the middle of the write.
         let _ = stranger.write_all(&bytes);
         let _ = stranger.shutdown(std::net::Shutdown::Write);
         stranger.set_read_timeout(Some(processes::PATIENCE)).unwrap();
@@ -96,7 +89,6 @@ fn garbage_changes_nothing(random: &mut Random) {
         let was_cut = ended.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset);
         assert!(ended.is_ok() || was_cut, "member {member} keeps a stranger: {ended:?}");
     }
-    // A silent stranger is dropped, too.
     for mut stranger in idle {
         stranger.set_read_timeout(Some(processes::PATIENCE)).unwrap();
         assert!(!matches!(stranger.read(&mut [0; 64]), Ok(1..)), "a silent stranger was answered");

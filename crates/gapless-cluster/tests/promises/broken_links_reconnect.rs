@@ -1,4 +1,3 @@
-//! A broken connection is noticed immediately and made again, and half a message is never returned.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::linked_members::{Member, ScriptedPeer, connected_pair, identity, listening, now, peer};
@@ -16,10 +15,9 @@ use std::time::Duration;
 
 #[test]
 fn death_mid_message_is_noticed() {
-    // Timeouts so long that only the end of the connection can be noticed.
     let options = MemberLinkOptions { silence_ns_max: u64::MAX, ..MemberLinkOptions::default() };
     let (mut first, mut second) = connected_pair(options);
-    // More than the operating system's buffers accept: queued bytes are lost with their sender.
+    // More than the operating system's buffers: queued bytes are lost with their sender.
     first.links.send(2, MessageContent::Consensus, b"half", &[&vec![1; 60_000_000]]).unwrap();
     assert!(first.links.statistics(2).unwrap().queued_bytes > 0);
     (0..100).for_each(|_| second.idle());
@@ -137,7 +135,6 @@ fn garbage_closes_connection() {
 #[test]
 fn dead_address_is_skipped() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
-    // One address without a listener, and one where a listener sends nothing.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let addresses = [free_address(), mute.local_addr().unwrap(), second.address()];
     let options = MemberLinkOptions { handshake_ns_max: 50_000_000, ..MemberLinkOptions::default() };
@@ -152,7 +149,6 @@ fn dead_address_is_skipped() {
 
 #[test]
 fn host_name_is_dialled() {
-    // Listener at the name's address.
     let listens = MemberLinkOptions { listen: Some(([127, 0, 0, 1], 0).into()), ..MemberLinkOptions::default() };
     let mut second = Member::new(listens, identity(2), &[peer(1, &[])]);
     let name = format!("localhost:{}", second.address().port());
@@ -172,7 +168,6 @@ fn mutual_dials_make_one_link() {
     for _ in 0..20 {
         let mut second = Member::listens(2, &[peer(1, &[nowhere])]);
         let mut first = Member::listens(1, &[]);
-        // Each has the other's address.
         assert!(second.links.remove_peer(1));
         second.links.add_peer(&peer(1, &[first.address()])).unwrap();
         first.links.add_peer(&peer(2, &[second.address()])).unwrap();
@@ -225,7 +220,6 @@ fn silence_ends_the_link() {
         now().monotonic_ns - begun > 1_000_000_000
     });
     assert_eq!((first.event_texts(), second.event_texts()), (vec![], vec![]), "pings keep the link alive");
-    // The second is not polled any more, like a process that hangs.
     turn_until("the silence is noticed", || {
         first.idle();
         !first.events.is_empty()
@@ -247,7 +241,6 @@ fn own_pause_is_no_silence() {
 
 #[test]
 fn sleeper_notices_silence() {
-    // Long ping intervals: an earlier wake-up is a descriptor's.
     let second = 1_000_000_000;
     let options = MemberLinkOptions {
         ping_interval_ns: 300 * second,
@@ -277,7 +270,6 @@ fn sleeper_notices_silence() {
     other.poll();
     assert_eq!(other.event_texts(), ["gone 1"]);
 
-    // A member that polls only at its deadlines still notices the silence.
     let options =
         MemberLinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 400_000_000, ..MemberLinkOptions::default() };
     let (mut first, _hangs) = connected_pair(options);
@@ -288,8 +280,7 @@ fn sleeper_notices_silence() {
     });
 }
 
-/// Starts a proxy that forwards connections to `target`, each until a random number of bytes has passed in one
-/// direction.
+/// Each connection until a random number of bytes has passed in one direction.
 fn cutting_proxy(target: SocketAddr, mut random: Random, stop: Arc<AtomicBool>, cuts: Arc<AtomicU64>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -310,7 +301,6 @@ fn cutting_proxy(target: SocketAddr, mut random: Random, stop: Arc<AtomicBool>, 
     address
 }
 
-/// Moves bytes until `limit` of them have passed, and then cuts both connections.
 fn pump(mut from: TcpStream, mut to: TcpStream, mut limit: u64) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let mut bytes = [0; 1500];
@@ -343,7 +333,6 @@ fn cut_link_spoils_no_message() {
         let words = (0..length / 8).flat_map(|_| random.number().to_le_bytes());
         words.collect::<Vec<u8>>()
     };
-    // Each connection begins with the messages that the other side lacks, as in consensus.
     let (mut next_sent, mut next_taken) = (0, 0);
     let mut is_connected = false;
     turn_until("everything is there", || {

@@ -1,8 +1,6 @@
-//! A member returns after thousands of single messages, to a leader whose window has none of them. It catches up after
-//! as few messages as the bytes need, and the leader opens its journal once for it and not once for each message. So
-//! the cost grows with the bytes moved, not with the number of entries or the length of the log.
-//!
-//! This thread polls the members on a virtual clock: the counts do not depend on the machine.
+//! A member returns after thousands of single messages, to a leader without them in its window. The cost grows with the
+//! bytes moved, not with the entries or the log's length, and the leader opens its journal once. One thread polls all
+//! on a virtual clock: the counts do not depend on the machine.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -26,31 +24,26 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const TYPE: MessageType = MessageType { schema: 1, encoding: Encoding::Opaque };
-/// More messages, each a separate entry, than the 4,096 entries that a log keeps.
+/// More entries than the 4,096 of a log.
 const MORE_THAN_A_LOG: u64 = 5_000;
-/// Virtual time of one turn of all members, ns.
 const STEP_NS: u64 = 50_000;
-/// Longer than a leader waits for a log position to be reached, and shorter than a silence that ends a connection, ns.
+/// Longer than a leader waits for a log position to be reached, shorter than a silence that ends a connection.
 const STANDS_STILL_NS: u64 = 1_500_000_000;
-/// A heartbeat every 10 ms and its answer, and other messages, for the virtual time of a catch-up.
+/// Heartbeats every 10 ms, answers and others, for the virtual time of a catch-up.
 const IDLE_MESSAGES: u64 = 200;
 
-/// Returns a number of missed messages, each a separate entry, below the log's limit.
 fn in_the_log() -> u64 {
     rounds(4_000, 800)
 }
 
-/// Returns a number above it.
 fn before_the_log() -> u64 {
     rounds(10_000, MORE_THAN_A_LOG)
 }
 
-/// Members that this thread polls, one after the other.
 struct SteppedCluster {
     root: tempfile::TempDir,
     ports: Vec<u16>,
     members: BTreeMap<u64, ClusterMember>,
-    /// Member that is not polled.
     paused: Option<u64>,
     now_ns: u64,
 }
@@ -125,7 +118,7 @@ impl SteppedCluster {
         status.links.into_iter().find(|(peer, ..)| *peer == to).unwrap().2
     }
 
-    /// Publishes messages of `length` bytes, each after its predecessor was read back, so that each is an entry.
+    /// One at a time, so that each is an entry.
     fn publish_singly(&mut self, count: u64, length: usize) {
         let leader = self.until("a leader", |turned| turned.leader());
         let link = self.members[&leader].stream().local_link(SharedMemoryOptions::default()).unwrap();
@@ -150,7 +143,6 @@ impl SteppedCluster {
         }
     }
 
-    /// Returns the payload bytes and the number of all messages that readers of this member see.
     fn messages(&self, member: u64) -> (u64, Vec<u8>) {
         let stream = self.members[&member].stream();
         let end = stream.released_sequence();
@@ -168,7 +160,6 @@ impl SteppedCluster {
     }
 }
 
-/// Counter of the opens of files in a directory.
 struct OpenCounter {
     inotify: OwnedFd,
     count: u64,
@@ -186,21 +177,18 @@ impl OpenCounter {
         let mut reader = inotify::Reader::new(&self.inotify, &mut buffer);
         while let Ok(event) = reader.next() {
             assert!(!event.events().contains(inotify::ReadFlags::QUEUE_OVERFLOW), "too many to count");
-            // A listing opens the directory itself.
             self.count += u64::from(event.file_name().is_some());
         }
         self.count
     }
 }
 
-/// Cost of bringing a member up to date.
 struct CatchUpCost {
     messages: u64,
     bytes: u64,
     opened: u64,
 }
 
-/// Lets a member miss `missed` messages of this length, kills both others, and restarts it together with one of them.
 fn catch_up(missed: u64, length: usize) -> CatchUpCost {
     let mut turned = SteppedCluster::new();
     (1..=3).for_each(|member| turned.start(member));
@@ -209,7 +197,6 @@ fn catch_up(missed: u64, length: usize) -> CatchUpCost {
         let ends: Vec<u64> = (1..=3).map(|member| turned.released(member)).collect();
         ends.iter().all(|end| *end == ends[0]).then_some(())
     });
-    // Either may lead: one of the others is away, and one will lead.
     let leader = turned.until("a leader", |turned| turned.leader());
     let (away, stays) = (leader % 3 + 1, (leader + 1) % 3 + 1);
     turned.crash(away);
@@ -227,7 +214,6 @@ fn catch_up(missed: u64, length: usize) -> CatchUpCost {
         opened.look();
         (turned.released(away) >= end && turned.leader() == Some(stays)).then_some(())
     });
-    // The status is a little older.
     let until_ns = turned.now_ns + 40_000_000;
     turned.until("another status", |turned| (turned.now_ns > until_ns).then_some(()));
     let statistics = turned.sent(stays, away);
@@ -237,13 +223,12 @@ fn catch_up(missed: u64, length: usize) -> CatchUpCost {
     CatchUpCost { messages: statistics.messages_sent, bytes: statistics.bytes_sent, opened: opened.look() }
 }
 
-/// Checks the cost. `opened_max`: each new reader of the journal opens its four or five segments.
+/// `opened_max`: each new reader opens its four or five segments.
 fn costs_what_it_moves(missed: u64, length: usize, opened_max: u64) {
     let CatchUpCost { messages, bytes, opened } = catch_up(missed, length);
     println!("{missed} messages of {length} bytes: {messages} messages, {bytes} bytes, {opened} files opened");
-    // With its padding and its header.
     let moved = (64 + length.next_multiple_of(8)) as u64 * (missed + 1);
-    // Each entry has some bytes in addition to its frame.
+    // Each entry has some bytes beside its frame.
     let bytes_max = moved + moved / 4 + 64 * missed;
     assert!(bytes <= bytes_max, "{bytes} bytes left for {moved} of frames");
     let messages_max = IDLE_MESSAGES + moved / (64 << 10);
@@ -271,7 +256,6 @@ fn long_lost_entries_batched() {
     costs_what_it_moves(before_the_log(), 1_000, 24);
 }
 
-/// Makes a fetch take longer than a leader waits for it: the leader has offered another log position meanwhile.
 #[test]
 fn late_fetch_continues_at_once() {
     let mut turned = SteppedCluster::new();
@@ -286,8 +270,7 @@ fn late_fetch_continues_at_once() {
         let released = turned.released(away);
         (released > 1_000 && released < before_the_log()).then_some(())
     });
-    // The log grows beyond its limit; meanwhile the fetching member is not polled, for less than the time after which
-    // it is given up.
+    // The log grows beyond its limit; the fetching member is paused for less than a silence.
     let until_ns = turned.now_ns + STANDS_STILL_NS;
     let mut published = 0;
     while turned.now_ns < until_ns {

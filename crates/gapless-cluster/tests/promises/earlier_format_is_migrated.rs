@@ -1,5 +1,4 @@
-//! A cluster whose directories are all of an earlier format: each start reports that, and the cluster continues with
-//! the frames of one of them.
+//! All directories are of an earlier format: each start reports it, and the cluster continues with the frames of one.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -14,7 +13,6 @@ use gapless_stream::sequencer_state_writer;
 use std::path::Path;
 use std::time::Duration;
 
-/// Rewrites the small files of a member in the format without checksums.
 fn unseal(directory: &Path) {
     for name in ["instance", "instances", "incarnation", "voting"] {
         let path = directory.join(name);

@@ -1,5 +1,4 @@
-//! Messages between members and records in the journal decode to the encoded value, and other bytes are an error, never
-//! a panic.
+//! Encoded messages and records decode to the same value; other bytes are an error, never a panic.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_cluster::consensus::record::{Checkpoint, EntryRecord, HardState, RecordContent};
@@ -32,7 +31,6 @@ fn members() -> impl Strategy<Value = Members> {
             }
         });
     (members, 0usize..4, prop::option::of(100u64..1 << 40)).prop_map(|(mut members, count, used)| {
-        // Learners may be joining, all may have addresses.
         let details = |member: MemberId| {
             let is_learner = members.learners.contains(&member);
             let replaces = members.voters.first().copied().filter(|_| member.get().is_multiple_of(2));
@@ -65,7 +63,7 @@ fn change() -> impl Strategy<Value = MembershipChange> {
         .prop_map(|(transition, steps, witnesses, details)| MembershipChange { transition, steps, witnesses, details })
 }
 
-/// Generates entries that follow `start`: with frames, or a change, or neither.
+/// With frames, or a change, or neither.
 fn entries(start: LogPosition) -> impl Strategy<Value = Vec<EntryRecord>> {
     let content = (0u64..3, 0u64..5, any::<u64>(), prop::option::of(change()));
     prop::collection::vec(content, 0..8).prop_map(move |contents| {
@@ -116,7 +114,7 @@ fn record() -> impl Strategy<Value = RecordContent> {
     ]
 }
 
-/// Generates a message as bytes, built from the layout by hand, for comparison with the encoder.
+/// Built from the layout by hand, for comparison with the encoder.
 fn message_bytes() -> impl Strategy<Value = Vec<u8>> {
     let kinds = prop::sample::select(vec![3u8, 4, 5, 6, 7, 8, 9, 14, 15, 16, 17, 18]);
     let numbers = (prop::array::uniform4(number()), 0u8..2);
@@ -217,7 +215,6 @@ fn put_change(change: &MembershipChange, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Checks that bytes that decode to a message are encoded to the same bytes again.
 fn check_message(bytes: &[u8]) {
     match wire::decode(bytes) {
         Ok(message) => {
@@ -299,7 +296,7 @@ fn local_message_types_are_refused() {
     bytes[24] = 3;
     bytes[1] = 8;
     assert!(wire::decode(&bytes).is_ok(), "a heartbeat");
-    // Campaign, beat, proposal, unreachable, snapshot's status, quorum check, transfer of leadership: local types.
+    // Local types: campaign, beat, proposal, unreachable, snapshot's status, quorum check, transfer.
     for local in [0u8, 1, 2, 10, 11, 12, 13, 19, 255] {
         bytes[1] = local;
         assert_eq!(wire::decode(&bytes), Err(wire::DecodeError::Type { found: local }));

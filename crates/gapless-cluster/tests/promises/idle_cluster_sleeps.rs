@@ -1,16 +1,13 @@
-//! The threads of idle members sleep: a heartbeat wakes each of them for a moment.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::Cluster;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Set for the process in which the test runs alone: other tests' threads must not be counted.
+/// Other tests' threads must not be counted.
 const IS_ALONE: &str = "GAPLESS_TEST_IS_ALONE";
-/// Limit for each member, per second.
 const WAKE_UPS_MAX: u64 = 250;
 
-/// Counts how often the threads of this process have gone to sleep.
 fn sleeps() -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let texts = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("status")).ok());

@@ -1,4 +1,4 @@
-//! A member that restarts repeatedly, in a stream in which nothing is published, always finds room for its records.
+//! An idle member that restarts repeatedly always finds room for its records.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_agent::Now;
@@ -8,12 +8,12 @@ use gapless_testkit::ports::free_port;
 use gapless_testkit::random::rounds;
 use std::fmt::Write as _;
 
-/// Number of starts: their checkpoints together are several times as long as a segment.
+/// Their checkpoints are several times as long as a segment.
 const STARTS: u64 = 250;
 
 #[test]
 fn idle_restarts_fill_no_journal() {
-    // The first is the shortest that a member accepts; the other takes part if `GAPLESS_FULL` is set.
+    // The first is the shortest that a member accepts.
     for segment_length in &["1280 KiB", "2 MiB"][..rounds(2, 1) as usize] {
         starts_with(segment_length);
     }
@@ -24,7 +24,7 @@ fn starts_with(segment_length: &str) {
     let port = free_port();
     let mut text = "[cluster]\nname = \"test\"\nmember = 16\n".to_owned();
     for member in 1..16 {
-        // Addresses of 100::/64, the discard prefix (RFC 6666); they make checkpoints long.
+        // Discard prefix (RFC 6666); long addresses make checkpoints long.
         let addresses: Vec<_> = (0..16).map(|at| format!("[100::ffff:ffff:ffff:{member:x}{at:02x}]:65535")).collect();
         writeln!(text, "[[member]]\nid = {member}\naddresses = {addresses:?}").unwrap();
     }

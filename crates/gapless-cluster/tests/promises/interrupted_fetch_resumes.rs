@@ -1,5 +1,4 @@
-//! A member that ends while it fetches missed frames, and whose service has a snapshot of frames that its log does not
-//! cover yet, starts again and continues.
+//! A member ends while it fetches frames, with a snapshot beyond its log, and continues after a restart.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, PATIENCE};
@@ -19,7 +18,6 @@ use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// A service with a newest snapshot at a given sequence, which reads released frames.
 struct ReadingService {
     snapshot_sequence: u64,
 }
@@ -63,7 +61,6 @@ impl Agent for ServiceReader {
     }
 }
 
-/// Publishes these numbers with `length` bytes each, with at most `window_messages` in flight.
 fn publish(cluster: &Cluster, numbers: Range<u64>, length: usize, window_messages: u32) {
     let link = cluster.leading().stream().local_link(SharedMemoryOptions::default()).unwrap();
     let publisher = PublisherOptions { window_messages, ..PublisherOptions::default() };

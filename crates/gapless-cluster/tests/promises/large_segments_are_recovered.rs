@@ -1,4 +1,4 @@
-//! A member whose segment holds more entries than a checkpoint can, each of one frame, starts again with all of them.
+//! A segment holds more entries than a checkpoint can.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -11,13 +11,12 @@ use gapless_testkit::ports::free_port;
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
 
-/// Number of entries whose checkpoint would be longer than any frame.
+/// Their checkpoint would be longer than any frame.
 const ENTRIES: u64 = 40_000;
 const PATIENCE: Duration = Duration::from_secs(120);
 const TYPE: MessageType = MessageType { schema: 1, encoding: Encoding::Opaque };
 
-/// A member that this thread polls, on a clock that advances by a millisecond until it leads, and then slowly, because
-/// the entries take the time.
+/// The clock advances by a millisecond until it leads, and then slowly, because the entries take the time.
 struct SteppedMember {
     member: ClusterMember,
     now_ns: u64,
@@ -73,7 +72,6 @@ fn many_entries_are_recovered() {
     let SteppedMember { member, now_ns } = turned;
     let (released, first) = (member.stream().released_sequence(), member.status().unwrap());
     assert!(first.consensus.committed_index > ENTRIES, "each was an entry: {first:#?}");
-    // Twice: the second start reads what the first one wrote.
     member.abandon();
     let mut now_ns = now_ns;
     for _ in 0..2 {

@@ -1,5 +1,4 @@
-//! Two members of one host exchange messages through shared memory: whole and in order, woken when they sleep, gone
-//! immediately when their process is, and never harmed by the other side's writes.
+//! Messages through shared memory: whole and in order, waking sleepers, never harmed by the other side's writes.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::linked_members::{Member, PATIENCE, identity, listening, now, peer};
@@ -23,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tempfile::TempDir;
 
-/// In the child of a test: the path where it listens.
+/// Listening path, set in the child of a test.
 const CHILD_PATH: &str = "GAPLESS_TEST_SHARED_PATH";
 
 fn position() -> (TempDir, PathBuf) {
@@ -36,7 +35,6 @@ fn address(path: &Path) -> PeerOptions {
     PeerOptions { member: 2, addresses: vec![format!("shm:{}", path.display())] }
 }
 
-/// Returns timeouts so long that only the end of the connection can be noticed.
 fn patient() -> MemberLinkOptions {
     MemberLinkOptions { silence_ns_max: u64::MAX, ..MemberLinkOptions::default() }
 }
@@ -62,7 +60,7 @@ fn shared_pair(path: &Path, options: MemberLinkOptions) -> (Member, Member) {
     (first, second)
 }
 
-/// Returns a message whose every byte follows from its number.
+/// Every byte follows from the number.
 fn parts(number: u64, random: &mut Random) -> (Vec<u8>, Vec<u8>) {
     let length = match random.below(20) {
         0 => random.below(3_000_000),
@@ -141,7 +139,6 @@ fn sent_messages_precede_the_end() {
     }
 }
 
-/// Runs a member in a separate process, until it is killed; does something only as the child of the next test.
 #[test]
 fn child_that_listens() {
     let Ok(path) = std::env::var(CHILD_PATH) else { return };
@@ -198,7 +195,6 @@ fn sleeping_member_is_woken() {
                 let mut found = false;
                 second.turn(|_| found = true);
                 heard += u32::from(found);
-                // An event of the last poll may not be taken yet.
                 let may_sleep = second.links.next_deadline_ns() > now().monotonic_ns;
                 if !found && may_sleep && second.events.is_empty() {
                     let mut descriptors = Vec::new();
@@ -240,7 +236,6 @@ fn tcp_works_without_shared_memory() {
         !first.events.is_empty() && !second.events.is_empty()
     });
     assert_eq!(second.links.pending_statistics().accepted, 1);
-    // A peer that listens at both is connected through memory, even if it was found over TCP before.
     let port = second.address();
     drop(second);
     assert_eq!(first.event_texts(), ["connected 2"]);
@@ -266,14 +261,12 @@ fn path_has_one_listener() {
     assert!(matches!(refused, LinkError::ListenShared { .. }), "{refused}");
     assert!(refused.to_string().contains("another process listens there"), "{refused}");
     drop(second);
-    // A file that is not a socket must not be removed.
     std::fs::write(&path, "precious").unwrap();
     let options = MemberLinkOptions { listen_shared: Some(path.clone()), ..listening() };
     assert!(gapless_cluster::link::Links::open(options, identity(2), &[peer(1, &[])]).is_err());
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
 }
 
-/// A process of this host that breaks the protocol.
 struct HostilePeer {
     socket: OwnedFd,
 }
@@ -295,7 +288,6 @@ impl HostilePeer {
         rustix::net::sendmsg(&self.socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).unwrap();
     }
 
-    /// Connects with valid rings.
     fn in_memory(path: &Path) -> (Self, RingWriter, RingReader) {
         let hostile = Self::dial(path);
         let ((writer, its_reader), (its_writer, reader)) = (new_ring(), new_ring());
@@ -310,7 +302,7 @@ fn new_ring() -> (RingWriter, RingReader) {
     ring::create(&MemoryKind::Shared, 4096, StreamIdentity { stream_id: 0, incarnation: 0 }).unwrap()
 }
 
-/// Creates a ring in a file whose length can still be changed.
+/// The file's length can still be changed.
 fn unsealed() -> OwnedFd {
     let (writer, _reader) = new_ring();
     let mut bytes = vec![0; descriptor::HEADER_LENGTH + 4096];
@@ -320,7 +312,7 @@ fn unsealed() -> OwnedFd {
     file
 }
 
-/// Creates a sealed ring whose claimed length is too long, or longer than its file.
+/// Sealed; its claimed length is too long, or longer than its file.
 fn resized(length: u64, capacity: u64) -> OwnedFd {
     let file = unsealed();
     rustix::io::pwrite(&file, &capacity.to_le_bytes(), (descriptor::CAPACITY_WORD * 8) as u64).unwrap();
@@ -329,7 +321,6 @@ fn resized(length: u64, capacity: u64) -> OwnedFd {
     file
 }
 
-/// Creates a record of `length` bytes that claims to hold `bytes` of the connection.
 fn record(length: u32, bytes: u32) -> Vec<u8> {
     let mut record = vec![7; (length as usize).next_multiple_of(8)];
     record[..4].copy_from_slice(&length.to_le_bytes());
@@ -337,7 +328,6 @@ fn record(length: u32, bytes: u32) -> Vec<u8> {
     record
 }
 
-/// Checks that a valid member is still accepted.
 fn still_works(second: &mut Member, path: &Path) {
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[address(path)]);
     turn_until("a valid member is accepted", || {
@@ -393,7 +383,6 @@ fn bad_rings_are_dropped() {
     still_works(&mut second, &path);
 }
 
-/// Function that writes invalid records.
 type InvalidRecord = fn(&mut RingWriter);
 
 #[test]

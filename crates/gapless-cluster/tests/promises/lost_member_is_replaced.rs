@@ -1,4 +1,4 @@
-//! Members that lost their partners, or their directories: no member loses frames of a quorum afterwards.
+//! Members that lost their partners or directories: no member loses frames of a quorum afterwards.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -22,7 +22,7 @@ fn forced_recovery_continues_alone() {
     let old = cluster.config(1);
     let refused = ForcedRecovery::open(&old, |_| Ok(Vec::new())).err().unwrap().to_string();
     assert!(refused.contains("in use by process"), "a member that runs: {refused}");
-    // A member that is started twice is refused, and the small files of the running one stay unchanged.
+    // A second start is refused, and changes no small file.
     let small = || ["instance", "voting", "ballot"].map(|name| std::fs::read(cluster.directory(1).join(name)).unwrap());
     let before = small();
     let refused = ClusterMember::start(&old).err().unwrap().to_string();
@@ -36,7 +36,6 @@ fn forced_recovery_continues_alone() {
         Ok(sequencer_state_writer::adopt(&StreamLayout::new(kept.root).state(), kept.identity)?)
     };
     recovery.apply(7, states).unwrap();
-    // The old file does not fit the new directory, nor the new file the old directory.
     let refused = cluster.try_start(1).err().unwrap().to_string();
     assert!(refused.contains("incarnation 7") && refused.contains("says 1"), "{refused}");
     cluster.incarnation = 7;
@@ -49,12 +48,10 @@ fn forced_recovery_continues_alone() {
     traffic.continues();
     let all = sent + traffic.end();
     cluster.has_exactly(all);
-    // The partner returns with its old directory, and is refused.
     cluster.first = 2;
     cluster.incarnation = 1;
     cluster.start_one(2);
     cluster.wait("its first turn", |cluster| cluster.get(2).status());
-    // Time in which it could do harm.
     std::thread::sleep(Duration::from_secs(1));
     let status = cluster.get(2).status().unwrap();
     assert_eq!((status.consensus.role == MemberRole::Leader, status.links[0].1), (false, false));
@@ -62,7 +59,6 @@ fn forced_recovery_continues_alone() {
     assert_eq!((status.consensus.role, status.members.voters), (MemberRole::Leader, vec![id(1)]));
     drop(cluster.forget(2));
 
-    // A new member takes its place, under a new number.
     cluster.first = 1;
     cluster.incarnation = 7;
     assert_eq!(cluster.make_room(), 3);
@@ -95,7 +91,6 @@ fn lost_directory_is_replaced() {
     let words = format!("cluster add --replace {lost}");
     assert!(reason.contains("another directory") && reason.contains(&words), "{reason}");
     drop(cluster.forget(lost));
-    // The member that refuses it, which it has met first, reports that as long as it stays away.
     let refused = cluster.wait("what is said of it", |cluster| {
         let mut refused = cluster.running().filter_map(ClusterMember::status).flat_map(|status| status.refused);
         refused.find(|(member, _)| *member == id(lost))

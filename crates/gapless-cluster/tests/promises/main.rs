@@ -1,5 +1,4 @@
-//! Promises of clusters, their members and the links between these: one program, with a module for each promise,
-//! because linking a program for each would take minutes more.
+//! One program: linking one for each promise would take minutes more.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

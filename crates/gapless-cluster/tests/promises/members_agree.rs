@@ -1,6 +1,3 @@
-//! Members with threads, journals and connections of their own: every member reads the messages published at one,
-//! whichever member leads.
-
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::TURNS;
@@ -26,7 +23,7 @@ fn config(directory: &Path, ports: &[u16], member: usize, sizes: &str) -> Cluste
         text += &format!("[[member]]\nid = {}\naddresses = [\"127.0.0.1:{port}\"]\n", at + 1);
     }
     let directory = directory.join(format!("member-{member}"));
-    // A machine that is busy for a while causes no election.
+    // A busy machine causes no election.
     text += &format!(
         "[stream]\ndirectory = \"{}\"\n{sizes}\n[journal]\nsegment_length = \"4 MiB\"\n[election]\ntimeout = \"1 s\"\n",
         directory.display()
@@ -88,7 +85,6 @@ impl Cluster {
         }
     }
 
-    /// Returns the leader, according to its own status.
     #[track_caller]
     fn leader(&self) -> usize {
         self.wait("a leader", |cluster| {
@@ -99,7 +95,6 @@ impl Cluster {
         })
     }
 
-    /// Publishes at `member` and waits until all messages are read back.
     #[track_caller]
     fn publish(&self, member: usize, texts: impl Iterator<Item = String>) {
         self.publish_in(256, member, texts);
@@ -137,7 +132,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until each running member has released the same frames, and returns them: sequence, term, payload.
+    /// Sequence, term, payload; the same on each running member.
     #[track_caller]
     fn contents(&self) -> Vec<(u64, u64, String)> {
         let end = self.wait("the same last sequence on all members", |cluster| {
@@ -181,19 +176,16 @@ fn members_agree_under_each_leader() {
     cluster.publish(first, texts("first", 5000));
     has_exactly(&cluster.contents(), texts("first", 5000));
 
-    // An orderly stop transfers leadership; the others continue.
     cluster.members[first - 1].take().unwrap().stop().unwrap();
     let second = cluster.leader();
     assert_ne!(first, second);
     cluster.publish(second, texts("second", 5000));
     has_exactly(&cluster.contents(), texts("first", 5000).chain(texts("second", 5000)));
 
-    // A member that returns catches up.
     cluster.start_one(first);
     let expected = || texts("first", 5000).chain(texts("second", 5000));
     has_exactly(&cluster.contents(), expected());
 
-    // All stop and start again.
     for member in &mut cluster.members {
         member.take().unwrap().stop().unwrap();
     }
@@ -205,9 +197,8 @@ fn members_agree_under_each_leader() {
 
 #[test]
 fn idle_leader_stays() {
-    /// Virtual time of one turn of all members, ns.
     const STEP_NS: u64 = 200_000;
-    /// Duration of the run in timeouts: a leader without answers would step down after one.
+    /// A leader without answers would step down after one.
     const TIME_OUTS: u64 = 4;
     let directory = tempfile::tempdir().unwrap();
     let ports = free_ports(3);
@@ -256,7 +247,7 @@ fn long_absent_member_catches_up() {
     cluster.publish(leader, texts("before", 10));
     let away = leader % 3 + 1;
     cluster.members[away - 1].take().unwrap().stop().unwrap();
-    // More entries than the 4,096 that a log keeps, and more frames than a window holds.
+    // More entries than the 4,096 of a log, and more frames than a window holds.
     let singly = || (0..4_500).map(|number| format!("singly {number}"));
     let many = || (0..12_000).map(|number| format!("many {number} {}", "y".repeat(1000)));
     cluster.publish_in(1, leader, singly());
@@ -265,7 +256,6 @@ fn long_absent_member_catches_up() {
     has_exactly(&cluster.contents(), texts("before", 10).chain(singly()).chain(many()));
     let fetched = || cluster.get(away).status().unwrap().fetched;
     cluster.wait("a fetched log position", |_| (fetched() > 0).then_some(()));
-    // The returned member counts like any other: with the third away it is needed.
     let third = (1..=3).find(|member| ![leader, away].contains(member)).unwrap();
     cluster.members[third - 1].take().unwrap().stop().unwrap();
     let leader = cluster.leader();
@@ -280,7 +270,6 @@ fn long_message_is_one_entry() {
     let leader = cluster.leader();
     let texts = || (0..4).map(|number| format!("{number}").repeat(if number % 2 == 0 { 11 << 20 } else { 100 }));
     cluster.publish(leader, texts());
-    // Read by frames, the long messages are in parts.
     let whole: String = cluster.contents().into_iter().map(|(_, _, text)| text).collect();
     assert!(whole == texts().collect::<String>(), "{} bytes", whole.len());
 }

@@ -1,4 +1,3 @@
-//! Members without configured addresses find each other in a multicast group, whatever else is sent there.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::linked_members::{Member, identity, now, peer};
@@ -30,7 +29,6 @@ fn all_connected(members: &mut [Member]) -> bool {
     })
 }
 
-/// Opens a socket of another sender in the group.
 fn stranger(group: SocketAddr) -> UdpSocket {
     let interface = Interface::Name("lo".to_owned());
     let mut options = UdpOptions::at("127.0.0.1:0".parse().unwrap());
@@ -44,7 +42,6 @@ fn members_discover_each_other() {
     let group = multicast_group();
     let mut members: Vec<_> = (1..=3).map(|number| member(number, group)).collect();
     turn_until("all are connected", || all_connected(&mut members));
-    // A member that returns at another address is found there.
     members.remove(2);
     members.push(member(3, group));
     turn_until("all are connected again", || all_connected(&mut members));
@@ -60,7 +57,6 @@ fn false_beacons_do_no_harm() {
     };
     let nowhere = free_address();
     let mut first = member(1, group);
-    // Options with a short timeout for a listener that accepts and sends nothing.
     let mut second = Member::new(options(group, free_address()), identity(2), &[peer(1, &[]), peer(3, &[])]);
     let mut told = 0;
     let mut tell = |first: &mut Member, second: &mut Member| {
@@ -83,7 +79,6 @@ fn false_beacons_do_no_harm() {
         tell(&mut first, &mut second);
     }
     turn_until("the two are connected", || tell(&mut first, &mut second));
-    // Beacons do not move an established connection.
     let since = Instant::now();
     while since.elapsed() < Duration::from_millis(200) {
         assert!(tell(&mut first, &mut second));

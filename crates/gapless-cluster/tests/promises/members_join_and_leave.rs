@@ -1,5 +1,3 @@
-//! Members are added, removed and replaced while messages are published: nothing is lost, and a removed member stops.
-
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, PATIENCE, Traffic, id};
@@ -15,7 +13,7 @@ fn new(cluster: &mut Cluster, kind: MemberKind, replaces: Option<u64>) -> NewMem
 
 #[track_caller]
 fn begin(cluster: &Cluster, command: AdminCommand) {
-    // The previous change may still be in progress, and on a busy machine another member may lead by now.
+    // The previous change may be in progress, or another member may lead by now.
     cluster.wait("the beginning of the change", |cluster| match cluster.leading().ask(command.clone(), PATIENCE) {
         Some(AdminOutcome::Begun) => Some(()),
         Some(AdminOutcome::NotChanged(MembershipChangeError::UnderWay | MembershipChangeError::NotLeader { .. })) => {
@@ -47,7 +45,6 @@ fn member_is_added_and_one_removed() {
     votes(&cluster, 4);
     traffic.continues();
 
-    // A follower is removed; its links are closed on every member, and it stops with a reason.
     let leader = cluster.leader();
     let goes = leader % 3 + 1;
     begin(&cluster, AdminCommand::Remove(id(goes)));
@@ -68,7 +65,7 @@ fn member_is_added_and_one_removed() {
     let sent = traffic.end();
     cluster.has_exactly(sent);
 
-    // After a restart of all members the records count: the files still name the first three.
+    // The records count: the files still name the first three.
     cluster.restart();
     let traffic = Traffic::begin(&cluster);
     traffic.continues();
@@ -78,7 +75,6 @@ fn member_is_added_and_one_removed() {
     assert_eq!(leader.members.voters.len(), 3);
     assert!(leader.members.voters.contains(&id(4)) && !leader.members.contains(id(goes)));
 
-    // The removed number is never reused.
     let again = NewMember { member: id(2), addresses: vec!["h:1".to_owned()], kind: MemberKind::Full, replaces: None };
     let refused = cluster.leading().ask(AdminCommand::Add(again), Duration::from_secs(30));
     assert!(matches!(refused, Some(AdminOutcome::NotChanged(_))), "{refused:?}");
@@ -90,7 +86,6 @@ fn member_is_replaced_in_one_change() {
     let traffic = Traffic::begin(&cluster);
     let leader = cluster.leader();
     let old = leader % 3 + 1;
-    // The replaced member is dead already.
     drop(cluster.forget(old));
     let new = new(&mut cluster, MemberKind::Full, Some(old));
     begin(&cluster, AdminCommand::Add(new.clone()));
@@ -114,7 +109,6 @@ fn member_is_replaced_in_one_change() {
     traffic.continues();
     let sent = traffic.end();
     cluster.has_exactly(sent);
-    // The old member was away when it was removed, and is notified when it returns.
     cluster.start_one(old);
     let reason = cluster.failure(old);
     assert!(reason.contains("was removed from its cluster"), "{reason}");
@@ -124,8 +118,7 @@ fn member_is_replaced_in_one_change() {
 #[test]
 fn absentee_returns_after_changes() {
     let mut cluster = Cluster::start(3);
-    // The lowest number that does not lead: it cannot connect to members that are added later, as it does not know
-    // them.
+    // The lowest number without the lead: it does not know members added later, so it cannot connect to them.
     let away = if cluster.leader() == 1 { 2 } else { 1 };
     drop(cluster.forget(away));
     let mut others: Vec<u64> = cluster.members.keys().copied().collect();
@@ -135,7 +128,6 @@ fn absentee_returns_after_changes() {
         let old = match others.iter().position(|each| *each != leader) {
             Some(at) => others.remove(at),
             None => {
-                // Of the first members only the leader is left.
                 let asked = cluster.leading().ask(AdminCommand::Transfer(id(4)), Duration::from_secs(30));
                 assert_eq!(asked, Some(AdminOutcome::Begun));
                 cluster.wait("another leader", |cluster| (cluster.leader() == 4).then_some(()));
@@ -154,10 +146,8 @@ fn absentee_returns_after_changes() {
         traffic.continues();
         sent += traffic.end();
     }
-    // All members that it knows are gone.
     cluster.start_one(away);
     cluster.has_exactly(sent);
-    // Also the change after which these are the members.
     votes(&cluster, 5);
 }
 
@@ -173,7 +163,6 @@ fn unsafe_change_is_refused() {
         AdminOutcome::NotChanged(MembershipChangeError::NotMember(id(7)))
     );
     let follower = leader % 3 + 1;
-    // The follower may not know its leader yet.
     let said = cluster.wait("a follower that knows its leader", |cluster| {
         let elsewhere = cluster.get(follower).ask(AdminCommand::Remove(id(leader)), Duration::from_secs(30)).unwrap();
         let AdminOutcome::NotChanged(MembershipChangeError::NotLeader { leader }) = elsewhere else {
@@ -182,7 +171,6 @@ fn unsafe_change_is_refused() {
         leader
     });
     assert!(said.contains(&cluster.address(leader)), "{said}");
-    // With one away, the other must not be removed.
     drop(cluster.forget(follower));
     let third = 6 - leader - follower;
     cluster.wait("a leader that misses it", |cluster| {

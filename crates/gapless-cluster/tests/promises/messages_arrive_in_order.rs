@@ -1,4 +1,3 @@
-//! Over one connection messages arrive whole, in order and without loss, and a peer that does not read slows no other.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::linked_members::{self, Member, connected_pair, peer};
@@ -6,7 +5,6 @@ use gapless_cluster::link::{MemberLinkOptions, MessageContent, SendError};
 use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::wait::turn_until;
 
-/// Fills a message by its number and direction.
 fn fill(bytes: &mut [u8], number: u64, direction: u64) {
     let mut random = Random::new(number << 1 | direction);
     for word in bytes.as_chunks_mut::<8>().0 {
@@ -14,7 +12,6 @@ fn fill(bytes: &mut [u8], number: u64, direction: u64) {
     }
 }
 
-/// Sends `count` messages in both directions at once, each with a consensus part and two slices of frames.
 fn exchange(count: u64, frames_length: usize, options: MemberLinkOptions) {
     let (first, second) = connected_pair(options);
     let mut members = [first, second];
@@ -114,7 +111,7 @@ fn slow_reader_slows_no_other() {
         first.events.len() == 2 && slow.events.len() == 1 && quick.events.len() == 1
     });
 
-    // The slow one is polled, so it is alive, but none of its messages is taken.
+    // Polled, so alive, but none of its messages is taken.
     let frames = vec![7; 64 << 10];
     let (mut taken_by_slow, mut taken, mut full) = (0, 0, 0);
     let mut number = 0u64;
@@ -144,7 +141,6 @@ fn slow_reader_slows_no_other() {
     assert_eq!(first.links.statistics(2).unwrap().messages_dropped, 100);
     assert!(first.links.is_connected(2));
 
-    // When it reads again it receives every accepted message, whole.
     let mut read = 0;
     let mut last = 0;
     turn_until("the slow reader has read all messages", || {

@@ -1,4 +1,3 @@
-//! A new member that has not received a message from all others waits for them without keeping a core busy.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_cluster::ClusterMember;
@@ -7,10 +6,10 @@ use gapless_testkit::ports::free_ports;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Set for the process in which the test runs alone: other tests' use of the cores must not be measured.
+/// Other tests' use of the cores must not be measured.
 const IS_ALONE: &str = "GAPLESS_TEST_IS_ALONE";
 
-/// Returns the processor time that this process has used, in hundredths of a second.
+/// Hundredths of a second.
 fn used() -> u64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap();
     let behind_name = text.rsplit_once(") ").unwrap().1;
@@ -29,7 +28,6 @@ fn new_member_does_not_spin() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    // The others are configured, and none of them runs.
     let mut text = "[cluster]\nname = \"test\"\nmember = 1\n".to_owned();
     for (id, port) in (1..).zip(free_ports(3)) {
         text += &format!("[[member]]\nid = {id}\naddresses = [\"127.0.0.1:{port}\"]\n");

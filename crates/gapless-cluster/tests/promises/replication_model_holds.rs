@@ -1,5 +1,4 @@
-//! Every order of events of a small cluster, up to a number of steps, by model checking: one leader a term, released
-//! entries stay, whichever member dies, loses its power or is removed. `replication_model` lists the simplifications;
+//! Model checking of every order of events up to a number of steps, with the simplifications of `replication_model`;
 //! breaking each rule shows that it is needed.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
@@ -11,7 +10,7 @@ use gapless_testkit::random::rounds;
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use std::time::Instant;
 
-/// Returns three voters, two terms, one batch, and one message in flight at a time.
+/// Two terms, one batch, one message in flight at a time.
 fn cluster() -> Cluster {
     Cluster {
         voters: Set::of(&[0, 1, 2]),
@@ -27,27 +26,25 @@ fn cluster() -> Cluster {
     }
 }
 
-/// Returns members that are added one by one, from one to three.
+/// From one to three, one by one.
 fn growing() -> Cluster {
     let changes = [&[0, 1][..], &[0, 1, 2]].map(|voters| Change { voters: Set::of(voters) });
     Cluster { voters: Set::of(&[0]), changes: changes.into(), ..cluster() }
 }
 
-/// Returns two members that replace one, at once.
 fn replacing() -> Cluster {
     let changes = vec![Change { voters: Set::of(&[1, 2]) }];
     Cluster { voters: Set::of(&[0]), changes, ..cluster() }
 }
 
-/// Largest number of steps of every order, where all of them would take minutes.
+/// All orders would take minutes.
 const STEPS_MAX: usize = 16;
 
-/// Returns the steps of a run with every change: `fewer` than all, each of which halves the number of states.
+/// With every change `fewer` than all; each step less halves the states.
 fn steps_max(fewer: u64) -> usize {
     STEPS_MAX - rounds(0, fewer) as usize
 }
 
-/// Checks that every order of up to `steps_max` events keeps every promise, and that `wanted` happens in some.
 #[track_caller]
 fn holds(cluster: Cluster, steps_max: usize, wanted: &[&'static str]) {
     let started = Instant::now();
@@ -63,7 +60,7 @@ fn holds(cluster: Cluster, steps_max: usize, wanted: &[&'static str]) {
     assert!(checker.unique_state_count() > 10_000, "{} states", checker.unique_state_count());
 }
 
-/// Finds states that are many steps away, depth first.
+/// Depth first, for states many steps away.
 #[track_caller]
 fn happens(cluster: Cluster, wanted: &[&'static str]) {
     let started = Instant::now();
@@ -73,7 +70,6 @@ fn happens(cluster: Cluster, wanted: &[&'static str]) {
     wanted.iter().for_each(|name| drop(checker.assert_any_discovery(name)));
 }
 
-/// Checks that the broken protocol fails under the limits under which the right one holds.
 #[track_caller]
 fn fails(cluster: Cluster, mutant: Mutant, promises: &[&'static str]) {
     let started = Instant::now();
@@ -85,7 +81,7 @@ fn fails(cluster: Cluster, mutant: Mutant, promises: &[&'static str]) {
     eprintln!("broken: {promise}, after {:?}", path.into_actions());
 }
 
-/// Returns whether the test is skipped: the longest searches for mutants run with `GAPLESS_FULL=1` only.
+/// The longest searches run with `GAPLESS_FULL=1` only.
 fn is_left_to_the_night() -> bool {
     let is_left = rounds(1, 0) == 0;
     if is_left {

@@ -1,4 +1,3 @@
-//! A peer that does not belong to the cluster is refused with the reason, or dropped, and keeps no other peer out.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::linked_members::{Member, ScriptedPeer, connected_pair, identity, listening, peer};
@@ -8,8 +7,7 @@ use gapless_testkit::wait::turn_until;
 use std::io::Write;
 use std::net::TcpStream;
 
-/// Changes the first member's hello, which the second then refuses. Returns the first one's events, and the second's
-/// counts.
+/// Returns the events of the first member, whose hello is changed, and the counts of the second.
 fn refused(change: impl FnOnce(&mut MemberIdentity)) -> Vec<String> {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let mut own = identity(1);
@@ -82,12 +80,10 @@ fn newcomer_is_accepted() {
         assert_eq!(member.event_texts(), [format!("connected {newcomer}")]);
         assert_eq!(other.event_texts(), [format!("connected {own}")]);
         assert!(!member.links.is_peer(newcomer) && member.links.is_connected(newcomer));
-        // The newcomer is added as a member: the same connection stays, and it is no longer a newcomer.
         member.links.add_peer(&peer(newcomer, &[other.address()])).unwrap();
         assert!(member.links.is_peer(newcomer) && member.links.is_connected(newcomer));
         assert!(member.links.add_peer(&peer(newcomer, &[other.address()])).is_err());
         assert_eq!(member.links.statistics(newcomer).unwrap().connections, 1);
-        // After a break, the member with the lower number connects again.
         let at = other.address();
         drop(other);
         let options = MemberLinkOptions { listen: Some(at), ..listening() };
@@ -136,7 +132,6 @@ fn wrong_address_is_refused() {
     });
     assert_eq!(first.event_texts(), ["refused 2: OtherMember"]);
 
-    // A member that dials its own port.
     let mut alone = Member::new(listening(), identity(1), &[]);
     let address = alone.address();
     alone.links.add_peer(&peer(2, &[address])).unwrap();
@@ -160,7 +155,6 @@ fn duplicate_number_is_refused() {
     });
     assert_eq!(twin.event_texts(), ["refused 2: DuplicateIdentity"]);
     assert_eq!((first.event_texts(), second.event_texts()), (vec![], vec![]), "the first connection stays");
-    // When it is gone only one of them is left.
     drop(first);
     turn_until("the twin is accepted", || {
         second.idle();
@@ -173,7 +167,6 @@ fn duplicate_number_is_refused() {
 #[test]
 fn reconnection_replaces_old() {
     let (first, mut second) = connected_pair(MemberLinkOptions::default());
-    // The end of its old connection was not noticed yet.
     let mut puppet = ScriptedPeer::hello(second.address(), identity(1), 2);
     turn_until("the connection is replaced", || {
         second.idle();
@@ -199,7 +192,6 @@ fn other_version_gets_the_reason() {
     let refusal = puppet.read_refusal();
     assert_eq!((refusal.code, refusal.text.as_str()), (LinkRefusalCode::OtherVersion, "here version 2, there 3"));
 
-    // A listener of another version: its refusal can still be decoded.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut first =
         Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[listener.local_addr().unwrap()])]);
@@ -267,8 +259,7 @@ fn silent_flood_blocks_no_member() {
     let mut flood: Vec<ScriptedPeer> = (0..100).map(|_| ScriptedPeer::dial(second.address())).collect();
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[second.address()])]);
     turn_until("the member is accepted", || {
-        // One more for each that was accepted: with the whole backlog of the listener full, the next would wait for
-        // this thread.
+        // With the listener's backlog full, the next would wait for this thread.
         if flood.len() < 100 + second.links.pending_statistics().displaced as usize {
             flood.push(ScriptedPeer::dial(second.address()));
         }

@@ -1,4 +1,4 @@
-//! TLS proves the identity of members: in a build with the feature `tls-tests`.
+//! Needs the feature `tls-tests`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,4 @@
-//! With TLS members only accept members: no plain text, no certificate of another authority, of another time or of
-//! another name, whichever side dials.
+//! Members refuse plain text and certificates of another authority, time or name, whichever side dials.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::linked_members::{Member, PATIENCE, ScriptedPeer, identity, listening, peer};
@@ -21,13 +20,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// The authority that signs certificates.
 struct Authority {
     certificate: Certificate,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// Certificate and key that a member presents.
 struct Credentials {
     certificate: String,
     key: String,
@@ -50,7 +47,6 @@ impl Authority {
         Credentials { certificate: certificate.pem(), key: key.serialize_pem() }
     }
 
-    /// Signs a certificate for a member of the cluster of these tests; see [`Authority::signs`].
     fn member(&self, member: u64) -> Credentials {
         self.signs(&certificate_name("market", member), |_| ())
     }
@@ -102,7 +98,6 @@ fn second(authority: &Authority) -> Member {
 }
 
 fn first(tls: Option<LinkTls>, at: SocketAddr) -> Member {
-    // Refused repeatedly, without a long wait.
     let options = MemberLinkOptions { tls, back_off_ns_max: 20_000_000, ..MemberLinkOptions::default() };
     Member::new(options, identity(1), &[peer(2, &[at])])
 }
@@ -141,8 +136,7 @@ fn proven_members_exchange_messages() {
     assert_eq!(first.event_texts(), ["gone 2"]);
 }
 
-/// Dials the member `second` as member 1 with a TLS client. Returns the bytes read until the end, while that member is
-/// polled.
+/// As member 1, with a TLS client. Returns the bytes read until the end.
 fn dials(second: &mut Member, authority: &Authority, shown: Option<&Credentials>) -> Vec<u8> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
@@ -220,7 +214,6 @@ fn unproven_member_is_refused() {
     });
 }
 
-/// Lets member 1 dial a server with this certificate. Returns the result of that server's handshake.
 fn is_dialled(authority: &Authority, shown: &Credentials) -> String {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = vec![CertificateDer::from_pem_slice(shown.certificate.as_bytes()).unwrap()];

@@ -1,5 +1,3 @@
-//! [`Decision`]: input of *decide* besides state and command, and the receiver of its events.
-
 use super::Entity;
 use crate::identity::Position;
 use crate::origin::{Cause, CommandOrigin};
@@ -8,24 +6,24 @@ use gapless_message::headers::Headers;
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Input of a decision besides state and command. It is the same for all events of a transaction.
+/// Input of a decision besides state and command.
 #[derive(Clone, Copy, Debug)]
 pub struct DecisionContext<'a> {
-    /// Time that the stream gave the command, ns since the epoch.
+    /// Stream time of the command, ns since the epoch.
     pub time_ns: u64,
     /// Sequence of the transaction.
     pub sequence: u64,
-    /// Session of the sender. Together with `number` it is the command's identity.
+    /// Session of the sender; with `number` the command's identity.
     pub session: u64,
-    /// Number of the command in its session.
+    /// Number of the command in the session.
     pub number: u64,
     pub(crate) metadata: &'a [u8],
-    /// Random numbers drawn so far in the whole transaction.
+    /// Drawn so far in the whole transaction.
     pub(crate) drawn: &'a Cell<u64>,
 }
 
 impl<'a> DecisionContext<'a> {
-    /// Headers of the command: the caller's metadata, which the events carry on.
+    /// Headers of the command.
     ///
     /// # Panics
     /// Never: undecodable headers are refused before the decision.
@@ -39,9 +37,8 @@ impl<'a> DecisionContext<'a> {
         Headers::find_encoded(self.metadata, name)
     }
 
-    /// The next random number of the transaction, any of the 2⁶⁴, derived from the command's sequence and time by a
-    /// stable algorithm ([`gapless_engine::random`]). Handlers and aggregates of one transaction draw from the same
-    /// series. Not for secrets: sequence and time are enough to compute it.
+    /// Next random number of the transaction, from its sequence and time by a stable algorithm
+    /// ([`gapless_engine::random`]): not for secrets. Handlers and aggregates of one transaction share the series.
     #[must_use]
     pub fn random(&self) -> u64 {
         let drawn = self.drawn.get();
@@ -56,14 +53,14 @@ impl<'a> DecisionContext<'a> {
         random::below(self.random(), limit)
     }
 
-    /// Correlation of the command: its header [`CORRELATION`](crate::origin::CORRELATION), or its own identity if it is
-    /// the first of its chain.
+    /// Header [`CORRELATION`](crate::origin::CORRELATION) of the command, or its own identity if it is the first of its
+    /// chain.
     #[must_use]
     pub fn correlation(&self) -> Cow<'a, [u8]> {
         self.origin().correlation()
     }
 
-    /// The event or command of the stream that caused this command, if any.
+    /// Event or command of the stream that caused this command.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
         self.origin().cause()
@@ -77,7 +74,6 @@ impl<'a> DecisionContext<'a> {
 /// Input and output of one call of *decide*.
 pub struct Decision<'a, Event> {
     context: DecisionContext<'a>,
-    /// Version of the aggregate before the first event of this decision.
     version: u64,
     events: &'a mut dyn EventSink<Event>,
 }
@@ -85,7 +81,6 @@ pub struct Decision<'a, Event> {
 pub(super) trait EventSink<Event> {
     fn put(&mut self, event: Event);
 
-    /// Tags the last event.
     fn tag(&mut self, name: &str, value: &[u8]);
 }
 
@@ -93,8 +88,7 @@ pub(super) trait EventSink<Event> {
 pub struct Tags<'a, Event>(&'a mut dyn EventSink<Event>);
 
 impl<Event> Tags<'_, Event> {
-    /// Adds a tag, by which readers and decisions find the event besides by its aggregate. Name and value have at most
-    /// 255 bytes each; longer ones are cut.
+    /// Adds a tag, by which readers and decisions find the event; name and value are cut after 255 bytes.
     pub fn tag(self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.0.tag(name, value.as_ref());
         self
@@ -119,7 +113,7 @@ impl<'a, Event> Decision<'a, Event> {
         self.version
     }
 
-    /// Time that the stream gave the command, ns since the epoch. A decision must use no other clock.
+    /// Stream time of the command, ns since the epoch; a decision must use no other clock.
     #[must_use]
     pub const fn time_ns(&self) -> u64 {
         self.context.time_ns
@@ -140,8 +134,7 @@ impl<'a, Event> Decision<'a, Event> {
         self.context.random_below(limit)
     }
 
-    /// Position of the transaction's first event. Unique in the stream, so it can serve as an identifier of an object
-    /// that the decision creates.
+    /// Position of the first event, unique in the stream: identifies an object that the decision creates.
     #[must_use]
     pub const fn position(&self) -> Position {
         Position { sequence: self.context.sequence, ordinal: 0 }
@@ -152,7 +145,7 @@ impl<'a, Event> Decision<'a, Event> {
         &self.context
     }
 
-    /// Lets a part of the aggregate decide; `wrap` turns each event of the part into one of the aggregate.
+    /// Lets a part of the aggregate decide; `wrap` turns the part's events into the aggregate's.
     ///
     /// # Errors
     /// The entity's refusal.
@@ -167,7 +160,6 @@ impl<'a, Event> Decision<'a, Event> {
     }
 }
 
-/// Wraps the events of a part into those of the whole.
 struct EntityEventSink<'a, Event, Wrap> {
     wrap: Wrap,
     events: &'a mut dyn EventSink<Event>,

@@ -1,6 +1,4 @@
-//! [`ErasedAggregate`]: an aggregate's type erased, so that the writer is compiled once. Events of a decision stay here
-//! until the transaction ends: encoded for the stream, and as values to be applied. Events beyond the limit of a
-//! transaction are not kept.
+//! [`ErasedAggregate`]: an aggregate's type erased, so that the writer is compiled once.
 
 use super::decision::{Decision, DecisionContext, EventSink};
 use super::old_event::{self, OldEvent};
@@ -15,7 +13,6 @@ use std::ops::Range;
 
 pub(crate) type ErasedState = Box<dyn Any + Send>;
 
-/// Identity of a message's type in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MessageTypeId {
     pub name: &'static str,
@@ -30,7 +27,6 @@ impl MessageTypeId {
     }
 }
 
-/// Format of a type's state files.
 #[derive(Clone, Copy)]
 pub(crate) struct SnapshotFormat {
     pub policy: SnapshotPolicy,
@@ -43,7 +39,7 @@ pub(crate) struct SnapshotFormat {
 }
 
 impl SnapshotFormat {
-    /// Identity by which a state file is checked.
+    /// Identity for the check of a state file.
     pub const fn of_aggregate<'a>(&self, aggregate: TypeKey, id: &'a [u8]) -> SnapshotKey<'a> {
         SnapshotKey { aggregate, id, state_version: self.version, state_layout: self.layout }
     }
@@ -63,49 +59,40 @@ impl SnapshotFormat {
 pub(crate) enum DecideError {
     NotFound,
     AlreadyExists,
-    /// The command does not decode, or its version is unknown here.
     NoCommand(MessageError),
-    /// Refused by the aggregate: type and bytes of the refusal.
     Refused(MessageTypeId, Vec<u8>),
-    /// The events cannot be kept, for this reason: they do not encode, or exceed the limit of a transaction.
+    /// The events do not encode, or exceed the limit of a transaction.
     Impossible(String),
 }
 
 const EVENTS_MAX: usize = u16::MAX as usize;
 
 pub(crate) enum CommandInput<'a> {
-    /// Version and bytes of a command from the stream.
     Bytes(u32, &'a [u8]),
     /// A handler's command in the same process: an `Option` of the aggregate's command.
     Value(&'a mut dyn Any),
 }
 
-/// An aggregate's type, erased, with the events of the current transaction.
 pub(crate) trait ErasedAggregate: Send {
     fn name(&self) -> &'static str;
     fn key(&self) -> TypeKey;
     fn command(&self) -> MessageTypeId;
-    /// The event's type, with the version in which events are written now.
     fn event(&self) -> MessageTypeId;
 
-    /// Sets the version as which the stream's service acts from now on.
     fn become_version(&mut self, version: u32);
 
-    /// A fresh instance of the same type, for another thread.
     fn new_of_same_type(&self) -> Box<dyn ErasedAggregate>;
 
-    /// Format of the type's state files; `None` if it has none.
     fn snapshot_format(&self) -> Option<&SnapshotFormat>;
 
-    /// A state without events; `None` if the identifier does not decode.
     fn create(&self, id: &[u8]) -> Option<ErasedState>;
 
     fn copy(&self, state: &ErasedState) -> ErasedState;
 
-    /// Begins a transaction whose events and tags have at most `length_max` bytes.
+    /// Events and tags have at most `length_max` bytes.
     fn limit(&mut self, length_max: usize);
 
-    /// Decides on a command for a state at `version`. Returns the indexes of the emitted events.
+    /// Returns the indexes of the emitted events.
     fn decide(
         &mut self,
         state: &ErasedState,
@@ -114,28 +101,23 @@ pub(crate) trait ErasedAggregate: Send {
         context: DecisionContext<'_>,
     ) -> Result<Range<usize>, DecideError>;
 
-    /// Adds an event that was emitted without `decide`, as an `Option` of the aggregate's event. An error says why it
-    /// cannot be kept.
+    /// Adds an event that was emitted without `decide`, as an `Option` of the aggregate's event.
     fn put(&mut self, event: &mut dyn Any) -> Result<Range<usize>, String>;
 
     fn tag(&mut self, name: &str, value: &[u8]);
 
     fn write(&self, event: usize, out: &mut Vec<u8>) -> Result<(), MessageError>;
 
-    /// An event's tags: each as u8 length, name, u8 length, value.
+    /// Each as u8 length, name, u8 length, value.
     fn tags(&self, event: usize) -> &[u8];
 
-    /// Applies events of this transaction to a state.
     fn apply(&self, state: &mut ErasedState, events: Range<usize>);
 
-    /// Applies a stored event to a state.
     fn fold(&self, state: &mut ErasedState, event: &OldEvent<'_>) -> Result<(), MessageError>;
 
-    /// Ends the transaction.
     fn clear(&mut self);
 }
 
-/// An aggregate's type, and the events of the current transaction.
 pub(crate) struct TypedAggregate<A: Aggregate> {
     emitted: EmittedEvents<A::Event>,
     snapshot_format: Option<SnapshotFormat>,
@@ -145,22 +127,18 @@ struct EmittedEvents<Event> {
     events: Vec<EmittedEvent<Event>>,
     tags: Vec<u8>,
     payloads: Vec<u8>,
-    /// Version in which events are written.
     version: u32,
-    /// Limit of all events together, bytes.
     length_max: usize,
-    /// Why the transaction is impossible; set, no further event is kept.
+    /// Why the transaction is impossible; once set, no further event is kept.
     fault: Option<String>,
 }
 
-/// Number of events that are encoded without a copy, when the transaction is written. Later ones are encoded at once,
-/// so that a decision keeps at most these and the bytes of a transaction.
+/// Later events are encoded at once, which bounds the memory of a decision.
 const ENCODED_LATER: usize = 4;
 
 struct EmittedEvent<Event> {
     event: Event,
     tags: Range<usize>,
-    /// `None` for an event that is encoded later.
     payload: Option<Range<usize>>,
 }
 
@@ -176,7 +154,6 @@ impl<Event> EmittedEvents<Event> {
         self.fault.is_none()
     }
 
-    /// Drops the events after the first `events`.
     #[cold]
     fn truncate(&mut self, events: usize) {
         self.events.truncate(events);
@@ -229,7 +206,6 @@ fn encode<Event: Message>(event: &Event, version: u32, out: &mut Vec<u8>) -> Res
     if version == Event::VERSION { event.encode(out) } else { event.encode_as(version, out) }
 }
 
-/// Appends a tag in the format of the stream.
 pub(crate) fn write_tag(tags: &mut Vec<u8>, name: &str, value: &[u8]) {
     let (name, value) = cut_tag(name, value);
     for part in [name.as_bytes(), value] {

@@ -1,10 +1,4 @@
 //! [`Aggregate`]: decides on its commands and changes only by its events.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `erased` | an aggregate with its type erased: from bytes to decisions, from events to bytes |
-//! | `old_event` | [`OldEvent`]: an event in an older version |
-//! | `decision` | [`Decision`]: input of *decide* besides the command, and receiver of its events |
 
 mod decision;
 mod erased;
@@ -80,9 +74,8 @@ use gapless_message::{Message, MessageError};
 /// `Clone` is needed because a transaction over several aggregates may be refused after some of them have applied their
 /// events.
 pub trait Aggregate: Clone + Send + 'static {
-    /// Name of the type in the stream. Keep it when the Rust type is renamed.
+    /// Name in the stream; keep it when the Rust type is renamed.
     const NAME: &'static str;
-    /// Identifier of an aggregate of this type.
     type Id: AggregateId;
     /// Commands; an enum, if there are several.
     type Command: Message;
@@ -91,27 +84,25 @@ pub trait Aggregate: Clone + Send + 'static {
     /// Refusals, passed on to the caller unchanged.
     type Refusal: Message;
 
-    /// The state without events.
     fn new(id: &Self::Id) -> Self;
 
-    /// Whether the command needs an existing aggregate. By default every command does.
+    /// Whether the command needs an existing aggregate; by default every command does.
     fn creation(_command: &Self::Command) -> Creation {
         Creation::MustExist
     }
 
-    /// Decides on a command: emits up to 65,535 events into `decision`, or refuses. The events of a refused command are
-    /// dropped.
+    /// Decides on a command: emits up to 65,535 events into `decision`, or refuses.
     ///
     /// # Errors
     /// The aggregate's refusal. The state does not change.
     fn decide(&self, command: Self::Command, decision: &mut Decision<'_, Self::Event>) -> Result<(), Self::Refusal>;
 
-    /// Changes the state by a committed event. It cannot be refused any more.
+    /// Changes the state by a committed event, which cannot be refused any more.
     fn apply(&mut self, event: &Self::Event);
 
-    /// Converts an event of another type or version to today's event. `None` means that it has no meaning any more; it
-    /// still counts in the aggregate's version. By default uses [`Message::decode_as`], which copes with added fields
-    /// and variants.
+    /// Converts an event of another type or version to today's event; by default by [`Message::decode_as`], which copes
+    /// with added fields and variants. `None`: the event has no meaning any more; it still counts in the aggregate's
+    /// version.
     ///
     /// # Errors
     /// The program does not know the event. Only this aggregate is quarantined.
@@ -119,14 +110,13 @@ pub trait Aggregate: Clone + Send + 'static {
         old.decode().map(Some)
     }
 
-    /// Version in which events are written while the stream's service acts as `version`, one of
-    /// [`CommandModel::versions`](crate::CommandModel::versions); 1 to 65,535. By default the newest.
+    /// Version in which events are written while the service acts as `version`, one of
+    /// [`CommandModel::versions`](crate::CommandModel::versions); 1 to 65,535, by default the newest.
     #[must_use]
     fn event_version(_version: u32) -> u32 {
         Self::Event::VERSION
     }
 
-    /// A command for the aggregate with that identifier, ready to be sent on a bus.
     fn command<'a>(id: &Self::Id, command: &'a Self::Command) -> Draft<'a, Self::Command, (), Self::Refusal> {
         Draft::new(const { TypeKey::of(Self::NAME) }, Some(id), command)
     }
@@ -145,34 +135,29 @@ impl EventFilter {
     }
 }
 
-/// Whether a command needs an existing aggregate. An aggregate exists once it has an event.
+/// Whether a command needs an existing aggregate: one with an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Creation {
-    /// An existing one; else the command ends as [`CommandError::NotFound`](crate::CommandError::NotFound).
+    /// An existing one, or the command ends as [`CommandError::NotFound`](crate::CommandError::NotFound).
     #[default]
     MustExist,
-    /// A new one; else it ends as [`CommandError::AlreadyExists`](crate::CommandError::AlreadyExists).
+    /// A new one, or the command ends as [`CommandError::AlreadyExists`](crate::CommandError::AlreadyExists).
     Creates,
-    /// Either.
     CreatesIfMissing,
 }
 
-/// A part of an aggregate that decides for itself: an order's line, a game's player. Its aggregate stores it, wraps its
-/// events by [`Decision::entity`], and passes them to [`apply`](Self::apply).
+/// A part of an aggregate that decides for itself, such as an order's line. Its aggregate stores it, wraps its events
+/// by [`Decision::entity`], and passes them to [`apply`](Self::apply).
 pub trait Entity {
-    /// Commands of the part.
     type Command;
-    /// Events of the part.
     type Event;
-    /// Refusals of the part.
     type Refusal;
 
-    /// Decides like [`Aggregate::decide`].
+    /// Like [`Aggregate::decide`].
     ///
     /// # Errors
     /// The entity's own refusal.
     fn decide(&self, command: Self::Command, decision: &mut Decision<'_, Self::Event>) -> Result<(), Self::Refusal>;
 
-    /// Changes the state like [`Aggregate::apply`].
     fn apply(&mut self, event: &Self::Event);
 }

@@ -1,29 +1,27 @@
-//! [`OldEvent`]: an event in the version of an older program.
-
 use super::Aggregate;
 use crate::identity::TypeKey;
 use crate::transaction::RecordedEvent;
 use gapless_message::{Message, MessageError};
 
-/// An event of the stream that has another type or version than today's, written by an older or a newer program.
-/// [`Aggregate::upcast`](super::Aggregate::upcast) converts it.
+/// An event written by an older or newer program in another type or version than today's, converted by
+/// [`Aggregate::upcast`](super::Aggregate::upcast).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OldEvent<'a> {
-    /// Key of its type.
+    /// Type key.
     pub event: TypeKey,
-    /// Version of its type.
+    /// Type version.
     pub version: u32,
     pub payload: &'a [u8],
 }
 
 impl OldEvent<'_> {
-    /// Whether its type has the name of `M`, in any version.
+    /// Whether the type has the name of `M`.
     #[must_use]
     pub fn is<M: Message>(&self) -> bool {
         self.event == const { TypeKey::of(M::TYPE_NAME) }
     }
 
-    /// Decodes it as a message of that type, in the version in which it was written.
+    /// Decodes the event as `M`, in the version in which it was written.
     ///
     /// # Errors
     /// Another type, a version that `M` cannot read, or bytes that do not decode.
@@ -36,7 +34,6 @@ impl OldEvent<'_> {
     }
 }
 
-/// Converts an event to today's type; `None` if it has no meaning any more.
 #[inline]
 pub(super) fn read<A: Aggregate>(event: &OldEvent<'_>) -> Result<Option<A::Event>, MessageError> {
     if event.version == A::Event::VERSION && event.is::<A::Event>() {
@@ -47,8 +44,7 @@ pub(super) fn read<A: Aggregate>(event: &OldEvent<'_>) -> Result<Option<A::Event
 }
 
 impl RecordedEvent<'_> {
-    /// Converts the event to today's type for an aggregate of type `A`; `None` if it has no meaning any more, as
-    /// [`Aggregate::upcast`] says.
+    /// Converts the event to today's type for an aggregate of type `A`; `None` as for [`Aggregate::upcast`].
     ///
     /// # Errors
     /// Another type, a version that this program does not know, or bytes that do not decode.

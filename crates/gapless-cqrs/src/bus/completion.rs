@@ -1,5 +1,3 @@
-//! [`Completion`]: receives the outcome of one command, for a waiting thread, a task, a callback or no one.
-
 use crate::envelope::{AnswerKind, CommandAnswer};
 use crate::error::BusError;
 use crate::identity::TypeKey;
@@ -9,20 +7,18 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Answer of the writer, or the reason why there is no answer.
 pub(crate) type AnswerResult = Result<WriterAnswer, BusError>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WriterAnswer {
-    /// Accepted without a reply, the usual case. Kept small, because it is copied often.
+    /// Kept small, because it is copied often.
     Accepted {
-        /// Sequence of the first event; without events, the sequence that it would have.
+        /// Without events, the sequence that the first would have.
         sequence: u64,
         version: u64,
         events: u32,
     },
     Answer(Box<CommandAnswer<Vec<u8>>>),
-    /// The command failed, for this reason.
     Failed(String),
 }
 
@@ -33,7 +29,7 @@ impl WriterAnswer {
         Self::accepted(bytes).map_or_else(|| Self::read_other(bytes), Ok)
     }
 
-    /// Decodes an answer that accepts the command without a reply; `None` for any other.
+    /// An answer that accepts without a reply; `None` for any other.
     #[inline]
     pub fn accepted(bytes: &[u8]) -> Option<Self> {
         let answer = CommandAnswer::read(bytes).ok()?;
@@ -53,43 +49,33 @@ impl WriterAnswer {
 
 pub(crate) type OutcomeCallback = Box<dyn FnOnce(AnswerResult) + Send>;
 
-/// Receives an outcome before the waiter does.
 pub(crate) trait CompletionObserver: Send + Sync {
-    /// Called with an outcome, with no lock held. Passes it on by [`Completion::complete`], or has the command sent
-    /// again.
+    /// Called with no lock held. Passes the outcome on by [`Completion::complete`], or has the command sent again.
     fn on_outcome(&self, completion: &Arc<Completion>, outcome: AnswerResult);
 
-    /// Called when bytes and headers of a command have changed before it is sent.
     fn on_change(&self, bytes: &[u8], headers: Headers);
 }
 
-/// One command's outcome.
-///
-/// Most outcomes are [`WriterAnswer::Accepted`] and arrive before anyone waits: those use `progress` and `accepted` alone. A
-/// waiter locks `state` and sets `progress` to [`IN_STATE`]; from then on everything uses `state`.
+/// One command's outcome. Most are [`WriterAnswer::Accepted`] before anyone waits, and use `progress` and `accepted`
+/// alone. A waiter locks `state` and sets `progress` to [`IN_STATE`]; from then on everything uses `state`.
 #[derive(Default)]
 pub(crate) struct Completion {
     observer: Option<Box<dyn CompletionObserver>>,
     progress: AtomicU8,
     accepted: PlainAnswer,
     state: Mutex<CompletionState>,
-    /// Tells the waiter to poll for answers itself. Set and cleared with `state` locked.
+    /// Tells the waiter to poll for answers itself; written with `state` locked.
     is_nudged: AtomicBool,
     arrived: Condvar,
 }
 
-/// No outcome and no waiter yet.
 const WAITING: u8 = 0;
 /// A thread is writing `accepted`.
 const ARRIVING: u8 = 1;
-/// `accepted` is complete.
 const ACCEPTED: u8 = 2;
-/// `accepted` was taken.
 const TAKEN: u8 = 3;
-/// Progress is in `state`.
 const IN_STATE: u8 = 4;
 
-/// Fields of [`WriterAnswer::Accepted`].
 #[derive(Default)]
 struct PlainAnswer {
     sequence: AtomicU64,
@@ -101,17 +87,15 @@ struct PlainAnswer {
 enum CompletionState {
     #[default]
     Waiting,
-    /// A thread sleeps until the outcome arrives.
     Asleep,
     Task(Waker),
     Callback(OutcomeCallback),
     Done(AnswerResult),
-    /// Taken, or the waiter has given up.
     Taken,
 }
 
 impl Completion {
-    /// A completion whose outcomes go to an observer first.
+    /// A completion whose outcomes go to `observer` first.
     pub fn observed(observer: Box<dyn CompletionObserver>) -> Self {
         Self { observer: Some(observer), ..Self::default() }
     }
@@ -120,14 +104,14 @@ impl Completion {
         self.observer.as_deref()
     }
 
-    /// Delivers an outcome. The caller must call the returned callback with it, with no lock held.
+    /// Delivers an outcome; call the returned callback with no lock held.
     #[must_use]
     #[inline]
     pub fn deliver(self: &Arc<Self>, outcome: AnswerResult) -> Option<(OutcomeCallback, AnswerResult)> {
         if self.observer.is_some() { Some((self.observer_callback(), outcome)) } else { self.complete(outcome) }
     }
 
-    /// Like [`Completion::deliver`], for callers that hold no lock.
+    /// [`Completion::deliver`] for callers without a lock.
     pub fn deliver_now(self: &Arc<Self>, outcome: AnswerResult) {
         if let Some((callback, outcome)) = self.deliver(outcome) {
             callback(outcome);
@@ -144,7 +128,7 @@ impl Completion {
         })
     }
 
-    /// Delivers the outcome to the waiter. A callback is returned, to be called with no lock held.
+    /// Delivers to the waiter; call the returned callback with no lock held.
     #[must_use]
     #[inline]
     pub fn complete(&self, outcome: AnswerResult) -> Option<(OutcomeCallback, AnswerResult)> {
@@ -161,7 +145,6 @@ impl Completion {
         self.complete_in_state(outcome)
     }
 
-    /// Moves on from [`WAITING`]; `false` if the progress was another one.
     #[inline]
     fn advance_to(&self, progress: u8) -> bool {
         self.progress.compare_exchange(WAITING, progress, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -190,7 +173,7 @@ impl Completion {
         None
     }
 
-    /// Moves progress to [`IN_STATE`]. Call with `state` locked. `false`: an outcome arrived before.
+    /// With `state` locked; `false`: an outcome arrived before.
     fn enter_state(&self) -> bool {
         loop {
             match self.progress.load(Ordering::Acquire) {
@@ -254,7 +237,7 @@ impl Completion {
         }
     }
 
-    /// Registers a callback. It is returned with the outcome if that has arrived already.
+    /// Registers a callback, or returns it if the outcome is there.
     #[must_use]
     pub fn call(&self, callback: OutcomeCallback) -> Option<(OutcomeCallback, AnswerResult)> {
         let mut state = self.lock();
@@ -287,7 +270,7 @@ impl Completion {
         }
     }
 
-    /// Wakes the waiting thread. `false` if it has its outcome.
+    /// Wakes the waiting thread; `false` if it has its outcome.
     pub fn nudge(&self) -> bool {
         let state = self.lock();
         if !self.enter_state() || !matches!(*state, CompletionState::Waiting | CompletionState::Asleep) {

@@ -1,5 +1,5 @@
-//! [`WriterConnection`]: the connection to the writer. Any thread sends on it. One waiting thread polls for the answers of all; for
-//! tasks and callbacks the poller thread of the connection does.
+//! [`WriterConnection`]: one waiting thread polls for the answers of all; for tasks and callbacks the poller thread
+//! does.
 
 use super::completion::{AnswerResult, Completion, OutcomeCallback, WriterAnswer};
 use crate::error::BusError;
@@ -17,14 +17,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Wea
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// Options of a handle of the bus.
+/// Options of a bus handle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusOptions {
-    /// Most commands in flight, of all clones together; further ones wait. From 1 to 65,536. Handles round up to a
-    /// multiple of 64, because the stream has one session for each 64; a direct bus rounds up to a power of two.
-    ///
-    /// The commands that one thread sends for one aggregate are decided in order, whatever the number of sessions and
-    /// across the loss of a leader.
+    /// Most commands in flight, of all clones together, 1 to 65,536; further ones wait. Handles round up to a multiple
+    /// of 64 (the stream has a session for each 64), a direct bus to a power of two. The commands of one thread for one
+    /// aggregate are decided in order, also across sessions and leaders.
     pub in_flight_max: usize,
 }
 
@@ -34,30 +32,23 @@ impl Default for BusOptions {
     }
 }
 
-/// Number of answers that the stream keeps for a session.
 const SESSION_COMMANDS_MAX: u32 = 64;
-/// Most answers taken by one poll.
 const ANSWERS_MAX: usize = 256;
-/// Longest sleep of a thread that polls for answers; a wake-up ends it earlier.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
-/// Pause of a thread that waits until another one has reconnected.
 const RECONNECTING_PAUSE: Duration = Duration::from_millis(5);
 
-/// The connection of a handle and its clones to the writer.
 pub(crate) struct WriterConnection {
     inner: Mutex<ConnectionInner>,
-    /// Number of threads that want `inner` while its owner may sleep.
+    /// Threads that want `inner` while its owner may sleep.
     wanted: AtomicU32,
-    /// Set while the owner of `inner` looks for a service, which may take seconds.
+    /// The owner of `inner` looks for a service, which may take seconds.
     is_reconnecting: AtomicBool,
     waker: Arc<Mutex<ClientWaker>>,
-    /// Threads that wait for an outcome while another one polls. When that one leaves, one of these takes over.
+    /// Threads that wait while another one polls; one of these takes over from it.
     waiters: Mutex<VecDeque<Arc<Completion>>>,
     waiting: AtomicUsize,
-    /// Thread that polls for answers on behalf of tasks and callbacks.
     poller: OnceLock<Thread>,
     is_poller_active: AtomicBool,
-    /// Commands sent by handlers; the poller passes them on.
     handler_commands: Mutex<VecDeque<HandlerCommand>>,
     this: Weak<Self>,
 }
@@ -67,25 +58,21 @@ type HandlerCommand = (TypeKey, Vec<u8>, Arc<Completion>);
 struct ConnectionInner {
     client: Client,
     sessions: Vec<ConnectionSession>,
-    /// Index of the session that sends.
     current: usize,
     sessions_max: usize,
     bytes: Vec<u8>,
     is_disconnected: bool,
-    /// The connection is lost, and a thread that may sleep has to reconnect.
     is_lost: bool,
     waits: WaitNotices,
-    /// Shared with the connection.
     waker: Arc<Mutex<ClientWaker>>,
 }
 
 struct ConnectionSession {
     key: SessionKey,
-    /// Commands by number, in the order in which they were sent.
+    /// By number, in the order of sending.
     in_flight: VecDeque<(u64, Arc<Completion>)>,
 }
 
-/// Callbacks to be called once no lock is held.
 type DueCallbacks = Vec<(OutcomeCallback, AnswerResult)>;
 
 impl WriterConnection {
@@ -117,7 +104,7 @@ impl WriterConnection {
         }))
     }
 
-    /// Sends a command encoded by `write`. Blocks while there is no room.
+    /// Sends a command encoded by `write`; blocks while there is no room.
     pub fn send(
         &self,
         command: TypeKey,
@@ -159,7 +146,7 @@ impl WriterConnection {
         }
     }
 
-    /// Like [`WriterConnection::send`], but never blocks: `false` without room. Takes arrived answers, which may make room.
+    /// Like [`WriterConnection::send`]; `false` instead of blocking.
     pub fn try_send(
         &self,
         command: TypeKey,
@@ -185,7 +172,7 @@ impl WriterConnection {
         })
     }
 
-    /// Whether a command has room. Takes arrived answers, and opens another session if there is no room.
+    /// Takes answers and opens another session to make room.
     pub fn has_room(&self) -> bool {
         let (Some(mut inner), mut due) = (self.lock_now(), DueCallbacks::new()) else { return false };
         let has_room = inner.find_room().is_some() || {
@@ -196,7 +183,7 @@ impl WriterConnection {
         has_room
     }
 
-    /// Takes answers, sleeping for them until `until` at the latest.
+    /// Takes answers, sleeping until `until` at most.
     pub fn wait_for_room(&self, until: Instant) {
         let left = until.saturating_duration_since(Instant::now());
         let mut due = DueCallbacks::new();
@@ -220,7 +207,7 @@ impl WriterConnection {
         }
     }
 
-    /// Waits for the outcome; a timeout error if it does not come until then.
+    /// Waits for the outcome; a timeout error after `until`.
     pub fn wait(&self, completion: &Arc<Completion>, until: Option<Instant>) -> AnswerResult {
         loop {
             if let Some(outcome) = completion.take() {
@@ -268,7 +255,7 @@ impl WriterConnection {
         count
     }
 
-    /// Makes the poller poll until no one awaits any.
+    /// Polls until no one awaits any.
     pub fn start_poller(&self) {
         if self.is_poller_active.swap(true, Ordering::SeqCst) {
             return;
@@ -282,7 +269,7 @@ impl WriterConnection {
         thread.unpark();
     }
 
-    /// Reconnects a connection that was given up, for a retry.
+    /// Reconnects for a retry.
     #[cold]
     pub fn reconnect_for_retry(&self) {
         loop {
@@ -295,10 +282,8 @@ impl WriterConnection {
         }
     }
 
-    /// Connects to the current leader and sends unanswered commands again; the writer recognises duplicates.
-    ///
-    /// It may take seconds. So threads that want the lock get it first, and callers that never sleep do without it
-    /// meanwhile. Returns whether it was tried.
+    /// Connects to the current leader and sends unanswered commands again; the writer recognises duplicates. May take
+    /// seconds, so threads that want the lock get it first.
     #[cold]
     fn reconnect(&self, inner: &mut ConnectionInner, due: &mut DueCallbacks) -> bool {
         // SeqCst: pairs with `lock_now`, which counts itself in `wanted` before it reads `is_reconnecting`.
@@ -320,7 +305,6 @@ impl WriterConnection {
         self.start_poller();
     }
 
-    /// Sends the commands of handlers, in order.
     fn send_handler_commands(&self) {
         loop {
             let next = lock(&self.handler_commands).pop_front();
@@ -333,7 +317,6 @@ impl WriterConnection {
         }
     }
 
-    /// Takes arrived answers. Without any, sleeps for some unless another thread wants the lock.
     fn poll_or_sleep(&self, inner: &mut ConnectionInner, most: Duration, due: &mut DueCallbacks) {
         if inner.is_lost {
             self.reconnect(inner, due);
@@ -346,7 +329,6 @@ impl WriterConnection {
         }
     }
 
-    /// Waits for the lock, and wakes its owner should that sleep.
     fn lock(&self) -> MutexGuard<'_, ConnectionInner> {
         if let Some(inner) = self.try_lock() {
             return inner;
@@ -358,7 +340,7 @@ impl WriterConnection {
         inner
     }
 
-    /// Like [`WriterConnection::lock`], for callers that never sleep: `None` while its owner looks for a service.
+    /// `None` while the lock's owner looks for a service.
     fn lock_now(&self) -> Option<MutexGuard<'_, ConnectionInner>> {
         self.try_lock().or_else(|| self.lock_unless_reconnecting())
     }
@@ -383,20 +365,18 @@ impl WriterConnection {
         }
     }
 
-    /// Makes one of the waiters poll for answers.
     #[cold]
     fn nudge_next(&self) {
         let mut waiters = lock(&self.waiters);
         while let Some(next) = waiters.pop_front() {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
-            // A waiter that is not nudged has its outcome already.
             if next.nudge() {
                 return;
             }
         }
     }
 
-    /// Like [`WriterConnection::unlock`], for callers that never sleep: the poller reconnects a lost connection.
+    /// For callers that never sleep: the poller reconnects a lost connection.
     fn unlock_at_once(&self, inner: MutexGuard<'_, ConnectionInner>, due: DueCallbacks) {
         let is_lost = inner.is_lost;
         self.unlock(inner, due);
@@ -405,7 +385,6 @@ impl WriterConnection {
         }
     }
 
-    /// Releases the lock. One of the waiters polls for answers from now on.
     fn unlock(&self, inner: MutexGuard<'_, ConnectionInner>, due: DueCallbacks) {
         drop(inner);
         due.into_iter().for_each(|(callback, outcome)| callback(outcome));
@@ -417,7 +396,6 @@ impl WriterConnection {
     }
 }
 
-/// Polls for answers while the connection exists and some are awaited.
 fn run_poller(connection: &Weak<WriterConnection>) {
     while let Some(connection) = connection.upgrade() {
         connection.send_handler_commands();
@@ -447,7 +425,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ConnectionInner {
-    /// Sends a command if there is room. An error means that it can never be sent.
+    /// An error means that the command can never be sent.
     fn try_send(&mut self, command: TypeKey, bytes: &[u8], completion: &Arc<Completion>) -> Result<bool, String> {
         if self.is_lost {
             return Ok(false);
@@ -472,7 +450,7 @@ impl ConnectionInner {
         }
     }
 
-    /// A session with room. Opens another one if all are full and the limit allows it.
+    /// Opens another session if all are full and the limit allows it.
     fn find_room(&mut self) -> Option<usize> {
         let count = self.sessions.len();
         let found = (self.current..count).chain(0..self.current.min(count)).find(|index| {
@@ -485,7 +463,7 @@ impl ConnectionInner {
         }
         let is_opening = self.sessions.iter().any(|session| self.client.next_session_seq(session.key).is_none());
         if count < self.sessions_max && !is_opening {
-            // A session that cannot be begun now is tried again by the next call.
+            // Tried again by the next call.
             if let Ok(key) = self.client.begin_session(random_token(), SESSION_COMMANDS_MAX) {
                 self.sessions.push(ConnectionSession { key, in_flight: VecDeque::new() });
             }
@@ -493,14 +471,12 @@ impl ConnectionInner {
         None
     }
 
-    /// Takes arrived answers, and returns their number.
     fn poll(&mut self, due: &mut DueCallbacks) -> usize {
         if self.is_disconnected || self.is_lost {
             return 0;
         }
         let Self { client, sessions, .. } = self;
         let mut lost = false;
-        // Replies of one session arrive together.
         let mut last = 0;
         let polled = client.poll(ANSWERS_MAX, |incoming| match incoming {
             Incoming::Reply { session, reply, first: true } => {
@@ -543,7 +519,6 @@ impl ConnectionInner {
         }
     }
 
-    /// Logs for which service commands wait, while expected answers do not come.
     #[cold]
     fn log_wait(&mut self) {
         let in_flight: usize = self.sessions.iter().map(|session| session.in_flight.len()).sum();
@@ -602,7 +577,6 @@ impl ConnectionInner {
         let _ = self.client.wait(most);
     }
 
-    /// Ends every command: there will be no more answers.
     #[cold]
     fn end(&mut self, error: &ClientError, due: &mut DueCallbacks) {
         tracing::warn!("the bus is gone: {error}");

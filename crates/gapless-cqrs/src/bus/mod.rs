@@ -1,13 +1,4 @@
 //! [`CommandBus`]: sends commands and returns their outcomes.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | this | [`CommandBus`], [`PendingOutcome`] of an outcome |
-//! | `send_policy` | interceptors and retries of a handle |
-//! | `timer` | delayed work |
-//! | `connection` | the connection to the writer: sessions, commands in flight, polling for answers |
-//! | `queue` | commands for a bus that its owner polls |
-//! | `completion` | receives one outcome |
 
 mod completion;
 mod connection;
@@ -39,10 +30,9 @@ pub(crate) use queue::{CommandQueue, QueuedCommand};
 pub use send_policy::RetryPolicy;
 pub(crate) use send_policy::{Attempts, SendPolicy, ending_of};
 
-/// Upper bound of the limit in [`CommandBus::send_within`].
 const WITHIN_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A handle of the bus. Clones are handles of the same bus, for any thread.
+/// A handle of the bus; clones share it, for any thread.
 #[derive(Clone)]
 pub struct CommandBus {
     transport: BusTransport,
@@ -61,14 +51,14 @@ impl std::fmt::Debug for CommandBus {
     }
 }
 
-/// The outcome of an accepted command.
+/// Outcome of an accepted command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptedCommand<Reply = ()> {
     /// Position of the first event; without events, the position that it would have.
     pub position: Position,
     /// Number of events.
     pub events: u32,
-    /// Version of the aggregate after the command; 0 for a handler's command.
+    /// Version of the aggregate afterwards; 0 for a handler's command.
     pub version: u64,
     pub reply: Reply,
 }
@@ -78,28 +68,26 @@ impl CommandBus {
         Ok(Self { transport: BusTransport::Connection(WriterConnection::new(client, options)?), policy: None })
     }
 
-    /// A handle of a bus that its owner polls.
     pub(crate) const fn queued(queue: Arc<CommandQueue>) -> Self {
         Self { transport: BusTransport::Queue(queue), policy: None }
     }
 
-    /// The same bus with an interceptor of all commands that this handle and its clones send, after those added before.
+    /// Adds an interceptor for this handle and its clones.
     #[must_use]
     pub fn with_interceptor(mut self, interceptor: impl DispatchInterceptor) -> Self {
         Arc::make_mut(self.policy.get_or_insert_default()).add(Arc::new(interceptor));
         self
     }
 
-    /// The same bus, which retries commands of this handle and its clones as the policy says. A command without an
-    /// identifier gets one, so that a retry is the same command.
+    /// Sets the retry policy of this handle and its clones. A command without an identifier gets one, so that a retry
+    /// is the same command.
     #[must_use]
     pub fn with_retry(mut self, retry: RetryPolicy) -> Self {
         Arc::make_mut(self.policy.get_or_insert_default()).set_retry(retry);
         self
     }
 
-    /// Number of the stream's sessions that are open for this handle and its clones: one for each 64 commands in
-    /// flight, opened when needed. 0 for a bus that its owner polls.
+    /// Open sessions of the stream, one for each 64 commands in flight; 0 for a bus that its owner polls.
     #[must_use]
     pub fn sessions(&self) -> usize {
         match &self.transport {
@@ -108,17 +96,13 @@ impl CommandBus {
         }
     }
 
-    /// Sends a command if there is room for it now. Made for threads that must not sleep, such as one that polls a
-    /// member.
-    ///
-    /// `None`, and the command is not sent, while the limit of commands in flight is reached, a session is being opened
-    /// or the connection is being made again. In a handler it does as [`CommandBus::send`].
+    /// Sends a command if there is room for it now; never sleeps. `None`: not sent, because the limit of commands in
+    /// flight is reached, or a session or connection is being made. In a handler, as [`CommandBus::send`].
     pub fn try_send<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
     ) -> Option<PendingOutcome<Reply, Refusal>> {
         let completion = match (&self.policy, &self.transport) {
-            // A handler never waits for room.
             _ if handling::is_handling() => self.send_now(draft),
             (None, BusTransport::Connection(connection)) => {
                 let completion = Arc::new(Completion::default());
@@ -135,7 +119,7 @@ impl CommandBus {
         Some(self.pending(draft, completion))
     }
 
-    /// Like [`CommandBus::send`], but waits for room for `within` at most: then `None`, and the command is not sent.
+    /// Like [`CommandBus::send`], but `None`, and not sent, without room after `within`.
     pub fn send_within<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
@@ -152,11 +136,8 @@ impl CommandBus {
         }
     }
 
-    /// Sends a command. Waits while the limit of commands in flight is reached. The outcome can be awaited, waited for,
-    /// left to a callback, or ignored.
-    ///
-    /// In a handler it does not wait: the command is sent once the handler's own is accepted, and else ends as
-    /// [`BusError::NotSent`].
+    /// Sends a command; waits while the limit of commands in flight is reached. In a handler: sent once the handler's
+    /// own command is accepted, and else ends as [`BusError::NotSent`].
     pub fn send<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: Draft<'_, Command, Reply, Refusal>,
@@ -207,7 +188,6 @@ impl CommandBus {
         }
     }
 
-    /// Sends with interceptors and retries.
     fn send_by<Command: Message, Reply, Refusal>(
         &self,
         policy: &Arc<SendPolicy>,
@@ -253,7 +233,7 @@ impl CommandBus {
     /// Sends a command, and waits for its outcome.
     ///
     /// # Errors
-    /// Any outcome but an accepted one. [`BusError::CalledInHandler`] in a handler, and then the command was not sent.
+    /// Any outcome but an accepted one; in a handler [`BusError::CalledInHandler`], not sent.
     pub fn call<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: Draft<'_, Command, Reply, Refusal>,
@@ -284,7 +264,6 @@ impl BusTransport {
         }
     }
 
-    /// `false` where waiting makes no sense.
     fn wait_for_room(&self, until: Instant) -> bool {
         match self {
             Self::Connection(connection) => {
@@ -308,7 +287,6 @@ impl BusTransport {
         }
     }
 
-    /// Retries a command, also on a bus that was given up, if there is one again.
     fn send_again(&self, queued: QueuedCommand) {
         if let Self::Connection(connection) = self {
             connection.reconnect_for_retry();
@@ -323,7 +301,6 @@ impl BusTransport {
         }
     }
 
-    /// Sends the command once the one that this thread handles is accepted.
     #[cold]
     fn send_after_handler<Command: Message, Reply, Refusal>(
         &self,
@@ -403,7 +380,6 @@ impl WeakBusTransport {
     }
 }
 
-/// Adds cause and correlation to the headers of a command.
 fn caused_by(origin: &CommandOrigin<'_>, queued: &mut QueuedCommand) -> Result<(), String> {
     let envelope = CommandEnvelope::read(&queued.bytes).map_err(|error| error.to_string())?;
     let mut headers = Headers::decode(envelope.metadata).unwrap_or_default();
@@ -425,7 +401,7 @@ fn encode_queued<Command: Message, Reply, Refusal>(
     Ok(QueuedCommand { command: draft.command_key(), bytes, completion: Arc::clone(completion) })
 }
 
-/// The outcome of a command that was sent.
+/// Outcome of a sent command.
 #[must_use = "the outcome is awaited, waited for, or left to a function"]
 pub struct PendingOutcome<Reply, Refusal> {
     transport: BusTransport,
@@ -438,13 +414,13 @@ impl<Reply: Message, Refusal: Message> PendingOutcome<Reply, Refusal> {
     /// Waits for the outcome.
     ///
     /// # Errors
-    /// Any outcome but an accepted one. [`BusError::CalledInHandler`] in a handler, because the awaited command is sent
-    /// after the handler's.
+    /// Any outcome but an accepted one; in a handler [`BusError::CalledInHandler`], because the awaited command follows
+    /// the handler's.
     pub fn wait(self) -> Result<AcceptedCommand<Reply>, CommandError<Refusal>> {
         read(self.transport.wait(&self.completion, None), self.expected)
     }
 
-    /// Waits for the outcome for `within` at most. The command goes on.
+    /// Waits for the outcome for `within` at most; the command goes on.
     ///
     /// # Errors
     /// Any outcome but an accepted one; [`BusError::TimedOut`].
@@ -452,8 +428,7 @@ impl<Reply: Message, Refusal: Message> PendingOutcome<Reply, Refusal> {
         read(self.transport.wait(&self.completion, Instant::now().checked_add(within)), self.expected)
     }
 
-    /// Takes the outcome if there is one now. The calling thread polls for answers but never sleeps. Made for threads
-    /// with other work, such as one that polls a member.
+    /// Takes the outcome if there is one now; polls for answers but never sleeps.
     ///
     /// # Errors
     /// `self`, while there is no outcome.
@@ -465,7 +440,7 @@ impl<Reply: Message, Refusal: Message> PendingOutcome<Reply, Refusal> {
         found.map(|outcome| read(outcome, self.expected)).ok_or(self)
     }
 
-    /// Calls a function with the outcome, on a thread of the bus: it must not sleep, nor wait for another command.
+    /// Calls `function` with the outcome on a thread of the bus: it must not sleep, nor wait for another command.
     pub fn then(self, function: impl FnOnce(Result<AcceptedCommand<Reply>, CommandError<Refusal>>) + Send + 'static) {
         let expected = self.expected;
         let callback = Box::new(move |outcome| function(read(outcome, expected)));
@@ -496,7 +471,6 @@ pub(crate) fn read<Reply: Message, Refusal: Message>(
     let unreadable = |error: &dyn std::fmt::Display| CommandError::Bus(BusError::Unreadable(error.to_string()));
     let answer = match outcome? {
         WriterAnswer::Accepted { sequence, version, events } => {
-            // The unit reply is decoded from no bytes.
             let reply = Reply::decode(&[]).map_err(|error| unreadable(&error))?;
             return Ok(AcceptedCommand { position: Position { sequence, ordinal: 0 }, events, version, reply });
         }

@@ -1,5 +1,3 @@
-//! [`CommandQueue`]: passes commands of handlers and other threads to the one owner that polls a bus.
-
 use super::completion::{AnswerResult, Completion};
 use crate::error::BusError;
 use crate::identity::TypeKey;
@@ -10,7 +8,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// Longest sleep of a waiter; a wake-up ends it earlier.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 pub(crate) struct QueuedCommand {
@@ -19,10 +16,8 @@ pub(crate) struct QueuedCommand {
     pub completion: Arc<Completion>,
 }
 
-/// Bounded queue of commands for the owner of a bus.
 pub(crate) struct CommandQueue {
     inner: Mutex<QueueInner>,
-    /// Length of `commands`; written with `inner` locked.
     length: AtomicUsize,
     length_max: usize,
     room: Condvar,
@@ -42,7 +37,7 @@ impl CommandQueue {
         Arc::new(Self { inner, length, length_max, room: Condvar::new(), owner })
     }
 
-    /// Queues a command. Waits while the queue is full, except on the polling thread, which would wait for itself.
+    /// Queues a command; waits while the queue is full, except on the polling thread.
     pub fn send(&self, queued: QueuedCommand, may_wait: bool) {
         let mut inner = self.lock();
         let this = std::thread::current().id();
@@ -63,8 +58,7 @@ impl CommandQueue {
         self.owner.wake();
     }
 
-    /// Waits until there may be room, until `until` at most; `false` on the polling thread, which would wait for
-    /// itself.
+    /// Waits until there may be room; `false` at once on the polling thread.
     pub fn wait_for_room(&self, until: Instant) -> bool {
         let mut inner = self.lock();
         while !inner.is_disconnected && inner.commands.len() >= self.length_max {
@@ -84,7 +78,7 @@ impl CommandQueue {
         self.length() < self.length_max
     }
 
-    /// Waits for the outcome. Fails on the polling thread, which would wait for itself.
+    /// Waits for the outcome; fails on the polling thread.
     pub fn wait(&self, completion: &Completion, until: Option<Instant>) -> AnswerResult {
         loop {
             if let Some(outcome) = completion.take() {
@@ -101,7 +95,7 @@ impl CommandQueue {
         }
     }
 
-    /// Number of waiting commands, including those queued by this thread.
+    /// Waiting commands.
     #[inline]
     pub fn length(&self) -> usize {
         // Relaxed: other threads wake the owner after queueing, and it reads again.
@@ -117,13 +111,13 @@ impl CommandQueue {
         queued
     }
 
-    /// Declares the calling thread the poller.
+    /// Declares the polling thread.
     #[cold]
     pub fn polled_by(&self, thread: ThreadId) {
         self.lock().polled_by = Some(thread);
     }
 
-    /// Ends polling. Returns the commands that were not run.
+    /// Ends polling; returns commands not run.
     pub fn end(&self) -> VecDeque<QueuedCommand> {
         let mut inner = self.lock();
         inner.is_disconnected = true;

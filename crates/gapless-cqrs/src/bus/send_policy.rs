@@ -1,5 +1,3 @@
-//! [`SendPolicy`]: interceptors of a handle, and retries as a [`RetryPolicy`] says.
-
 use super::completion::{AnswerResult, Completion, CompletionObserver, WriterAnswer};
 use super::timer::RetryTimer;
 use crate::draft::Draft;
@@ -16,32 +14,31 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Policy of retries: which commands, how often and when.
+/// Policy of retries.
 ///
-/// A command without a decision (its handler panicked, or its outcome was lost) is retried under the same identifier:
-/// it has its effect once, however often it is sent. A decision, such as a refusal, is the same each time under one
-/// identifier. So the retry is another command under a new identifier if the bus chose the first one. If the caller
-/// chose it, there is no retry.
+/// A command without a decision (its handler panicked, or its outcome was lost) is retried under the same identifier,
+/// so it has its effect once. A decision, such as a refusal, stays the same under one identifier: it is retried as
+/// another command under a new identifier if the bus chose the first one, and never if the caller did.
 ///
-/// A handle whose bus is gone stays so until a retry finds a bus again; then the handle goes on with it.
+/// A handle whose bus is gone goes on once a retry finds a bus again.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// Most attempts, the first one included.
+    /// Most attempts, including the first.
     pub attempts_max: u32,
-    /// Delay after the first failure; doubles with each further one.
+    /// Delay after the first failure; then doubled each time.
     pub delay_first: Duration,
-    /// Upper bound of the delay.
+    /// Longest delay.
     pub delay_max: Duration,
-    /// Largest random part by which the delay is shortened, 0 to 100. With 0, commands that failed together are retried
+    /// Random part by which the delay is shortened at most, 0 to 100 %; 0 retries commands together that failed
     /// together.
     pub jitter_percent: u8,
-    /// Whether a command with this ending is retried.
+    /// Whether this ending is retried.
     pub retries: fn(&CommandOutcome<'_>) -> bool,
 }
 
 impl Default for RetryPolicy {
-    /// Five attempts, with delays of 10 ms, 20 ms and so on up to 1 s, each shortened by half at most. Retries only
-    /// commands without an outcome: the bus has lost it, or is gone.
+    /// Five attempts, with delays of 10 ms, 20 ms and so on up to 1 s, each shortened by half at most; only for
+    /// commands without an outcome.
     fn default() -> Self {
         Self {
             attempts_max: 5,
@@ -56,7 +53,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Delay before the next attempt; `None` to give up. `attempt` counts from 1; `random` is any number.
+    /// `None` to give up. `attempt` counts from 1; `random` is any number.
     fn delay(&self, ending: &CommandOutcome<'_>, attempt: u32, random: u64) -> Option<Duration> {
         if attempt >= self.attempts_max || !(self.retries)(ending) {
             return None;
@@ -71,13 +68,12 @@ impl RetryPolicy {
 pub(crate) struct Attempts {
     policy: RetryPolicy,
     sent: u32,
-    /// The identifier was chosen by the bus.
     is_identifier_own: bool,
     identifier: Option<u128>,
 }
 
 impl Attempts {
-    /// For a command with the caller's identifier; without one, [`Attempts::identifier`] is a new one.
+    /// For a caller's `identifier`; without, [`Attempts::identifier`] is a new one.
     pub fn new(policy: RetryPolicy, identifier: Option<u128>) -> Self {
         let is_identifier_own = identifier.is_none();
         Self { policy, sent: 1, is_identifier_own, identifier: identifier.or_else(|| Some(time_ordered_identifier())) }
@@ -88,7 +84,7 @@ impl Attempts {
         self.identifier
     }
 
-    /// Delay before the next attempt; `None` to give up. Changes the identifier after a decision.
+    /// Delay, `None` to give up; changes the identifier after a decision.
     pub fn next_delay(&mut self, ending: &CommandOutcome<'_>) -> Option<Duration> {
         let identifier = self.identifier.unwrap_or_default() as u64;
         let delay = self.policy.delay(ending, self.sent, split_mix::finish(identifier ^ u64::from(self.sent)))?;
@@ -103,7 +99,6 @@ impl Attempts {
     }
 }
 
-/// Interceptors and retry policy of a handle.
 #[derive(Clone, Default)]
 pub(crate) struct SendPolicy {
     interceptors: Vec<Arc<dyn DispatchInterceptor>>,
@@ -111,7 +106,6 @@ pub(crate) struct SendPolicy {
     timer: Arc<RetryTimer>,
 }
 
-/// Sends a command's bytes; `false` if the bus is gone.
 type Resend = Arc<dyn Fn(Vec<u8>, &Arc<Completion>) -> bool + Send + Sync>;
 
 impl SendPolicy {
@@ -127,7 +121,7 @@ impl SendPolicy {
         self.retry
     }
 
-    /// Runs the interceptors, which may change the command. An error is the outcome for the sender if one refuses.
+    /// Runs the interceptors, which may change or refuse the command.
     pub fn before<Command: Message, Reply, Refusal>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
@@ -145,7 +139,7 @@ impl SendPolicy {
         (dispatched, asked.map_err(|reason| Ok(WriterAnswer::Answer(Box::new(interception_answer(reason))))))
     }
 
-    /// Tells the interceptors the outcome.
+    /// Tells interceptors the outcome.
     pub fn after(&self, dispatched: &DispatchedCommand, outcome: &AnswerResult) {
         let ending = ending_of(outcome);
         for interceptor in self.interceptors.iter().rev() {
@@ -156,7 +150,7 @@ impl SendPolicy {
         }
     }
 
-    /// Completion of a command encoded as `bytes`; `send_again` retries it.
+    /// Completion of an encoded command; `send_again` retries it.
     pub fn completion(
         self: &Arc<Self>,
         dispatched: DispatchedCommand,

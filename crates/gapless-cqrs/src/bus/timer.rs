@@ -1,5 +1,3 @@
-//! [`RetryTimer`]: runs delayed work on a thread that lives while there is any.
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,14 +12,13 @@ pub(super) struct RetryTimer {
 
 #[derive(Default)]
 struct TimerState {
-    /// Work by due time, then in order of insertion.
     due: BTreeMap<(Instant, u64), DelayedWork>,
     next: u64,
     is_running: bool,
 }
 
 impl RetryTimer {
-    /// Runs `work` after the delay; at once if no thread can be started.
+    /// Runs `work` after the delay; at once without a thread.
     pub fn after(self: &Arc<Self>, delay: Duration, work: DelayedWork) {
         let mut state = self.lock();
         let number = state.next;

@@ -19,11 +19,9 @@ fn start(directory: &Path) -> (CommandHost, CommandBus) {
     (host, bus)
 }
 
-/// Sends random commands, some of which are refused.
 fn decide(bus: &CommandBus, count: u64, random: &mut Random) {
     for _ in 0..count {
         let id = random.below(ACCOUNTS);
-        // Any outcome is fine.
         match random.below(4) {
             0 => drop(bus.call(Account::command(&id, &AccountCommand::Open))),
             1 => drop(bus.call(Account::command(&id, &AccountCommand::Many(random.below(20) as u32)))),
@@ -36,7 +34,6 @@ fn decide(bus: &CommandBus, count: u64, random: &mut Random) {
     }
 }
 
-/// Positions of all selected events, read by the host.
 fn read_by_host(host: &CommandHost, selection: &Selection) -> Vec<Position> {
     let mut positions = Vec::new();
     let mut reader = host.events(Position::default());
@@ -62,7 +59,6 @@ fn read(transactions: &mut SelectedTransactions, selection: &Selection) -> Vec<P
     positions
 }
 
-/// A random selection.
 fn select(random: &mut Random, last: u64) -> Selection {
     let mut filters = Vec::new();
     if random.below(2) == 0 {
@@ -79,7 +75,6 @@ fn select(random: &mut Random, last: u64) -> Selection {
     Selection { filters, from, until: (random.below(2) == 0).then_some(until) }
 }
 
-/// Waits until the host has counted all its released frames.
 fn released(directory: &Path, host: &CommandHost) -> u64 {
     let layout = StreamLayout::new(directory);
     wait::until("released frames are counted", || {

@@ -1,5 +1,3 @@
-//! Promises to senders, on handles of each drive: interceptors, retries, and consequences of a command.
-
 use super::{DirectPolled, HandleDrive, Pipelined};
 use crate::samples::{Account, AccountCommand, AccountRefusal};
 use crate::{
@@ -33,7 +31,6 @@ fn logged(log: &InterceptorLog) -> Vec<String> {
     std::mem::take(&mut *log.lock().unwrap())
 }
 
-/// Signs commands, refuses those for account 13, and takes notes.
 struct SigningInterceptor {
     name: &'static str,
     log: InterceptorLog,
@@ -77,13 +74,11 @@ fn caller_interceptor_sees_outcomes<H: HandleDrive>() {
     assert_eq!(refused, Err(CommandError::Intercepted("a is superstitious".to_owned())));
     let told = ["b", "a"].map(|name| format!("{name} after: Intercepted(\"a is superstitious\")"));
     assert_eq!(logged(&log), [names[0].to_owned(), told[0].clone(), told[1].clone()]);
-    // The first outcome is not awaited, and the second has a callback.
     drop(bus.send(Account::command(&1, &AccountCommand::Deposit(5))));
     let (tell, told) = std::sync::mpsc::channel();
     bus.send(Account::command(&1, &AccountCommand::Deposit(5))).then(move |outcome| tell.send(outcome).unwrap());
     assert_eq!(told.recv().unwrap().unwrap().version, 4);
     gapless_testkit::wait::until("they are told of both", || log.lock().unwrap().len() == 8);
-    // A handle without interceptors.
     logged(&log);
     plain.call(Account::command(&13, &AccountCommand::Open)).unwrap();
     assert!(logged(&log).is_empty());
@@ -97,7 +92,6 @@ fn caller_interceptor_sees_outcomes<H: HandleDrive>() {
     host.stop();
 }
 
-/// Refuses large amounts, panics when an account is to be closed, and takes notes.
 struct GuardInterceptor(InterceptorLog);
 
 impl HandlerInterceptor for GuardInterceptor {
@@ -133,7 +127,6 @@ fn writer_interceptor_refuses_first<H: HandleDrive>() {
     assert_eq!(logged(&log), ["Open: 1"]);
     let headers = Headers::default().with("user", "eve");
     for _ in 0..2 {
-        // A duplicate gets the first answer without being intercepted.
         let refused = bus.call(Account::command(&1, &AccountCommand::Withdraw(1001)).identified_by(1).with(&headers));
         assert_eq!(refused, Err(CommandError::Intercepted("eve may not".to_owned())));
     }
@@ -149,7 +142,6 @@ fn writer_interceptor_refuses_first<H: HandleDrive>() {
     host.stop();
 }
 
-/// Panics for the first deposits, and refuses the next ones; notes each identifier.
 struct FailingInterceptor {
     panics: u32,
     refuses: u32,
@@ -187,12 +179,10 @@ fn failures_and_refusals_are_retried<H: HandleDrive>() {
     bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
     let (log, retrying_bus) = (InterceptorLog::default(), bus.clone().with_retry(retrying()));
     let retrying_bus = retrying_bus.with_interceptor(SigningInterceptor { name: "a", log: Arc::clone(&log) });
-    // The same by every way of waiting.
     gapless_agent::block_on::block_on(async {
         let deposited = retrying_bus.send(Account::command(&1, &AccountCommand::Deposit(1))).await;
         assert_eq!(deposited.unwrap().version, 2);
     });
-    // Interceptors see the command once, with its last outcome.
     assert_eq!(logged(&log), ["a before AccountCommand", "a after: 1 to 2"]);
     let sent = std::mem::take(&mut *identifiers.lock().unwrap());
     assert!(sent.len() == 5 && sent.iter().all(Option::is_some), "{sent:?}");
@@ -200,7 +190,6 @@ fn failures_and_refusals_are_retried<H: HandleDrive>() {
     retrying_bus.call(Account::command(&1, &AccountCommand::Deposit(1)).identified_by(9)).unwrap();
     assert_eq!(std::mem::take(&mut *identifiers.lock().unwrap()), [Some(9)]);
     host.stop();
-    // Retries also end when the bus is gone.
     let gone = bus.with_retry(RetryPolicy { delay_first: Duration::from_millis(1), ..RetryPolicy::default() });
     assert!(matches!(gone.call(Account::command(&1, &AccountCommand::Note)), Err(CommandError::Bus(_))));
 }
@@ -302,7 +291,6 @@ fn handle_opens_sessions_on_demand() {
         assert_eq!(bus.sessions(), 0);
         bus.call(Account::command(&id, &AccountCommand::Open)).unwrap();
         assert_eq!(bus.sessions(), 1);
-        // More than may be in flight: the last ones wait for room.
         let pending: Vec<_> = (0..8000).map(|_| bus.send(Account::command(&id, &AccountCommand::Deposit(1)))).collect();
         for (version, pending) in (2..).zip(pending) {
             assert_eq!(pending.wait().unwrap().version, version);

@@ -1,5 +1,3 @@
-//! Counters and traces of commands.
-
 use super::{Direct, Drive, Pipelined};
 use crate::samples::{Account, AccountCommand, Transfer, TransferHandler};
 use crate::{
@@ -40,7 +38,6 @@ fn commands_are_counted_by_outcome<D: Drive>() {
         for outcome in bus.call_all(failing.into()) {
             assert!(outcome.is_err());
         }
-        // The aggregate is loaded again, and the next command waits for it.
         assert!(bus.call(Account::command(&2, &AccountCommand::Poison)).is_err());
         bus.call(Account::command(&2, &AccountCommand::Deposit(1))).unwrap();
         gapless_testkit::wait::until("all aggregates are in memory", || {
@@ -69,7 +66,6 @@ fn commands_are_counted_by_outcome<D: Drive>() {
     }
 }
 
-/// Notes each span and event of a command as one line.
 #[derive(Clone, Default)]
 struct TraceLog(Arc<Mutex<Vec<String>>>, Arc<AtomicU64>);
 
@@ -119,7 +115,6 @@ fn command_is_traced_until_release() {
     let _other = tracing::Dispatch::new(TraceLog::default());
     let notes = TraceLog::default();
     let lines = Arc::clone(&notes.0);
-    // The direct drive does everything on this thread.
     tracing::subscriber::with_default(notes, || {
         let mut bus = Direct::start(None);
         let opened = bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
@@ -139,7 +134,6 @@ fn command_is_traced_until_release() {
     });
 }
 
-/// Blocks commands while the lock is held.
 struct GateInterceptor(Arc<Mutex<()>>);
 
 impl HandlerInterceptor for GateInterceptor {
@@ -151,7 +145,6 @@ impl HandlerInterceptor for GateInterceptor {
 
 #[test]
 fn waiting_handle_is_logged() {
-    // A second subscriber is needed, as above.
     let _other = tracing::Dispatch::new(TraceLog::default());
     let notes = TraceLog::default();
     let (lines, gate) = (Arc::clone(&notes.0), Arc::<Mutex<()>>::default());

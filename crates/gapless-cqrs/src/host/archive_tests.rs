@@ -1,5 +1,4 @@
-//! Archived segments: aggregates are loaded and events found while segments are archived and afterwards. A missing
-//! archive affects only aggregates that need it.
+//! A missing archive affects only aggregates that need it.
 
 use super::*;
 use crate::directory::{EventDirectory, EventDirectoryError};
@@ -59,7 +58,6 @@ fn aggregates_load_from_archive() {
     }
     let middle = host.service().released_sequence() / 2;
     host.stop().unwrap();
-    // Next to a running host, while it loads aggregates.
     let (host, bus) = start(path);
     has(&bus, 7, balance);
     let mut went = archived(path, ArchiveFormat::Plain, Some(middle)).unwrap();
@@ -74,7 +72,6 @@ fn aggregates_load_from_archive() {
     assert_eq!(found(&host, 9), balance as usize);
     assert_eq!(EventDirectory::open(path).unwrap().statistics().unwrap().archived_segments, went);
     host.stop().unwrap();
-    // A start needs no archive.
     let (host, bus) = start(path);
     has(&bus, 1, balance);
     bus.call(Account::command(&ACCOUNTS, &AccountCommand::Open)).unwrap();
@@ -87,7 +84,6 @@ fn aggregates_load_from_archive() {
     let mut events = host.found_events(EventFilter::aggregate::<Account>(&2), Position::default());
     let error = events.next_event().unwrap_err().to_string();
     assert!(error.contains("mount the archive"), "{error}");
-    // Other aggregates go on: new ones, and those whose events are not archived.
     bus.call(Account::command(&(ACCOUNTS + 1), &AccountCommand::Open)).unwrap();
     bus.call(Account::command(&(ACCOUNTS + 1), &AccountCommand::Deposit(5))).unwrap();
     drop(events);

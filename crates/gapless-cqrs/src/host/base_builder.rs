@@ -1,8 +1,5 @@
-//! [`BaseBuilder`]: writes the states of all aggregates with events before a sequence into one file, from the previous
-//! base and later events.
-//!
-//! The stream is read once for each batch of aggregates that fits in memory, by ranges of their keys, which are hashes.
-//! Each pass folds the next range, and leaves out its upper half while there are too many.
+//! [`BaseBuilder`]: writes the states of all aggregates with events before a sequence. Each pass folds a range of keys
+//! (hashes), and leaves out its upper half while it exceeds the memory.
 
 use super::deletion_error::DeletionError;
 use super::state_builder::{LoadError, from_base};
@@ -22,11 +19,10 @@ pub(super) struct BaseBuilder<'a> {
     pub reader: &'a mut EventReader,
     /// Sequence after the last event to fold.
     pub before: u64,
-    /// Approximate limit of states in memory.
+    /// Approximate limit.
     pub aggregates_max: usize,
 }
 
-/// An aggregate with events after the old base.
 struct FoldedAggregate {
     aggregate: TypeKey,
     id: Box<[u8]>,
@@ -36,10 +32,8 @@ struct FoldedAggregate {
     last_sequence: u64,
 }
 
-/// Aggregates of a range of keys.
 type KeyRange = FxHashMap<IndexKey, Vec<FoldedAggregate>>;
 
-/// Entries of the old base, with one entry of look-ahead.
 struct OldBase<'a> {
     entries: Option<BaseEntries<'a>>,
     next: Option<BaseEntry>,
@@ -53,10 +47,10 @@ impl OldBase<'_> {
 }
 
 impl BaseBuilder<'_> {
-    /// Writes the base into a folder, synced, replacing no other file.
+    /// Writes and syncs the base in a folder; replaces no file.
     ///
     /// # Errors
-    /// An aggregate without a state, or whose events cannot be read; an error of the disk. No file is left then.
+    /// An aggregate without a state, or with unreadable events; an error of the disk. No file is left then.
     pub fn write(mut self, folder: &Path, stream_id: u128) -> Result<BaseFile, DeletionError> {
         let last_sequence = self.before - 1;
         let time_ns =
@@ -92,8 +86,7 @@ impl BaseBuilder<'_> {
         writer.finish().map_err(written)
     }
 
-    /// Folds the aggregates from key `from` on, and returns the start of the next range, if there is one. The first
-    /// pass checks all types, too.
+    /// Folds the aggregates from key `from` on; returns the start of the next range. The first pass checks all types.
     fn range(&mut self, from: IndexKey, is_first: bool) -> Result<(KeyRange, Option<IndexKey>), DeletionError> {
         let by_type: FxHashMap<_, _> =
             self.aggregates.iter().enumerate().map(|(index, aggregate)| (aggregate.key(), index)).collect();
@@ -104,7 +97,6 @@ impl BaseBuilder<'_> {
             match self.reader.advance(usize::MAX)? {
                 AdvanceResult::Transaction => {}
                 AdvanceResult::Frames => continue,
-                // Frames without events may follow the last event.
                 AdvanceResult::End if self.reader.next_sequence() >= self.before => break,
                 AdvanceResult::End => return Err(DeletionError::NotReleased { sequence: self.reader.next_sequence() }),
             }
@@ -122,7 +114,7 @@ impl BaseBuilder<'_> {
                     without.entry(event.aggregate).or_default().insert(key);
                     continue;
                 };
-                // The deletion will be refused, so the other aggregates need no fold.
+                // The deletion will be refused.
                 if !without.is_empty() || key < from || until.is_some_and(|until| key >= until) {
                     continue;
                 }
@@ -148,7 +140,6 @@ impl BaseBuilder<'_> {
         DeletionError::WithoutStates { types: types.collect() }
     }
 
-    /// Entries of a range, in the order of the file.
     fn entries_of(&self, range: KeyRange) -> Result<Vec<BaseEntry>, DeletionError> {
         let mut entries = Vec::new();
         for (key, folded) in range {
@@ -186,7 +177,6 @@ fn put(writer: &mut BaseWriter, entry: Option<&BaseEntry>, folder: &Path) -> Res
     put.map_err(|error| DeletionError::Write { path: folder.to_owned(), error })
 }
 
-/// Applies an event to an aggregate of the range. Returns whether the aggregate is new to it.
 fn fold(
     erased: &dyn ErasedAggregate,
     index: usize,
@@ -243,7 +233,7 @@ fn unusable_aggregate(erased: &dyn ErasedAggregate, id: &[u8], reason: String) -
     DeletionError::Aggregate { name: erased.name(), id: id.to_vec(), reason }
 }
 
-/// Leaves out the upper half of a range. Returns the number of remaining aggregates, and the start of the next range.
+/// Returns the number of remaining aggregates, and the start of the next range.
 #[cold]
 fn drop_upper_half(range: &mut KeyRange, until: Option<IndexKey>) -> (usize, Option<IndexKey>) {
     let mut keys: Vec<_> = range.keys().copied().collect();

@@ -1,5 +1,4 @@
-//! Aggregates that are not in memory: commands have the same outcomes with few aggregates in memory, across restarts,
-//! and with a lost or damaged index.
+//! The same outcomes with few aggregates in memory, across restarts, and with a lost or damaged index.
 
 use super::*;
 use crate::aggregate::SnapshotFormat;
@@ -15,7 +14,6 @@ use std::time::{Duration, Instant};
 const ACCOUNTS: u64 = 100;
 
 fn start(directory: &Path, aggregates_max: usize) -> (CommandHost, CommandBus) {
-    // Low enough that some aggregates have snapshots.
     let policy = SnapshotPolicy { events: 8, load_time: Duration::from_secs(60) };
     let model = CommandModel::new().aggregate_with_snapshots::<Account>(policy).handler(TransferHandler);
     let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
@@ -24,12 +22,10 @@ fn start(directory: &Path, aggregates_max: usize) -> (CommandHost, CommandBus) {
     (host, bus)
 }
 
-/// Balance and version of each open account.
 #[derive(Default)]
 struct Expected(BTreeMap<u64, (u64, u64)>);
 
 impl Expected {
-    /// Sends one random command, and checks its outcome.
     fn decide(&mut self, bus: &CommandBus, random: &mut Random) {
         let id = random.below(ACCOUNTS);
         let amount = 1 + random.below(50);
@@ -115,7 +111,7 @@ fn order_holds_while_aggregate_loads() {
     host.stop().unwrap();
     for round in 0..5 {
         let (host, bus) = start(directory.path(), 10);
-        // More than one session takes, so that several sessions are used in turn.
+        // More than one session takes.
         let pending: Vec<_> = (0..300_u64)
             .flat_map(|_| [1, 2, 3])
             .map(|id| (id, bus.send(Account::command(&id, &AccountCommand::Deposit(1)))))
@@ -142,7 +138,7 @@ fn cold_loads_wait_for_descriptors() {
     }
     host.stop().unwrap();
     let (host, bus) = start(directory.path(), 10);
-    // The window is empty: events from before the start are read from the journal.
+    // The window is empty, so older events are read from the journal.
     let few = leave_files(0);
     let mut pending: Vec<_> =
         (0..20_u64).map(|id| bus.send(Account::command(&id, &AccountCommand::Deposit(1)))).collect();
@@ -226,7 +222,6 @@ fn live_events_are_found_by_key() {
     assert!(matches!(none.next_event(), Err(crate::ReadError::NoIndex)));
 }
 
-/// Snapshots of a directory, and a reader of those of one account.
 fn snapshots_of(directory: &Path, id: u64) -> (SnapshotFiles, impl Fn(&SnapshotFiles) -> Option<Snapshot>) {
     let stream = ServiceHostOptions::in_directory(directory);
     let host = CommandHost::start(CommandModel::new(), CommandHostOptions::default(), stream).unwrap();
@@ -254,7 +249,6 @@ fn load_uses_snapshot_and_later_events() {
     pending.into_iter().for_each(|pending| assert!(pending.wait().is_ok()));
     let folder = directory.path().join("aggregates");
     let paths = || std::fs::read_dir(&folder).into_iter().flatten().map(|entry| entry.unwrap().path());
-    // A file with an extension is still being written.
     let file = || paths().find(|path| path.extension().is_none());
     let file = gapless_testkit::wait::until_some("a snapshot", file);
     host.stop().unwrap();
@@ -262,7 +256,6 @@ fn load_uses_snapshot_and_later_events() {
     let found = read(&snapshots).unwrap();
     assert!(found.version == 8 || found.version == 16, "{found:?}");
     balance(20);
-    // The state is loaded from the snapshot: a change to it shows.
     let mut state = Account::decode(&found.state).unwrap();
     state.balance += 1000;
     let mut changed = Snapshot { state: Vec::new(), ..found.clone() };
@@ -270,8 +263,7 @@ fn load_uses_snapshot_and_later_events() {
     let rewrite = |snapshot: &Snapshot| snapshots.write(of(&7_u64.to_be_bytes()), snapshot).unwrap();
     rewrite(&changed);
     balance(1020);
-    // Unusable snapshots: of another history, of a later version, with a state that does not decode, damaged. The state
-    // is folded from its events.
+    // Of another history, of a later version, undecodable, damaged.
     rewrite(&Snapshot { last_time_ns: found.last_time_ns + 1, ..changed.clone() });
     balance(20);
     rewrite(&Snapshot { last_sequence: 1 << 40, ..changed.clone() });

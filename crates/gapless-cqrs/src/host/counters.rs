@@ -1,34 +1,28 @@
-//! [`CommandCounters`]: counters of the writer, for the program itself. Other processes see the same in the counters of
-//! the stream.
-
 use crate::envelope::AnswerKind;
 use crate::writer::{RunFailure, RunResult};
 use gapless_agent::{Counter, CounterView, Counters};
 
-/// Defines the counters, each as a field and the label that users see.
 macro_rules! counters {
     ($($(#[$of_field:meta])* $field:ident: $label:literal,)+) => {
-        /// Counters of a command bus since the start of its host; on a member, of commands that it decided as leader.
-        /// `gapless counters` shows the same, as `commands.accepted` and so on.
+        /// Counters since the start of the host, also shown by `gapless counters`; on a member, of commands that it
+        /// decided as leader.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct CommandCounters {
             $($(#[$of_field])* pub $field: u64,)+
         }
 
-        /// The writer's end of the counters.
         pub(super) struct WriterCounters {
             $($field: Counter,)+
         }
 
-        /// Reads the counters from any thread.
         #[derive(Clone)]
         pub(crate) struct CommandCountersReader {
             $($field: CounterView,)+
         }
 
         impl WriterCounters {
-            /// Adds the counters to those of the stream.
+            /// Adds the counters.
             pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
                 Ok(Self { $($field: counters.add($label)?,)+ })
             }
@@ -82,11 +76,11 @@ counters! {
     /// Aggregates loaded from their events.
     loaded: "commands.aggregates_loaded",
     /// Aggregates that could not be loaded, and were quarantined.
-    aggregates_quarantined: "commands.aggregates_set_apart",
+    aggregates_quarantined: "commands.aggregates_quarantined",
 }
 
 impl WriterCounters {
-    /// Counts a run: by its answer, if it has one. `kind` is `None` for a duplicate.
+    /// Counts a run; `kind` is `None` for a duplicate.
     #[inline]
     pub fn count(&self, result: RunResult, kind: Option<(AnswerKind, u32)>) {
         let counter = match (result, kind) {

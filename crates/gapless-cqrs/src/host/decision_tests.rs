@@ -1,5 +1,3 @@
-//! Decision models: courses with a limited number of seats, and students with a limited number of courses.
-
 use super::*;
 use crate::{
     AcceptedCommand, CommandError, CommandHandler, DecisionModel, HandlerContext, HandlerError, Message, MessageError,
@@ -19,7 +17,6 @@ const COURSES_OF_A_STUDENT: u32 = 3;
 struct Subscribe {
     course: u64,
     student: u64,
-    /// Number of subscriptions.
     times: u32,
 }
 
@@ -48,7 +45,6 @@ fn changed(count: &mut u32, event: &RecordedEvent<'_>) -> Result<(), MessageErro
     Ok(())
 }
 
-/// Taken seats of a course.
 #[derive(Clone)]
 struct Taken(u32);
 
@@ -92,7 +88,6 @@ struct SubscribeHandler;
 
 impl CommandHandler for SubscribeHandler {
     type Command = Subscribe;
-    /// Number of taken seats.
     type Reply = u32;
     type Refusal = SubscribeRefusal;
 
@@ -165,7 +160,6 @@ fn subscribe(
     bus.call(SubscribeHandler::command(&Subscribe { course, student, times }))
 }
 
-/// Accepted subscriptions, by course and student.
 #[derive(Default)]
 struct Expected(BTreeMap<(u64, u64), u32>);
 
@@ -178,7 +172,6 @@ impl Expected {
         self.0.iter().filter(|((_, of), _)| *of == student).map(|(_, count)| count).sum()
     }
 
-    /// Sends one random command, and checks its outcome.
     fn decide(&mut self, bus: &CommandBus, random: &mut Random) {
         let (course, student) = (random.below(COURSES), random.below(30));
         let count = self.0.get(&(course, student)).copied().unwrap_or(0);
@@ -306,7 +299,6 @@ fn outside_decision_needs_no_new_event() {
             count += 1;
         }
         assert_eq!(count, 20, "one for each course");
-        // An old position, for which nothing is in memory.
         let filter = EventFilter::tag("course", "100");
         let bus = host.bus(&BusOptions::default()).unwrap();
         let command = Subscribe { course: 100, student: 9, times: 1 };
@@ -347,7 +339,6 @@ fn unloadable_state_fails_decisions() {
     for _ in 0..2 {
         let (host, bus) = start(Some(directory.path()), 100);
         let course = 1;
-        // A cancellation without a subscription makes the model panic.
         if subscribe(&bus, course, 1, 1).is_ok() {
             for _ in 0..2 {
                 bus.call(CancelHandler::command(&Cancel { course, student: 2 })).unwrap();
@@ -367,7 +358,6 @@ fn refused_handler_leaves_no_events() {
     for student in 0..u64::from(SEATS) - 1 {
         subscribe(&bus, 1, student, 1).unwrap();
     }
-    // The first subscription has a seat and the second has none, so both are refused.
     let two = Subscribe { course: 1, student: 9, times: 2 };
     let refused = Err(CommandError::Refused(SubscribeRefusal::CourseIsFull));
     assert_eq!(bus.call(SubscribeHandler::command(&two).identified_by(7)), refused);
@@ -394,7 +384,6 @@ fn refused_handler_leaves_no_events() {
     host.stop().unwrap();
 }
 
-/// A position after any event that may have failed the condition.
 fn failed_at<T, F>(outcome: &Result<T, CommandError<F>>) -> Position {
     match outcome {
         Err(CommandError::ConditionFailed(at)) => Position { sequence: at.sequence + 1000, ordinal: 0 },

@@ -1,6 +1,3 @@
-//! Disturbed deletions: a rebuilt index, a stream that goes on without events, foreign or damaged files next to the
-//! journal.
-
 use super::deletion_tests::{Expected, first_held, model, start, stream, try_start, wait_for_deleted_segments};
 use super::*;
 use crate::samples::{Account, AccountCommand, AccountEvent, AccountRefusal};
@@ -12,7 +9,6 @@ use gapless_transport::Tier;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Sends commands to all accounts in turn, and waits for their outcomes.
 fn deposit(bus: &mut DirectBus, balances: &mut BTreeMap<u64, u64>, commands: u64) {
     for number in 0..commands {
         let account = number % 50;
@@ -32,7 +28,6 @@ fn direct_bus_deletes_events() {
     let middle = bus.service().released_sequence() / 2;
     let reader = bus.events(Position::default());
     let delete = |bus: &mut DirectBus, before: u64| loop {
-        // The index may lag.
         match bus.delete_events_before(before) {
             Err(DeletionError::Read(ReadError::IndexBehind { .. })) => _ = bus.turn_or_sleep(Duration::from_millis(1)),
             other => break other,
@@ -40,7 +35,6 @@ fn direct_bus_deletes_events() {
     };
     assert!(matches!(delete(&mut bus, middle), Err(DeletionError::Reader { .. })));
     drop(reader);
-    // Commands go on during a deletion.
     let tickets: Vec<_> =
         (0..50).map(|account| bus.send(Account::command(&account, &AccountCommand::Deposit(1)))).collect();
     let report = delete(&mut bus, middle).unwrap();
@@ -52,7 +46,6 @@ fn direct_bus_deletes_events() {
     wait_for_deleted_segments(path, &report);
     deposit(&mut bus, &mut balances, 100);
     bus.stop().unwrap();
-    // The next bus and a host have all accounts.
     let overdrawn = |balance: &u64| Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: *balance }));
     let mut bus = begin();
     for (account, balance) in &balances {
@@ -131,14 +124,13 @@ fn tier_journal_syncs_before_deletion() {
     wait_for_deleted_segments(path, &report);
     expected.check(&bus);
     host.stop().unwrap();
-    // A direct bus, too.
     let mut bus = DirectBus::start(model(), options, stream, &BusOptions::default()).unwrap();
     for (id, (balance, version)) in &expected.0 {
         let refused = bus.call(Account::command(id, &AccountCommand::Withdraw(u64::MAX)).expecting_version(*version));
         assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: *balance })));
     }
     bus.stop().unwrap();
-    // Identifiers of commands are kept in a snapshot of the service, which a start needs, too.
+    // Identifiers of commands are kept in a snapshot of the service, which a start needs.
     std::fs::rename(path.join("snapshots"), path.join("away")).unwrap();
     let refused = try_start(path, model(), 8).err().unwrap().to_string();
     assert!(refused.contains("no snapshot covers that"), "{refused}");
@@ -192,7 +184,7 @@ fn long_transactions_stay_whole() {
     let mut random = Random::seeded();
     let mut expected = std::collections::BTreeMap::<u64, u64>::new();
     let mut lives = 0;
-    // The first requests may be for sequences within the first segment, and then delete nothing.
+    // Sequences within the first segment delete nothing.
     while lives < rounds(4, 2) || first_held(path) == 1 {
         lives += 1;
         assert!(lives < 20, "nothing is deleted");
@@ -272,10 +264,9 @@ fn reader_survives_index_rebuild() {
     let sent: Vec<_> = (0..600).map(|id| bus.send(Account::command(&id, &AccountCommand::Many(40)))).collect();
     sent.into_iter().for_each(|pending| assert!(pending.wait().is_ok()));
     host.stop().unwrap();
-    // All of the index is in files now.
     let (host, _) = start(path, 8);
     let mut found = host.found_events(EventFilter::event::<AccountEvent>(), Position::default());
-    // More events than a page has: the reader knows now that all are indexed.
+    // More events than a page has.
     assert!(found.next_event().unwrap().is_some());
     for run in std::fs::read_dir(path.join("index")).unwrap() {
         let run = run.unwrap().path();

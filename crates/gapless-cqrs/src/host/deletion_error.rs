@@ -1,5 +1,3 @@
-//! [`DeletionError`]: the reasons why no events are deleted.
-
 use crate::error::BaseFileError;
 use crate::events::ReadError;
 use gapless_engine::EngineError;
@@ -19,7 +17,6 @@ pub enum DeletionError {
         "nothing can be deleted before {before}: whole segments of the journal go, and none behind {first}, where it begins, begins at or before that"
     )]
     NothingBefore {
-        /// Requested sequence.
         before: u64,
         /// First sequence that is not deleted already.
         first: u64,
@@ -29,12 +26,7 @@ pub enum DeletionError {
     NotReleased { sequence: u64 },
     /// Frames up to this one are not on the device yet.
     #[error("sequence {sequence} is not on the device yet, where {synced} is the last one; try again")]
-    NotSynced {
-        /// Sequence that has to be on the device.
-        sequence: u64,
-        /// Last sequence that is on the device.
-        synced: u64,
-    },
+    NotSynced { sequence: u64, synced: u64 },
     /// A decision model needs all events.
     #[error("the model has the decision model {name}, which is made of all events of its filter: none can be deleted")]
     DecisionModel { name: &'static str },
@@ -45,13 +37,12 @@ pub enum DeletionError {
     Reader {
         /// Sequence that it reads next.
         position: u64,
-        /// Requested sequence.
         before: u64,
     },
     /// Aggregates have events that would be deleted, but their types keep no states.
     #[error("{}", without_states(types))]
     WithoutStates {
-        /// Type names, each with its number of aggregates.
+        /// Each with its number of aggregates.
         types: Vec<(String, u64)>,
     },
     /// An aggregate cannot be loaded from its events.
@@ -59,13 +50,7 @@ pub enum DeletionError {
         "an aggregate of type {name} with the identifier {} cannot be made of its events: {reason}",
         hexadecimal(id)
     )]
-    Aggregate {
-        /// Name of its type.
-        name: &'static str,
-        /// Encoded identifier.
-        id: Vec<u8>,
-        reason: String,
-    },
+    Aggregate { name: &'static str, id: Vec<u8>, reason: String },
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
@@ -75,11 +60,7 @@ pub enum DeletionError {
     Base(#[from] BaseFileError),
     /// The new base cannot be written.
     #[error("{} cannot be written, and nothing is deleted: {error}", path.display())]
-    Write {
-        path: PathBuf,
-        /// Error of the system.
-        error: io::Error,
-    },
+    Write { path: PathBuf, error: io::Error },
     /// The service cannot take a snapshot, which a deletion needs.
     #[error(transparent)]
     Snapshot(#[from] EngineError),

@@ -1,6 +1,3 @@
-//! Deletion of events: aggregates stay as they were, readers of deleted events get an error, and events that are still
-//! needed stay.
-
 use super::*;
 use crate::samples::{Account, AccountCommand, AccountEvent, AccountRefusal, Transfer, TransferHandler};
 use crate::store::{BASE_FOLDER, BaseEntry, BaseFile, BaseWriter};
@@ -62,7 +59,6 @@ pub(super) fn wait_for_deleted_segments(directory: &Path, report: &DeletionRepor
     wait::until("the segments are deleted", || first_held(directory) == report.before);
 }
 
-/// Balance and version of each account.
 #[derive(Default)]
 pub(super) struct Expected(pub BTreeMap<u64, (u64, u64)>);
 
@@ -93,7 +89,7 @@ impl Expected {
         }
     }
 
-    /// Checks all accounts, and that there are no others.
+    /// Checks that these are all accounts.
     pub fn check(&mut self, bus: &CommandBus) {
         for id in 0..ACCOUNTS {
             let outcome = bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX)));
@@ -119,11 +115,10 @@ fn deletions_keep_all_accounts() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (mut expected, mut deleted) = (Expected::default(), 0);
-    // A random run may have asked only for sequences before the first state.
     let mut round = 0;
     while round < rounds(8, 3) || deleted <= 1 {
         assert!(round < 100, "nothing is deleted");
-        // With few aggregates in memory, the stream is read several times for one base.
+        // Few aggregates in memory: several passes over the stream for one base.
         let (host, bus) = start(path, 8);
         for _ in 0..2 {
             expected.decide(&bus, 150, &mut random);
@@ -167,13 +162,11 @@ fn fully_deleted_aggregate_stays() {
     bus.call(Account::command(&8, &AccountCommand::Close)).unwrap();
     let identified = |bus: &CommandBus| bus.call(Account::command(&9, &AccountCommand::Many(3)).identified_by(99));
     let first = identified(&bus).unwrap();
-    // The same number of events in each run.
     for id in 100..rounds(1_600, 400) {
         bus.send(Account::command(&id, &AccountCommand::Many(rounds(10, 50) as u32))).wait().unwrap();
     }
     let report = host.delete_events_before(u64::MAX).unwrap();
     wait_for_deleted_segments(path, &report);
-    // A duplicate whose events are deleted gets the first answer.
     assert_eq!(identified(&bus).unwrap(), first);
     host.stop().unwrap();
     for lost in ["", "index", "aggregates"] {
@@ -213,7 +206,6 @@ fn reading_deleted_events_is_an_error() {
     let (host, _, report) = deleted(path);
     let before = report.before;
     host.stop().unwrap();
-    // With an empty window.
     let (host, bus) = start(path, 8);
     let at = |sequence| Position { sequence, ordinal: 0 };
     let filter = || EventFilter::event::<AccountEvent>();
@@ -245,7 +237,6 @@ fn reading_deleted_events_is_an_error() {
     assert!(matches!(refused, Err(CommandError::Refused(_))), "{refused:?}");
     drop(events);
     host.stop().unwrap();
-    // From outside, too.
     let outside = EventDirectory::open(path).unwrap();
     assert_eq!(outside.first_after_deleted().unwrap(), Some(before));
     let selection = |from| crate::directory::Selection { filters: vec![filter()], from: at(from), until: None };
@@ -268,7 +259,6 @@ fn open_reader_blocks_deletion() {
     while events.next_transaction().unwrap().is_some() {}
     let refused = host.delete_events_before(u64::MAX).unwrap_err();
     assert!(matches!(refused, DeletionError::Reader { position: 0, .. }), "{refused}");
-    // The reader has read all events, and holds none of its own.
     assert!(found.next_event().unwrap().is_none());
     let report = host.delete_events_before(u64::MAX).unwrap();
     wait_for_deleted_segments(path, &report);
@@ -312,7 +302,6 @@ fn stateless_types_refuse_deletion() {
     assert_eq!(*types, [("account".to_owned(), expected.0.len() as u64)]);
     assert!(refused.to_string().contains(&format!(" {} of type account", expected.0.len())), "{refused}");
     host.stop().unwrap();
-    // Aggregates of a type that the model does not have cannot be written to a base.
     let host = try_start(path, CommandModel::new(), 8).unwrap();
     let refused = host.delete_events_before(u64::MAX).unwrap_err().to_string();
     assert!(refused.contains("which the model does not have"), "{refused}");
@@ -329,8 +318,7 @@ fn stateless_types_refuse_deletion() {
     host.stop().unwrap();
     let refused = try_start(path, model().decision_model::<Everything>(), 8).err().unwrap().to_string();
     assert!(refused.contains("decision model") && refused.contains("are deleted"), "{refused}");
-    // The base has states, but the model does not read them: each of these aggregates is quarantined, and others can be
-    // created.
+    // The model does not read the base's states, so these aggregates are quarantined.
     let host = try_start(path, without(), 8).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     let id = *expected.0.keys().next().unwrap();
@@ -363,7 +351,6 @@ fn start_needs_an_intact_base() {
         assert!(error.path == report.file && error.to_string().contains("put it back"), "{error}");
         assert!(DeletedEvents::check(path).is_err());
     }
-    // A base of another stream.
     let other = tempfile::tempdir().unwrap();
     let (host, _, foreign) = deleted(other.path());
     host.stop().unwrap();
@@ -430,7 +417,6 @@ fn archived_segments_are_deleted() {
     host.stop().unwrap();
 }
 
-/// Writes the base of a directory again, with another time stamp and with changed entries.
 fn rewrite(directory: &Path, last_time_ns: impl Fn(u64) -> u64, change: impl Fn(&mut BaseEntry)) {
     let folder = directory.join(BASE_FOLDER);
     let old = BaseFile::newest(&folder, None).unwrap().unwrap();
@@ -454,7 +440,6 @@ fn foreign_base_states_are_refused() {
     let report = host.delete_events_before(u64::MAX).unwrap();
     wait_for_deleted_segments(path, &report);
     host.stop().unwrap();
-    // Some aggregates have a later state of their own.
     remove_snapshots(path);
     let ids: Vec<u64> = expected.0.keys().copied().take(2).collect();
     rewrite(
@@ -481,7 +466,6 @@ fn foreign_base_states_are_refused() {
     let refused = try_start(path, model(), 8).err().unwrap().to_string();
     assert!(refused.contains("base-") && refused.contains("of another history"), "{refused}");
     rewrite(path, |time_ns| time_ns - 1, |_| {});
-    // A restored copy is another incarnation, with the same events.
     let copied = tempfile::tempdir().unwrap();
     copy(path, copied.path());
     directory_consistency::restore(&StreamLayout::new(copied.path())).unwrap();
@@ -522,7 +506,7 @@ fn start_resumes_deletion() {
     let (host, _) = start(path, 8);
     let report = host.delete_events_before(u64::MAX).unwrap();
     host.stop().unwrap();
-    // The same as after a crash before the first segment was deleted.
+    // As after a crash before the first segment was deleted.
     let file = before.path().join(BASE_FOLDER).join(report.file.file_name().unwrap());
     std::fs::create_dir(before.path().join(BASE_FOLDER)).unwrap();
     let whole = std::fs::read(&report.file).unwrap();

@@ -27,12 +27,11 @@ use std::sync::{Mutex, PoisonError};
 /// Report of a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionReport {
-    /// Events before this sequence are deleted: the requested one, or a little less, because only whole segments are
-    /// deleted.
+    /// Earlier events are deleted: before the requested sequence, or less, because whole segments are.
     pub before: u64,
-    /// Number of aggregates that had some of them.
+    /// Number of aggregates with deleted events.
     pub aggregates: u64,
-    /// File with the aggregates' states from before that sequence.
+    /// File with the aggregates' states.
     pub file: PathBuf,
     /// Length of the file, bytes.
     pub file_bytes: u64,
@@ -62,12 +61,12 @@ impl EventDeleter {
         }
     }
 
-    /// Sequence before which events may be deleted; 0 for none.
+    /// Sequence before which events may be deleted; 0: none.
     pub fn deleted_before(&self) -> u64 {
         self.index.deleted_before()
     }
 
-    /// Writes the base for the events before a sequence. `snapshot` makes the service take a snapshot.
+    /// Writes the base; `snapshot` makes the service take a snapshot.
     pub fn write_base(
         &self,
         before: u64,
@@ -89,7 +88,7 @@ impl EventDeleter {
         let boundary = boundary.filter(|boundary| *boundary > first);
         let boundary = boundary.ok_or(DeletionError::NothingBefore { before, first })?;
         self.check_readers(boundary)?;
-        // The snapshot must be later than the deleted events. It also syncs the journal, which must not end before the
+        // The snapshot must be later than the deleted events; it also syncs the journal, which must not end before the
         // base.
         snapshot()?;
         let synced = JournalReader::open(journal)?.synced_sequence();
@@ -106,7 +105,7 @@ impl EventDeleter {
         let base = making.write(&journal.with_file_name(BASE_FOLDER), self.stream_id)?;
         crash_point("deletion_after_base");
         if let Err(error) = self.check_readers(boundary) {
-            // A reader was opened meanwhile. The base is not in use yet.
+            // A reader was opened meanwhile; the base is not in use yet.
             let folder = journal.with_file_name(BASE_FOLDER);
             let removed =
                 checked_file::remove(&base.path).and_then(|()| gapless_journal::durable_file::sync_directory(&folder));
@@ -134,16 +133,10 @@ impl EventDeleter {
 
 fn decision_model_of(model: &CheckedModel) -> Option<&'static str> {
     let types = &model.decision_models;
-    // The first one serves conditions.
     types.has_any().then(|| types.all[1].name())
 }
 
-/// The base of the stream, if events are deleted. Fully checked while segments remain to be deleted; else only as far
-/// as a start can wait for.
-///
-/// # Errors
-/// The base is missing, damaged, or of another stream or history; or the model has decision models, which need all
-/// events.
+/// Fully checked while segments remain to be deleted; else only as far as a start can wait for.
 pub(super) fn open_base(model: &CheckedModel, parts: &WriterParts<'_>) -> io::Result<Option<BaseFile>> {
     let Some(journal) = parts.journal() else { return Ok(None) };
     let stream_id = parts.window().identity().stream_id;
@@ -161,7 +154,7 @@ pub(super) fn open_base(model: &CheckedModel, parts: &WriterParts<'_>) -> io::Re
     Ok(Some(base))
 }
 
-/// Removes older bases. Leftovers do no harm.
+/// Leftovers do no harm.
 fn remove_others(base: &BaseFile) {
     if let Err(error) = base.remove_others() {
         tracing::warn!("{} is of no use any more, and is still there: {}", error.path.display(), error.reason);

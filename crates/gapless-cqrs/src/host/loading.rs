@@ -1,5 +1,5 @@
-//! [`Loader`]: the thread that keeps the index up to date with released events, and loads aggregates and decision
-//! models that are not in memory. The writer sends it requests and is woken by results; it never waits for the loader.
+//! [`Loader`]: the thread that indexes released events, and loads aggregates and decision models. The writer never
+//! waits for it.
 
 use super::Threading;
 use super::loading_failure::{LoadingFailure, PAUSE_AFTER_FAILURE};
@@ -25,31 +25,26 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest lag of the index, unless an aggregate is requested.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Longest lag of the index while a request needs it.
 const PAUSE_AWAITED: Duration = Duration::from_micros(200);
-/// Pause without an index.
 const PAUSE_WITHOUT_INDEX: Duration = Duration::from_millis(200);
-/// Idle time after which the loader closes journal segments. Open ones would take room after their deletion.
+/// Afterwards open segments are closed: they would take room after their deletion.
 const IDLE: Duration = Duration::from_secs(1);
-/// Longest time for which the index catches up at the end.
 const FOLLOWED_AT_END: Duration = Duration::from_millis(200);
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 const STATES_MAX: usize = 1024;
-/// Most changed keys that are noted while another member leads.
 const CHANGED_MAX: usize = 1 << 20;
 
 pub(super) struct LoaderParts {
     /// Identity of the stream.
     pub identity: StreamIdentity,
-    /// Directory of the index; `None` for a stream without a journal, which has none.
+    /// Index directory; `None` without a journal.
     pub directory: Option<PathBuf>,
     /// See [`CommandHostOptions`](super::CommandHostOptions).
     pub index_entries_max: usize,
-    /// Directory of snapshot files; `None` for a stream without a journal.
+    /// Snapshot directory; `None` without a journal.
     pub snapshots: Option<PathBuf>,
-    /// Two readers of the stream: one for the index, one for loads.
+    /// One for the index, one for loads.
     pub readers: [EventReader; 2],
     /// In the order of the writer.
     pub aggregates: Vec<Box<dyn ErasedAggregate>>,
@@ -60,11 +55,10 @@ pub(super) struct LoaderParts {
     pub waker: Waker,
 }
 
-/// The writer's end of the loader. Dropping it ends the thread.
+/// The writer's end of the loader; dropping it ends the thread.
 pub(super) struct Loader {
     shared: Arc<LoaderState>,
     thread: Option<JoinHandle<()>>,
-    /// Set if the loader has no thread of its own.
     in_turns: Option<Box<LoadWorker>>,
 }
 
@@ -72,12 +66,9 @@ struct LoaderState {
     index: EventIndex,
     state: Mutex<LoaderExchange>,
     work_added: Condvar,
-    /// Signals the end of a turn that a reader has waited for.
     turn_ended: Condvar,
     has_results: AtomicBool,
-    /// The writer has work soon, and may be asleep.
     is_wake_due: AtomicBool,
-    /// Aggregates that got events while another member leads.
     changed: Mutex<ChangeLog>,
 }
 
@@ -105,16 +96,12 @@ struct LoaderExchange {
     requests: Vec<LoadRequest>,
     results: Vec<LoadResult>,
     states: Vec<DueSnapshot>,
-    /// Decided events may be truncated, so states are dropped.
     is_deposed: bool,
-    /// A reader waits for the index.
     is_index_awaited: bool,
-    /// A reader has found a damaged file of the index.
     is_damaged: bool,
     is_closing: bool,
 }
 
-/// Finds released events, on any thread.
 #[derive(Clone)]
 pub(super) struct IndexReader {
     shared: Arc<LoaderState>,
@@ -122,7 +109,6 @@ pub(super) struct IndexReader {
     has_index: bool,
 }
 
-/// Longest time for which a reader waits until the index has all released events.
 const INDEX_AWAITED: Duration = Duration::from_secs(5);
 
 impl PositionSource for IndexReader {
@@ -168,23 +154,19 @@ struct ChangeLog {
     through: u64,
 }
 
-/// Keys changed while another member leads.
 #[derive(Default)]
 pub(super) enum ChangedKeys {
-    /// Not noted.
     #[default]
     NotRecorded,
-    /// Keys of all changes.
     Keys(FxHashSet<IndexKey>),
-    /// Too many changes were made to note them.
     All,
 }
 
 impl Loader {
-    /// Starts the thread, unless loads happen in the turns of the writer.
+    /// Starts the thread, unless the writer's turns load.
     ///
     /// # Errors
-    /// The thread cannot be started.
+    /// No thread.
     pub fn start(index: EventIndex, parts: LoaderParts, threading: Threading) -> io::Result<Self> {
         let shared = Arc::new(LoaderState {
             index,
@@ -204,7 +186,7 @@ impl Loader {
         Ok(Self { shared, thread: Some(thread), in_turns: None })
     }
 
-    /// Does the pending work, if the loader has no thread of its own.
+    /// Does pending work, without a thread.
     #[inline]
     pub fn turn(&mut self) {
         if let Some(loading) = &mut self.in_turns {
@@ -223,20 +205,19 @@ impl Loader {
         self.shared.work_added.notify_one();
     }
 
-    /// Writes states to files once they are released. Drains `states`; those beyond the limit are dropped.
+    /// Queues states, to be written once released; drops those beyond the limit.
     #[cold]
     pub fn write_snapshots(&self, states: &mut Vec<DueSnapshot>) {
         let mut state = self.shared.lock();
         let room = STATES_MAX.saturating_sub(state.states.len()).min(states.len());
         state.states.extend(states.drain(..room));
-        // Later snapshots will replace dropped ones.
         states.clear();
     }
 
     /// Results since the last call.
     #[inline]
     pub fn results(&self) -> Vec<LoadResult> {
-        // Relaxed: the lock guards the data. A missed flag is seen in the next turn, for which the loader wakes the
+        // Relaxed: the lock guards the data, and a missed flag is seen in the next turn, for which the loader wakes the
         // writer.
         match self.shared.has_results.load(Ordering::Relaxed) {
             true => self.take_results(),
@@ -256,7 +237,7 @@ impl Loader {
         self.shared.is_wake_due.store(true, Ordering::Relaxed);
     }
 
-    /// Begins to note changes, because another member leads. Returns the sequence after which they are noted.
+    /// Begins to note changes while another member leads; returns the sequence after which.
     pub fn record_changes(&self) -> u64 {
         {
             let mut state = self.shared.lock();
@@ -268,7 +249,7 @@ impl Loader {
         log.through
     }
 
-    /// Takes the changes noted since, if they are complete up to `sequence`.
+    /// Takes the noted changes, if complete up to `sequence`.
     pub fn changes_through(&self, sequence: u64) -> Option<ChangedKeys> {
         let mut log = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
         if log.through < sequence {
@@ -292,8 +273,8 @@ impl Drop for Loader {
 }
 
 impl LoaderState {
-    /// Notes that everything up to `through` is indexed, with these keys, and empties `keys`. Holds the lock only
-    /// briefly: a writer that begins to lead, or ends, waits for it.
+    /// Notes that everything up to `through` is indexed, and empties `keys`. Holds the lock only briefly: a writer that
+    /// begins to lead waits for it.
     fn record(&self, keys: &mut Vec<IndexKey>, through: u64) {
         let mut log = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         log.through = through;
@@ -317,18 +298,13 @@ struct LoadWorker {
     parts: LoaderParts,
     threading: Threading,
     builder: Option<IndexBuilder>,
-    /// Requests in progress.
     requests: Vec<LoadRequest>,
-    /// Keys of the events in the last part that was indexed.
     followed_keys: Vec<IndexKey>,
     states: Vec<DueSnapshot>,
     snapshots: Option<SnapshotFiles>,
     progress_at: Instant,
-    /// Time of the last load, while the journal may still be open for it.
     loaded_at: Option<Instant>,
-    /// An index file is damaged: the index has to be rebuilt.
     is_damaged: bool,
-    /// Loads failed in this turn because this process or its machine lacks resources.
     shortage: Option<String>,
     failure: LoadingFailure,
 }
@@ -364,7 +340,7 @@ impl LoadWorker {
         }
     }
 
-    /// Runs a turn. Returns whether there is more to do; `None` if it failed.
+    /// Returns whether there is more to do; `None` if the turn failed.
     fn attempt(&mut self) -> Option<bool> {
         match self.turn() {
             Ok(is_more) => {
@@ -378,7 +354,6 @@ impl LoadWorker {
         }
     }
 
-    /// Takes the writer's requests. Returns whether there are any.
     fn take_requests(&mut self) -> bool {
         let mut state = self.shared.lock();
         let has_requests = !state.requests.is_empty();
@@ -420,8 +395,7 @@ impl LoadWorker {
         }
     }
 
-    /// Indexes a part of the released events, and does the loads that are possible. Returns whether there is more to
-    /// do.
+    /// Returns whether there is more to do.
     fn turn(&mut self) -> Result<bool, Box<dyn std::error::Error>> {
         let Some(directory) = self.parts.directory.clone() else {
             let released = self.parts.readers[0].released_sequence();
@@ -454,7 +428,6 @@ impl LoadWorker {
         self.run_due_loads(last_sequence);
         self.write_due_snapshots(last_sequence);
         let is_more = match followed {
-            // Events were deleted during the rebuild: the remaining ones are enough.
             Err(ReadError::Deleted { .. }) => {
                 self.is_damaged = true;
                 true
@@ -474,7 +447,7 @@ impl LoadWorker {
         Ok(is_more)
     }
 
-    /// Catches up with the released events if they are not far, and writes all of the index to disk.
+    /// Catches up first if not far behind.
     #[cold]
     fn close_index(&mut self) {
         let Some(mut builder) = self.builder.take() else { return };
@@ -484,7 +457,6 @@ impl LoadWorker {
         builder.close();
     }
 
-    /// Does the requested loads up to `through`.
     fn run_due_loads(&mut self, through: u64) {
         self.shortage = None;
         let due: Vec<_> = self.requests.extract_if(.., |requests| requests.through() <= through).collect();
@@ -495,14 +467,12 @@ impl LoadWorker {
             reader.close_journal();
         }
         for requests in due {
-            // An earlier load may have found a damaged index, or a shortage.
             let can_load = !self.is_damaged && self.shortage.is_none();
             match if can_load { self.load(requests) } else { Err(requests) } {
                 Err(requests) => self.requests.push(requests),
                 Ok(made) => {
                     crash_point("aggregate_loaded");
                     self.shared.lock().results.push(made);
-                    // Relaxed: see `Loader::made`.
                     self.shared.has_results.store(true, Ordering::Relaxed);
                     self.parts.waker.wake();
                 }
@@ -510,7 +480,6 @@ impl LoadWorker {
         }
     }
 
-    /// Writes states to files once all their events are released.
     fn write_due_snapshots(&mut self, through: u64) {
         if self.states.is_empty() {
             return;
@@ -525,7 +494,7 @@ impl LoadWorker {
         StateBuilder { index, reader, aggregates, decision_models, names, snapshots: self.snapshots.as_ref() }
     }
 
-    /// Does one load. Returns the request if it has to wait for a rebuild or for resources.
+    /// Returns the request if it has to wait for a rebuild or for resources.
     fn load(&mut self, requests: LoadRequest) -> Result<LoadResult, LoadRequest> {
         crash_point("aggregate_loading");
         match requests {
@@ -540,7 +509,7 @@ impl LoadWorker {
         }
     }
 
-    /// Result of a fold; `None` if it has to wait for a rebuild or for resources.
+    /// `None` if it has to wait for a rebuild or for resources.
     fn fold_caught<T>(
         &mut self,
         fold: impl FnOnce(&mut StateBuilder<'_>) -> Result<T, LoadError>,

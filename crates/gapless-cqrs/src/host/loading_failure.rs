@@ -1,14 +1,12 @@
-//! [`LoadingFailure`]: a failure that loads wait for. Says when the next attempt is due, and when to log.
+//! [`LoadingFailure`]: tells after failed loads when the next attempt is due, and when to log.
 
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wait_notices::WaitNotices;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// Pause until the next attempt, unless something else is requested.
 pub(super) const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-/// State of repeated failures of the loader.
 pub(super) struct LoadingFailure {
     notices: WaitNotices,
     retry_at_ns: Option<u64>,
@@ -29,7 +27,7 @@ impl LoadingFailure {
         }
     }
 
-    /// Whether the next attempt is not due yet.
+    /// The next attempt is not due yet.
     pub fn is_pausing(&self) -> bool {
         self.retry_at_ns.is_some_and(|at_ns| monotonic_ns() < at_ns)
     }

@@ -1,23 +1,4 @@
 //! [`CommandHost`]: a command bus and its stream, on one node.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `archive_tests` | tests of archived segments |
-//! | `cold_tests` | tests of aggregates that are not in memory |
-//! | `decision_tests` | tests of decision models |
-//! | `deletion_edge_tests` | tests of disturbed deletions |
-//! | `deletion_tests` | tests of deletions |
-//! | `version_tests` | tests of event versions |
-//! | `waiting_tests` | tests of readers that wait for events |
-//! | this | [`CommandHost`] and its options |
-//! | `counters` | [`CommandCounters`]: counters of the writer |
-//! | `event_deleter` | deletion of events |
-//! | `base_builder` | writes the states that replace deleted events |
-//! | `deletion_error` | reasons why no events are deleted |
-//! | `transactions` | the writer, called by the sequencer's thread |
-//! | `loading` | the thread that loads aggregates and decision models, and maintains the index |
-//! | `loading_failure` | retries and log messages of failed loads |
-//! | `state_builder` | builds states from events |
 
 #[cfg(test)]
 mod archive_tests;
@@ -75,24 +56,23 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 use transactions::BusTransactions;
 
-/// Options of a command bus, besides those of its stream.
+/// Options besides those of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandHostOptions {
-    /// Limits of the remembered identifiers of commands.
+    /// Limits of remembered identifiers.
     pub identifiers: IdentifierLimits,
-    /// Approximate limit of aggregates in memory: those with events that are not indexed yet stay. At tier `memory` all
-    /// stay.
+    /// Approximate limit of aggregates in memory; unindexed ones stay, at tier `memory` all.
     pub aggregates_max: usize,
-    /// Approximate limit of states of decision models in memory, including those of conditions. At tier `memory` all
-    /// stay.
+    /// Approximate limit of decision models in memory, with conditions; at tier `memory` all stay.
     pub decision_models_max: usize,
-    /// Entries of the index in memory before they become a file. Each event has one for its aggregate, one for its type
-    /// and one for each of its tags, of about 40 bytes.
+    /// Index entries in memory, about 40 bytes each, before they become a file: one for an event's aggregate, type and
+    /// each tag.
     pub index_entries_max: usize,
 }
 
 impl Default for CommandHostOptions {
-    /// A million aggregates and 100,000 decision models in memory; a million identifiers, for a day; two million entries of the index.
+    /// A million aggregates, 100,000 decision models and a million identifiers (for a day) in memory; two million index
+    /// entries.
     fn default() -> Self {
         Self {
             identifiers: IdentifierLimits::default(),
@@ -103,8 +83,7 @@ impl Default for CommandHostOptions {
     }
 }
 
-/// Target of the traces of each command, at level trace: the span `command` during the decision, with its outcome, and
-/// the event `released`.
+/// Target, at level trace: span `command` during the decision, event `released`.
 pub(crate) const TRACE_TARGET: &str = "gapless::commands";
 
 #[inline]
@@ -117,7 +96,7 @@ fn trace_released(sequence: u64, session: u64, number: u64) {
     tracing::trace!(target: TRACE_TARGET, sequence, session, number, "released");
 }
 
-/// The reason why a command bus does not start, or has stopped.
+/// A command bus does not start, or has stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The model is invalid.
@@ -152,13 +131,13 @@ pub struct CommandHost {
 }
 
 impl CommandHost {
-    /// Recovers the content of `stream.directory`, and starts. Commands can be sent once this returns.
+    /// Recovers `stream.directory`, and starts.
     ///
     /// # Errors
-    /// An invalid model; options that make no sense, such as retention (an event store keeps its events); a directory
-    /// in use; damage; a journal that has lost its beginning and has no intact base ([`HostError::Base`]); events whose
-    /// layout differs from the one in the stream at the same version ([`TypesError`] is the source); too few threads or
-    /// too little memory.
+    /// An invalid model; senseless options, such as retention (an event store keeps its events); a directory in use;
+    /// damage; a journal that has lost its beginning and has no intact base ([`HostError::Base`]); events whose layout
+    /// differs from the stream's at the same version ([`TypesError`] is the source); too few threads or too little
+    /// memory.
     pub fn start(
         model: CommandModel,
         options: CommandHostOptions,
@@ -172,7 +151,7 @@ impl CommandHost {
         Ok(Self { service, bus_reader })
     }
 
-    /// Creates a handle of the bus.
+    /// A handle of the bus.
     ///
     /// # Errors
     /// Too little memory, or too few descriptors.
@@ -181,27 +160,25 @@ impl CommandHost {
         Ok(CommandBus::over(client, options)?)
     }
 
-    /// A reader of all events from a position on.
+    /// All events from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
         self.bus_reader.events(self.service.reader(from.sequence), from, self.service.progress())
     }
 
-    /// Deletes the events before a sequence for good, while commands go on: whole segments of the journal before it,
-    /// with their archived parts.
+    /// Deletes the events before a sequence for good, while commands go on: whole segments of the journal, with
+    /// archived parts. Reading them fails with [`ReadError::Deleted`](crate::ReadError::Deleted).
     ///
-    /// The states of their aggregates are written to one file first, and synced. So an aggregate stays as it was, with
-    /// its version, even if all its events are deleted. Reading from before the sequence fails with
-    /// [`ReadError::Deleted`](crate::ReadError::Deleted). Blocks until that file is written: one pass over the events
-    /// for each million of their aggregates ([`CommandHostOptions::aggregates_max`]). The segments are deleted
-    /// gradually; if the host is killed, after its next start.
+    /// The states of their aggregates are synced to one file first, so an aggregate keeps its state and version.
+    /// Aggregates are then loaded from it: the versions of their types must stay readable.
     ///
-    /// From then on aggregates are loaded from these states: the versions of their types must stay readable.
+    /// Blocks until that file is written: one pass over the events for each million of their aggregates
+    /// ([`CommandHostOptions::aggregates_max`]). Segments are deleted gradually; if the host is killed, after its next
+    /// start.
     ///
     /// # Errors
-    /// Nothing is deleted if a type of affected aggregates keeps no snapshots, an aggregate cannot be loaded from its
-    /// events, the model has decision models, a reader of this host is at an earlier position, or the disk fails; see
-    /// [`DeletionError`].
+    /// Nothing is deleted if a type of affected aggregates keeps no snapshots, an aggregate cannot be loaded, the model
+    /// has decision models, a reader of this host is at an earlier position, or the disk fails; see [`DeletionError`].
     pub fn delete_events_before(&self, sequence: u64) -> Result<DeletionReport, DeletionError> {
         let reader = EventReader::over(self.service.reader(1), Position::default());
         let report = self.bus_reader.write_base(sequence, reader, || self.service.snapshot())?;
@@ -209,8 +186,7 @@ impl CommandHost {
         Ok(report)
     }
 
-    /// A reader of the events of a filter, from a position on. It sees all released events, including those of every
-    /// command that was answered.
+    /// Released events of a filter, with those of every answered command.
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
         self.bus_reader.found_events(filter, from, self.service.reader(1), self.service.progress())
@@ -226,16 +202,16 @@ impl CommandHost {
         &self.service
     }
 
-    /// Stops cleanly: commands that were taken are finished. Returns the last sequence.
+    /// Stops cleanly, after commands taken; returns the last sequence.
     ///
     /// # Errors
-    /// The error that made it stop by itself, before or now.
+    /// The error that made it stop by itself.
     pub fn stop(self) -> Result<u64, HostError> {
         Ok(self.service.stop()?)
     }
 }
 
-/// Reads a bus and deletes its events. The writer fills it in when it is created.
+/// Filled in by the writer when it is created.
 pub(crate) struct BusReader(Arc<OnceLock<BusReaderParts>>);
 
 struct BusReaderParts {
@@ -249,7 +225,7 @@ impl BusReader {
         self.0.get().expect(WRITER_IS_MADE)
     }
 
-    /// All events from a position on; the reader waits by `progress`.
+    /// All events from a position on.
     pub fn events(&self, frames: ReplayMerge, from: Position, progress: Arc<ProgressCounter>) -> EventReader {
         EventReader::over(frames, from).with_progress(progress).registered_in(&self.parts().event_deleter.readers)
     }
@@ -271,7 +247,7 @@ impl BusReader {
         self.parts().counters.read()
     }
 
-    /// Continues the deletion of segments that the base replaces.
+    /// Deletes further segments that the base replaces.
     pub fn resume_deletion(&self, service: &ServiceHost) {
         match self.parts().event_deleter.deleted_before() {
             0 => {}
@@ -279,7 +255,7 @@ impl BusReader {
         }
     }
 
-    /// Writes the base for the events before a sequence; see [`CommandHost::delete_events_before`].
+    /// Writes a base; see [`CommandHost::delete_events_before`].
     pub fn write_base(
         &self,
         before: u64,
@@ -296,13 +272,13 @@ const WRITER_IS_MADE: &str = "a bus that has started has made its writer";
 type MakeWriter = Box<dyn FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send>;
 
 pub(crate) struct BusParts {
-    /// Consumer of released transactions.
+    /// Applies released transactions.
     pub released: ReleasedConsumer,
     pub make_writer: MakeWriter,
     pub bus_reader: BusReader,
 }
 
-/// Refuses retention: aggregates are loaded from their events.
+/// Aggregates are loaded from their events, so none may expire.
 pub(crate) fn refuse_retention(stream: &ServiceHostOptions) -> Result<(), HostError> {
     if stream.persistence.retention == Retention::default() {
         return Ok(());
@@ -315,11 +291,10 @@ pub(crate) fn bus_parts(model: CommandModel, options: CommandHostOptions) -> Res
     bus_parts_on(Threading::OwnThread, model, options)
 }
 
-/// Thread that loads aggregates and maintains the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threading {
     OwnThread,
-    /// The writer's thread, in its turns; for simulations.
+    /// For simulations.
     InTurns,
 }
 
@@ -354,7 +329,6 @@ pub(crate) fn bus_parts_on(
         let (options, handover) = ((&options, threading), (handover, follow_ups));
         let writer = BusTransactions::new(model, identifiers, options, handover, index, parts)?;
         let (index, counters) = writer.readers();
-        // The writer is created once.
         let _ = parts_cell.set(BusReaderParts { index, counters, event_deleter });
         Ok(Box::new(writer) as Box<dyn Transactions>)
     };

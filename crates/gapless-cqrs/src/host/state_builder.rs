@@ -1,5 +1,3 @@
-//! [`StateBuilder`]: builds aggregates and decision models from their events.
-
 use crate::aggregate::{ErasedAggregate, ErasedState, OldEvent, SnapshotFormat};
 use crate::decision_model::ErasedDecisionModel;
 use crate::error::IndexFileError;
@@ -17,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub(super) struct StateBuilder<'a> {
-    /// `None` for a stream without a journal: all of it is read.
+    /// `None` without a journal: the whole stream is read.
     pub index: Option<&'a EventIndex>,
     pub reader: &'a mut EventReader,
     pub aggregates: &'a [Box<dyn ErasedAggregate>],
@@ -27,23 +25,19 @@ pub(super) struct StateBuilder<'a> {
 }
 
 pub(super) enum LoadError {
-    /// An index file is damaged: the index is rebuilt, and then the load is tried again.
+    /// Damaged index: tried again after its rebuild.
     Index(IndexFileError),
-    /// The stream cannot be read now.
     Stream(String),
-    /// This process or its machine lacks resources for reading.
     Shortage(String),
-    /// The load can never succeed.
     Never(String),
 }
 
 impl StateBuilder<'_> {
-    /// An aggregate's state, its version and the sequence of its last event.
+    /// State, version and last sequence.
     pub fn build_aggregate(&mut self, load: &AggregateLoad) -> Result<(ErasedState, u64, u64), LoadError> {
         loop {
             let before = self.deleted_before();
             match self.fold_events(load) {
-                // The events were deleted meanwhile.
                 Err(LoadError::Stream(_)) if self.deleted_before() > before => {}
                 made => return made,
             }
@@ -86,7 +80,7 @@ impl StateBuilder<'_> {
         Ok((state, made.version, made.last_sequence))
     }
 
-    /// State of a snapshot file, if the stream has its last event and that is at or after `first`.
+    /// `None` unless the stream has the snapshot's last event, at or after `first`.
     fn read_snapshot(
         &mut self,
         aggregate: &dyn ErasedAggregate,
@@ -116,7 +110,7 @@ impl StateBuilder<'_> {
         })
     }
 
-    /// Writes a snapshot file of a state whose last event is released.
+    /// Writes a state whose last event is released.
     pub fn write_snapshot(&mut self, due: &DueSnapshot) {
         let &DueSnapshot { version, last_sequence, last_time_ns, .. } = due;
         // Events of a deposed leader may have been truncated.
@@ -147,7 +141,7 @@ impl StateBuilder<'_> {
         if load.from.sequence < first {
             let from = load.from.sequence;
             let name = model.name();
-            // Deleted since the request. A request for later events may succeed.
+            // Deleted since the request; one for later events may succeed.
             return Err(LoadError::Stream(format!(
                 "{name} needs events from {from} on, and those before {first} are deleted"
             )));
@@ -161,7 +155,6 @@ impl StateBuilder<'_> {
         Ok(state)
     }
 
-    /// Calls `fold` with all events of a filter from a position on, up to `through`.
     fn for_each_event(
         &mut self,
         filter: &EventFilter,
@@ -192,7 +185,6 @@ impl StateBuilder<'_> {
             if sequence > through {
                 return Ok(());
             }
-            // All events of one transaction are folded at once.
             while let Some(event) = transaction.next_event().map_err(unreadable)? {
                 if event.position >= from && filter.has(&event) {
                     fold(&event, time_ns).map_err(|reason| {
@@ -206,7 +198,7 @@ impl StateBuilder<'_> {
     }
 }
 
-/// The aggregate's state after its last deleted event; `None` if none of its events are deleted.
+/// `None` if none of the aggregate's events are deleted.
 pub(super) fn from_base(
     base: &BaseFile,
     aggregate: &dyn ErasedAggregate,

@@ -1,5 +1,3 @@
-//! [`BusTransactions`]: the writer, called by the sequencer's thread.
-
 use super::counters::{CommandCountersReader, WriterCounters};
 use super::loading::{ChangedKeys, IndexReader, LoadRequest, LoadResult, Loader, LoaderParts};
 use super::{CommandHostOptions, TRACE_TARGET, Threading, is_traced};
@@ -29,37 +27,32 @@ use tracing::field::Empty;
 
 const ANSWER_SCHEMA: u32 = TypeKey::of("gapless.cqrs.answer").0;
 
-/// Adapts the writer to the engine.
 pub(super) struct BusTransactions {
     writer: CommandWriter,
     handover: Arc<IdentifierHandover>,
     follow_ups: Arc<FollowUpQueue>,
     released_waker: Waker,
     leading: LeadershipState,
-    /// Version that the stream has begun since this writer leads.
     new_version: Option<u32>,
     loader: Loader,
     index: EventIndex,
     index_reader: IndexReader,
     counters: WriterCounters,
-    /// Reported numbers: aggregates, and those of them being loaded.
     aggregates: (usize, usize),
 }
 
-/// Progress towards leading.
 enum LeadershipState {
     No,
-    /// Waits until the identifiers are complete up to this sequence, and after following also for the changes of other
-    /// leaders.
+    /// Waits for the identifiers up to this sequence, and after following for the changes of other leaders.
     TakingOver(u64),
     Yes,
 }
 
 impl BusTransactions {
-    /// Creates the writer, and starts its loader.
+    /// Creates writer and loader.
     ///
     /// # Errors
-    /// The thread of the loader cannot be started, or the folder of the index cannot be created.
+    /// No thread, or no folder of the index.
     pub fn new(
         model: CheckedModel,
         identifiers: Identifiers,
@@ -125,7 +118,6 @@ impl BusTransactions {
                 ChangedKeys::All => drop_on_thread(self.writer.drop_all_aggregates()),
             }
         } else {
-            // The empty cache needs no changes.
             let _ = self.loader.changes_through(0);
         }
         let Some((bytes, version)) = self.handover.take() else {
@@ -138,7 +130,6 @@ impl BusTransactions {
         Ok(true)
     }
 
-    /// Passes results of the loader to the writer.
     #[inline]
     fn take_loads(&mut self) {
         for result in self.loader.results() {
@@ -191,7 +182,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     })
 }
 
-/// Drops aggregates on another thread: millions take longer than a leader may be silent.
+/// Millions take longer to drop than a leader may be silent.
 fn drop_on_thread(aggregates: impl Send + 'static) {
     let dropping = std::thread::Builder::new().name("gapless-drop".to_owned()).spawn(move || drop(aggregates));
     if let Err(error) = dropping {
@@ -278,7 +269,6 @@ impl Transactions for BusTransactions {
                     RunFailure::Inadmissible => RefusalCode::Rejected,
                 };
                 write_refusal(out, code, self.writer.text(), true);
-                // An aggregate whose *apply* has panicked is loaded again.
                 self.request_loads();
             }
             RunResult::Later => {

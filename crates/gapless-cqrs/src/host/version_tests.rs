@@ -1,6 +1,3 @@
-//! Event versions: events of older programs are read, a new version begins at its mark, and an unknown event affects
-//! only its aggregate.
-
 use super::*;
 use crate::aggregate::{Aggregate, Creation, Decision, OldEvent};
 use crate::{CommandError, DerivedFiles, Draft, EventDirectory, Message, PendingOutcome, TypeKey};
@@ -18,12 +15,10 @@ pub(crate) enum LampCommand {
     Ask,
 }
 
-/// The brightness, or the refusal of another one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate)]
 pub(crate) struct Shines(u8);
 
-/// Events of the first program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "lamp")]
 pub(crate) enum FirstEvent {
@@ -31,7 +26,6 @@ pub(crate) enum FirstEvent {
     Off,
 }
 
-/// Events of the second program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "lamp", version = 2)]
 pub(crate) enum SecondEvent {
@@ -41,12 +35,11 @@ pub(crate) enum SecondEvent {
     Dimmed(u8),
 }
 
-/// Events of the third program, under another name, with nothing in common.
+/// Another name, and nothing in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "brightness")]
 pub(crate) struct ThirdEvent(u8);
 
-/// A lamp as one of the programs has it.
 macro_rules! lamp {
     ($lamp:ident, $event:ident, $decided:expr, $shines:expr, { $($more:tt)* }) => {
         #[derive(Clone)]
@@ -128,7 +121,6 @@ lamp!(
         fn upcast(old: &OldEvent<'_>) -> Result<Option<ThirdEvent>, MessageError> {
             Ok(match old.decode::<SecondEvent>()? {
                 SecondEvent::On => Some(ThirdEvent(100)),
-                // Today's lamps are never off.
                 SecondEvent::Off => None,
                 SecondEvent::Dimmed(percent) => Some(ThirdEvent(percent)),
             })
@@ -136,7 +128,7 @@ lamp!(
     }
 );
 
-/// Events of a program whose author forgot to raise the version.
+/// The author forgot to raise the version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "lamp")]
 pub(crate) struct CarelessEvent(u64, u64);
@@ -160,7 +152,6 @@ fn start<A: Aggregate>(directory: &Path, newest: u32) -> Result<(CommandHost, Co
     Ok((host, bus))
 }
 
-/// A command for a lamp, the same in all programs.
 pub(crate) fn lamp(id: u64, command: &LampCommand) -> Draft<'_, LampCommand, (), Shines> {
     FirstLamp::command(&id, command)
 }
@@ -182,7 +173,6 @@ fn versions(host: &CommandHost) -> Vec<u32> {
     versions
 }
 
-/// System error of a failed start.
 fn source_of(started: Result<(CommandHost, CommandBus), HostError>) -> std::io::Error {
     match started.map(drop) {
         Err(HostError::Engine(EngineError::System { source, .. })) => source,
@@ -200,7 +190,6 @@ fn newer_files_are_refused_or_rebuilt() {
     assert_eq!(shines(&bus, 1), 100);
     host.stop().unwrap();
 
-    // Names and layouts must not be overwritten by another program.
     let types = directory.path().join(TypeNames::FILE_NAME);
     let known = std::fs::read_to_string(&types).unwrap();
     std::fs::write(&types, known.replacen("\"format\": 1", "\"format\": 2", 1)).unwrap();
@@ -209,7 +198,6 @@ fn newer_files_are_refused_or_rebuilt() {
     assert!(error.to_string().contains("Start that one; or move the file away"), "{error}");
     std::fs::write(&types, known).unwrap();
 
-    // Each program builds the index from the journal, in its own format.
     let index = directory.path().join("index");
     let file = std::fs::read_dir(&index).unwrap().next().unwrap().unwrap().path();
     let mut bytes = std::fs::read(&file).unwrap();
@@ -223,7 +211,6 @@ fn newer_files_are_refused_or_rebuilt() {
     assert_eq!(shines(&bus, 1), 100);
     host.stop().unwrap();
 
-    // The journal itself says which programs can read it.
     let journal = std::fs::read_dir(directory.path().join("journal")).unwrap();
     let segment = journal
         .map(|entry| entry.unwrap().path())
@@ -243,7 +230,6 @@ fn event_version_begins_at_its_mark() {
     bus.call(lamp(1, &LampCommand::Switch(true))).unwrap();
     host.stop().unwrap();
 
-    // A newer program goes on like the older one.
     let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
     assert_eq!(shines(&bus, 1), 100);
     bus.call(lamp(2, &LampCommand::Switch(true))).unwrap();
@@ -260,7 +246,6 @@ fn event_version_begins_at_its_mark() {
 
     let old = start::<FirstLamp>(directory.path(), 1).map(drop);
     assert!(matches!(old, Err(HostError::Engine(EngineError::Version { version: 2, last: 1, .. }))), "{old:?}");
-    // A restarted host uses the begun version at once.
     let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
     bus.call(lamp(3, &LampCommand::Dim(7))).unwrap();
     assert_eq!([1, 2, 3].map(|id| shines(&bus, id)), [0, 30, 7]);
@@ -277,7 +262,6 @@ fn old_events_are_upcast() {
     gapless_testkit::wait::until("the new version has begun", || bus.call(lamp(2, &LampCommand::Dim(30))).is_ok());
     host.stop().unwrap();
 
-    // A program that claims the version but does not know its events.
     let (host, bus) = start::<FirstLamp>(directory.path(), 2).unwrap();
     let quarantined = bus.call(lamp(2, &LampCommand::Switch(true)));
     let is_told = |reason: &str| reason.contains("version 2") && reason.contains("event ");
@@ -286,7 +270,7 @@ fn old_events_are_upcast() {
     assert_eq!((host.counters().quarantined, host.counters().aggregates_quarantined), (1, 1));
     host.stop().unwrap();
 
-    // A program that cannot read a version that it claims does not start, unless the layout was never recorded.
+    // The layout may never have been recorded.
     let types = directory.path().join(TypeNames::FILE_NAME);
     let error = source_of(start::<CarelessLamp>(directory.path(), 2));
     let Some(TypesError::LayoutChanged { name: "lamp", version: 1, before, now, .. }) = TypesError::of(&error) else {
@@ -307,7 +291,6 @@ fn old_events_are_upcast() {
     std::fs::write(types, known).unwrap();
 
     let (host, bus) = start::<ThirdLamp>(directory.path(), 2).unwrap();
-    // A dropped event still counts in the version.
     let dimmed = bus.call(lamp(1, &LampCommand::Dim(5)).expecting_version(2)).unwrap();
     assert_eq!((dimmed.version, shines(&bus, 2), shines(&bus, 3)), (3, 30, 100));
     let (mut reader, mut read) = (host.events(Position::default()), Vec::new());
@@ -370,11 +353,10 @@ fn colliding_names_do_not_start() {
     assert_eq!(refused(beyond), ModelError::Version { name: "lamp", version: 3 });
 }
 
-/// Number of lamps, and of those that are quarantined.
 const LAMPS: u64 = 60;
 const APART: u64 = 40;
 
-/// Gives some lamps events that the first program cannot read. `begin_second` begins the second version.
+/// Gives some lamps events that the first program cannot read.
 pub(crate) fn write_unreadable_events(bus: &CommandBus, begin_second: impl FnOnce()) {
     for id in 0..LAMPS {
         bus.call(lamp(id, &LampCommand::Switch(true))).unwrap();
@@ -386,13 +368,11 @@ pub(crate) fn write_unreadable_events(bus: &CommandBus, begin_second: impl FnOnc
     }
 }
 
-/// A program that claims the second version but does not know its events.
 pub(crate) fn model_that_quarantines() -> CommandModel {
     CommandModel::new().aggregate::<FirstLamp>().versions(1..=2)
 }
 
-/// Sends commands by one handle, with a limit in flight. Each must have its outcome, and those of a lamp must be
-/// decided in order.
+/// Each command must have its outcome, and those of a lamp must be decided in order.
 pub(crate) fn check_every_outcome(
     bus: &CommandBus,
     (commands, in_flight_max): (u64, usize),
@@ -411,7 +391,6 @@ pub(crate) fn check_every_outcome(
         Err(error) => panic!("lamp {id}, after {sent} others, {case}: {error}"),
     };
     for sent in 0..commands {
-        // Some lamps are used more often than others.
         let most = 1 + random.below(LAMPS);
         let id = random.below(most);
         let is_on = random.below(2) == 0;
@@ -423,7 +402,6 @@ pub(crate) fn check_every_outcome(
     pending.into_iter().for_each(|one| take(one, u64::MAX));
 }
 
-/// Quarantined aggregates × cache × sessions × handles: each command has its outcome, whatever it waits for.
 #[test]
 fn quarantine_blocks_no_host() {
     let seed = printed_seed();

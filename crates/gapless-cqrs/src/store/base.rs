@@ -15,9 +15,9 @@
 //!   72  u32 checksum of the table, 76 u32 of the filter
 //!   80  zeros, 124 u32 checksum of the bytes before
 //! ```
-//! Numbers are little-endian, checksums CRC-32C. Entries are sorted by key, type and identifier. The file name contains
-//! the sequence. The file names the stream and a frame but no incarnation: a restored copy of the journal has another
-//! incarnation and the same events.
+//!
+//! Numbers are little-endian, checksums CRC-32C. Entries are sorted by key, type and identifier. The file names the
+//! stream and a frame but no incarnation: a restored copy of the journal has another incarnation and the same events.
 
 use super::filter::BloomFilter;
 use super::key::IndexKey;
@@ -34,17 +34,13 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Folder of the file, next to the journal.
 pub(crate) const BASE_FOLDER: &str = "base";
 const MAGIC: [u8; 8] = *b"GAPBASE\x01";
 const SUMMARY_LENGTH: usize = 128;
 const SUMMARY_SUM_AT: usize = 124;
-/// Size at which a block is ended.
 const BLOCK_BYTES: usize = 4096;
-/// Length of one block's entry in the table.
 const TABLE_ENTRY_LENGTH: usize = 16;
 
-/// State of an aggregate after its last deleted event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BaseEntry {
     pub key: IndexKey,
@@ -54,7 +50,7 @@ pub(crate) struct BaseEntry {
     pub state_version: u32,
     /// Hash of the state's layout; 0 if unknown.
     pub state_layout: u32,
-    /// Number of events so far.
+    /// Events so far.
     pub version: u64,
     /// Sequence of the last event.
     pub last_sequence: u64,
@@ -98,15 +94,14 @@ impl BaseEntry {
 pub(crate) struct BaseFile {
     file: File,
     pub path: PathBuf,
-    /// Events before this sequence are folded into the states.
+    /// Events before this sequence are folded.
     pub before: u64,
-    /// Time of the last frame before that, ns since the epoch.
+    /// Time of the last folded frame, ns since the epoch.
     pub last_time_ns: u64,
     /// Number of aggregates.
     pub entries: u64,
     /// Length of the file, bytes.
     pub length: u64,
-    /// First key and offset of each block.
     table: Vec<(IndexKey, u64)>,
     blocks_end: u64,
     pub filter: Arc<BloomFilter>,
@@ -118,9 +113,8 @@ fn name_of(before: u64) -> String {
 
 #[derive(Default)]
 struct BaseFolder {
-    /// Paths by the sequences in their names, ascending.
     named: Vec<(u64, PathBuf)>,
-    /// Temporary files left by a crash.
+    /// Left by a crash.
     unfinished: Vec<PathBuf>,
 }
 
@@ -149,8 +143,7 @@ fn list(folder: &Path) -> Result<BaseFolder, BaseFileError> {
 }
 
 impl BaseFile {
-    /// Opens the newest base of a folder; `None` without any. Checks summary, table and filter now, and blocks when
-    /// they are read. `stream_id`: expected stream, if known.
+    /// Opens the newest base, and checks summary, table and filter; blocks when read. `stream_id`: expected stream.
     ///
     /// # Errors
     /// The newest file is damaged, or of another stream.
@@ -164,12 +157,11 @@ impl BaseFile {
         Ok(Some(base))
     }
 
-    /// Opens the newest base next to a journal, and returns the first sequence of the journal; `None` if no base is
-    /// needed. Checks the base's stream (that of the journal by default) and history, but not its blocks.
+    /// Opens the newest base next to a journal, with the journal's first sequence; `None` if none is needed. Checks
+    /// stream (by default the journal's) and history, but not blocks.
     ///
     /// # Errors
-    /// The base is missing, damaged, or of another stream or history ([`BaseFileError`]); or the journal cannot be
-    /// read.
+    /// The base is missing, damaged, or of another stream or history ([`BaseFileError`]); the journal is unreadable.
     pub fn next_to(journal: &Path, stream_id: Option<u128>) -> io::Result<Option<(Self, u64)>> {
         let folder = journal.with_file_name(BASE_FOLDER);
         let (stream_id, first) = match JournalReader::open(journal) {
@@ -191,7 +183,7 @@ impl BaseFile {
         Ok(Some((base, first)))
     }
 
-    /// Checks that the journal has the last frame that the base replaces, if it can be read.
+    /// Passes if the journal cannot be read.
     fn check_history(&self, journal: &Path) -> io::Result<()> {
         let (sequence, timestamp_ns) = (self.before - 1, Some(self.last_time_ns));
         let point = FilePoint { path: self.path.clone(), identity: None, sequence, timestamp_ns };
@@ -282,10 +274,10 @@ impl BaseFile {
         Ok(bytes)
     }
 
-    /// Entry of an aggregate; `None` if it has no events before [`BaseFile::before`].
+    /// State of an aggregate; `None` if it has no events before [`BaseFile::before`].
     ///
     /// # Errors
-    /// The block that would contain it is damaged or cannot be read.
+    /// A damaged or unreadable block.
     pub fn find(&self, aggregate: TypeKey, id: &[u8]) -> Result<Option<BaseEntry>, BaseFileError> {
         let key = IndexKey::of_aggregate(aggregate, id);
         if !self.filter.may_have(key) {
@@ -362,17 +354,15 @@ pub(crate) struct BaseWriter {
     stream_id: u128,
     before: u64,
     last_time_ns: u64,
-    /// Offset of the block being filled.
     at: u64,
     block: Vec<u8>,
     block_key: IndexKey,
     table: Vec<u8>,
-    /// Keys of all entries, for the filter.
     keys: Vec<IndexKey>,
 }
 
 impl BaseWriter {
-    /// Begins a base for the events before a sequence. `last_time_ns`: time of the last of these frames.
+    /// Begins a base; `last_time_ns`: time of the last frame before `before`.
     pub fn begin(folder: &Path, stream_id: u128, before: u64, last_time_ns: u64) -> io::Result<Self> {
         private_folder::create(folder)?;
         // Sync the folder's own name before anything depends on its files.
@@ -424,11 +414,11 @@ impl BaseWriter {
         Ok(())
     }
 
-    /// Moves the base into place, syncs it, and reads all of it back. On an error there is no base.
+    /// Moves into place, syncs and reads back; no base is left on an error.
     pub fn finish(self) -> io::Result<BaseFile> {
         let path = self.path.clone();
         self.put_in_place().inspect_err(|_| {
-            // A start would use the file. It may not exist.
+            // A start would use the file.
             let _removed = checked_file::remove(path);
         })
     }
@@ -477,7 +467,6 @@ mod tests {
             state_layout: 5,
             version: number + 1,
             last_sequence: 2 * number,
-            // One state is longer than a block.
             state: vec![number as u8; if number == 7 { 10_000 } else { number as usize % 50 }],
         }
     }

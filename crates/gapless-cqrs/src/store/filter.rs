@@ -1,21 +1,17 @@
-//! [`BloomFilter`]: a set of keys in little memory, without false negatives and with about one false positive in 150.
-//!
-//! A split block Bloom filter (Felix Putze, Peter Sanders, Johannes Singler: "Cache-, Hash- and Space-Efficient Bloom
-//! Filters", 2007; with one bit for each word of a block, like Apache Parquet): a lookup touches one cache line. One
-//! thread inserts while others look up.
+//! [`BloomFilter`]: no false negatives, about one false positive in 150. A split block Bloom filter (Putze, Sanders,
+//! Singler: "Cache-, Hash- and Space-Efficient Bloom Filters", 2007; as in Apache Parquet): a lookup touches one cache
+//! line. One thread inserts while others look up.
 
 use super::key::IndexKey;
 use gapless_wire::split_mix::finish;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Words of a block, of 64 bits each.
 const WORDS: usize = 8;
 const BITS_A_KEY: usize = 12;
 const BLOCK_BYTES: usize = WORDS * 8;
 
 type BloomBlock = [AtomicU64; WORDS];
 
-/// A Bloom filter of index keys.
 pub(crate) struct BloomFilter(Box<[BloomBlock]>);
 
 impl BloomFilter {

@@ -1,9 +1,8 @@
-//! [`IndexKey`]: the hash by which events are found. Keys may collide, so readers check each event found.
-
 use crate::identity::TypeKey;
 use gapless_wire::split_mix::finish;
 
-/// Hash of an aggregate, a tag or an event type. It is stored in files, so the algorithm must not change.
+/// Hash of an aggregate, a tag or an event type, by which events are found. Keys may collide, so readers check each
+/// event. Stored in files, so the algorithm must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct IndexKey(pub u64);
 
@@ -23,7 +22,7 @@ impl IndexKey {
     }
 }
 
-/// Words of 8 bytes, little-endian, the last one padded with zeros.
+/// The last word is padded with zeros.
 #[inline]
 pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     let (whole, rest) = bytes.as_chunks::<8>();
@@ -32,7 +31,6 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     whole.iter().map(|word| u64::from_le_bytes(*word)).chain(last)
 }
 
-/// Hashes the number of bytes, then their words.
 #[inline]
 fn hash_bytes(begin: u64, bytes: &[u8]) -> u64 {
     words(bytes).fold(finish(begin ^ bytes.len() as u64), |hash, word| finish(hash ^ word))

@@ -1,5 +1,3 @@
-//! Merges consecutive runs into one.
-
 use super::filter::BloomFilter;
 use super::key::IndexKey;
 use super::run::{IndexRun, RunEntries, RunExtent, RunWriter};
@@ -12,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Reason of a failed merge. The runs stay.
+/// The runs stay.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MergeError {
     #[error(transparent)]
@@ -36,8 +34,7 @@ impl MergeSource<'_> {
     }
 }
 
-/// Writes one run that replaces `runs`, which are consecutive and are not removed here. Ends early when `is_closed` is
-/// set.
+/// Writes one run that replaces `runs`, which are consecutive and stay; ends early when `is_closed` is set.
 pub(super) fn merge(
     directory: &Path,
     identity: StreamIdentity,
@@ -47,7 +44,7 @@ pub(super) fn merge(
     crash_point("index_merge_begun");
     let (first, last) = (runs[0].extent, runs[runs.len() - 1].extent);
     let extent = RunExtent { first_sequence: first.first_sequence, ..last };
-    // Keys in several runs are counted several times: the filter is a little larger than needed.
+    // Counts keys in several runs more than once, which only enlarges the filter.
     let keys: u64 = runs.iter().map(|run| run.keys).sum();
     let filter = BloomFilter::for_keys(keys as usize);
     let mut writer = RunWriter::begin(directory, identity, extent)?;
@@ -57,9 +54,8 @@ pub(super) fn merge(
         source.advance()?;
         sources.push(source);
     }
-    // A linear search, because sources are few. For the same key the earlier run comes first, so positions ascend.
+    // Sources are few. For the same key the earlier run comes first, so positions ascend.
     while let Some(key) = sources.iter().filter_map(|source| source.key).min() {
-        // Relaxed: the flag guards no data.
         if is_closed.load(Ordering::Relaxed) {
             return Err(MergeError::Closed);
         }

@@ -1,24 +1,11 @@
-//! [`EventIndex`]: finds the released events of an aggregate, of a tag or of a type. It is derived from the stream alone and
-//! may be deleted at any time.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | this | [`EventIndex`]: lookups; [`IndexBuilder`]: the one thread that builds the index |
-//! | `stored` | [`StoredIndex`]: lookups in the files alone, for other processes |
-//! | `validation` | validates files |
-//! | `base` | the states that replace deleted events |
-//! | `search` | positions that a filter may match |
-//! | `merging` | merges runs |
-//! | `run` | an immutable file of a part of the stream |
-//! | `recent` | the events after the last run, in memory |
-//! | `postings` | encoding of positions |
-//! | `filter` | a Bloom filter of keys |
-//! | `key` | hashes by which events are found |
+//! [`EventIndex`]: finds the released events of an aggregate, of a tag or of a type. It is derived from the stream
+//! alone and may be deleted at any time.
 //!
 //! ```text
 //! released frames ──▶ recent (memory) ──full──▶ run ──four of a size──▶ merged run
 //! a lookup:  runs in the order of the stream, then recent
 //! ```
+//!
 //! Runs follow each other without a gap, from the first frame on. Only their names tell which frames they cover. The
 //! next start removes a run that a merge has left next to its successor. A run that is damaged, of another stream or of
 //! another history is rebuilt with all later ones.
@@ -59,16 +46,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
-/// Folder of the index, next to the journal.
 pub(crate) const INDEX_FOLDER: &str = "index";
-/// Number of runs of similar size that are merged.
 const MERGED_AT: usize = 4;
-/// Most postings in memory, because they are numbered by `u32`.
+/// Postings are numbered by `u32`.
 const POSTINGS_MAX: usize = 1 << 31;
-/// Frames that are indexed under one write lock, plus the rest of the last transaction.
 const TURN_FRAMES_MAX: usize = 256;
 
-/// Finds events; cheap to clone, for any thread.
+/// Cheap to clone, for any thread.
 #[derive(Clone)]
 pub(crate) struct EventIndex(Arc<IndexState>);
 
@@ -76,20 +60,17 @@ struct IndexState {
     recent: RwLock<RecentPostings>,
     /// Changed only while `recent` is locked for writing.
     runs: Mutex<Arc<[Arc<IndexRun>]>>,
-    /// Incremented whenever filters change.
     filters_changed: AtomicU64,
-    /// Everything up to this sequence is indexed.
     last_sequence: AtomicU64,
-    /// Incremented with each rebuild, while `recent` is locked for writing.
+    /// Incremented while `recent` is locked for writing.
     rebuilds: AtomicU64,
-    /// Replaces deleted events. Changed only while `recent` is locked for writing.
+    /// Changed only while `recent` is locked for writing.
     base: Mutex<Option<Arc<BaseFile>>>,
-    /// Events before this sequence are deleted, or may be at any time.
     deleted_before: AtomicU64,
 }
 
 impl EventIndex {
-    /// An empty index. Until it is built, every key may have events.
+    /// An empty index: until it is built, every key may have events.
     pub fn empty() -> Self {
         Self(Arc::new(IndexState {
             recent: RwLock::new(RecentPostings::new(1, 0)),
@@ -102,12 +83,12 @@ impl EventIndex {
         }))
     }
 
-    /// Sets the base that replaces the events before its sequence.
+    /// Sets the base.
     pub fn set_base(&self, base: BaseFile) {
         let recent = self.0.recent.write().unwrap_or_else(PoisonError::into_inner);
         let before = base.before;
         *self.0.base.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(base));
-        // Release: pairs with `EventIndex::deleted_before`.
+        // Pairs with `EventIndex::deleted_before`.
         self.0.deleted_before.store(before, Ordering::Release);
         self.0.filters_changed.fetch_add(1, Ordering::Release);
         drop(recent);
@@ -117,18 +98,17 @@ impl EventIndex {
         self.0.base.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Events before this sequence are deleted, or may be at any time; 0 if none are.
+    /// Earlier events are deleted, or may be at any time; 0: none.
     pub fn deleted_before(&self) -> u64 {
-        // Acquire: pairs with `EventIndex::set_base`.
+        // Pairs with `EventIndex::set_base`.
         self.0.deleted_before.load(Ordering::Acquire)
     }
 
-    /// Sequence at which indexing begins: deleted events may disappear while they are read.
+    /// Deleted events may disappear while they are read.
     fn first_sequence(&self, reader: &EventReader) -> Result<u64, ReadError> {
         Ok(reader.first_held()?.max(self.deleted_before()))
     }
 
-    /// Replaces the whole content.
     fn reset(&self, runs: Vec<Arc<IndexRun>>, first_sequence: u64, postings_max: usize) {
         let mut recent = self.0.recent.write().unwrap_or_else(PoisonError::into_inner);
         // First, so that no thread trusts the old filters any more, nor the new ones before they are complete.
@@ -137,8 +117,7 @@ impl EventIndex {
         *self.0.runs.lock().unwrap_or_else(PoisonError::into_inner) = runs.into();
         *recent = RecentPostings::new(first_sequence, postings_max);
         self.0.filters_changed.fetch_add(1, Ordering::Release);
-        // Last. It may grow, for instance at a start, and a thread that reads it finds the filters of everything up to
-        // it.
+        // Last: a thread that reads it finds the filters of everything up to it.
         self.0.last_sequence.store(first_sequence - 1, Ordering::Release);
     }
 
@@ -151,14 +130,14 @@ impl EventIndex {
     /// Last indexed sequence.
     #[inline]
     pub fn last_sequence(&self) -> u64 {
-        // Acquire: pairs with `IndexBuilder::follow`. Everything up to it is found, and its keys are in the filters.
+        // Acquire: pairs with `IndexBuilder::follow`; everything up to it is found, and its keys are in the filters.
         self.0.last_sequence.load(Ordering::Acquire)
     }
 
-    /// Positions of a key's events, and of a few others: at most `limit`, from `from` on.
+    /// At most `limit` positions of a key's events, and of a few others, from `from` on.
     ///
     /// # Errors
-    /// An index file that is damaged or cannot be read.
+    /// A damaged or unreadable index file.
     pub fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, IndexFileError> {
         let (mut found, mut recently) = (Vec::new(), Vec::new());
         let runs = {
@@ -177,7 +156,7 @@ impl EventIndex {
         Ok(found)
     }
 
-    /// Number of runs, of postings in them, and of their bytes.
+    /// Runs, their postings, their bytes.
     #[cfg(test)]
     pub fn size(&self) -> (usize, u64, u64) {
         let runs = Arc::clone(&self.0.runs.lock().unwrap_or_else(PoisonError::into_inner));
@@ -190,7 +169,7 @@ impl EventIndex {
     }
 }
 
-/// Tells which keys an index may have, for one thread that asks often: no lock unless a run was added.
+/// Tells one thread which keys an index may have; no lock unless a run was added.
 pub(crate) struct KeyFilters {
     index: EventIndex,
     filters_seen: u64,
@@ -206,11 +185,11 @@ impl KeyFilters {
         self.index.deleted_before()
     }
 
-    /// Whether there may be events of a key, up to `through`.
+    /// Whether the key may have events up to `through`.
     #[inline]
     pub fn may_have(&mut self, key: IndexKey, through: u64) -> bool {
-        // Read before the filters, which then have all keys up to here; and again after them: a rebuild resets the
-        // sequence before it changes the filters.
+        // Read before the filters, which then have all keys up to here, and again after them: a rebuild resets the
+        // sequence first.
         let before = self.index.last_sequence();
         // Acquire: pairs with the builder, which changes the filters before it inserts a key into the new ones.
         let changed = self.index.0.filters_changed.load(Ordering::Acquire);
@@ -226,34 +205,30 @@ impl KeyFilters {
     }
 }
 
-/// Builds the index, on one thread.
 pub(crate) struct IndexBuilder {
     index: EventIndex,
     directory: PathBuf,
     identity: StreamIdentity,
     postings_max: usize,
-    /// Number of postings in memory that become a run; raised when a run could not be written.
+    /// Raised when a run could not be written.
     sealed_at: usize,
     merging: Option<JoinHandle<Result<IndexRun, MergeError>>>,
-    /// Merges run on the calling thread.
     merges_in_turns: bool,
-    /// A merge or a run has failed. It is tried again when the next run is due.
+    /// Tried again when the next run is due.
     has_failed: bool,
-    /// A transaction that does not decode, and the reason.
+    /// A transaction that does not decode.
     unreadable: Option<(u64, String)>,
-    /// Ends a merge early.
     is_closed: Arc<AtomicBool>,
-    /// Sequence and time (ns since the epoch) of the last indexed frame, if this builder has read it and no transaction
-    /// is open after it.
+    /// Sequence and time (ns since the epoch) of the last frame indexed here, if no transaction is open after it.
     last: Option<(u64, u64)>,
 }
 
 impl IndexBuilder {
-    /// Opens the index in `directory`, which is created if missing. Moves `reader` to the end of the valid runs, where
-    /// [`IndexBuilder::follow`] continues. `postings_max` postings in memory become a run.
+    /// Opens or creates `directory`, and moves `reader` to the end of the valid runs. `postings_max` postings in memory
+    /// become a run.
     ///
     /// # Errors
-    /// A directory, a file or a stream that cannot be read now. No file is removed for that.
+    /// Something is unreadable now; no file is removed for that.
     pub fn open(
         index: EventIndex,
         directory: PathBuf,
@@ -283,15 +258,15 @@ impl IndexBuilder {
         })
     }
 
-    /// Runs merges on the calling thread from now on.
+    /// Runs merges on the calling thread.
     pub const fn merge_in_turns(&mut self) {
         self.merges_in_turns = true;
     }
 
-    /// Rebuilds the whole index, because a file is damaged.
+    /// Rebuilds the whole index.
     ///
     /// # Errors
-    /// The stream cannot be read now. The index has not changed.
+    /// The stream cannot be read now; the index has not changed.
     #[cold]
     pub fn rebuild(&mut self, reader: &mut EventReader) -> Result<(), ReadError> {
         let first_sequence = self.index.first_sequence(reader)?;
@@ -316,12 +291,12 @@ impl IndexBuilder {
         self.index.clone()
     }
 
-    /// Indexes a part of the released events. Returns whether there is more. Calls `note` with the keys of each
-    /// transaction's events before lookups can find them.
+    /// Indexes a part of the released events; returns whether there is more. Calls `note` with a transaction's keys
+    /// before lookups find them.
     ///
     /// # Errors
-    /// The stream cannot be read. After a transaction that does not decode nothing is indexed any more: its events
-    /// would be missing without an error.
+    /// The stream is unreadable. After an undecodable transaction nothing is indexed any more: its events would be
+    /// missing without an error.
     pub fn follow(&mut self, reader: &mut EventReader, note: impl FnMut(IndexKey)) -> Result<bool, ReadError> {
         if let Some((sequence, reason)) = self.unreadable.clone() {
             return Err(ReadError::Transaction { sequence, reason });
@@ -344,7 +319,7 @@ impl IndexBuilder {
             });
         };
         let mut is_more = reader.visit(TURN_FRAMES_MAX, &mut add)?;
-        // Completeness is known only after a whole transaction. Every turn could end in the middle of one.
+        // Every turn could end in the middle of a transaction.
         while is_more && !reader.is_between_transactions() {
             is_more = reader.visit(1, &mut add)?;
         }
@@ -354,7 +329,7 @@ impl IndexBuilder {
                 self.seal(&mut recent, last_sequence, reader.last_time_ns());
             }
             self.last = Some((last_sequence, reader.last_time_ns()));
-            // Release: pairs with `EventIndex::last_sequence`.
+            // Pairs with `EventIndex::last_sequence`.
             shared.last_sequence.store(last_sequence, Ordering::Release);
         }
         drop(recent);
@@ -362,7 +337,6 @@ impl IndexBuilder {
         Ok(is_more)
     }
 
-    /// Writes the postings in memory to a run.
     fn seal(&mut self, recent: &mut RecentPostings, last_sequence: u64, last_time_ns: u64) {
         let extent = RunExtent { first_sequence: recent.first_sequence, last_sequence, last_time_ns };
         let write = || {
@@ -378,7 +352,7 @@ impl IndexBuilder {
                 self.index.0.filters_changed.fetch_add(1, Ordering::Release);
                 (self.sealed_at, self.has_failed) = (self.postings_max, false);
             }
-            // The postings stay in memory, and are written with the next run.
+            // The postings are written with the next run.
             Err(error) => {
                 self.sealed_at = recent.len() + self.postings_max;
                 if !std::mem::replace(&mut self.has_failed, true) {
@@ -388,7 +362,6 @@ impl IndexBuilder {
         }
     }
 
-    /// Merges runs of similar size on another thread, and takes the results.
     fn merge(&mut self) {
         if let Some(merging) = self.merging.take_if(|merging| merging.is_finished()) {
             match merging.join() {
@@ -457,7 +430,7 @@ impl IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// Ends the builder: postings in memory become a run, so that the next start need not read the events again.
+    /// Ends the builder with a run of all postings, so that the next start need not read the events again.
     pub fn close(mut self) {
         self.end_merge();
         let shared = Arc::clone(&self.index.0);
@@ -472,7 +445,7 @@ impl IndexBuilder {
     fn end_merge(&mut self) {
         if let Some(merging) = self.merging.take() {
             self.is_closed.store(true, Ordering::Relaxed);
-            // The result must be taken: its file, left next to its sources, would outlive them.
+            // Left next to its sources, the merged file would outlive them.
             if let Ok(Ok(merged)) = merging.join() {
                 self.replace(merged);
             }
@@ -487,7 +460,7 @@ impl Drop for IndexBuilder {
     }
 }
 
-/// Valid runs in `directory`; the others are removed.
+/// Others are removed.
 fn open_valid_runs(
     directory: &Path,
     identity: StreamIdentity,

@@ -40,7 +40,7 @@ fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Appends an entry. The positions ascend, and start at `first_sequence` or later.
+/// `positions` ascend, from `first_sequence` on.
 pub(super) fn put_entry(out: &mut Vec<u8>, key: IndexKey, first_sequence: u64, positions: &[Position]) {
     out.extend_from_slice(&key.0.to_le_bytes());
     put_varint(out, positions.len() as u64);
@@ -54,7 +54,7 @@ pub(super) fn put_entry(out: &mut Vec<u8>, key: IndexKey, first_sequence: u64, p
     }
 }
 
-/// Takes an entry, and appends its positions to `positions`. `None` if the bytes do not decode.
+/// `None` if the bytes do not decode.
 pub(super) fn take_entry(bytes: &mut &[u8], first_sequence: u64, positions: &mut Vec<Position>) -> Option<IndexKey> {
     let (key, rest) = bytes.split_first_chunk()?;
     *bytes = rest;

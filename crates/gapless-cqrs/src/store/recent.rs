@@ -1,19 +1,15 @@
-//! [`RecentPostings`]: the in-memory index of the events after the last run.
-
 use super::filter::BloomFilter;
 use super::key::IndexKey;
 use crate::identity::Position;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// End of a key's chain of postings.
 const NONE: u32 = u32::MAX;
 
 pub(super) struct RecentPostings {
-    /// Sequence of the first indexed frame.
+    /// First indexed frame.
     pub first_sequence: u64,
     postings: Vec<Posting>,
-    /// Newest posting of each key.
     newest: FxHashMap<IndexKey, u32>,
     pub filter: Arc<BloomFilter>,
 }
@@ -21,12 +17,11 @@ pub(super) struct RecentPostings {
 struct Posting {
     sequence: u64,
     ordinal: u16,
-    /// Previous posting of the same key.
     before: u32,
 }
 
 impl RecentPostings {
-    /// An empty index from a sequence on, for `postings_max` postings.
+    /// An empty index from a sequence on.
     pub fn new(first_sequence: u64, postings_max: usize) -> Self {
         let filter = Arc::new(BloomFilter::for_keys(postings_max));
         Self { first_sequence, postings: Vec::new(), newest: FxHashMap::default(), filter }
@@ -46,7 +41,7 @@ impl RecentPostings {
         self.postings.push(Posting { sequence: position.sequence, ordinal: position.ordinal, before });
     }
 
-    /// Appends the first `limit` positions of a key, from `from` on.
+    /// Appends the first `limit` positions of a key.
     pub fn find(&self, key: IndexKey, from: Position, limit: usize, found: &mut Vec<Position>) {
         let begin = found.len();
         let mut at = self.newest.get(&key).copied().unwrap_or(NONE);
@@ -62,15 +57,15 @@ impl RecentPostings {
         found.truncate(begin + limit);
     }
 
-    /// Calls `visit` for each key with all its positions, in the order of the keys.
+    /// Calls `visit` for each key, in order, with all its positions.
     ///
     /// # Errors
     /// The first error of `visit`.
     pub fn try_for_each<E>(&self, mut visit: impl FnMut(IndexKey, &[Position]) -> Result<(), E>) -> Result<(), E> {
         let mut keys: Vec<_> = self.newest.iter().map(|(key, newest)| (*key, *newest as usize)).collect();
         keys.sort_unstable();
-        // Following each key's chain would miss the cache at every posting. So a pass from the newest posting to the
-        // oldest finds the key of each, and a pass in the other direction puts each in its place.
+        // Following each key's chain would miss the cache at every posting. A pass from the newest posting to the
+        // oldest finds the key of each, and a pass back puts each in its place.
         let (mut numbers, mut ends) = (vec![0; self.postings.len()], vec![0; keys.len()]);
         keys.iter().zip(0_u32..).for_each(|((_, newest), number)| numbers[*newest] = number);
         for (at, posting) in self.postings.iter().enumerate().rev() {

@@ -14,6 +14,7 @@
 //!   96  u32 checksum of the table, 100 u32 of the filter
 //!  104  zeros, 124 u32 checksum of the bytes before
 //! ```
+//!
 //! Numbers are little-endian, checksums CRC-32C. The file name tells which frames it covers.
 
 use super::filter::BloomFilter;
@@ -34,17 +35,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const MAGIC: [u8; 7] = *b"GAPINDX";
-/// Format version, after the magic.
 const FORMAT: u8 = 1;
 const SUMMARY_LENGTH: usize = 128;
 const SUMMARY_SUM_AT: usize = 124;
-/// Size at which a block is ended.
 const BLOCK_BYTES: usize = 4096;
-/// Most positions of an entry.
 const ENTRY_POSITIONS_MAX: usize = 1024;
-/// Length of one block's entry in the table.
 const TABLE_ENTRY_LENGTH: usize = 16;
-/// Longest valid block: an entry more than a full block.
+/// An entry more than a full block.
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +58,6 @@ pub(super) struct IndexRun {
     pub extent: RunExtent,
     pub postings: u64,
     pub keys: u64,
-    /// First key and offset of each block.
     table: Vec<(IndexKey, u64)>,
     blocks_end: u64,
     pub filter: Arc<BloomFilter>,
@@ -71,16 +67,14 @@ pub(super) fn name_of(first_sequence: u64, last_sequence: u64) -> String {
     format!("run-{first_sequence:020}-{last_sequence:020}")
 }
 
-/// First and last sequence in a file's name; `None` for other files.
+/// `None` for other files.
 pub(super) fn extent_of_name(name: &str) -> Option<(u64, u64)> {
     let (first, last) = name.strip_prefix("run-")?.split_once('-')?;
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     (name_of(first, last) == name && first <= last).then_some((first, last))
 }
 
-/// Reason why a file is not opened as a run.
 enum RunOpenError {
-    /// Another kind of file, damaged, or gone.
     Unusable(String),
     System(io::Error),
 }
@@ -88,7 +82,6 @@ enum RunOpenError {
 impl RunOpenError {
     fn of(error: io::Error) -> Self {
         match error.raw_os_error() {
-            // Another kind of file, or too short.
             None => Self::Unusable(error.to_string()),
             Some(_) => Self::System(error),
         }
@@ -96,8 +89,8 @@ impl RunOpenError {
 }
 
 impl IndexRun {
-    /// Opens a run. Checks summary, table and filter now, and blocks when they are read. `identity`: expected stream,
-    /// if known. The inner error means that the file is not as it should be.
+    /// Opens a run, and checks summary, table and filter; blocks when read. `identity`: expected stream. The inner
+    /// error is a fault of the file.
     ///
     /// # Errors
     /// An error of the system, which says nothing about the file.
@@ -181,7 +174,7 @@ impl IndexRun {
         Ok(bytes)
     }
 
-    /// Appends the first `limit` positions of a key, from `from` on.
+    /// Appends the first `limit` positions of a key.
     pub fn find(
         &self,
         key: IndexKey,
@@ -221,7 +214,7 @@ impl IndexRun {
         Ok(())
     }
 
-    /// Reads all entries, in the order of their keys.
+    /// All entries, in the order of their keys.
     pub const fn entries(&self) -> RunEntries<'_> {
         RunEntries { run: self, next_block: 0, block: Vec::new(), at: 0 }
     }
@@ -235,7 +228,7 @@ pub(super) struct RunEntries<'a> {
 }
 
 impl RunEntries<'_> {
-    /// Next entry: returns its key, and replaces the content of `positions` by its positions. `None` after the last.
+    /// Next key, its positions in `positions`; `None` after the last.
     pub fn next(&mut self, positions: &mut Vec<Position>) -> Result<Option<IndexKey>, IndexFileError> {
         positions.clear();
         while self.at == self.block.len() {
@@ -257,7 +250,6 @@ pub(super) struct RunWriter {
     path: PathBuf,
     identity: StreamIdentity,
     extent: RunExtent,
-    /// Offset of the block being filled.
     at: u64,
     block: Vec<u8>,
     block_key: IndexKey,
@@ -289,7 +281,7 @@ impl RunWriter {
         })
     }
 
-    /// Appends positions, ascending, of a key that is not below the previous one.
+    /// Appends positions, ascending, of a key not below the previous one.
     pub fn put(&mut self, key: IndexKey, positions: &[Position]) -> io::Result<()> {
         debug_assert!(self.last_key.is_none_or(|last| last <= key));
         self.keys += u64::from(self.last_key != Some(key));
@@ -321,7 +313,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Moves the run into place, with a filter of all its keys, and opens it.
+    /// Moves the run into place; `filter` has its keys.
     pub fn finish(mut self, filter: &BloomFilter) -> io::Result<IndexRun> {
         self.end_block()?;
         let filter = filter.to_bytes();
@@ -372,7 +364,6 @@ mod tests {
         Position { sequence, ordinal: 0 }
     }
 
-    /// 300 keys with one position each, and one between them with many.
     fn write(directory: &Path) -> IndexRun {
         let filter = BloomFilter::for_keys(301);
         let mut writer = RunWriter::begin(directory, IDENTITY, EXTENT).unwrap();

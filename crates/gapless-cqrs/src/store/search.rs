@@ -1,28 +1,21 @@
-//! [`FilterSearch`]: positions that a filter may match, in the order of the stream.
-
 use super::key::IndexKey;
 use crate::event_filter::{EventFilter, FilterPart};
 use crate::identity::Position;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Positions looked up at once.
 const POSITIONS: usize = 4096;
 
-/// Keys of a filter. Each alternative is looked up by its tags and aggregates, and by its types only if it has none of
-/// these: most types have too many events.
+/// Each alternative of a filter is looked up by its tags and aggregates, and by types only without these: most types
+/// have too many events.
 pub(crate) struct FilterSearch {
     alternatives: Vec<Vec<KeyCursor>>,
-    /// First position of each alternative that has one, with the index of the alternative.
     found: BinaryHeap<Reverse<(Position, usize)>>,
-    /// Alternatives to be looked up.
     due: Vec<usize>,
-    /// Alternatives without a position up to `through`.
     others: Vec<usize>,
     through: u64,
 }
 
-/// Positions found for a key and not passed yet.
 struct KeyCursor {
     key: IndexKey,
     page: VecDeque<Position>,
@@ -41,7 +34,7 @@ fn keys_of(parts: &[FilterPart]) -> Vec<IndexKey> {
     if found.is_empty() { keys(true).collect() } else { found }
 }
 
-/// One key of each alternative. An event without any of them does not match the filter.
+/// An event without any of them does not match the filter.
 pub(crate) fn first_keys_of(filter: &EventFilter) -> impl Iterator<Item = IndexKey> {
     filter.alternatives().iter().filter_map(|parts| keys_of(parts).first().copied())
 }
@@ -55,8 +48,8 @@ impl FilterSearch {
         Self { alternatives, found: BinaryHeap::new(), due, others: Vec::new(), through: 0 }
     }
 
-    /// First position that the filter may match, in `from..=through`. `from` must never decrease, and everything up to
-    /// `through` must be indexed. `find` returns the first positions of a key, up to a limit.
+    /// First position that the filter may match, in `from..=through`. `from` must never decrease; `through` must be
+    /// indexed. `find` returns a key's first positions, up to a limit.
     ///
     /// # Errors
     /// Errors of `find`.
@@ -86,7 +79,6 @@ impl FilterSearch {
     }
 }
 
-/// First position that all keys have.
 fn first_common_position<Error>(
     alternative: &mut [KeyCursor],
     from: Position,

@@ -1,5 +1,3 @@
-//! [`StoredIndex`]: read-only access to the files of an index, while another process builds it or none does.
-
 use super::key::IndexKey;
 use super::run::IndexRun;
 use super::validation::{self, ScanError};
@@ -9,20 +7,20 @@ use crate::identity::Position;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Most attempts while files are merged and removed meanwhile.
+/// Files may be merged and removed meanwhile.
 const SCANS_MAX: usize = 10;
 
 pub(crate) struct StoredIndex {
     runs: Vec<IndexRun>,
-    /// Invalid files, each with the reason.
+    /// Invalid files, with reasons.
     pub unusable: Vec<(PathBuf, String)>,
 }
 
 impl StoredIndex {
-    /// Opens the index in `directory`; empty if there is no such directory. Moves `reader`.
+    /// Opens the index in `directory`, if any; moves `reader`.
     ///
     /// # Errors
-    /// A directory, a file or a stream that cannot be read.
+    /// Something is unreadable.
     pub fn open(directory: &Path, reader: &mut EventReader) -> Result<Self, ScanError> {
         let mut scans = 1;
         loop {
@@ -43,7 +41,7 @@ impl StoredIndex {
         }
     }
 
-    /// Everything from the first frame up to this sequence is indexed; 0 for an empty index.
+    /// Last indexed sequence; 0 for none.
     pub fn last_sequence(&self) -> u64 {
         self.runs.last().map_or(0, |run| run.extent.last_sequence)
     }
@@ -51,7 +49,7 @@ impl StoredIndex {
     /// Like [`EventIndex::find`](super::EventIndex::find).
     ///
     /// # Errors
-    /// A file that is damaged or cannot be read.
+    /// A damaged or unreadable file.
     pub fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, IndexFileError> {
         let mut found = Vec::new();
         for run in &self.runs {
@@ -63,7 +61,7 @@ impl StoredIndex {
         Ok(found)
     }
 
-    /// Reads all files. Drops a damaged one and all later ones, which the next host rebuilds.
+    /// Drops a damaged file and all later ones, which the next host rebuilds.
     pub fn check(&mut self) {
         let damage = |run: &IndexRun| {
             let (mut entries, mut positions) = (run.entries(), Vec::new());
@@ -85,7 +83,7 @@ impl StoredIndex {
         }
     }
 
-    /// Number of files, of positions in them, and of their bytes.
+    /// Files, their positions, their bytes.
     pub fn size(&self) -> (usize, u64, u64) {
         let bytes = self.runs.iter().map(|run| run.path.metadata().map_or(0, |metadata| metadata.len())).sum();
         (self.runs.len(), self.runs.iter().map(|run| run.postings).sum(), bytes)

@@ -1,5 +1,3 @@
-//! The index of a stream of accounts, compared with a scan of the whole stream.
-
 use super::run::extent_of_name;
 use super::*;
 use crate::aggregate::Aggregate as _;
@@ -31,11 +29,9 @@ fn start(directory: &Path) -> (CommandHost, CommandBus) {
     (host, bus)
 }
 
-/// Sends random commands, some of which are refused.
 fn decide(bus: &CommandBus, count: u64, random: &mut Random) {
     for _ in 0..count {
         let id = random.below(ACCOUNTS);
-        // Any outcome is fine.
         let _ = match random.below(5) {
             0 => bus.call(Account::command(&id, &AccountCommand::Open)).map(drop),
             1 => bus.call(Account::command(&id, &AccountCommand::Many(random.below(20) as u32))).map(drop),
@@ -57,7 +53,6 @@ fn account(id: u64) -> IndexKey {
     IndexKey::of_aggregate(TypeKey::of(Account::NAME), &bytes[..length])
 }
 
-/// All positions of each key, from a scan of all events.
 fn read_all(host: &CommandHost) -> BTreeMap<IndexKey, Vec<Position>> {
     let mut all = BTreeMap::<_, Vec<_>>::new();
     let mut reader = host.events(Position::default());
@@ -69,8 +64,7 @@ fn read_all(host: &CommandHost) -> BTreeMap<IndexKey, Vec<Position>> {
     all
 }
 
-/// Builds a second index with small runs of all released events, next to the host's own, which merges its runs at the
-/// same time.
+/// Small runs, next to the host's own index, which merges its runs at the same time.
 fn build(directory: &Path, host: &CommandHost) -> (IndexBuilder, u64) {
     let mut reader = host.events(Position::default());
     let identity = host.service().identity();
@@ -139,11 +133,10 @@ fn descriptor_shortage_removes_no_file() {
     let (host, bus) = start(path);
     decide(&bus, 1_000, &mut random);
     build(path, &host).0.close();
-    // Merges may have left a single file: this adds one more.
+    // Merges may have left a single file.
     bus.call(Account::command(&ACCOUNTS, &AccountCommand::Open)).unwrap();
     build(path, &host).0.close();
     host.stop().unwrap();
-    // The window is empty: the stream is read from the journal.
     let (host, _) = start(path);
     let (before, identity) = (files(path), host.service().identity());
     assert!(before.len() > 1);
@@ -163,7 +156,6 @@ fn descriptor_shortage_removes_no_file() {
         refused > 0 && end == before.iter().filter_map(|path| last_of(path)).max().unwrap(),
         "{refused} refused, up to {end}"
     );
-    // A reader next to a host fails with the same error.
     let mut reader = host.events(Position::default());
     let few = leave_files(0);
     let looked = StoredIndex::open(&path.join("other-index"), &mut reader);
@@ -197,7 +189,6 @@ fn index_survives_restarts() {
     let (host, bus) = start(path);
     decide(&bus, 10, &mut random);
     let (mut builder, _) = build(path, &host);
-    // Until no more runs can be merged.
     let mut reader = host.events(Position::default());
     gapless_testkit::wait::until("the runs are merged", || {
         reader.seek(Position { sequence: builder.index().last_sequence() + 1, ordinal: 0 });
@@ -233,7 +224,6 @@ fn invalid_runs_are_rebuilt() {
             std::fs::write(file, bytes).unwrap();
         },
         &|file| std::fs::write(file.with_extension("new"), b"unfinished").unwrap(),
-        // A run that a merge has left.
         &|file| {
             let (first, last) = extent_of_name(file.file_name().unwrap().to_str().unwrap()).unwrap();
             let inner = file.with_file_name(run::name_of(first, last.saturating_sub(1).max(first)));
@@ -241,7 +231,6 @@ fn invalid_runs_are_rebuilt() {
         },
     ];
     for spoil in spoil {
-        // Each file if `GAPLESS_FULL` is set, else a random one.
         let tried = rounds(whole.len() as u64, 1) as usize;
         let first = random.below((whole.len() - tried + 1) as u64) as usize;
         for (_, file) in &whole[first..first + tried] {
@@ -254,7 +243,6 @@ fn invalid_runs_are_rebuilt() {
             assert!(files(path).iter().all(|file| file.extension().is_none()));
         }
     }
-    // A run of a stream with another last frame.
     files(path).iter().for_each(|file| std::fs::remove_file(file).unwrap());
     let mut reader = host.events(Position::default());
     let identity = host.service().identity();
@@ -282,7 +270,6 @@ fn filters_admit_all_during_rebuild() {
         decide(&bus, 100, &mut random);
         builder.follow(&mut reader, |_| ()).unwrap();
     }
-    // The merged file is not taken yet.
     while builder.merging.as_ref().is_some_and(|merging| !merging.is_finished()) {
         std::thread::yield_now();
     }
@@ -320,7 +307,6 @@ fn full_disk_keeps_index_in_memory() {
     host.stop().unwrap();
 }
 
-/// A writer whose second transaction does not decode.
 struct SpoilingTransactions(u64);
 
 impl Transactions for SpoilingTransactions {

@@ -1,5 +1,5 @@
-//! Validates the files of an index: valid ones follow each other without a gap from the first frame of the stream, and
-//! name the time of their last frame as the stream has it.
+//! Valid files follow each other without a gap from the first frame of the stream, and name the time of their last
+//! frame as the stream has it.
 
 use super::run::{IndexRun, RunExtent, extent_of_name};
 use crate::events::{EventReader, ReadError};
@@ -12,13 +12,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(super) struct RunScan {
-    /// Valid files, in the order of the stream.
+    /// In the order of the stream.
     pub runs: Vec<IndexRun>,
-    /// Other files, each with the reason; no reason for files that were merged into another or never finished.
+    /// Other files; no reason for those that were merged into another or never finished.
     pub others: Vec<(PathBuf, Option<String>)>,
 }
 
-/// Reason why the files could not be validated. It is no fault of a file, so none is removed.
+/// No fault of a file, so none is removed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ScanError {
     #[error(transparent)]
@@ -27,11 +27,7 @@ pub(crate) enum ScanError {
     Stream(#[from] ReadError),
 }
 
-/// Validates the files in `directory`. `identity` is that of the stream, if known; the stream begins at `first_held`.
-/// Moves `reader`.
-///
-/// # Errors
-/// A directory, a file or a stream that cannot be read, for instance for want of a descriptor.
+/// `identity` is the stream's, if known; the stream begins at `first_held`. Moves `reader`.
 pub(super) fn scan(
     directory: &Path,
     identity: Option<StreamIdentity>,
@@ -51,13 +47,12 @@ pub(super) fn scan(
             None => {}
         }
     }
-    // Of files with the same beginning the longest comes first: it was merged from the others.
+    // The longest first: it was merged from the others.
     named.sort_unstable_by_key(|((first, last), _)| (*first, u64::MAX - last));
     let mut runs: Vec<IndexRun> = Vec::new();
     for ((first, last), path) in named {
         let next = runs.last().map(|run| run.extent.last_sequence + 1);
         let reason = match next {
-            // Files of deleted events are ignored.
             _ if last < first_held => None,
             Some(next) if last < next => None,
             Some(next) if first != next => Some(format!("what is before it is missing, from {next} on")),
@@ -81,7 +76,7 @@ pub(super) fn scan(
     Ok(RunScan { runs, others })
 }
 
-/// Whether the stream has the last frame of a run. Also true if that frame is in a missing archive.
+/// Also true if the run's last frame is in a missing archive.
 fn is_of_history(run: &IndexRun, reader: &mut EventReader) -> Result<bool, ReadError> {
     let RunExtent { last_sequence, last_time_ns, .. } = run.extent;
     if mutant("believe_stale_index") {

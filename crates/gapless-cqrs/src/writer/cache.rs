@@ -19,14 +19,11 @@ use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-/// Why an aggregate has no state in memory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NotInMemory {
-    /// Being loaded, or commands that have waited for that come first.
+    /// Being loaded, or commands that waited for the load come first.
     Loading,
-    /// The identifier does not decode for its type.
     NoIdentifier,
-    /// The load failed, for this reason.
     Quarantined(String),
 }
 
@@ -36,13 +33,12 @@ pub(crate) struct AggregateLoad {
     /// Index of its type.
     pub index: usize,
     pub id: Box<[u8]>,
-    /// Sequence of the last event to fold.
+    /// Last event to fold.
     pub through: u64,
-    /// Round of the cache. Results of an earlier round are ignored.
+    /// Results of an earlier round are ignored.
     round: u64,
 }
 
-/// A loaded aggregate: its state, its version and the sequence of its last event; or why it cannot be loaded.
 pub(crate) struct LoadedAggregate {
     pub load: AggregateLoad,
     pub content: Result<(ErasedState, u64, u64), LoadFailure>,
@@ -55,7 +51,6 @@ pub(crate) struct LoadFailure {
     pub is_transient: bool,
 }
 
-/// A state that is to be written to a file once its last event is released.
 pub(crate) struct DueSnapshot {
     /// Index of its type.
     pub index: usize,
@@ -63,51 +58,41 @@ pub(crate) struct DueSnapshot {
     pub state: ErasedState,
     pub version: u64,
     pub last_sequence: u64,
-    /// Time of the frame at `last_sequence`.
+    /// Of the frame at `last_sequence`.
     pub last_time_ns: u64,
 }
 
-/// Index of an aggregate in the cache, valid until the next command.
+/// Valid until the next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheSlot(u32);
 
-/// End of a chain of entries.
 const NONE: u32 = u32::MAX;
-/// Most states that wait to be written to files.
 const SNAPSHOTS_MAX: usize = 256;
-/// Entries examined for eviction by one call.
 const EXAMINED_MAX: usize = 64;
 
-/// The aggregates in memory, by key, with clock eviction.
+/// By key, with clock eviction.
 pub(crate) struct AggregateCache {
     entries: Vec<CacheEntry>,
     free: Vec<u32>,
-    /// First entry of each key.
     first: FxHashMap<IndexKey, u32>,
-    /// Tells which aggregates have events. Without it, an aggregate that is not in memory has none.
+    /// Without filters, an aggregate that is not in memory has no events.
     filters: Option<KeyFilters>,
-    /// Limit above which entries are evicted.
     aggregates_max: usize,
-    /// Next entry to be examined for eviction.
     hand: usize,
     /// Events up to this sequence may be of aggregates that are not in memory.
     cold_through: u64,
-    /// Loads that were not requested yet.
     loads: Vec<AggregateLoad>,
-    /// Entries that the current command found and that failed to load because of the disk.
     transient_failures: Vec<CacheSlot>,
     snapshots: Vec<DueSnapshot>,
-    /// The last aggregate that was found cold.
     last_missed: Option<CacheSlot>,
     loading: usize,
     queues: WaitQueues,
-    /// Session and number of the command being decided.
     session: u64,
     number: u64,
     round: u64,
 }
 
-/// Identifiers are compared for each command; short ones, the usual case, are stored in the entry itself.
+/// Compared for each command, so short ones, the usual case, are inline.
 type EntryId = ShortBytes<22>;
 
 struct CacheEntry {
@@ -116,24 +101,20 @@ struct CacheEntry {
     id: EntryId,
     content: CacheContent,
     version: u64,
-    /// Sequence of the last event.
     last_sequence: u64,
-    /// Used since the eviction hand passed last.
     is_used: bool,
-    /// Next entry of the same key.
     next: u32,
 }
 
 enum CacheContent {
     State(ErasedState),
     Quarantined(LoadFailure),
-    /// Being loaded; these commands wait for it.
     Loading(WaitQueue),
     Vacant,
 }
 
 impl AggregateCache {
-    /// An empty cache for that many aggregates. Without `filters` nothing is ever evicted.
+    /// An empty cache; without `filters` nothing is ever evicted.
     pub fn new(filters: Option<KeyFilters>, aggregates_max: usize) -> Self {
         Self {
             entries: Vec::new(),
@@ -161,7 +142,7 @@ impl AggregateCache {
         (self.session, self.number) = (session, number);
     }
 
-    /// Ends the command: it is decided.
+    /// Ends the command.
     #[inline]
     pub fn end(&mut self) {
         if !self.queues.is_empty() {
@@ -172,8 +153,7 @@ impl AggregateCache {
         }
     }
 
-    /// Evicts entries whose load failed because of the disk, so that the next command tries again. Keeps those that
-    /// commands wait for.
+    /// The next command tries again. Entries that commands wait for stay.
     #[cold]
     fn evict_transient_failures(&mut self) {
         for CacheSlot(slot) in std::mem::take(&mut self.transient_failures) {
@@ -182,7 +162,7 @@ impl AggregateCache {
                 CacheContent::Quarantined(LoadFailure { is_transient: true, .. })
             );
             if is_transient_failure && !self.queues.has(slot) {
-                // Makes sure that its events are loaded again, even where the filter does not have them yet.
+                // The aggregate's events are loaded again, even where the filter lacks them.
                 let entry = &mut self.entries[slot as usize];
                 self.cold_through = self.cold_through.max(entry.last_sequence);
                 self.remove(slot);
@@ -190,19 +170,19 @@ impl AggregateCache {
         }
     }
 
-    /// Sessions whose turn has begun since the last call, their aggregates being loaded.
+    /// Sessions whose turn has begun since the last call.
     #[inline]
     pub const fn ready_sessions(&mut self) -> &mut Vec<u64> {
         self.queues.ready_sessions()
     }
 
-    /// Whether any commands wait, so that [`AggregateCache::expire_waiters`] is needed.
+    /// Whether [`AggregateCache::expire_waiters`] is needed.
     #[inline]
     pub fn has_waiters(&self) -> bool {
         !self.queues.is_empty()
     }
 
-    /// Ends the turns of sessions that do not come. `awaits_model`: whether a session waits for a decision model.
+    /// Ends the turns of absent sessions; `awaits_model`: whether a session waits for a decision model.
     #[cold]
     pub fn expire_waiters(&mut self, now: Instant, awaits_model: impl Fn(u64) -> bool) {
         let loading = |slot: u32| match self.entries.get(slot as usize).map(|entry| &entry.content) {
@@ -212,19 +192,19 @@ impl AggregateCache {
         self.queues.expire(now, loading, awaits_model);
     }
 
-    /// Number of loads in flight.
+    /// Loads in flight.
     #[inline]
     pub const fn loading(&self) -> usize {
         self.loading
     }
 
-    /// Number of aggregates in memory or being loaded.
+    /// In memory or being loaded.
     #[inline]
     pub const fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
-    /// Finds an aggregate; creates one that has no events.
+    /// Finds an aggregate, or creates one without events.
     #[inline]
     pub fn find(&mut self, aggregates: &AggregateTypes, index: usize, id: &[u8]) -> Result<CacheSlot, NotInMemory> {
         let aggregate = aggregates.all[index].key();
@@ -301,7 +281,7 @@ impl AggregateCache {
         CacheSlot(slot)
     }
 
-    /// Makes the command wait for the aggregate that was found cold last.
+    /// The command waits for the last aggregate found cold.
     #[cold]
     pub fn wait(&mut self) {
         if let Some(slot) = self.last_missed.take() {
@@ -316,19 +296,18 @@ impl AggregateCache {
         }
     }
 
-    /// Keeps a command's place in the aggregate's queue although another one of its session waits.
+    /// Keeps the command's place although another one of its session waits.
     #[cold]
     pub fn keep_queue_position(&mut self, aggregates: &AggregateTypes, index: usize, id: &[u8]) {
         match self.find(aggregates, index, id) {
             Ok(slot) => self.wait_for(slot),
             Err(NotInMemory::Loading) => self.wait(),
-            // The error is returned to the command once it is run. If the aggregate is evicted before, the command
-            // keeps its place.
+            // The command gets the error once it is run.
             Err(NotInMemory::NoIdentifier | NotInMemory::Quarantined(_)) => {}
         }
     }
 
-    /// Notes the arrival of a command that is not decided now. Queues that it joins later place it by this arrival.
+    /// Places a command that is not decided now in queues that it joins later.
     #[cold]
     pub fn record_arrival(&mut self) {
         if mutant("forget_session_order") {
@@ -343,7 +322,7 @@ impl AggregateCache {
         self.queues.remove_session(session);
     }
 
-    /// Loads that were added since the last call.
+    /// Loads added since the last call.
     #[inline]
     pub const fn loads(&mut self) -> &mut Vec<AggregateLoad> {
         &mut self.loads
@@ -375,8 +354,8 @@ impl AggregateCache {
         }
     }
 
-    /// Evicts aggregates that were not used lately, if there are too many. Those with events after `indexed` stay,
-    /// because the index would not find them. Call between two commands.
+    /// Evicts unused aggregates beyond the limit. Those with events after `indexed` stay: the index would not find
+    /// them. Call between two commands.
     #[inline]
     pub fn evict_excess(&mut self, indexed: u64) {
         if self.len() > self.aggregates_max {
@@ -404,12 +383,12 @@ impl AggregateCache {
         }
     }
 
-    /// Notes that aggregates may have events up to `sequence` that are not in memory.
+    /// Aggregates with events up to `sequence` may not be in memory.
     pub fn lead_after(&mut self, sequence: u64) {
         self.cold_through = self.cold_through.max(sequence);
     }
 
-    /// Drops all loads, and aggregates with events after `sequence`.
+    /// Drops all loads, and aggregates with later events.
     #[cold]
     pub fn drop_after(&mut self, sequence: u64) {
         self.round += 1;
@@ -433,7 +412,7 @@ impl AggregateCache {
         }
     }
 
-    /// Drops everything. The content is returned, so that the caller can drop it on another thread.
+    /// Returns the content, to be dropped on another thread.
     #[cold]
     pub fn clear(&mut self) -> impl Send + use<> {
         self.round += 1;
@@ -444,7 +423,7 @@ impl AggregateCache {
         (std::mem::take(&mut self.entries), std::mem::take(&mut self.first), std::mem::take(&mut self.free))
     }
 
-    /// State of an aggregate. Panics without a state.
+    /// State of a loaded aggregate; panics without.
     #[inline]
     pub fn state(&self, slot: CacheSlot) -> &ErasedState {
         match &self.entries[slot.0 as usize].content {
@@ -472,7 +451,7 @@ impl AggregateCache {
         (entry.aggregate, &entry.id)
     }
 
-    /// Adds events, already applied, at `sequence`. Returns the new version.
+    /// Adds events, already applied, at `sequence`; returns the new version.
     #[inline]
     pub fn record_events(&mut self, slot: CacheSlot, events: u64, sequence: u64) -> u64 {
         let entry = &mut self.entries[slot.0 as usize];
@@ -481,7 +460,7 @@ impl AggregateCache {
         entry.version
     }
 
-    /// Queues a copy of the state to be written to a file.
+    /// Queues a copy of the state.
     #[cold]
     pub fn queue_snapshot(
         &mut self,
@@ -500,13 +479,13 @@ impl AggregateCache {
         }
     }
 
-    /// States that are to be written to files since the last call.
+    /// Due states since the last call.
     #[inline]
     pub const fn snapshots(&mut self) -> &mut Vec<DueSnapshot> {
         &mut self.snapshots
     }
 
-    /// Discards an aggregate's state, which a panic has left undefined. It is loaded again before its next use.
+    /// Discards a state left undefined by a panic, to be loaded again.
     #[cold]
     pub fn invalidate(&mut self, slot: CacheSlot, aggregates: &AggregateTypes) {
         let entry = &mut self.entries[slot.0 as usize];
@@ -519,7 +498,7 @@ impl AggregateCache {
         }
     }
 
-    /// Removes an aggregate without events.
+    /// Without events.
     #[cold]
     pub fn drop_if_empty(&mut self, slot: CacheSlot) {
         let entry = &self.entries[slot.0 as usize];

@@ -28,55 +28,44 @@ pub(crate) struct ModelLoad {
     /// Index of its type.
     pub model: usize,
     pub id: Box<[u8]>,
-    /// Position of the first event to fold.
+    /// First event to fold.
     pub from: Position,
-    /// Sequence of the last event to fold.
+    /// Last event to fold.
     pub through: u64,
-    /// Ticket of the entry. A result with another ticket is outdated.
+    /// A result with another ticket is outdated.
     ticket: u64,
 }
 
-/// A loaded state, or why it cannot be loaded.
 pub(crate) struct LoadedModel {
     pub load: ModelLoad,
     pub content: Result<ErasedState, LoadFailure>,
 }
 
-/// Most bytes of transactions kept for states that are being loaded. Beyond, the loads start again.
+/// For states being loaded. Beyond, the loads start again.
 const PENDING_BYTES_MAX: usize = 16 << 20;
-/// Entries examined for eviction by one call.
 const EXAMINED_MAX: usize = 64;
 
 pub(crate) struct DecisionModels {
     entries: Vec<ModelEntry>,
     free: Vec<usize>,
-    /// Entries by type and identifier.
     by_id: FxHashMap<usize, FxHashMap<Box<[u8]>, usize>>,
-    /// Entries that an event with this key may change.
     entries_by_key: FxHashMap<IndexKey, Vec<usize>>,
-    /// Keys in the index.
     filters: Option<KeyFilters>,
-    /// Keys that the index may not have yet.
+    /// Keys that the index may lack.
     unindexed: Unindexed,
-    /// Limit above which entries are evicted.
     states_max: usize,
-    /// Next entry to be examined for eviction.
     hand: usize,
     loads: Vec<ModelLoad>,
     loading: usize,
     next_ticket: u64,
-    /// Transactions that change states being loaded, with their sequences, and their length together.
     pending_changes: Vec<(u64, Box<[u8]>)>,
     pending_bytes: usize,
-    /// The last state that was found cold.
     last_missed: Option<usize>,
-    /// Sessions whose states have been loaded.
     ready: Vec<u64>,
-    /// States read by the running handler, with its own events applied.
+    /// Read by the running handler, with its own events applied.
     read_states: Vec<ReadState>,
-    /// States looked up by the current command.
     looked_up: Vec<usize>,
-    /// States looked up by waiting commands, by session. They stay until the commands are decided, whatever the limit.
+    /// By waiting session; they stay until its commands are decided, whatever the limit.
     held: FxHashMap<u64, Vec<usize>>,
 }
 
@@ -85,36 +74,27 @@ struct ModelEntry {
     id: Box<[u8]>,
     filter: EventFilter,
     keys: Vec<IndexKey>,
-    /// Position of the first event that counts.
     from: Position,
     content: ModelContent,
     is_used: bool,
-    /// Number of waiting sessions that hold it.
     holds: u32,
 }
 
 enum ModelContent {
     State(ErasedState),
     Quarantined(LoadFailure),
-    /// Being loaded; these sessions wait for it.
-    Loading {
-        ticket: u64,
-        sessions: Vec<u64>,
-    },
+    Loading { ticket: u64, sessions: Vec<u64> },
     Vacant,
 }
 
-/// A state that the handler has read, with that many of its own events applied.
 struct ReadState {
     entry: usize,
     events: usize,
-    /// Copy from before the first of these events.
     before: Option<ErasedState>,
 }
 
 impl DecisionModels {
-    /// No states yet. At most `states_max`, besides those that waiting commands hold. Without `filters` nothing is ever
-    /// evicted.
+    /// At most `states_max` besides those held; without `filters` nothing is ever evicted.
     pub fn new(filters: Option<KeyFilters>, states_max: usize) -> Self {
         Self {
             entries: Vec::new(),
@@ -138,18 +118,18 @@ impl DecisionModels {
         }
     }
 
-    /// Events before this sequence are deleted, or may be at any time; 0 if none are.
+    /// Earlier events may be deleted; 0: none.
     pub fn deleted_before(&self) -> u64 {
         self.filters.as_ref().map_or(0, KeyFilters::deleted_before)
     }
 
-    /// Whether decided events have to be reported by [`DecisionModels::apply_decided`].
+    /// Whether [`DecisionModels::apply_decided`] is needed.
     #[inline]
     pub const fn is_active(&self) -> bool {
         self.unindexed.is_active()
     }
 
-    /// Drops all states. All events after `sequence` will be reported.
+    /// Drops all states; later events will be reported.
     pub fn begin_after(&mut self, sequence: u64) {
         self.clear();
         self.unindexed.begin_after(sequence);
@@ -161,7 +141,7 @@ impl DecisionModels {
         *self = Self { states_max, next_ticket, ..Self::new(filters, states_max) };
     }
 
-    /// Finds a state, folded from all events from `from` up to `tail`.
+    /// State of all events from `from` up to `tail`.
     pub fn find(
         &mut self,
         types: &ModelTypes,
@@ -182,7 +162,6 @@ impl DecisionModels {
                     ModelContent::Quarantined(LoadFailure { reason, is_transient }) => {
                         let (missing, is_transient) = (NotInMemory::Quarantined(reason.clone()), *is_transient);
                         if is_transient {
-                            // The next command tries again.
                             self.remove(entry);
                         }
                         Err(missing)
@@ -237,7 +216,6 @@ impl DecisionModels {
         Err(NotInMemory::Loading)
     }
 
-    /// Whether there may be events with one of the keys.
     fn may_have(&mut self, keys: &[IndexKey]) -> bool {
         let unindexed = &self.unindexed;
         match &mut self.filters {
@@ -264,7 +242,7 @@ impl DecisionModels {
         }
     }
 
-    /// Applies the handler's events so far, those of `transaction`, to a state that the handler reads.
+    /// Applies the handler's events of `transaction` to a state that it reads.
     ///
     /// # Errors
     /// An event cannot be applied.
@@ -294,7 +272,7 @@ impl DecisionModels {
         Ok(())
     }
 
-    /// Drops the handler's events from all states.
+    /// Drops the handler's events.
     pub fn roll_back(&mut self) {
         for ReadState { entry, before, .. } in self.read_states.drain(..) {
             if let Some(before) = before {
@@ -303,7 +281,7 @@ impl DecisionModels {
         }
     }
 
-    /// Applies the events of a decided transaction.
+    /// Applies a decided transaction.
     ///
     /// # Panics
     /// If the writer's own bytes do not decode.
@@ -346,7 +324,7 @@ impl DecisionModels {
         }
     }
 
-    /// Starts all loads again, up to `through`, because too many events were decided meanwhile.
+    /// Too many events were decided meanwhile.
     fn reload(&mut self, through: u64) {
         self.pending_changes.clear();
         (self.pending_bytes, self.loading) = (0, 0);
@@ -378,7 +356,7 @@ impl DecisionModels {
         }
     }
 
-    /// Releases the states of a command that waits no more.
+    /// Releases a command's states.
     #[inline]
     pub fn release_states(&mut self, session: u64) {
         if !self.held.is_empty() {
@@ -393,7 +371,7 @@ impl DecisionModels {
         }
     }
 
-    /// Makes a session wait for the state that was found cold last; `false` without one.
+    /// The session waits for the last state found cold; `false` without one.
     pub fn wait(&mut self, session: u64) -> bool {
         let Some(entry) = self.last_missed.take() else { return false };
         if let ModelContent::Loading { sessions, .. } = &mut self.entries[entry].content
@@ -411,7 +389,7 @@ impl DecisionModels {
             .any(|content| matches!(content, ModelContent::Loading { sessions, .. } if sessions.contains(&session)))
     }
 
-    /// Loads that were added since the last call.
+    /// Loads added since the last call.
     pub const fn loads(&mut self) -> &mut Vec<ModelLoad> {
         &mut self.loads
     }
@@ -455,7 +433,7 @@ impl DecisionModels {
         }
     }
 
-    /// Evicts states that were not used lately, if there are too many. Call between two commands.
+    /// Evicts unused states beyond the limit. Call between two commands.
     #[inline]
     pub fn evict_excess(&mut self, indexed: u64) {
         if self.is_active() {
@@ -509,7 +487,6 @@ impl DecisionModels {
     }
 }
 
-/// Applies an event to a state. An error says why the state is unusable from now on.
 fn apply_caught(
     model: &dyn ErasedDecisionModel,
     state: &mut ErasedState,

@@ -1,5 +1,3 @@
-//! Methods of [`CommandWriter`] that its host calls around [`CommandWriter::run`]: leadership, loads, waiting commands.
-
 use super::cache::{AggregateLoad, DueSnapshot, LoadedAggregate};
 use super::decision_models::{LoadedModel, ModelLoad};
 use super::{CommandStamp, CommandWriter};
@@ -7,31 +5,30 @@ use crate::store::IndexKey;
 use gapless_wire::fields::{FieldError, FieldReader};
 use std::time::Instant;
 
-/// Leadership.
 impl CommandWriter {
-    /// Prepares to lead: all events after `last_sequence` will be decided here.
+    /// All events after `last_sequence` will be decided here.
     pub fn prepare_to_lead(&mut self, last_sequence: u64) {
         if self.model.decision_models.has_any() {
             self.decision_models.begin_after(last_sequence);
         }
     }
 
-    /// Whether any aggregates are in memory. They may have changed while another member led.
+    /// Aggregates in memory may have changed while another member led.
     pub const fn has_aggregates(&self) -> bool {
         self.cache.len() > 0
     }
 
-    /// Drops the aggregates with these keys, because another leader has changed them.
+    /// Drops aggregates that another leader has changed.
     pub fn drop_aggregates(&mut self, keys: impl IntoIterator<Item = IndexKey>) {
         keys.into_iter().for_each(|key| self.cache.drop_key(key));
     }
 
-    /// Drops all aggregates. They are returned, so that the caller can drop them on another thread.
+    /// Drops all aggregates; returned, to be dropped on another thread.
     pub fn drop_all_aggregates(&mut self) -> impl Send + use<> {
         self.cache.clear()
     }
 
-    /// Begins to lead after `last_sequence`, as that version, with the identifiers of all commands before.
+    /// `identifiers` are those of all commands up to `last_sequence`.
     ///
     /// # Errors
     /// The identifiers do not decode.
@@ -42,16 +39,15 @@ impl CommandWriter {
         Ok(())
     }
 
-    /// Stops leading. Events after `indexed` may be truncated: their aggregates are dropped, and all loads.
+    /// Drops aggregates with events after `indexed`, which may be truncated, and all loads.
     pub fn stop_leading(&mut self, indexed: u64) {
         self.cache.drop_after(indexed);
         self.decision_models.clear();
     }
 }
 
-/// One command, from its start to its end or deferral.
 impl CommandWriter {
-    /// Begins a command, after evictions: events up to `indexed` can be found by the index.
+    /// Begins a command; the index has events up to `indexed`.
     #[inline]
     pub fn begin_command(&mut self, stamp: &CommandStamp, indexed: u64) {
         self.decision_models.evict_excess(indexed);
@@ -59,14 +55,14 @@ impl CommandWriter {
         self.cache.begin(stamp.session, stamp.number);
     }
 
-    /// Ends the command that has run: waiting commands of the same aggregates may follow.
+    /// Ends the command that has run, so that waiting ones may follow.
     #[inline]
     pub fn end_command(&mut self, stamp: &CommandStamp) {
         self.decision_models.release_states(stamp.session);
         self.cache.end();
     }
 
-    /// Defers the command that has run: it waits for the load of an aggregate or of a decision model.
+    /// The command that has run waits for a load.
     #[cold]
     pub fn defer_command(&mut self, stamp: &CommandStamp) {
         // Ahead of later commands of its session, even if it waits only for a decision model.
@@ -77,8 +73,7 @@ impl CommandWriter {
         }
     }
 
-    /// Keeps the queue position of a command that is not run now, because an earlier one of its session waits. `bytes`
-    /// may be a prefix of the command.
+    /// Keeps the place of a command behind an earlier one of its session; `bytes` may be a prefix.
     #[cold]
     pub fn keep_queue_position(&mut self, session: u64, number: u64, bytes: &[u8]) {
         self.cache.begin(session, number);
@@ -86,22 +81,21 @@ impl CommandWriter {
     }
 }
 
-/// Waiting commands.
 impl CommandWriter {
-    /// Next session whose waiting command may be sent again.
+    /// Session whose waiting command may be sent again.
     #[inline]
     pub fn next_ready_session(&mut self) -> Option<u64> {
         let ready = self.cache.ready_sessions().pop();
         ready.or_else(|| self.decision_models.ready_sessions().pop())
     }
 
-    /// Removes the waiting commands of a session that is closed.
+    /// Removes the commands of a closed session.
     pub fn remove_session(&mut self, session: u64) {
         self.decision_models.release_states(session);
         self.cache.remove_session(session);
     }
 
-    /// Ends the turns of sessions that do not come. Returns whether any commands wait.
+    /// Ends the turns of absent sessions; returns whether any commands wait.
     #[inline]
     pub fn expire_absent_sessions(&mut self, now: impl FnOnce() -> Instant) -> bool {
         let Self { cache, decision_models, .. } = self;
@@ -113,20 +107,19 @@ impl CommandWriter {
     }
 }
 
-/// Loads and snapshots.
 impl CommandWriter {
-    /// Numbers of aggregates: those in memory or being loaded, and those being loaded.
+    /// Aggregates in memory or being loaded, and those being loaded.
     #[inline]
     pub const fn aggregate_counts(&self) -> (usize, usize) {
         (self.cache.len(), self.cache.loading())
     }
 
-    /// Loads of aggregates that were added since the last call; to be drained.
+    /// Loads since the last call; to be drained.
     pub const fn aggregate_loads(&mut self) -> &mut Vec<AggregateLoad> {
         self.cache.loads()
     }
 
-    /// Loads of decision models that were added since the last call; to be drained.
+    /// Loads since the last call; to be drained.
     pub const fn model_loads(&mut self) -> &mut Vec<ModelLoad> {
         self.decision_models.loads()
     }
@@ -141,7 +134,7 @@ impl CommandWriter {
         self.decision_models.store_loaded(&self.model.decision_models.all, loaded);
     }
 
-    /// States that are to be written to files since the last call; to be drained.
+    /// States since the last call; to be drained.
     #[inline]
     pub const fn due_snapshots(&mut self) -> &mut Vec<DueSnapshot> {
         self.cache.snapshots()

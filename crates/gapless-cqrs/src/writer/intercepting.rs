@@ -1,5 +1,3 @@
-//! Runs the interceptors around a decision, and catches their panics.
-
 use crate::ending::CommandOutcome;
 use crate::interceptor::{HandlerInterceptor, InterceptedCommand};
 use std::any::Any;
@@ -7,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 type Interceptors = [Box<dyn HandlerInterceptor>];
 
-/// Runs all of them, up to the first refusal, whose reason is returned. An error is the message of a panic.
+/// Runs all up to the first refusal, whose reason is returned. An error is the message of a panic.
 pub(super) fn before(
     interceptors: &mut Interceptors,
     command: &InterceptedCommand<'_>,
@@ -16,7 +14,6 @@ pub(super) fn before(
     asked.map_err(|panic| panic_text(&*panic))
 }
 
-/// Reports the outcome to all of them.
 pub(super) fn after(interceptors: &mut Interceptors, command: &InterceptedCommand<'_>, ending: &CommandOutcome<'_>) {
     for interceptor in interceptors.iter_mut().rev() {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| interceptor.after(command, ending))) {

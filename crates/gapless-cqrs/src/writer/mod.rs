@@ -1,15 +1,4 @@
 //! [`CommandWriter`]: turns a command into its transaction. One thread, no clock, no disk.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | this | [`CommandWriter`]: one command after the other |
-//! | `host_interface` | methods that the host calls around a command |
-//! | `intercepting` | the interceptors around a decision |
-//! | `unit_of_work` | changes of one command to the cache, until they are committed or rolled back |
-//! | `decision_models` | states of decision models in memory |
-//! | `unindexed` | events that the index may not have yet |
-//! | `cache` | the aggregates in memory |
-//! | `wait_queues` | queues of commands that wait for an aggregate |
 
 mod cache;
 mod decision_models;
@@ -41,7 +30,6 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use unit_of_work::{HandlerWorkspace, UnitOfWork};
 
-/// Fields that the stream gives a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandStamp {
     pub sequence: u64,
@@ -50,12 +38,11 @@ pub(crate) struct CommandStamp {
     pub number: u64,
 }
 
-/// The command being run.
 #[derive(Clone, Copy)]
 struct CommandContext<'a> {
     stamp: &'a CommandStamp,
     length_max: usize,
-    /// Identity under which its answer is remembered.
+    /// Under which the answer is remembered.
     identity: Option<CommandIdentity>,
 }
 
@@ -65,13 +52,11 @@ impl CommandContext<'_> {
     }
 }
 
-/// Result of one run of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunResult {
     Answered,
-    /// The command has no effect, and its caller gets the writer's text.
     Failed(RunFailure),
-    /// The command has no effect yet: an aggregate has to be loaded first.
+    /// No effect yet: an aggregate has to be loaded first.
     Later,
 }
 
@@ -80,11 +65,9 @@ pub(crate) enum RunFailure {
     Unknown,
     Malformed,
     Panicked,
-    /// Events or answer are too large, or do not encode.
     Inadmissible,
 }
 
-/// Runs commands, one after the other, and keeps answer and events of the last one.
 pub(crate) struct CommandWriter {
     model: CheckedModel,
     cache: AggregateCache,
@@ -92,8 +75,7 @@ pub(crate) struct CommandWriter {
     identifiers: Identifiers,
     unit_of_work: UnitOfWork,
     answer: Vec<u8>,
-    /// Outcome of the last command, with its number of events; `None` for a duplicate, which got the first answer
-    /// again.
+    /// With the number of events; `None` for a duplicate, which got the first answer again.
     last_answer: Option<(AnswerKind, u32)>,
     text: String,
 }
@@ -118,13 +100,13 @@ impl CommandWriter {
         matches!(self.last_answer, Some((AnswerKind::Accepted, _)))
     }
 
-    /// Outcome of the last command, with its number of events; `None` for a duplicate.
+    /// Outcome and number of events; `None` for a duplicate.
     #[inline]
     pub const fn last_answer(&self) -> Option<(AnswerKind, u32)> {
         self.last_answer
     }
 
-    /// Outcome of the last command, for logs.
+    /// For logs.
     #[cold]
     pub fn outcome(&self, result: RunResult) -> String {
         match result {
@@ -147,7 +129,7 @@ impl CommandWriter {
         &self.text
     }
 
-    /// Sets the version as which the stream's service acts from the next command on.
+    /// From the next command on.
     #[cold]
     pub fn become_version(&mut self, version: u32) {
         self.model.aggregates.become_version(version);
@@ -161,7 +143,7 @@ impl CommandWriter {
         (&mut self.decision_models, &self.model.decision_models)
     }
 
-    /// Runs a command. Answer and events have at most `length_max` bytes together.
+    /// Answer and events have at most `length_max` bytes together.
     #[inline]
     pub fn run(&mut self, stamp: &CommandStamp, bytes: &[u8], length_max: usize) -> RunResult {
         self.answer.clear();
@@ -253,7 +235,6 @@ impl CommandWriter {
         result
     }
 
-    /// Result of a command whose condition fails; `None` if it holds.
     #[cold]
     fn check_condition(
         &mut self,
@@ -280,10 +261,10 @@ impl CommandWriter {
         Some(self.answer_as(&found, AnswerKind::ConditionFailed, last.ordinal.into()))
     }
 
-    /// Queues a command that is not run now. `bytes` may be a prefix of the command.
+    /// `bytes` may be a prefix of the command.
     #[cold]
     fn queue_unrun(&mut self, bytes: &[u8]) {
-        // The arrival counts even if the needed aggregates are unknown or already loaded.
+        // Counts even if the needed aggregates are unknown or already loaded.
         self.cache.record_arrival();
         if let Ok(envelope) = CommandEnvelope::read(bytes)
             && let Some(index) = self.model.aggregates.find(envelope.aggregate)
@@ -354,7 +335,6 @@ impl CommandWriter {
         }
     }
 
-    /// Answers that a needed aggregate or model cannot be loaded.
     fn answer_quarantined(&mut self, context: &CommandContext<'_>, reason: String) -> RunResult {
         self.text = reason;
         self.answer_as(context, AnswerKind::Quarantined, 0)
@@ -411,7 +391,6 @@ impl CommandWriter {
         }));
         let interrupted = workspace.interrupted.take();
         let handled = match (handled, interrupted) {
-            // An interruption counts, whatever the handler returned.
             (Ok(_), Some(interrupted)) => HandlerResult::Interrupted(interrupted),
             (Ok(handled), None) => handled,
             (Err(panic), _) => {
@@ -437,7 +416,6 @@ impl CommandWriter {
         }
     }
 
-    /// Encodes the decided events, applies them, and answers.
     #[inline]
     fn finish(
         &mut self,
@@ -475,7 +453,6 @@ impl CommandWriter {
         }
         let applied = catch_unwind(AssertUnwindSafe(|| unit_of_work.apply(cache, &model.aggregates)));
         if let Err(panic) = applied {
-            // A panic leaves the state undefined.
             self.roll_back();
             return self.fail(RunFailure::Panicked, format!("apply panicked: {}", panic_text(&*panic)));
         }
@@ -490,7 +467,6 @@ impl CommandWriter {
         RunResult::Answered
     }
 
-    /// Rolls back all changes of the command.
     #[cold]
     fn roll_back(&mut self) {
         self.unit_of_work.roll_back(&mut self.cache, &self.model.aggregates);
@@ -505,8 +481,8 @@ impl CommandWriter {
             _ => &[],
         };
         if matches!(kind, AnswerKind::Conflict | AnswerKind::ConditionFailed | AnswerKind::Quarantined) {
-            // The caller may send it again with another expectation, or once the aggregate can be loaded. So it is not
-            // remembered.
+            // Not remembered, so that the caller may send it again with another expectation, or once the aggregate can
+            // be loaded.
             identity = None;
             self.unit_of_work.forget_identifier();
         }
@@ -524,7 +500,6 @@ impl CommandWriter {
         self.finish_without_events(&CommandContext { identity, ..*context })
     }
 
-    /// Completes an answer without events.
     #[cold]
     fn finish_without_events(&mut self, context: &CommandContext<'_>) -> RunResult {
         self.unit_of_work.seal();
@@ -541,7 +516,6 @@ impl CommandWriter {
     #[cold]
     fn too_long(&mut self, context: &CommandContext<'_>, length: usize) -> RunResult {
         let most = context.length_max;
-        // Frees the memory of the large answer.
         self.answer = Vec::new();
         self.fail(RunFailure::Inadmissible, format!("its events and answer have {length} bytes, and {most} have room"))
     }
@@ -553,7 +527,7 @@ impl CommandWriter {
     }
 }
 
-/// Hash of a command's target and content, without its metadata and expectations.
+/// Without metadata and expectations.
 fn hash_of(envelope: &CommandEnvelope<'_>) -> u64 {
     let parts = [envelope.id, envelope.payload];
     let head = [u64::from(envelope.aggregate.0) << 32 | u64::from(envelope.command.0), u64::from(envelope.version)];

@@ -1,5 +1,3 @@
-//! Runs one command after the other, without a stream.
-
 use super::*;
 use crate::model::CommandModel;
 use crate::samples::{
@@ -136,7 +134,6 @@ fn decision_is_encoded_and_applied() {
     let (answered, _, _, refusal) = bench.answer();
     assert_eq!(answered, AnswerKind::Refused);
     assert_eq!(AccountRefusal::decode(&refusal).unwrap(), AccountRefusal::Overdrawn { balance: 50 });
-    // Events from before the refusal are dropped.
     assert_eq!((bench.balance(7), bench.writer.changes()), (Some(50), &[][..]));
     bench.account(7, &AccountCommand::Withdraw(20), |_| {});
     assert_eq!(bench.events(), [(7, AccountEvent::Withdrawn(20))]);
@@ -166,7 +163,6 @@ fn duplicate_gets_first_answer() {
     assert_eq!((bench.answer().0, bench.balance(7)), (AnswerKind::IdentifierReused, Some(11)));
     bench.account(7, &AccountCommand::Deposit(1), identified);
     assert_eq!(bench.writer.answer(), first);
-    // A refusal is remembered, too.
     let identified = |envelope: &mut CommandEnvelope<'_>| envelope.identifier = Some(100);
     bench.account(7, &AccountCommand::Withdraw(500), identified);
     let (first, changes) = (bench.writer.answer().to_vec(), bench.writer.changes().to_vec());
@@ -192,7 +188,6 @@ fn transfer_is_all_or_nothing() {
     bench.transfer(1, 3, 10);
     assert_eq!(refused(&bench), TransferRefusal::Target(None));
     assert_eq!((bench.balance(1), bench.balance(2), bench.balance(3)), (Some(70), Some(130), None));
-    // The aggregates that a handler has looked at are put back, too.
     let mut looked = Bench::opened(&[1, 2], 100);
     looked.account(2, &AccountCommand::Close, |_| {});
     looked.transfer(1, 2, 30);
@@ -213,7 +208,6 @@ fn panic_is_undone_and_state_reloaded() {
     assert_eq!(bench.account(1, &AccountCommand::Poison, |_| {}), RunResult::Failed(RunFailure::Panicked));
     assert_eq!(bench.writer.text(), "apply panicked: this event makes apply panic");
     assert_eq!(bench.account(1, &AccountCommand::Deposit(1), |_| {}), RunResult::Later);
-    // Other aggregates go on.
     assert_eq!(bench.account(2, &AccountCommand::Deposit(1), |_| {}), RunResult::Answered);
     assert_eq!(bench.transfer(2, 1, 5), RunResult::Later);
     assert_eq!(bench.balance(2), Some(101));
@@ -247,7 +241,6 @@ fn malformed_command_fails_with_reason() {
     assert_eq!(bench.writer.run(&stamp, &[1], 1000), RunResult::Failed(RunFailure::Malformed));
 }
 
-/// Bytes that are not copied before they are encoded.
 #[derive(Clone, Debug, PartialEq)]
 struct Blob(Arc<Vec<u8>>);
 
@@ -269,11 +262,9 @@ impl Message for Blob {
     }
 }
 
-/// Emits as many events as a command says, each with the same blob.
 #[derive(Clone)]
 struct Flood;
 
-/// Largest number of events that were kept at once.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 impl Aggregate for Flood {
@@ -317,8 +308,8 @@ fn oversized_transaction_is_refused() {
             (envelope.aggregate, envelope.command, envelope.payload) = (aggregate, command, payload.leak());
         })
     };
-    // At most a mebibyte: many events, a GiB of a few, and one that is too large by itself. The first four events of a
-    // decision are encoded later.
+    // At most a mebibyte: many events, a GiB of a few, one too large by itself. The first four events of a decision are
+    // encoded later.
     for (count, length, kept_max) in
         [(u32::MAX >> rounds(6, 10), 0, 50_000), (u32::MAX >> rounds(8, 12), 6, 16_500), (1 << 10, 20, 6), (1, 28, 6)]
     {
@@ -326,7 +317,6 @@ fn oversized_transaction_is_refused() {
         assert_eq!(flood(&mut bench, count, length), RunResult::Failed(RunFailure::Inadmissible));
         let (text, kept) = (bench.writer.text(), KEPT.load(Ordering::Relaxed));
         assert!(text.contains("more than 1048576 bytes") && kept <= kept_max, "{kept} events: {text}");
-        // Other aggregates are not affected.
         assert_eq!(bench.account(2, &AccountCommand::Open, |_| {}), RunResult::Answered);
         assert_eq!(flood(&mut bench, 1000, 8), RunResult::Answered);
         assert_eq!(bench.answer().2, 1000);

@@ -1,16 +1,12 @@
-//! [`Unindexed`]: keys of decided events that the index may not have yet.
-
 use crate::store::IndexKey;
 use rustc_hash::FxHashSet;
 
-/// Fewest keys of a generation.
 const GENERATION_KEYS: usize = 1024;
 
-/// Keys of decided events. They are forgotten by generations: a younger one begins once the index has reached the end
-/// of the older.
+/// Keys of decided events that the index may lack, forgotten by generations: a younger one begins once the index has
+/// reached the end of the older.
 #[derive(Default)]
 pub(super) struct Unindexed {
-    /// All events after this sequence were reported and are not forgotten; `None` while none are reported.
     after: Option<u64>,
     older: Generation,
     younger: Generation,
@@ -19,7 +15,6 @@ pub(super) struct Unindexed {
 #[derive(Default)]
 struct Generation {
     keys: FxHashSet<IndexKey>,
-    /// Sequence of its last event.
     through: u64,
 }
 
@@ -30,17 +25,17 @@ impl Unindexed {
         self.after.is_some()
     }
 
-    /// Starts again: all events after `sequence` will be reported.
+    /// Starts again after `sequence`.
     pub fn begin_after(&mut self, sequence: u64) {
         *self = Self { after: Some(sequence), ..Self::default() };
     }
 
-    /// Whether all events of the stream were reported.
+    /// All events of the stream were reported.
     pub fn is_whole(&self) -> bool {
         self.after == Some(0)
     }
 
-    /// Whether all events after `sequence` were reported, and none is forgotten.
+    /// All later events were reported, and none is forgotten.
     pub fn covers(&self, sequence: u64) -> bool {
         self.after.is_some_and(|after| after <= sequence)
     }
@@ -56,11 +51,10 @@ impl Unindexed {
         self.younger.keys.contains(&key) || self.older.keys.contains(&key)
     }
 
-    /// Forgets keys that the index has, which is complete up to `indexed`. Without an index nothing is forgotten.
+    /// Forgets keys up to `indexed`; none without an index.
     #[inline]
     pub fn forget(&mut self, indexed: u64, has_index: bool) {
         if has_index && indexed >= self.older.through && self.younger.keys.len() >= GENERATION_KEYS {
-            // The older generation is about to be forgotten.
             self.after = self.after.max(Some(self.older.through));
             std::mem::swap(&mut self.older, &mut self.younger);
             self.younger.keys.clear();
@@ -80,7 +74,6 @@ mod tests {
         assert!(unindexed.covers(7) && !unindexed.covers(4) && !unindexed.is_whole());
         for sequence in 6..10_000 {
             unindexed.add(IndexKey(sequence), sequence);
-            // The index lags by ten.
             unindexed.forget(sequence.saturating_sub(10), true);
             assert!((sequence.saturating_sub(9).max(6)..=sequence).all(|key| unindexed.has(IndexKey(key))));
         }

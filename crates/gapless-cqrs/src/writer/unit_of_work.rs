@@ -1,7 +1,5 @@
-//! [`UnitOfWork`]: the unit of work of one command on the cache.
-//!
-//! Events change no state before all of them are decided and encoded, except for aggregates that the same handler looks
-//! at: of these a copy from before is kept.
+//! [`UnitOfWork`]: the changes of one command. States change only after all events are decided and encoded, except of
+//! aggregates that the same handler looks at: of these a copy is kept.
 
 use super::cache::{AggregateCache, CacheSlot, NotInMemory};
 use super::decision_models::DecisionModels;
@@ -18,29 +16,21 @@ use std::ops::Range;
 #[derive(Default)]
 pub(super) struct UnitOfWork {
     changes: Vec<u8>,
-    /// Most bytes of events and answer together.
     length_max: usize,
-    /// Length of the events without an aggregate, bytes.
     standalone_length: usize,
-    /// Bytes of `changes` before the first event.
     head_length: usize,
     has_identity: bool,
     steps: Vec<AggregateStep>,
-    /// Events without an aggregate.
     standalone_events: Vec<StandaloneEvent>,
-    /// Types that may hold events of this command.
     touched_types: Vec<usize>,
-    /// Copies of changed aggregates from before.
     states_before: Vec<(CacheSlot, ErasedState)>,
 }
 
 struct AggregateStep {
     slot: CacheSlot,
     aggregate: usize,
-    /// Their indexes in the aggregate's type.
     events: Range<usize>,
     is_applied: bool,
-    /// A copy from before is in [`UnitOfWork::states_before`].
     has_copy: bool,
 }
 
@@ -48,7 +38,6 @@ struct StandaloneEvent {
     event: MessageTypeId,
     tags: Vec<u8>,
     payload: Vec<u8>,
-    /// Number of steps before it.
     steps_before: usize,
 }
 
@@ -69,7 +58,7 @@ impl UnitOfWork {
         self.standalone_length = 0;
     }
 
-    /// Begins a transaction of at most `length_max` bytes.
+    /// At most `length_max` bytes.
     #[inline]
     pub fn begin(&mut self, identity: Option<CommandIdentity>, metadata: &[u8], length_max: usize) {
         self.has_identity = identity.is_some();
@@ -78,7 +67,7 @@ impl UnitOfWork {
         self.head_length = self.changes.len();
     }
 
-    /// Registers the type of the next decision, which may panic.
+    /// Registers a type before its decision, which may panic.
     #[inline]
     pub fn touch(&mut self, aggregate: usize, aggregates: &mut AggregateTypes) {
         if !self.touched_types.contains(&aggregate) {
@@ -92,14 +81,14 @@ impl UnitOfWork {
         self.steps.push(AggregateStep { slot, aggregate, events, is_applied: false, has_copy: false });
     }
 
-    /// Ends a transaction without events: only the identifier, if there is one, stays.
+    /// Without events: only an identifier stays.
     pub fn seal(&mut self) {
         if !self.has_identity {
             self.changes.clear();
         }
     }
 
-    /// Encodes all events, and returns their number.
+    /// Encodes all events; returns their number.
     #[inline]
     pub fn encode(&mut self, cache: &AggregateCache, aggregates: &AggregateTypes) -> Result<u16, String> {
         self.changes.truncate(self.head_length);
@@ -133,7 +122,7 @@ impl UnitOfWork {
     #[inline]
     pub fn apply(&mut self, cache: &mut AggregateCache, aggregates: &AggregateTypes) {
         for step in self.steps.iter_mut().filter(|step| !step.is_applied) {
-            // Set first, because a panic leaves the state undefined.
+            // First, because a panic leaves the state undefined.
             step.is_applied = true;
             aggregates.all[step.aggregate].apply(cache.state_mut(step.slot), step.events.clone());
         }
@@ -157,12 +146,11 @@ impl UnitOfWork {
             self.snapshot(cache, aggregates, time_ns);
         }
         if has_empty {
-            // Aggregates that were only looked at, and still have no events.
+            // Aggregates only looked at, and still without events.
             self.steps.iter().for_each(|step| cache.drop_if_empty(step.slot));
         }
     }
 
-    /// Queues the states whose snapshot is due.
     #[cold]
     fn snapshot(&self, cache: &mut AggregateCache, aggregates: &AggregateTypes, time_ns: u64) {
         for (index, step) in self.steps.iter().enumerate() {
@@ -178,7 +166,7 @@ impl UnitOfWork {
         }
     }
 
-    /// Rolls the changes back. Changed aggregates without a copy are loaded again.
+    /// Rolls back; changed aggregates without a copy are loaded again.
     #[cold]
     pub fn roll_back(&mut self, cache: &mut AggregateCache, aggregates: &AggregateTypes) {
         for step in &self.steps {
@@ -189,12 +177,12 @@ impl UnitOfWork {
             }
         }
         self.steps.iter().for_each(|step| cache.drop_if_empty(step.slot));
-        // The identifier of a refused command is written to the stream, too.
+        // A refused command's identifier is written, too.
         self.changes.truncate(self.head_length);
         write_count(&mut self.changes, 0);
     }
 
-    /// Leaves no trace of the command in the stream, not even its identifier.
+    /// Leaves no trace of the command in the stream.
     pub fn forget_identifier(&mut self) {
         self.has_identity = false;
         self.changes.clear();
@@ -218,7 +206,6 @@ impl StandaloneEvent {
 #[cold]
 fn too_long(changes: &mut Vec<u8>, head_length: usize, length_max: usize) -> String {
     changes.truncate(head_length);
-    // One event may have been far larger than the limit.
     changes.shrink_to(length_max);
     format!("its events have more than {length_max} bytes, and no more have room in a transaction")
 }
@@ -238,15 +225,14 @@ pub(super) struct HandlerWorkspace<'a> {
     pub aggregates: &'a mut AggregateTypes,
     pub decision_models: &'a mut DecisionModels,
     pub types: &'a DecisionModelTypes,
-    /// Types of events without an aggregate.
+    /// Event types without an aggregate.
     pub events: &'a FxHashSet<TypeKey>,
     pub decision_context: DecisionContext<'a>,
-    /// First reason why the handler cannot go on.
+    /// Why the handler cannot go on.
     pub interrupted: Option<InterruptionReason>,
 }
 
 impl HandlerWorkspace<'_> {
-    /// Finds an aggregate with all earlier events of this command applied, its index and its version.
     fn find(
         &mut self,
         (aggregate, name): AggregateTypeRef,
@@ -275,7 +261,7 @@ impl HandlerWorkspace<'_> {
             }
         }
         if self.unit_of_work.steps.iter().all(|step| step.slot != slot) {
-            // Registered in any case, so that it is cleaned up in the end.
+            // In any case, so that it is cleaned up.
             self.unit_of_work.add(slot, index, 0..0);
         }
         Ok((slot, index, version))
@@ -294,7 +280,6 @@ impl HandlerWorkspace<'_> {
 }
 
 impl HandlerWorkspace<'_> {
-    /// Finds the state of a decision model, with all earlier events of this command applied.
     fn find_model(&mut self, (model, name): (TypeId, &str), id: &[u8]) -> Result<usize, InterruptionReason> {
         let index = self.types.find(model).ok_or_else(|| {
             InterruptionReason::Impossible(format!(

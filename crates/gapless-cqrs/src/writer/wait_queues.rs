@@ -1,9 +1,5 @@
-//! [`WaitQueues`]: queues of commands that wait for an aggregate.
-//!
-//! Waiting commands are sent again and are decided in the order of their first arrival, before any other of that
-//! aggregate. A command that waits for several aggregates has the same place in all of their queues. Commands of a
-//! session are ordered by their numbers, whether they wait for an aggregate or for an earlier command. The first
-//! arrival of all waits for no other, so there is no deadlock.
+//! [`WaitQueues`]: waiting commands are decided in the order of their first arrival, which is the same in all queues.
+//! Commands of a session are ordered by number. The first arrival of all waits for no other, so there is no deadlock.
 
 use gapless_agent::fault::mutant;
 use rustc_hash::FxHashMap;
@@ -11,26 +7,23 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// Interval of the search for sessions that do not come.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// Checks after which a session loses its turn if it could come and does not: its publisher may have stopped. Checks are
-/// counted, not time: while the writer itself stood still, no session could come.
+/// A session that could come loses its turn: its publisher may have stopped. Checks are counted, not time: while the
+/// writer itself stood still, no session could come.
 const TURN_CHECKS: u32 = 50;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct QueuedSession {
     session: u64,
     number: u64,
-    /// Order of first arrival. Commands of one session may share it.
+    /// Commands of one session may share it.
     arrived: u64,
 }
 
-/// Commands that wait for an aggregate, in order.
 #[derive(Debug, Default)]
 pub(super) struct WaitQueue(VecDeque<QueuedSession>);
 
 impl WaitQueue {
-    /// Inserts a command at its place, unless it is there.
     fn join(&mut self, waiting: QueuedSession) {
         let at = self.0.partition_point(|other| (other.arrived, other.number) < (waiting.arrived, waiting.number));
         if self.0.get(at) != Some(&waiting) {
@@ -43,24 +36,19 @@ impl WaitQueue {
     }
 }
 
-/// A command that waits in some queues.
 struct Arrival {
     arrived: u64,
-    /// Slots of the aggregates in whose queues it is.
     slots: Vec<u32>,
 }
 
-/// Queues of loaded aggregates, by the aggregate's slot in the cache.
 #[derive(Default)]
 pub(super) struct WaitQueues {
-    /// Each with the number of checks at which its first command could have come and did not.
+    /// With the number of checks at which the first command could have come and did not.
     queues: FxHashMap<u32, (WaitQueue, u32)>,
     /// By session and number; no inner map is empty. Within a session, an earlier number never arrives after a later
     /// one.
     arrivals: FxHashMap<u64, BTreeMap<u64, Arrival>>,
-    /// Number of arrivals so far.
     arrived: u64,
-    /// Sessions whose turn has begun.
     ready: Vec<u64>,
     checked_at: Option<Instant>,
 }
@@ -72,7 +60,7 @@ impl WaitQueues {
         self.arrivals.is_empty()
     }
 
-    /// Notes the arrival of a command that waits, before it is known for what.
+    /// Notes the arrival of a waiting command.
     pub fn record_arrival(&mut self, session: u64, number: u64) {
         self.arrival(session, number);
     }
@@ -80,7 +68,7 @@ impl WaitQueues {
     fn arrival(&mut self, session: u64, number: u64) -> &mut Arrival {
         let of_session = self.arrivals.entry(session).or_default();
         if !of_session.contains_key(&number) {
-            // The command expired, or a later one of its session was seen first: it shares the arrival of that one.
+            // The command expired, or a later one of its session came first: it shares that arrival.
             let later = of_session.range(number..).next().filter(|_| !mutant("forget_session_order"));
             let later = later.map(|(_, later)| later.arrived);
             let arrived = later.unwrap_or_else(|| {
@@ -101,7 +89,6 @@ impl WaitQueues {
         removed
     }
 
-    /// The command's entry in a queue, placed by its first arrival.
     fn waiting(&mut self, slot: u32, session: u64, number: u64) -> QueuedSession {
         let arrival = self.arrival(session, number);
         if !arrival.slots.contains(&slot) {
@@ -110,12 +97,12 @@ impl WaitQueues {
         QueuedSession { session, number, arrived: arrival.arrived }
     }
 
-    /// Makes a command wait for an aggregate that is being loaded, in its `queue`.
+    /// The command waits for a load, in `queue`.
     pub fn await_load(&mut self, slot: u32, queue: &mut WaitQueue, session: u64, number: u64) {
         queue.join(self.waiting(slot, session, number));
     }
 
-    /// Begins the turns of an aggregate that has been loaded.
+    /// Begins the turns of a loaded aggregate.
     pub fn begin_turns(&mut self, slot: u32, queue: WaitQueue) {
         let (waiting, checks) = self.queues.entry(slot).or_default();
         // Commands that were decided meanwhile need not wait.
@@ -138,20 +125,20 @@ impl WaitQueues {
     /// Whether others come before this command.
     pub fn has_earlier(&self, slot: u32, session: u64, number: u64) -> bool {
         let Some(first) = self.queues.get(&slot).and_then(|(queue, _)| queue.0.front()) else { return false };
-        // The arrival of the command itself, or the one that it would share.
+        // The command's own arrival, or the one to be shared.
         let of_session = self.arrivals.get(&session);
         let until = if mutant("forget_session_order") { number } else { u64::MAX };
         let arrival = of_session.and_then(|of_session| of_session.range(number..=until).next());
         arrival.is_none_or(|(_, arrival)| first.arrived < arrival.arrived)
     }
 
-    /// Makes a command wait after earlier arrivals.
+    /// The command waits after earlier arrivals.
     pub fn join(&mut self, slot: u32, session: u64, number: u64) {
         let waiting = self.waiting(slot, session, number);
         self.queues.entry(slot).or_default().0.join(waiting);
     }
 
-    /// Removes a decided command. If it was its turn, the next one's begins.
+    /// Removes a decided command; the next turn may begin.
     #[cold]
     pub fn remove_decided(&mut self, session: u64, number: u64) {
         let Some(arrival) = self.remove(session, number) else { return };
@@ -159,7 +146,7 @@ impl WaitQueues {
         for slot in arrival.slots {
             if let Entry::Occupied(mut entry) = self.queues.entry(slot) {
                 let (queue, _) = entry.get_mut();
-                // The decided command may have overtaken others, and then is not the first.
+                // The decided command may have overtaken others.
                 let mut is_first = true;
                 queue.0.retain(|waiting| {
                     std::mem::take(&mut is_first) || (waiting.session, waiting.number) != (session, number)
@@ -171,11 +158,9 @@ impl WaitQueues {
         }
     }
 
-    /// Ends the turns of sessions that could have come and have not.
-    ///
-    /// A session can come if its first command waits for none of these: an aggregate with a queue in `loading`, a
-    /// decision model (`awaits_model`), an earlier arrival. The first arrival of all waits for no other. So a dead
-    /// session holds up the others for five seconds at most, plus the time of its own loads.
+    /// Ends turns of sessions that could have come: the first command waits for no aggregate with a queue in `loading`,
+    /// no decision model (`awaits_model`), no earlier arrival. A dead session holds up others for five seconds at most,
+    /// plus its own loads.
     #[cold]
     pub fn expire<'a>(
         &mut self,
@@ -190,7 +175,6 @@ impl WaitQueues {
         let fronts: FxHashMap<u32, QueuedSession> =
             self.queues.iter().filter_map(|(slot, (queue, _))| Some((*slot, *queue.0.front()?))).collect();
         let could_come = |session: u64| {
-            // First waiting command of each session.
             let Some((number, arrival)) = self.arrivals.get(&session).and_then(BTreeMap::first_key_value) else {
                 return true;
             };
@@ -217,7 +201,6 @@ impl WaitQueues {
     pub fn remove_session(&mut self, session: u64) {
         self.arrivals.remove(&session);
         for (queue, _) in self.queues.values_mut() {
-            // The first command is removed below, so that the next one's turn begins.
             let mut is_first = true;
             queue.0.retain(|waiting| std::mem::take(&mut is_first) || waiting.session != session);
         }
@@ -238,7 +221,6 @@ impl WaitQueues {
     }
 }
 
-/// Removes first commands whose turn is over. Returns whether any are left.
 fn end_turns(
     (queue, checks): &mut (WaitQueue, u32),
     ready: &mut Vec<u64>,
@@ -256,7 +238,6 @@ fn end_turns(
 mod tests {
     use super::*;
 
-    /// Queues with one at slot 7, of an aggregate that was loaded for these commands.
     fn begun(waiting: &[(u64, u64)]) -> WaitQueues {
         let (mut queues, mut queue) = (WaitQueues::default(), WaitQueue::default());
         waiting.iter().for_each(|(session, number)| queues.await_load(7, &mut queue, *session, *number));
@@ -290,7 +271,6 @@ mod tests {
     #[test]
     fn arrival_orders_every_line() {
         let mut queues = begun(&[(1, 10), (2, 5)]);
-        // Session 2 has the next command of a loaded aggregate, and session 1 needs it, too.
         queues.join(8, 2, 6);
         assert!(!queues.has_earlier(8, 1, 10), "1 came before 2");
         let mut queue = WaitQueue::default();
@@ -316,7 +296,6 @@ mod tests {
         queues.ready_sessions().clear();
         queues.begin_turns(8, queue);
         assert_eq!(std::mem::take(queues.ready_sessions()), [2]);
-        // The same aggregate is loaded again while others wait for it.
         let mut queue = WaitQueue::default();
         queues.await_load(8, &mut queue, 3, 1);
         queues.begin_turns(8, queue);
@@ -329,7 +308,7 @@ mod tests {
     fn session_order_holds_in_lines() {
         let mut queues = begun(&[(1, 12), (2, 6)]);
         queues.join(8, 2, 7);
-        // Session 1 was expired and waits again. Session 2 arrived before, and waits for command 12 of session 1.
+        // Session 2 waits for command 12 of session 1, which was expired and waits again.
         queues.join(8, 1, 10);
         assert!(queues.has_earlier(8, 2, 7) && !queues.has_earlier(8, 1, 10));
         assert!(!queues.has_earlier(7, 1, 11), "it would share the arrival of 12");
@@ -342,7 +321,6 @@ mod tests {
         assert!(queues.is_empty() && !queues.has(7) && !queues.has(8));
     }
 
-    /// Checks `checks` times, with queues of aggregates that are being loaded.
     fn check(queues: &mut WaitQueues, checks: u32, loading: &[(u32, &WaitQueue)], awaits_model: &[u64]) {
         let begun_at = queues.checked_at.unwrap_or_else(Instant::now);
         for check in 1..=checks {
@@ -358,7 +336,6 @@ mod tests {
         for expected in [&[2][..], &[3], &[2], &[]] {
             check(&mut queues, TURN_CHECKS, &[], &[]);
             assert!(queues.ready_sessions().is_empty());
-            // The time that the writer stood still does not count.
             let later = queues.checked_at.unwrap() + Duration::from_secs(100);
             queues.expire(later, |_| None, |_| false);
             assert_eq!(std::mem::take(queues.ready_sessions()), expected);
@@ -375,14 +352,12 @@ mod tests {
 
     #[test]
     fn turn_extends_for_own_loads_only() {
-        // The first session is dead, and another aggregate is being loaded all the time, for others.
         let mut queues = begun(&[(1, 10), (2, 5)]);
         let mut others = WaitQueue::default();
         queues.await_load(8, &mut others, 9, 1);
         queues.ready_sessions().clear();
         check(&mut queues, TURN_CHECKS + 1, &[(8, &others)], &[]);
         assert_eq!(std::mem::take(queues.ready_sessions()), [2]);
-        // The first session cannot come: an earlier command of it waits for an aggregate or for a decision model.
         let mut queues = begun(&[(1, 10), (2, 5)]);
         let mut own = WaitQueue::default();
         queues.await_load(8, &mut own, 1, 9);
@@ -396,7 +371,7 @@ mod tests {
         queues.remove_decided(1, 9);
         check(&mut queues, TURN_CHECKS + 1, &[], &[]);
         assert_eq!(std::mem::take(queues.ready_sessions()), [2]);
-        // An earlier command waits for another dead session: one turn for each.
+        // One turn for each dead session.
         let mut queues = begun(&[(1, 10), (2, 5)]);
         queues.join(8, 2, 6);
         queues.join(8, 3, 1);

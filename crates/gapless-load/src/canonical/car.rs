@@ -1,12 +1,9 @@
-//! The Car of the reference in its four forms: each encodes and decodes every field.
-//!
-//! Every message has its own serial number, so that a reply identifies its command. All other values are those of the
-//! reference.
+//! The reference's Car in four forms, each of which encodes and decodes every field. Every message has its own serial
+//! number, so that a reply identifies its command; all other values are the reference's.
 
 use gapless_schema::{DecodeError, Encode, EncodeError, Message, MessageSchema, Protobuf, Sbe, schema_key};
 
-// The golden file of the generator. A build script would compile generator and parser twice, for the build and for the
-// program.
+// A build script would compile generator and parser twice, for the build and for the program.
 include!("../../../gapless-schema/golden/car.rs");
 
 use car::{
@@ -28,12 +25,10 @@ const FUEL: [(i16, f32); 3] = [(30, 35.9), (55, 49.0), (75, 40.0)];
 const PERFORMANCE: [(i8, [(i16, f32); 3]); 2] =
     [(95, [(30, 4.0), (60, 7.5), (100, 12.2)]), (99, [(30, 3.8), (60, 7.1), (100, 11.8)])];
 
-/// One way to encode and decode a Car.
 pub trait CarForm: Send + Sync + 'static {
-    /// Message type of the handler.
     type Inbound: Message;
 
-    /// Encodes a Car with `serial_number`, or with every field unset for `None`. Returns its length in bytes.
+    /// `None` leaves every field unset. Returns the length in bytes.
     ///
     /// # Errors
     /// The buffer is too short.
@@ -48,7 +43,6 @@ pub trait CarForm: Send + Sync + 'static {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CarSum {
-    /// Sum of all fields.
     pub sum: u64,
     /// `None` in an empty message.
     pub serial_number: Option<i32>,
@@ -72,20 +66,16 @@ impl CarSum {
 
     #[inline(always)]
     fn text(&mut self, bytes: &[u8]) {
-        // First byte, last byte and length: each byte was checked and is reachable, none is copied.
+        // Each byte was checked and is reachable; none is copied.
         let first = bytes.first().copied().unwrap_or_default();
         let last = bytes.last().copied().unwrap_or_default();
         self.add(u64::from(first) << 16 | u64::from(last) << 8 | bytes.len() as u64);
     }
 }
 
-/// `sbe.serial`: flyweights over the bytes.
 pub struct SbeSerial;
-/// `sbe.random`: an object, as SBE.
 pub struct SbeRandom;
-/// `protobuf.serial`: streaming reader and writer.
 pub struct ProtobufSerial;
-/// `protobuf.random`: an object, as protobuf.
 pub struct ProtobufRandom;
 
 impl CarForm for SbeSerial {
@@ -361,7 +351,7 @@ fn read_object(car: &Car) -> CarSum {
 
 #[cfg(test)]
 mod tests {
-    //! Every form has the same values, and reading detects a change of any of them.
+    //! Reading detects a change of any value.
     use super::*;
 
     fn round_trip<F: CarForm>(serial_number: Option<i32>) -> (usize, CarSum) {

@@ -1,8 +1,6 @@
-//! The driver: sends Cars, at a rate or as fast as possible, and takes the replies, in the service's process or in one
-//! of its own.
-//!
-//! While the clock runs it encodes each Car, reads each reply's frame with both checksums, and notes values to be
-//! compared. The comparison follows later.
+//! The driver sends Cars, at a rate or as fast as possible, and takes the replies, in the service's process or in one
+//! of its own. The clock includes encoding, reading the replies with both checksums, and noting values; these are
+//! compared later.
 
 use super::car::{LENGTH_MAX, SERIAL_NUMBER};
 use super::failed;
@@ -22,21 +20,15 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Parameters of a driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CanonicalLoad {
     pub count: u64,
-    /// Messages a second; `None` for as fast as possible.
     pub rate_per_s: Option<u64>,
-    /// Warm-up, ns.
     pub warm_up_ns: u64,
-    /// Whether all fields are left unset.
     pub empty_message: bool,
-    /// Number of sessions over which messages are spread.
     pub sessions: u64,
-    /// Commands sent twice, per million.
     pub repeats_per_million: u32,
-    /// Most messages without a reply.
+    /// Limit of messages without a reply.
     pub in_flight_max: u64,
     /// Messages sent between two polls for replies.
     pub burst_messages: u64,
@@ -49,84 +41,61 @@ impl CanonicalLoad {
     }
 }
 
-/// Results of a drive.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LoadOutcome {
-    /// Messages sent; less than requested only after an interrupt.
+    /// Less than requested only after an interrupt.
     pub sent: u64,
-    /// Messages with a reply.
     pub replied: u64,
     pub repeats: u64,
-    /// Replies to repeated commands.
     pub replies_again: u64,
-    /// Replies to a repeated command that differ from the original one.
     pub repeats_differing: u64,
-    /// Replies with wrong content.
     pub replies_wrong: u64,
-    /// Refused commands, with the first reason.
     pub refused: Option<(u64, String)>,
-    /// Messages of the counted section.
     pub counted: u64,
-    /// Length of the counted section, ns.
     pub elapsed_ns: u64,
-    /// Without a rate: times, ns on the driver's clock, and numbers of replies, in order.
     #[serde(skip)]
     pub progress: Vec<(u64, u64)>,
-    /// CPU time of the driver in the counted section, ns.
     pub driver_cpu_ns: u64,
-    /// CPU time of the driver's whole process in the counted section, ns.
+    /// CPU time of the driver's process in the counted section, ns.
     #[serde(skip)]
     pub process_cpu_ns: u64,
-    /// At a rate: pauses that kept the driver from running while it waited.
+    /// Pauses of the driver while it waited, at a rate.
     #[serde(skip)]
     pub pauses: Option<Pauses>,
-    /// The same for the service's threads together.
+    /// Pauses of all threads of the service together.
     #[serde(skip)]
     pub service_pauses: Pauses,
-    /// Duration of pacing, warm-up included, ns.
+    /// Pacing and warm-up, ns.
     #[serde(skip)]
     pub driven_ns: u64,
-    /// Start of the counted section on the driver's clock.
     pub counted_from_ns: u64,
-    /// At a rate: latencies from the scheduled times.
+    /// Latencies from the scheduled times, at a rate.
     pub latencies: RecordedRun,
-    /// Whether the requested rate was reached.
     pub rate_reached: Option<bool>,
     pub warm_up_cut_short: bool,
-    /// Length of a message's payload, bytes.
     pub payload_bytes: u64,
-    /// Expected change of the service's state.
+    /// Change of the service's state.
     pub expected: ProcessorState,
 }
 
-/// Progress of a running driver, and the signal that ends it.
 #[derive(Debug, Default)]
 pub struct DriverSignals {
-    /// Messages with a reply.
     pub replied: AtomicU64,
     pub interrupted: AtomicBool,
 }
 
-/// Most commands in flight of a session.
 const SESSION_WINDOW_MESSAGES: u32 = 16;
-/// The same with few sessions at a rate, which have to catch up after a pause of the machine.
 const SESSION_WINDOW_MESSAGES_FEW: u32 = 64;
-/// Most sessions that count as few.
+/// Few sessions at a rate have larger windows, to catch up after a pause of the machine.
 const FEW_SESSIONS: u64 = 16;
-/// Fewest replies taken by one poll.
 const REPLIES_PER_LOOK_MIN: usize = 64;
-/// Messages between two checks of the signals.
 const SIGNAL_INTERVAL_MESSAGES: u64 = 1024;
-/// Most notes of progress in a run.
 const PROGRESS_NOTES_MAX: u64 = 1000;
-/// Time within which all sessions are opened.
 const OPENED_WITHIN: Duration = Duration::from_secs(20);
-/// Timeout after which a reply counts as lost.
 const LOST_AFTER_NS: u64 = 10_000_000_000;
 
-/// Notes on each message, taken while the clock runs.
 struct ReplyNotes {
-    /// Checksum of each message's reply; 0 without one.
+    /// One per message; 0 without a reply.
     checksums: Vec<u32>,
     due_ns: Vec<u64>,
     replies_again: u64,
@@ -145,7 +114,6 @@ impl CpuTime {
         Self { thread_ns: thread_cpu_ns(), process_ns: process_cpu_ns() }
     }
 
-    /// Adds the CPU time since then to `outcome`. Call before the contents are checked, which takes time, too.
     fn until_now(self, outcome: &mut LoadOutcome) {
         let now = Self::now();
         outcome.driver_cpu_ns = now.thread_ns - self.thread_ns;
@@ -153,10 +121,10 @@ impl CpuTime {
     }
 }
 
-/// Number of messages whose due times are kept: more than can be in flight.
+/// More than can be in flight.
 const DUE_SLOTS: usize = 1 << 17;
 
-/// Runs `load` over `client` to a service with threads of its own.
+/// Runs `load` against a service with threads of its own.
 ///
 /// # Errors
 /// The service is gone, or the client fails.
@@ -172,7 +140,7 @@ pub fn drive(
     drive_in_turns(form, client, load, clock, signals, recorder_hook, service_pauses, &mut || Ok(0))
 }
 
-/// Runs `load` over `client` to a service without threads: `replica` is polled between any two polls of the client.
+/// Runs `load` against a service without threads; polls `replica` between any two polls of the client.
 ///
 /// # Errors
 /// The service is gone, or the client fails.
@@ -185,16 +153,12 @@ pub fn drive_by_hand(
     recorder_hook: &mut dyn FnMut(&mut IntervalRecorder),
     replica: &mut Replica,
 ) -> Result<LoadOutcome> {
-    // The driver itself notices pauses of this thread.
     let mut turn = || replica.turn(clock.now()).map_err(failed);
     drive_in_turns(form, client, load, clock, signals, recorder_hook, &Pauses::default, &mut turn)
 }
 
-/// Runs `load` over `client`. Calls `turn` between any two polls of the client: a service without threads works there,
-/// and returns the amount of work done.
-///
-/// # Errors
-/// The service is gone, or the client fails.
+/// Calls `turn`, which returns the work done, between any two polls of the client: a service without threads works
+/// there.
 #[allow(clippy::too_many_arguments, reason = "what a driver is given, once")]
 fn drive_in_turns(
     form: &CarFunctions,
@@ -283,7 +247,7 @@ fn open_sessions(
     Ok(keys)
 }
 
-/// Sends message `index`; `false` without room.
+/// `false` without room.
 #[inline]
 fn inject(form: &CarFunctions, client: &mut Client, load: &CanonicalLoad, key: SessionKey, index: u64) -> Result<bool> {
     let written = client.enqueue(key, form.message, LENGTH_MAX, |buffer| {
@@ -298,7 +262,6 @@ fn inject(form: &CarFunctions, client: &mut Client, load: &CanonicalLoad, key: S
     }
 }
 
-/// Selects commands to be repeated, evenly spread.
 struct Repeats {
     per_million: u64,
     owed: u64,
@@ -306,8 +269,7 @@ struct Repeats {
 }
 
 impl Repeats {
-    /// Repeats, if due, the last command (whose reply is missing) or the previous one of its session (whose reply is
-    /// there), alternately.
+    /// Repeats, if due, alternately the last command (not answered yet) and the session's previous one (answered).
     #[inline]
     fn after(&mut self, client: &mut Client, load: &CanonicalLoad, key: SessionKey, index: u64) -> Result<()> {
         self.owed += self.per_million;
@@ -330,7 +292,7 @@ impl Repeats {
 }
 
 impl ReplyNotes {
-    /// Notes a reply. Returns the index of its message; `None` for a further reply.
+    /// Returns the index of the message; `None` for a further reply.
     #[inline]
     fn reply(&mut self, sessions: u64, incoming: &Incoming<'_>) -> Option<u64> {
         let Incoming::Reply { session, reply, first } = incoming else { return None };
@@ -442,7 +404,6 @@ fn at_a_rate(
         let now_ns = clock.monotonic_ns();
         pauses.begin(now_ns);
         let sent_before = sent;
-        // All due messages: one that waited for the previous turn leaves with the next one.
         while sent < count && now_ns >= pacer.next_due_ns() && sent - sent_before < load.burst_messages {
             if sent == first_counted {
                 from_cpu = CpuTime::now();
@@ -500,7 +461,6 @@ fn at_a_rate(
     Ok(())
 }
 
-/// Takes the missing replies to repeated commands, outside the clock.
 fn drain(
     client: &mut Client,
     load: &CanonicalLoad,
@@ -522,7 +482,7 @@ fn drain(
     Ok(())
 }
 
-/// Compares every reply with the expected one, and sets the expected change of the service's state.
+/// Compares every reply, and sets the expected change of the service's state.
 fn verify(
     form: &CarFunctions,
     load: &CanonicalLoad,
@@ -533,7 +493,7 @@ fn verify(
     let mut buffer = [0; LENGTH_MAX];
     for index in 0..outcome.sent {
         if index.is_multiple_of(SIGNAL_INTERVAL_MESSAGES) {
-            // A member that is silent for seconds would be considered dead.
+            // A member that is silent for seconds counts as dead.
             turn()?;
         }
         let written = form.write(&mut buffer, serial_number(load, index));
@@ -548,7 +508,7 @@ fn verify(
     Ok(())
 }
 
-/// Queries the service's state over a session of its own.
+/// Queries the state over a session of its own.
 ///
 /// # Errors
 /// No answer.

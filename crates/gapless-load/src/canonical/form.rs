@@ -1,5 +1,5 @@
-//! A form of the Car, selected at run time: its encoding, and the services for it. Only these are compiled for each
-//! form; driver, run and report are compiled once.
+//! A form of the Car, selected at run time. Only its functions are compiled for each form; driver, run and report are
+//! compiled once.
 
 use super::car::{CarForm, CarSum, LENGTH_MAX, ProtobufRandom, ProtobufSerial, SCHEMA, SbeRandom, SbeSerial};
 use super::failed;
@@ -13,7 +13,6 @@ use gapless_engine::Replica;
 use gapless_engine::state::StateOptions;
 use gapless_schema::{DecodeError, EncodeError};
 
-/// Functions of one form.
 #[derive(Clone, Copy)]
 pub struct CarFunctions {
     pub message: MessageType,
@@ -24,9 +23,7 @@ pub struct CarFunctions {
 }
 
 impl CarFunctions {
-    /// The form for an option.
-    ///
-    /// Never inlined: its functions would be compiled again in the calling crate, where nothing is optimised.
+    /// Must not be inlined: its functions would be compiled again in the calling crate, without optimisation.
     #[inline(never)]
     pub fn of(encoding: MessageEncoding) -> Self {
         match encoding {
@@ -50,8 +47,7 @@ impl CarFunctions {
         }
     }
 
-    /// Encodes a Car with `serial_number`, or with every field unset for `None`. Returns its length in bytes, at most
-    /// [`LENGTH_MAX`].
+    /// `None` leaves every field unset. Returns the length in bytes, at most [`LENGTH_MAX`].
     ///
     /// # Errors
     /// The buffer is too short.
@@ -60,15 +56,11 @@ impl CarFunctions {
         (self.write)(buffer, serial_number)
     }
 
-    /// Decodes every field of a Car.
-    ///
-    /// # Errors
-    /// A field that cannot be decoded.
     pub fn read(&self, bytes: &[u8]) -> std::result::Result<CarSum, DecodeError> {
         (self.read)(bytes)
     }
 
-    /// Length of a Car with `serial_number`, or with every field unset, bytes.
+    /// Length in bytes; `None` leaves every field unset.
     ///
     /// # Errors
     /// The Car cannot be encoded.
@@ -77,7 +69,6 @@ impl CarFunctions {
         written.map(|length| length as u64).map_err(failed)
     }
 
-    /// Starts a host with the program's processor of this form.
     pub fn start_host(
         &self,
         program: ServiceKind,
@@ -86,8 +77,7 @@ impl CarFunctions {
         (self.host)(program, options)
     }
 
-    /// Starts a member with the program's processor of this form. With `is_by_hand` the caller polls its agents.
-    /// Counters end with the run, and snapshots are taken on request.
+    /// Leaves polling to the caller if `is_by_hand`. Counters end with the run; snapshots are taken on request.
     pub fn start_replica(
         &self,
         program: ServiceKind,

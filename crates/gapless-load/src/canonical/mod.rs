@@ -1,13 +1,3 @@
-//! Load of `gapless bench canonical`.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`driver`] | the load, and the check of every reply |
-//! | [`form`] | a form of the message, selected at run time |
-//! | [`state_processor`] | the service by state replication |
-//! | [`processor`] | the service |
-//! | [`car`] | the message in its four forms |
-
 pub mod car;
 pub mod driver;
 pub mod form;

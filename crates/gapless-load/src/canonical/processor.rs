@@ -1,5 +1,5 @@
-//! The ESProcessor of the reference: reads every field of each Car and replies with a full Car. Its state is a fold of
-//! the Cars, which the driver compares with its own.
+//! The reference's ESProcessor: reads every field of each Car and replies with a full Car. Its state is a fold of the
+//! Cars, which the driver compares with its own.
 
 use super::car::{CarForm, LENGTH_MAX, SCHEMA};
 use gapless::prelude::*;
@@ -12,12 +12,11 @@ pub const QUERY: MessageType = MessageType { schema: SCHEMA & 0xffff_0000 | 0xff
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessorState {
     pub cars: u64,
-    /// Sum of all fields of all Cars, wrapping.
     pub sum: u64,
 }
 
 impl ProcessorState {
-    /// Encodes the state: two u64, little-endian.
+    /// Two u64, little-endian.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.cars.to_le_bytes());

@@ -1,5 +1,5 @@
-//! The SRProcessor of the reference: reads every field of each Car and replies with a full Car. Its state is two
-//! objects in a store; each message changes both, and the changes are replicated.
+//! The reference's SRProcessor: reads every field of each Car and replies with a full Car. Each message changes both
+//! objects of the store, which are replicated.
 
 use super::car::{CarForm, LENGTH_MAX, SCHEMA};
 use super::processor::{ProcessorState, QUERY};
@@ -10,21 +10,19 @@ use std::marker::PhantomData;
 gapless_engine::store_object! {
     pub struct Totals = 1, version 1 {
         pub cars: u64,
-        /// Sum of all fields of all Cars, wrapping.
         pub sum: u64,
     }
 }
 
 gapless_engine::store_object! {
-    /// Last Car of a slot.
     pub struct LastCar = 2, version 1 {
-        /// Serial number of the Car; the smallest number if it has none.
+        /// The smallest number if the Car has none.
         pub serial_number: i64,
         pub sum: u64,
     }
 }
 
-/// Number of slots for last Cars, selected by the number of the command.
+/// Selected by the number of the command.
 const SLOTS: u64 = 1024;
 
 pub struct StateProcessor<F> {
@@ -34,7 +32,6 @@ pub struct StateProcessor<F> {
 }
 
 impl<F: CarForm> StateProcessor<F> {
-    /// Declares its collections in `store`.
     pub fn new(store: &mut Store) -> Self {
         Self { totals: store.map(1, "totals"), last_cars: store.map(2, "last cars"), form: PhantomData }
     }

@@ -1,4 +1,4 @@
-//! The floor: one thread encodes an event and appends it to a window as a frame, with both checksums, and nothing else.
+//! The floor: one thread encodes an event and appends it to a window as a frame, with both checksums.
 
 use crate::commands::case::CommandEncoding;
 use crate::commands::failed;
@@ -17,14 +17,11 @@ pub fn name(encoding: CommandEncoding) -> String {
     format!("encode_and_append_{}", word(encoding))
 }
 
-/// Length of a frame before the event's payload without the metadata: the answer, the heads of transaction and event,
-/// the aggregate's identifier. Bytes.
+/// Frame before the event's payload, without metadata: answer, heads of transaction and event, aggregate's identifier.
 const BEFORE_LENGTH: usize = 32 + 8 + 4 + 2 + 20 + 8;
 const RELEASED_TOGETHER: u64 = 64;
-/// Frames between two checks of the clock.
 const BATCH: u64 = 1024;
 
-/// Measures the floor for a note of `size` bytes.
 pub fn measure(encoding: CommandEncoding, size: usize, time: Duration) -> Result<FloorRow> {
     match encoding {
         CommandEncoding::Sbe => measure_form::<SbeForm>(encoding, size, time),

@@ -1,5 +1,3 @@
-//! The bus of one row: started for it in a directory of its own, and removed afterwards.
-
 use crate::commands::case::{BusCase, BusTier, CommandEncoding};
 use crate::commands::failed;
 use crate::commands::messages::{CommandForm, Counter, SbeForm, SerdeForm};
@@ -18,24 +16,16 @@ pub struct BusUnderTest {
     _directory: Option<OwnDirectory>,
 }
 
-/// Place and tuning of a bus.
 #[derive(Clone, Copy)]
 pub struct BusPlace<'a> {
     pub parent: &'a Path,
     pub optimize_for: OptimizeFor,
-    /// Length of the journal's segments, bytes: twice the need of a row, because the next segment is prepared from the
-    /// half on.
-    ///
-    /// Segments are zeroed before the run, as in the canonical benchmark: a virtual machine is slow to provide memory
-    /// that it has not used for a while, and that would be measured instead.
+    /// Twice the need of a row, because the next segment is prepared from the half on. Zeroed before the run: a virtual
+    /// machine is slow to provide memory that it has not used for a while.
     pub segment_bytes: u64,
 }
 
 impl BusUnderTest {
-    /// Starts the bus of a row.
-    ///
-    /// # Errors
-    /// A bus that does not start.
     pub fn start(case: &BusCase, place: BusPlace<'_>) -> Result<Self> {
         let (directory, options) = options(case, place)?;
         let with = match case.encoding {
@@ -45,8 +35,6 @@ impl BusUnderTest {
         with(CommandHostOptions::default(), options, place.optimize_for, directory)
     }
 
-    /// Starts a bus on an existing directory at tier `journal`, with a limit of aggregates in memory; the directory
-    /// stays.
     pub fn in_directory<F: CommandForm>(directory: &Path, aggregates_max: usize) -> Result<Self> {
         let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
         Self::with::<F>(options, ServiceHostOptions::in_directory(directory), OptimizeFor::Throughput, None)
@@ -66,7 +54,6 @@ impl BusUnderTest {
         Ok(Self { host, _directory: directory })
     }
 
-    /// A direct bus with a limit of commands in flight, and its directory.
     pub fn direct<F: CommandForm>(
         case: &BusCase,
         place: BusPlace<'_>,
@@ -85,18 +72,17 @@ impl BusUnderTest {
         &self.host
     }
 
-    /// A handle with a limit of commands in flight.
     pub fn bus(&self, in_flight_max: usize) -> Result<CommandBus> {
         self.host.bus(&BusOptions { in_flight_max }).map_err(failed)
     }
 
-    /// Stops the bus. An error that it has met fails the measurement.
+    /// An error that the bus has met fails the measurement.
     pub fn stop(self) -> Result<()> {
         self.host.stop().map(drop).map_err(failed)
     }
 }
 
-/// Pins the calling thread to the driver's core, if there are two.
+/// No-op on one CPU.
 pub fn pin_driver() {
     if let Some((first, _)) = pair_of_cores() {
         // An unpinned driver is slower, not wrong.
@@ -110,7 +96,6 @@ fn cpus_without_driver() -> Option<CpuMask> {
     CpuMask::of(&others)
 }
 
-/// Directory and options of a row's stream.
 fn options(case: &BusCase, place: BusPlace<'_>) -> Result<(Option<OwnDirectory>, ServiceHostOptions)> {
     // Also in memory: the same two cores write data that other rows have left.
     sync_file_system(place.parent)?;

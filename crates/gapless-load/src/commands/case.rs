@@ -1,5 +1,3 @@
-//! Parameters of a row.
-
 use clap::ValueEnum;
 use gapless_measure::reporting::word;
 
@@ -54,12 +52,11 @@ pub struct BusCase {
     pub identifiers: Identifiers,
     /// Length of the command's note, bytes.
     pub size: usize,
-    /// Whether a command is sent only after the answer to the previous one.
+    /// Each command waits for the answer to the previous one.
     pub is_one_by_one: bool,
 }
 
 impl BusCase {
-    /// The default case: in memory, by SBE, one aggregate.
     pub const fn base(drive: BusDrive) -> Self {
         Self {
             drive,
@@ -72,7 +69,6 @@ impl BusCase {
         }
     }
 
-    /// All cases of the throughput, with one aggregate and with `many`.
     pub fn all(many: u64) -> Vec<Self> {
         let mut cases = Vec::new();
         for drive in BusDrive::value_variants() {
@@ -84,7 +80,6 @@ impl BusCase {
             let identified = [Identifiers::Random, Identifiers::TimeOrdered];
             cases.extend(identified.map(|identifiers| Self { identifiers, ..base }));
             for tier in [BusTier::Journal, BusTier::Sync, BusTier::Quorum] {
-                // A member has only handles.
                 if (*drive, tier) != (BusDrive::Direct, BusTier::Quorum) {
                     cases.extend([1, many].map(|aggregates| Self { tier, aggregates, ..base }));
                 }
@@ -93,7 +88,6 @@ impl BusCase {
         cases
     }
 
-    /// Commands in flight of a load with at most `in_flight`.
     pub const fn in_flight(&self, in_flight: usize) -> usize {
         if self.is_one_by_one { 1 } else { in_flight }
     }

@@ -1,5 +1,3 @@
-//! Commands at a rate, each timed from its scheduled time to its answer.
-
 use crate::commands::bus_under_test::{BusPlace, BusUnderTest};
 use crate::commands::case::{BusCase, BusDrive};
 use crate::commands::load::{BusAnswer, CommandSender, headers, note, on_driver, on_driver_with};
@@ -13,22 +11,18 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 pub const PER_S: u64 = 10_000;
-/// A caller that sleeps until the outcome arrives.
 pub const SLEEPS: &str = "sleeps";
-/// A caller that polls for the outcome.
 pub const SPINS: &str = "spins";
 
-/// Results of the slices of one row.
 pub struct SliceResults {
     pub case: BusCase,
-    /// Waiting of the caller.
     pub caller: Option<&'static str>,
     pub histogram: LatencyHistogram,
     pub wrong: u64,
     pub is_rate_reached: bool,
 }
 
-/// Measures one slice, by SBE; `times` are for the warm-up and the counted part.
+/// Measures by SBE; `times` are warm-up and counted part.
 ///
 /// # Errors
 /// A bus that does not start or stop; an interrupt.
@@ -57,7 +51,6 @@ pub fn one_slice(
     stand.stop()
 }
 
-/// A handle whose thread polls for the outcome.
 struct SpinningSender<'a>(&'a CommandBus);
 
 impl<F: CommandForm> CommandSender<F> for SpinningSender<'_> {
@@ -80,8 +73,7 @@ impl<F: CommandForm> CommandSender<F> for SpinningSender<'_> {
     }
 }
 
-/// Calls at the pace. A call delayed by the previous one begins at once, and its latency counts from the scheduled
-/// time.
+/// A call delayed by the previous one begins at once; its latency counts from the scheduled time.
 fn paced<F: CommandForm, S: CommandSender<F>>(
     mut bus: S,
     (warm_up, time): (Duration, Duration),

@@ -1,6 +1,5 @@
-//! Commands that are sent, awaited and checked: each has one event, its aggregate's next version and an increasing
-//! position; a repeated command gets the first answer. At the end, every aggregate must have as many events as
-//! commands.
+//! Sends, awaits and checks commands: each has one event, its aggregate's next version and an increasing position; a
+//! repeated command gets the first answer. In the end every aggregate must have as many events as commands.
 
 use crate::commands::bus_under_test::{self, BusPlace, BusUnderTest};
 use crate::commands::case::{BusCase, CommandEncoding, Identifiers};
@@ -17,20 +16,19 @@ use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Step between aggregates, because consecutive ones would be in the order of memory.
+/// Consecutive aggregates would be in the order of memory.
 const STRIDE: u64 = 7919;
-/// One of that many commands with identifiers is sent twice.
+/// One of this many commands with identifiers is sent twice.
 const REPEAT_OF: u64 = 100;
 
 #[derive(Clone, Copy, Debug)]
 pub enum LoadLimit {
-    /// Duration of the warm-up and of the counted part.
+    /// Warm-up and counted part.
     Time(Duration, Duration),
-    /// Number of commands, all of which count.
+    /// All of them count.
     Count(u64),
 }
 
-/// Parameters of a load.
 #[derive(Clone, Copy)]
 pub struct CommandLoad<'a> {
     pub case: BusCase,
@@ -40,7 +38,6 @@ pub struct CommandLoad<'a> {
 }
 
 impl<'a> CommandLoad<'a> {
-    /// A load of a single command, without a warm-up.
     pub const fn of(case: BusCase, in_flight: usize, interrupted: &'a AtomicBool) -> Self {
         Self { case, until: LoadLimit::Count(1), in_flight, interrupted }
     }
@@ -48,16 +45,14 @@ impl<'a> CommandLoad<'a> {
 
 #[derive(Debug, Default, PartialEq)]
 pub struct LoadResult {
-    /// Commands whose outcome was awaited in the counted time, without repeated ones.
+    /// Awaited in the counted time, without repeats.
     pub counted: u64,
     pub elapsed: Duration,
-    /// CPU time in the counted part: of the thread that sends and awaits, and of the process.
+    /// CPU time of the counted part: of the driver's thread, and of the process.
     pub driver_cpu_ns: u64,
     pub process_cpu_ns: u64,
-    /// Commands in total.
     pub sent: u64,
     pub repeated: u64,
-    /// Wrong outcomes, and the first of them.
     pub wrong: u64,
     pub first_wrong: Option<String>,
 }
@@ -71,7 +66,6 @@ impl LoadResult {
     }
 }
 
-/// Metadata of every command: cause and correlation.
 pub fn headers() -> Headers {
     Headers::default().with(CORRELATION, [0x11; 16]).with(CAUSATION, [0x22; 16])
 }
@@ -80,9 +74,7 @@ pub fn note(size: usize) -> String {
     "An amount was added to the counter. ".chars().cycle().take(size).collect()
 }
 
-/// Way of sending and awaiting commands.
 pub trait CommandSender<F: CommandForm> {
-    /// A command without an outcome.
     type Pending;
 
     fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending;
@@ -119,10 +111,6 @@ impl<F: CommandForm> CommandSender<F> for &mut DirectBus {
     }
 }
 
-/// Drives a bus from a thread of its own.
-///
-/// # Errors
-/// An interrupt; a thread that panics.
 pub fn drive(bus: &CommandBus, load: CommandLoad<'_>) -> Result<LoadResult> {
     match load.case.encoding {
         CommandEncoding::Sbe => on_driver(|| LoadDriver::<SbeForm, _>::new(bus, load).run()),
@@ -130,7 +118,7 @@ pub fn drive(bus: &CommandBus, load: CommandLoad<'_>) -> Result<LoadResult> {
     }
 }
 
-/// Drives a bus without threads, started in `place`, from a thread of its own.
+/// Drives a bus without threads.
 ///
 /// # Errors
 /// A bus that does not start or stop; an interrupt.
@@ -150,12 +138,12 @@ fn drive_direct_form<F: CommandForm>(place: BusPlace<'_>, load: CommandLoad<'_>)
     })
 }
 
-/// Runs `drive` on a pinned thread of its own.
+/// Runs `drive` on a new pinned thread.
 pub fn on_driver<T: Send>(drive: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     on_driver_with(|| Ok(()), |()| drive())
 }
 
-/// The same, with `start` run before pinning, so that helper threads, such as the one of the index, may use all cores.
+/// Runs `start` before pinning, so that helper threads, such as the index's, may use all cores.
 pub fn on_driver_with<S, T: Send>(
     start: impl FnOnce() -> Result<S> + Send,
     drive: impl FnOnce(S) -> Result<T> + Send,
@@ -175,10 +163,8 @@ pub struct LoadDriver<'a, F: CommandForm, S: CommandSender<F>> {
     headers: Headers,
     identifiers: IdentifierSource,
     sent: VecDeque<SentCommand<S::Pending>>,
-    /// Number of the next command.
     number: u64,
     answered: u64,
-    /// Position of the last answer.
     last: Position,
     loaded: LoadResult,
 }
@@ -230,7 +216,7 @@ impl<'a, F: CommandForm, S: CommandSender<F>> LoadDriver<'a, F, S> {
         Ok(self.loaded)
     }
 
-    /// Sends until the limit of commands in flight, and awaits half of them.
+    /// Fills up to the limit in flight, and awaits half.
     fn round(&mut self, most: u64) -> Result<()> {
         check_interrupted(self.load.interrupted)?;
         // A command that is sent twice counts as two in flight.
@@ -301,7 +287,6 @@ impl<'a, F: CommandForm, S: CommandSender<F>> LoadDriver<'a, F, S> {
     }
 }
 
-/// Aggregate of a command by its number, from 0, and its number within the aggregate, from 1.
 #[inline]
 pub fn aggregate_and_version(number: u64, aggregates: u64) -> (u64, u64) {
     if aggregates == 1 {
@@ -316,7 +301,6 @@ pub fn commands_of(first: u64, count: u64, aggregates: u64) -> u64 {
     count / aggregates + u64::from(first < count % aggregates)
 }
 
-/// Clocks at the beginning of the counted part.
 pub struct CountedClocks {
     pub begin: Instant,
     answered: u64,
@@ -337,7 +321,7 @@ impl CountedClocks {
     }
 }
 
-/// Identifiers in UUID form, one for each command.
+/// UUID form, one for each command.
 struct IdentifierSource {
     kind: Identifiers,
     state: u64,
@@ -364,7 +348,7 @@ impl IdentifierSource {
     }
 }
 
-/// Sets version and variant as RFC 9562 defines them.
+/// Follows RFC 9562.
 const fn of_version(bits: u128, version: u128) -> u128 {
     bits & !(0xf << 76) & !(0b11 << 62) | version << 76 | 0b10 << 62
 }

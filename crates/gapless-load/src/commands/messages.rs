@@ -1,7 +1,5 @@
-//! The aggregate, its command and its event, in two encodings: a counter with a note of any length.
-//!
-//! `commands.xml` is the schema for SBE; `generated/commands.rs` is generated from it by `gapless schema generate
-//! commands.xml --output generated`, and a test compares them.
+//! A counter whose commands and events carry a note of any length, in two encodings. `gapless schema generate
+//! commands.xml --output generated` generates the SBE code; a test compares them.
 
 use gapless_cqrs::{Aggregate, Creation, Decision, Message};
 use gapless_schema::Sbe;
@@ -22,10 +20,8 @@ pub trait CommandForm: 'static {
     fn amount(event: &Self::Event) -> u64;
 }
 
-/// The encoding by serde, as postcard.
 pub struct SerdeForm;
 
-/// The encoding by SBE.
 pub struct SbeForm;
 
 #[derive(Serialize, Deserialize, Message)]
@@ -80,7 +76,6 @@ impl CommandForm for SbeForm {
     }
 }
 
-/// Adds up the amounts of its commands.
 pub struct Counter<F> {
     sum: u64,
     form: PhantomData<fn() -> F>,

@@ -1,5 +1,3 @@
-//! Folds a whole stream, from the journal into states in memory.
-
 use crate::commands::messages::{CommandForm, SbeForm};
 use crate::commands::{check_interrupted, failed};
 use gapless_cqrs::{AggregateId as _, CommandHost, Message as _, Position};
@@ -9,13 +7,8 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Transactions between two checks for an interrupt.
 const TRANSACTIONS_A_LOOK: u64 = 4096;
 
-/// Folds the stream of a bus by SBE once.
-///
-/// # Errors
-/// A stream that cannot be read; an interrupt.
 pub fn folded(host: &CommandHost, events_sent: u64, interrupted: &AtomicBool) -> Result<Row> {
     let mut sums: FxHashMap<u64, u64> = FxHashMap::default();
     let mut reader = host.events(Position::default());

@@ -1,9 +1,7 @@
-//! Clocks of the agents, for `gapless bench time`.
-
 use crate::time_sources::TimeSource;
 use gapless_agent::Clock;
 
-/// Clocks that agents read; and the reason if one of them is missing.
+/// The reason explains a missing clock.
 #[must_use]
 pub fn agent_clocks() -> (Vec<TimeSource>, Option<String>) {
     let source = |name, clock: Clock, read: fn(&Clock) -> u64| TimeSource {

@@ -1,5 +1,3 @@
-//! Messages from a client to a service and back.
-
 use super::failed;
 use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
@@ -10,7 +8,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 const REPLY_TIME_MAX: Duration = Duration::from_secs(10);
-/// Number of round trips after which one whole reply is compared.
+/// One whole reply in this many round trips is compared.
 const CHECK_EVERY: u64 = 16;
 
 const ECHO: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
@@ -30,15 +28,11 @@ impl Service for EchoService {
     }
 }
 
-/// Starts the service.
-///
-/// # Errors
-/// The host cannot be started.
 pub fn start(options: ServiceHostOptions) -> Result<ServiceHost> {
     ServiceHost::start(EchoService, options).map_err(|error| failed("messaging", error))
 }
 
-/// Sends `count` messages of `length` bytes, one by one, after a warm-up. Returns their latencies.
+/// One by one, after a warm-up.
 ///
 /// # Errors
 /// A late or a wrong reply.
@@ -62,7 +56,7 @@ pub fn round_trips(client: &mut Client, session: SessionKey, length: usize, coun
     Ok(histogram)
 }
 
-/// Sends one message and spins for its reply; ns.
+/// Spins for the reply; ns.
 fn round_trip(client: &mut Client, session: SessionKey, payload: &[u8]) -> Result<u64> {
     let of_stream = |error: ClientError| failed("messaging", error);
     let begin = Instant::now();

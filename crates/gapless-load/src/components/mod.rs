@@ -23,7 +23,6 @@ pub mod storage;
 use crate::BenchError;
 use gapless_measure::{Row, RowConfig};
 
-/// A row of `name` without figures.
 pub fn named(name: &str, payload_bytes: u64, count: u64) -> Row {
     let config = RowConfig {
         name: Some(name.to_owned()),

@@ -1,5 +1,4 @@
-//! The other process of a measurement, seen by one that spins for it: the second process, or the one that started it.
-//! No wait outlives the awaited process.
+//! The other process of a measurement, seen by one that spins for it. No wait outlives it.
 
 use crate::Result;
 use crate::child_process::{Child, ChildRole, OrphanPolicy, Parent};
@@ -8,10 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::AtomicBool;
 
-/// The other process of a measurement.
 pub struct PeerProcess<'a> {
     process: PeerHandle<'a>,
-    /// Whether both have the same CPU, so that spinning would block the other one.
+    /// Spinning would block the other one.
     shares_the_cpu: bool,
 }
 
@@ -21,8 +19,8 @@ enum PeerHandle<'a> {
 }
 
 impl<'a> PeerProcess<'a> {
-    /// Starts the second process, which pins itself to `cpu`; with `None` it shares the CPU of this one. `interrupted`
-    /// ends any wait for it.
+    /// Starts the second process, which pins itself to `cpu`; `None` shares this process's CPU. `interrupted` ends any
+    /// wait.
     pub fn start(
         part: &'static str,
         (role, assignment): (ChildRole, &impl Serialize),
@@ -33,7 +31,7 @@ impl<'a> PeerProcess<'a> {
         Ok(Self { process: PeerHandle::Second(process), shares_the_cpu: cpu.is_none() })
     }
 
-    /// The first process. Pins this thread to `cpu`; with `None` both share their CPUs.
+    /// Pins this thread to `cpu`; `None` shares the CPUs.
     pub fn first(part: &'static str, cpu: Option<usize>) -> Result<Self> {
         let parent = Parent::listen(part, OrphanPolicy::Notice)?;
         if let Some(cpu) = cpu {
@@ -67,10 +65,10 @@ impl<'a> PeerProcess<'a> {
         self.shares_the_cpu
     }
 
-    /// Spins until `ready`, then yields and checks the other process.
+    /// Spins, then yields and checks the other process.
     ///
     /// # Errors
-    /// The error of `ready`; that of [`PeerProcess::check_running`], if `ready` is still false afterwards.
+    /// Those of `ready`; those of [`PeerProcess::check_running`], if `ready` is still false afterwards.
     #[inline]
     pub fn wait_until(&mut self, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
         const TURNS_BEFORE_YIELD: u32 = 10_000;
@@ -90,7 +88,6 @@ impl<'a> PeerProcess<'a> {
         Ok(())
     }
 
-    /// Waits for the second process to end with success.
     pub fn finish(self) -> Result<()> {
         match self.process {
             PeerHandle::Second(child) => child.finish().map(drop),
@@ -131,7 +128,6 @@ mod tests {
         let mut other = PeerProcess::shell(&format!("touch {}", file.display()), &interrupted);
         while other.check_running().is_ok() {}
         let mut looks = 0;
-        // Finds nothing until the end of the process was noticed.
         let ready = || {
             looks += 1;
             Ok(looks > 10_001 && file.exists())

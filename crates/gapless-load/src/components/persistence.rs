@@ -1,5 +1,3 @@
-//! Appends to a journal, and replays it.
-
 use super::{failed, named};
 use crate::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SERIAL_NUMBER, SbeSerial};
 use crate::histogram::LatencyHistogram;
@@ -15,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const BATCH: u64 = 128;
-/// Number of replays. The first one warms the page cache; the rate is the median of the others.
+/// The first one warms the page cache; the rate is the median of the others.
 const REPLAYS: usize = 6;
 
 fn of_journal(error: JournalError) -> BenchError {
@@ -38,17 +36,12 @@ fn new_journal(parent: &Path, name: &str, flush: Flush, marks: Flush) -> Result<
     Ok((directory, journal))
 }
 
-/// A Car in a frame, with padding.
 pub struct CarFrame {
     pub bytes: Vec<u8>,
     length: usize,
 }
 
 impl CarFrame {
-    /// A frame without a sequence.
-    ///
-    /// # Errors
-    /// A Car that does not fit.
     pub fn new() -> Result<Self> {
         let mut bytes = vec![0; HEADER_LENGTH + LENGTH_MAX];
         let mut writer = FrameWriter::new(&mut bytes);
@@ -65,17 +58,12 @@ impl CarFrame {
         self.length as u64 - HEADER_BYTES
     }
 
-    /// Stamps the frame like the sequencer.
     fn stamped(&mut self, sequence: u64) -> &[u8] {
         stamp(&mut self.bytes, sequence, 1_700_000_000_000_000_000 + sequence, 0);
         &self.bytes
     }
 }
 
-/// Appends one frame at a time.
-///
-/// # Errors
-/// The journal cannot be written or read.
 pub fn appends(
     parent: &Path,
     name: &str,
@@ -84,7 +72,6 @@ pub fn appends(
     frame: &mut CarFrame,
     count: u64,
 ) -> Result<LatencyHistogram> {
-    // The same as for the journal of a node.
     let marks = if is_synced { Flush::Write } else { Flush::Mapped };
     let (directory, mut journal) = new_journal(parent, name, flush, marks)?;
     let syncer = journal.syncer();
@@ -111,10 +98,6 @@ pub fn appends(
     Ok(histogram)
 }
 
-/// Rows for appends in batches, and for the replay.
-///
-/// # Errors
-/// The journal cannot be written or read.
 pub fn batches_and_replay(parent: &Path, frame: &mut CarFrame, frames: u64, report: &Report) -> Result<[Row; 2]> {
     let name = "append in batches, mapped";
     let (directory, mut journal) = new_journal(parent, name, Flush::Mapped, Flush::Mapped)?;
@@ -158,7 +141,7 @@ pub fn batches_and_replay(parent: &Path, frame: &mut CarFrame, frames: u64, repo
     Ok([append, again])
 }
 
-/// Ratio of the floor's bandwidth in frames a second to this row's rate.
+/// Floor's bandwidth as frames a second, by this row's rate.
 fn compare_bandwidth(row: &mut Row, report: &Report, floor: FloorKind, frame_bytes: u64) {
     let bandwidth = report.floor_row(floor.name(), 0).and_then(|floor| floor.bytes_per_s);
     if let (Some(bandwidth), Some(rate)) = (bandwidth, row.throughput_per_s.filter(|rate| *rate > 0.0)) {
@@ -167,10 +150,9 @@ fn compare_bandwidth(row: &mut Row, report: &Report, floor: FloorKind, frame_byt
     }
 }
 
-/// Frames and seconds of a replay from the first sequence on, with both checksums of each frame checked.
+/// Frames and seconds; checks both checksums of each frame.
 fn replay(directory: &Path) -> Result<(u64, f64)> {
     let reader = JournalReader::open(directory).map_err(of_journal)?;
-    // No process is writing the journal now.
     let last = reader.last_sequence().map_err(of_journal)?;
     let mut replay = reader.replay_until(reader.first_sequence(), last).map_err(of_journal)?;
     let begin = Instant::now();

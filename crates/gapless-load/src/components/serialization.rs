@@ -1,5 +1,3 @@
-//! Encodes and decodes all fields of a Car.
-
 use super::{failed, named};
 use crate::Result;
 use crate::canonical::car::{
@@ -13,11 +11,8 @@ use gapless_measure::{Report, Row};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Messages timed together.
 pub const TOGETHER: u64 = 100;
 
-/// Adds the rows of one form, and its floor.
-///
 /// # Errors
 /// A Car that cannot be encoded or decoded, or does not round-trip.
 pub fn rows_of(encoding: MessageEncoding, count: u64, report: &mut Report) -> Result<()> {
@@ -57,7 +52,7 @@ fn rows_of_form<F: CarForm>(encoding: MessageEncoding, count: u64, report: &mut 
             black_box(read);
         })
     })?;
-    // Outside the clock: the buffer was encoded many times, and must hold the same message.
+    // Outside the clock: the last encoding must equal the message.
     let is_same = buffer[..length] == message[..];
     let floor = copying.latency_ns().ok_or_else(|| failed("serialization", "no sample was taken"))?;
     report.floor.extend(copying.floor_row("copy_message", length as u64));
@@ -89,7 +84,7 @@ fn read<F: CarForm>(message: &[u8]) -> Result<CarSum> {
         .map_err(|error| failed("serialization", error))
 }
 
-/// Times `once`, after a warm-up of a tenth.
+/// Warms up by a tenth.
 fn sample(count: u64, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHistogram> {
     let samples = count.div_ceil(TOGETHER);
     let mut histogram = LatencyHistogram::new();

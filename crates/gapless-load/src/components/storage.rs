@@ -1,5 +1,3 @@
-//! Objects of a store: changed in transactions, applied on a follower, written to a snapshot.
-
 use super::{failed, named};
 use crate::canonical::car::{CarForm, LENGTH_MAX, SERIAL_NUMBER, SbeSerial};
 use crate::histogram::LatencyHistogram;
@@ -12,9 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Operations timed together.
 pub const TOGETHER: u64 = 100;
-/// Objects read by a range scan.
 const SCANNED: u64 = 100;
 
 #[derive(Clone, Copy)]
@@ -23,18 +19,10 @@ pub struct StoragePlan {
     pub operations: u64,
 }
 
-/// Adds the rows of Cars.
-///
-/// # Errors
-/// An operation that fails; stores that differ at the end.
 pub fn rows_of_cars(plan: StoragePlan, report: &mut Report) -> Result<()> {
     rows_of::<CarRecord>("Car", plan, report)
 }
 
-/// Adds the rows of objects of 1 KB.
-///
-/// # Errors
-/// The same as for [`rows_of_cars`].
 pub fn rows_of_pages(plan: StoragePlan, report: &mut Report) -> Result<()> {
     rows_of::<Page>("1 KB", plan, report)
 }
@@ -43,22 +31,19 @@ fn of_store(error: StoreError) -> BenchError {
     failed("storage", error)
 }
 
-/// An object of the benchmark, with a number that is changed.
 trait SampleObject: StoreObject + Clone {
     fn new(number: u64) -> Result<Self>;
     fn change(&mut self, number: u64) -> Result<()>;
     fn number(&self) -> Result<u64>;
 }
 
-/// The Car of the canonical benchmark, stored as its message.
 type CarRecord = InlineMessage<gapless_car::Decoder, 256>;
 
 mod gapless_car {
-    /// Direct decoder of a Car.
     pub(super) type Decoder = <crate::canonical::car::SbeSerial as crate::canonical::car::CarForm>::Inbound;
 }
 
-/// Offset of the serial number in a Car: the first field after the message header.
+/// The first field after the message header.
 const SERIAL_NUMBER_AT: usize = 8;
 
 impl SampleObject for CarRecord {
@@ -83,13 +68,10 @@ impl SampleObject for CarRecord {
 }
 
 gapless_engine::store_object! {
-    /// An object of 1 KB with a counter among other fields.
     #[derive(Debug, PartialEq)]
     pub struct Page = 1, version 1 {
-        /// Other fields.
         pub first: [u64; 60],
         pub number: u64,
-        /// Other fields.
         pub second: [u64; 67],
     }
 }
@@ -129,7 +111,6 @@ impl<V: StoreObject> StorePair<V> {
         Self { leader, objects, in_order, follower, changes: Vec::new(), ends: Vec::new() }
     }
 
-    /// Runs one transaction on the leader, for the follower to apply.
     #[inline]
     fn transact(&mut self, change: impl FnOnce(&mut Transaction<'_>) -> Result<()>) -> Result<()> {
         let mut transaction = self.leader.begin();
@@ -139,7 +120,7 @@ impl<V: StoreObject> StorePair<V> {
         Ok(())
     }
 
-    /// Applies transactions since the last call, and records the time of each 100.
+    /// Records the time of each 100.
     fn follow(&mut self, histogram: &mut LatencyHistogram) -> Result<()> {
         let mut from = 0;
         for ends in self.ends.chunks(TOGETHER as usize) {
@@ -156,12 +137,11 @@ impl<V: StoreObject> StorePair<V> {
     }
 }
 
-/// A key that is not predictable from the previous one.
+/// Key that is not predictable from the previous one.
 fn scattered(step: u64, objects: u64) -> u64 {
     ((u128::from(step.wrapping_mul(0x9e37_79b9_7f4a_7c15)) * u128::from(objects)) >> 64) as u64
 }
 
-/// Times `once` for each of `operations`, numbered from 0.
 fn sample(operations: u64, mut once: impl FnMut(u64) -> Result<()>) -> Result<LatencyHistogram> {
     let mut histogram = LatencyHistogram::new();
     for first in (0..operations).step_by(TOGETHER as usize) {
@@ -273,7 +253,7 @@ fn rows_of<V: SampleObject>(size: &str, plan: StoragePlan, report: &mut Report) 
     let hash = stores.leader.state_hash();
     let is_restored = restored.recomputed_state_hash() == restored.state_hash();
     verify(is_restored, size, "the snapshot's objects do not make its hash")?;
-    // Removals are not applied yet: the follower is in the state of the snapshot.
+    // Removals are not applied yet, so the follower is in the snapshot's state.
     verify(stores.follower.state_hash() == restored.state_hash(), size, "follower and snapshot do not agree")?;
     stores.follow(&mut LatencyHistogram::new())?;
     verify(stores.follower.state_hash() == hash, size, "leader and follower do not agree")?;
@@ -357,7 +337,7 @@ fn floors(bytes: &[u8], plan: StoragePlan, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Ratio of medians; a rate is converted to the time of one object.
+/// Ratio of medians; a rate becomes the time of one object.
 fn compare(row: &mut Row, report: &Report, floor: &str, length: u64) {
     let Some(floor_ns) = report.floor_row(floor, length).and_then(|floor| floor.p50_ns) else { return };
     let of_rate = row.throughput_per_s.map(|rate| 1e9 / rate.max(1e-9));

@@ -1,12 +1,12 @@
-//! [`Ledger`]: the service of the benchmark. It remembers every received number, so that a command with no effect, or
-//! with two, shows in its state and not only in the clients' outcomes.
+//! [`Ledger`]: remembers every number, so that a command with no effect, or with two, shows in its state and not only
+//! in the clients' outcomes.
 
 use gapless::prelude::*;
 use std::collections::BTreeMap;
 
-/// Notes a number: owner, number, padding. The reply is owner, number, and how many numbers the owner has.
+/// Owner, number, padding. Reply: owner, number, count of the owner's numbers.
 pub const NOTE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// Asks how many numbers an owner has, and how many came more than once.
+/// How many numbers an owner has, and how many came more than once.
 pub const COUNT: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
 pub const NOTE_LENGTH: usize = 64;
 pub const NUMBER_MAX: u64 = 1 << 28;
@@ -25,7 +25,7 @@ pub struct Ledger {
     pages: BTreeMap<u64, LedgerPage>,
 }
 
-/// Words of a payload, 8 bytes each.
+/// 8 bytes each.
 pub fn words<const COUNT: usize>(payload: &[u8]) -> Option<[u64; COUNT]> {
     let mut words = payload.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
     let mut found = [0; COUNT];

@@ -1,5 +1,5 @@
-//! The clients: numbered commands at a rate, each timed from its scheduled time, sent to the current leader. No client
-//! spins: it sleeps until a reply comes or the next command is due.
+//! Clients send numbered commands at a rate to the current leader, timed from the scheduled time. No client spins: each
+//! sleeps until a reply comes or a command is due.
 
 use super::failed;
 use super::ledger::{NOTE, NOTE_LENGTH, NUMBER_MAX, words};
@@ -14,34 +14,28 @@ use std::time::Instant;
 /// Sessions of each client, and commands in flight of each session.
 pub const SESSIONS: usize = 4;
 const WINDOW: u32 = 64;
-/// Timeout of a reply.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Timeout of one attempt to find the leader. In between a client checks for an interrupt.
+/// Limit of one search for the leader; in between a client checks for an interrupt.
 const ATTEMPT: Duration = Duration::from_secs(1);
 
-/// Times and result of a command; times are ns since the load began.
+/// Times are ns since the load began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommandRecord {
-    /// Scheduled time.
     pub due_ns: u64,
-    /// Time when it was passed to the client.
     pub sent_ns: u64,
-    /// Time of its first reply; 0 without one.
+    /// First reply; 0 without one.
     pub replied_ns: u64,
-    /// Number of its owner's numbers, from the reply.
+    /// Count of the owner's numbers, from the reply.
     pub count: u64,
 }
 
-/// Observations of a client.
 #[derive(Debug, Default)]
 pub struct ClientRecords {
-    /// By number, from 1 on.
     pub records: Vec<CommandRecord>,
-    /// Replies that wrongly claimed to be the first one of their command, or differed from it.
+    /// Replies that wrongly claimed to be the first, or differed from it.
     pub doubled: u64,
-    /// Duplicate replies, expected after a command was sent again.
+    /// Duplicate replies, expected after a resend.
     pub repeated: u64,
-    /// Commands that were sent again on another connection.
     pub reconnected: u64,
 }
 
@@ -64,7 +58,6 @@ fn stream_failed(error: &ClientError) -> crate::BenchError {
     failed(error.to_string())
 }
 
-/// Retries for a while.
 fn retry_for<T>(
     interrupted: &AtomicBool,
     mut attempt: impl FnMut() -> std::result::Result<T, ClientError>,
@@ -85,7 +78,6 @@ fn fail_if_interrupted(interrupted: &AtomicBool) -> Result<()> {
 }
 
 impl<'a> FailoverClient<'a> {
-    /// Connects to the leader among `sockets`.
     pub fn new(sockets: &[PathBuf], owner: u64, interrupted: &'a AtomicBool) -> Result<Self> {
         let options = ClientOptions { timeout: ATTEMPT, ..ClientOptions::default() };
         let mut client = retry_for(interrupted, || Client::connect_any(sockets, options.clone()))?;
@@ -95,7 +87,7 @@ impl<'a> FailoverClient<'a> {
         Ok(Self { client, sessions, owner, seen: ClientRecords::default(), unanswered: 0, interrupted })
     }
 
-    /// Sends the next number; `false` without room.
+    /// `false` without room.
     fn send(&mut self, due_ns: u64, begin: Instant) -> Result<bool> {
         let number = self.seen.records.len() as u64 + 1;
         if number > NUMBER_MAX {
@@ -113,7 +105,7 @@ impl<'a> FailoverClient<'a> {
             buffer[16..].fill(0);
             Ok(NOTE_LENGTH)
         };
-        // Before sending, because the reply may be there when the call returns.
+        // Before sending: the reply may be there when the call returns.
         let sent_ns = elapsed_ns(begin);
         if self.client.enqueue(session, NOTE, NOTE_LENGTH, encode).is_err() {
             // The ring is full. A broken connection is noticed when replies are taken.
@@ -124,7 +116,7 @@ impl<'a> FailoverClient<'a> {
         Ok(true)
     }
 
-    /// Takes replies, sleeping for one up to `timeout`. Connects to the next leader if the connection is lost.
+    /// Sleeps up to `timeout`; reconnects to the next leader if the connection is lost.
     fn take(&mut self, timeout: Duration, begin: Instant) -> Result<()> {
         let (seen, unanswered, owner) = (&mut self.seen, &mut self.unanswered, self.owner);
         let mut strange = None;
@@ -164,18 +156,17 @@ impl<'a> FailoverClient<'a> {
         }
     }
 
-    /// Sends `count` commands as fast as they are answered, and waits for all replies.
+    /// Sends as fast as replies come; waits for all of them.
     pub fn fill(self, count: u64) -> Result<ClientRecords> {
         self.push(|sent| sent >= count)
     }
 
-    /// Sends commands as fast as they are answered until `stop`, and waits for all replies.
+    /// Sends as fast as replies come; waits for all of them.
     pub fn flood(self, stop: &AtomicBool) -> Result<ClientRecords> {
-        // Relaxed: the flag guards no data.
         self.push(|_| stop.load(Ordering::Relaxed))
     }
 
-    /// Sends commands as fast as they are answered until `is_over` returns true for the number sent.
+    /// `is_over` gets the number sent.
     fn push(mut self, is_over: impl Fn(u64) -> bool) -> Result<ClientRecords> {
         let (begin, mut progress) = (Instant::now(), (0, Instant::now()));
         while self.unanswered > 0 || !is_over(self.seen.records.len() as u64) {
@@ -194,7 +185,7 @@ impl<'a> FailoverClient<'a> {
         Ok(self.seen)
     }
 
-    /// Sends a command each `interval_ns` from `offset_ns` on until `stop`, and waits for missing replies.
+    /// Sends each `interval_ns` from `offset_ns` on until `stop`, and waits for missing replies.
     pub fn run(
         mut self,
         begin: Instant,
@@ -208,9 +199,8 @@ impl<'a> FailoverClient<'a> {
             if is_set(self.interrupted) {
                 return Ok(self.seen);
             }
-            // Relaxed: the flag guards no data.
             if stopped.is_none() && stop.load(Ordering::Relaxed) {
-                // Commands due until now are still sent, because the load is open.
+                // Commands due until now are still sent: the load is open.
                 stopped = Some((now_ns, Instant::now()));
             }
             let until_ns = stopped.map_or(now_ns, |(until_ns, _)| until_ns);
@@ -236,7 +226,7 @@ impl<'a> FailoverClient<'a> {
     }
 }
 
-/// Time since the load began, ns; never 0.
+/// Nanoseconds, never 0.
 pub fn elapsed_ns(begin: Instant) -> u64 {
     crate::time_sources::elapsed_ns(begin).max(1)
 }

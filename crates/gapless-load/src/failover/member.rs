@@ -1,5 +1,5 @@
-//! A member of the benchmark's cluster, in a process of its own: the same as `gapless cluster start` runs, with the
-//! benchmark's service. It stops when the benchmark is gone.
+//! A member of the benchmark's cluster, as `gapless cluster start` runs it, with the benchmark's service. It stops when
+//! the benchmark is gone.
 
 use super::failed;
 use super::ledger::Ledger;
@@ -13,7 +13,6 @@ use gapless_engine::{Replica, ReplicaOptions};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Timeout of a request to the agent.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,9 +24,8 @@ pub struct MemberProcessAssignment {
 #[serde(rename_all = "snake_case")]
 pub enum MemberProcessRequest {
     Status,
-    /// Transfer the leadership to this member.
     Transfer(u64),
-    /// Take a snapshot; answered once it is synced.
+    /// Answered once it is synced.
     Snapshot,
     Stop,
 }
@@ -35,24 +33,17 @@ pub enum MemberProcessRequest {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemberProcessAnswer {
-    /// Started, with the text of its thread plan.
     Running(String),
     Status {
         leads: bool,
-        /// Number of connected members.
         connected: u64,
-        /// Last sequence handled by its instance of the service; on a witness the last released one.
+        /// Last sequence that its service has handled; on a witness the last released one.
         handled: u64,
     },
     Done,
-    /// Refused, for this reason.
     Refused(String),
 }
 
-/// Runs a member until the benchmark has ended or asks it to stop.
-///
-/// # Errors
-/// A malformed assignment; a member that cannot be started or has failed.
 pub fn main(assignment: &str) -> Result<()> {
     let assignment: MemberProcessAssignment = serde_json::from_str(assignment)?;
     let config = ClusterConfig::load(&assignment.file).map_err(|error| failed(error.to_string()))?;
@@ -84,7 +75,6 @@ fn execute(replica: &Replica, request: MemberProcessRequest) -> MemberProcessAns
             let Some(status) = replica.member().status() else {
                 return MemberProcessAnswer::Status { leads: false, connected: 0, handled: 0 };
             };
-            // A witness has no service, so its released sequence counts.
             let handled = replica.snapshots().map_or(status.released_sequence, |_| replica.handled_sequence());
             MemberProcessAnswer::Status {
                 leads: status.consensus.role == MemberRole::Leader,

@@ -1,5 +1,5 @@
-//! The floor of calls over Kafka: the same payloads with a bare producer and consumer at each end, over two topics. One
-//! thread sends and reads the answers, another one answers. The number in flight is that of the calls.
+//! The floor of calls over Kafka: the same payloads, as many in flight, with a bare producer and consumer at each end
+//! of two topics.
 
 use super::failed;
 use crate::rpc::payloads::content::{TaggedPayloads, is_whole};
@@ -15,24 +15,18 @@ use std::task::{Context, Poll};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Name of the floor of rates.
 pub const BARE_PAIR: &str = "bare_producer_consumer";
-/// Name of the floor of latencies.
 pub const BARE_ROUND_TRIP: &str = "bare_kafka_round_trip";
 
-/// Longest wait for the broker.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Interval of checking for a new topic.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
-/// Longest sleep, which limits the cost of a lost wake-up.
+/// Limits the cost of a lost wake-up.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
-/// Answer that only confirms a payload.
+/// Confirms a payload.
 const CAME: &[u8] = &[1];
 
-/// Two ends that exchange payloads.
 pub struct BarePair {
     connection: BrokerConnection,
-    /// Topics of requests and of replies.
     topics: [String; 2],
     producer: Producer,
     replies: Consumer,
@@ -40,18 +34,15 @@ pub struct BarePair {
 
 #[derive(Debug, Default)]
 pub struct BareExchange {
-    /// Answered payloads.
     pub count: u64,
-    /// Time from the first payload to the last answer.
     pub elapsed: Duration,
-    /// Round trips, if one was in flight at a time.
+    /// Round trips with one in flight.
     pub latencies: LatencyHistogram,
-    /// Wrong answers.
     pub wrong: u64,
 }
 
 impl BarePair {
-    /// Creates the topics of requests and of replies, and opens the clients of the sending end.
+    /// Creates the topics of requests and replies, and opens the sending end.
     ///
     /// # Errors
     /// A broker that cannot be reached, or refuses.
@@ -69,8 +60,7 @@ impl BarePair {
         Ok(Self { producer: producer(&connection)?, replies, connection, topics: names })
     }
 
-    /// Exchanges `count` payloads of `length` bytes, `in_flight` at a time. The payload is sent back if there are two
-    /// `ways`.
+    /// The payload comes back if there are two `ways`.
     ///
     /// # Errors
     /// A broker that fails; an answer that does not arrive.
@@ -83,7 +73,6 @@ impl BarePair {
         thread::scope(|scope| {
             let answering = scope.spawn(|| answer(&requests, (&answers, back), ways, &is_over));
             let exchanged = self.send_and_await((length, ways), in_flight, count);
-            // Relaxed: the flag guards no data.
             is_over.store(true, Ordering::Relaxed);
             let answered = answering.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             answered.and(exchanged)
@@ -124,7 +113,7 @@ impl BarePair {
     }
 }
 
-/// Offset of the next record of a new topic. A broker knows the topic a little later than its controller.
+/// A broker knows a new topic a little later than its controller.
 fn end_of(topics: &Topics, name: &str) -> Result<i64> {
     let begun = Instant::now();
     loop {
@@ -137,9 +126,7 @@ fn end_of(topics: &Topics, name: &str) -> Result<i64> {
     }
 }
 
-/// The other end, which answers the records of a topic.
 fn answer(requests: &Consumer, (answers, back): (&Producer, &str), ways: usize, is_over: &AtomicBool) -> Result<()> {
-    // Relaxed: the flag guards no data.
     while !is_over.load(Ordering::Relaxed) {
         take(requests, |request| match (is_whole(request), ways) {
             (false, _) => Err(failed("a bare payload is not whole")),
@@ -151,7 +138,6 @@ fn answer(requests: &Consumer, (answers, back): (&Producer, &str), ways: usize, 
     Ok(())
 }
 
-/// Takes all available records; sleeps a little without any.
 fn take(consumer: &Consumer, mut then: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let waker = thread_waker();
     let mut context = Context::from_waker(&waker);

@@ -1,4 +1,4 @@
-//! A bridge as a process of the benchmark. The assignment is the path of its file.
+//! A bridge as a process of the benchmark; the assignment is the path of its file.
 
 use super::{NAME, failed};
 use gapless_kafka::bridge::{Bridge, BridgeEvent};
@@ -8,7 +8,7 @@ use gapless_measure::child_process::{OrphanPolicy, Parent};
 use gapless_measure::resources::process_cpu_ns;
 use std::path::PathBuf;
 
-/// Runs until the benchmark is gone. Answers each message by its CPU time, ns.
+/// Runs until the benchmark is gone; answers each message by its CPU time, ns.
 ///
 /// # Errors
 /// A malformed assignment or file; a bridge that cannot start.

@@ -1,4 +1,4 @@
-//! Topics of one run: their names, and their removal from a broker that outlives the run.
+//! Topics of one run, and their removal from a broker that outlives it.
 
 use super::failed;
 use gapless_kafka::client::{BrokerConnection, BrokerErrorKind, Topics};
@@ -7,17 +7,15 @@ use gapless_measure::Result;
 use std::io::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Longest wait for the broker when topics are removed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Names of the topics of a run, unique to it.
+/// Unique to the run.
 #[derive(Clone, Debug)]
 pub struct RunTopics {
     prefix: String,
 }
 
 impl Default for RunTopics {
-    /// Topics of a run that begins now in this process.
     fn default() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { prefix: format!("gapless-bench-{}-{:x}", std::process::id(), now.as_millis()) }
@@ -25,22 +23,19 @@ impl Default for RunTopics {
 }
 
 impl RunTopics {
-    /// Prefix of the topics of the bridges.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Topics of the bare pair: requests and replies.
     pub fn bare(&self) -> [String; 2] {
         ["requests", "replies"].map(|what| format!("{}.bare.{what}", self.prefix))
     }
 
-    /// Prefix of the topics of the Java clients, which append `.requests` and `.replies`.
+    /// Clients append `.requests` and `.replies`.
     pub fn java(&self) -> String {
         format!("{}.java", self.prefix)
     }
 
-    /// All topics of a run with `bridges` of these names.
     pub fn all(&self, bridges: &[&str]) -> Vec<String> {
         let mut all: Vec<String> = bridges.iter().map(|bridge| names::inbox(&self.prefix, bridge)).collect();
         all.push(names::presence(&self.prefix));
@@ -50,19 +45,18 @@ impl RunTopics {
     }
 }
 
-/// Removes topics when dropped; to be dropped after their clients.
+/// Removes topics when dropped; drop it after their clients.
 pub struct TopicRemoval {
     connection: BrokerConnection,
     names: Vec<String>,
 }
 
 impl TopicRemoval {
-    /// Topics of `brokers`, which need not exist.
+    /// The topics need not exist.
     pub fn new(brokers: &str, names: Vec<String>) -> Self {
         Self { connection: BrokerConnection::new(brokers, "gapless-bench"), names }
     }
 
-    /// Removes the existing ones.
     fn remove(&self) -> Result<()> {
         let topics = Topics::connect(&self.connection, PATIENCE).map_err(failed)?;
         let mut first = Ok(());

@@ -1,5 +1,5 @@
-//! A broker as a process of the benchmark: found on the PATH, started in a directory of its own on free ports, measured
-//! by its CPU time, and killed with all its children, however the benchmark ends.
+//! A broker as a process of the benchmark: found on the PATH, started in its own directory on free ports, and killed
+//! with all its children, however the benchmark ends.
 
 use crate::peers::{PeerError, Result};
 use gapless_measure::resources::cpu_ns_of;
@@ -11,42 +11,33 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Timeout of a broker's start.
 pub const START_TIME_MAX: Duration = Duration::from_secs(60);
-/// Interval of checking whether it has started.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Time within which processes that have left the broker's process group end by themselves.
+/// Grace for processes that have left the broker's process group.
 const END_TIME: Duration = Duration::from_secs(2);
-/// Length of the shown end of a log, bytes.
 const LAST_WORDS_LENGTH: usize = 400;
-/// Standard output and standard error of a broker, in its directory.
 const OUTPUT_FILE: &str = "output";
-/// Starts the broker and waits for the end of standard input, which comes with any end of the benchmark, even an
-/// unnoticed one. Then kills the process group, with the broker and the script itself.
+/// Starts the broker, and kills the process group when standard input ends, which any end of the benchmark causes.
 const GUARD: &str = r#""$@" </dev/null & cat >/dev/null; kill -s KILL -- -$$"#;
 
-/// The path of `program`, found on the PATH, with links resolved.
+/// Resolves links.
 ///
 /// # Errors
 /// The program is missing; `install` says how to install it.
 pub fn find(program: &'static str, install: &'static str) -> Result<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    // Server directories of distributions; seldom on the PATH of an ordinary user.
+    // Server directories of distributions, seldom on a user's PATH.
     let directories = std::env::split_paths(&paths).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
     let found = directories.map(|directory| directory.join(program)).find(|path| path.is_file());
     found.and_then(|path| path.canonicalize().ok()).ok_or(PeerError::Missing { program, install })
 }
 
-/// A free address of this machine.
-///
-/// # Errors
-/// No free port is left.
 pub fn free_address() -> Result<SocketAddr> {
     let found = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     found.map_err(|error| PeerError::io("find a free port", error))
 }
 
-/// Processes of a broker, in a process group of their own: Ctrl-C does not reach it, so dropping this ends it.
+/// Processes in a group of their own: Ctrl-C does not reach it, so dropping this ends it.
 #[derive(Debug)]
 pub struct BrokerProcess {
     program: &'static str,
@@ -55,7 +46,7 @@ pub struct BrokerProcess {
 }
 
 impl BrokerProcess {
-    /// Starts `path` in the existing `directory`; its output goes to a file there.
+    /// `directory` must exist and gets the output as a file.
     ///
     /// # Errors
     /// A process that cannot be started.
@@ -77,7 +68,7 @@ impl BrokerProcess {
             .envs(environment.iter().map(|(name, value)| (name, value)));
         command.current_dir(directory).stdin(Stdio::piped()).stdout(output).stderr(errors).process_group(0);
         let guard = command.spawn().map_err(failed)?;
-        // In the form that `/proc` uses.
+        // As `/proc` has it.
         let directory = directory.canonicalize().map_err(failed)?;
         Ok(Self { program, guard, directory })
     }
@@ -106,13 +97,13 @@ impl BrokerProcess {
         }
     }
 
-    /// CPU time of all its processes, ns. Threads that have ended are no longer included.
+    /// All processes, ns, without threads that have ended.
     pub fn cpu_ns(&self) -> u64 {
         self.processes().into_iter().filter_map(cpu_ns_of).sum()
     }
 
-    /// Process group of the broker, including the guard, and processes that have left the group but still work in the
-    /// directory, such as the starter process of Erlang.
+    /// The process group with its guard, and processes that have left it but still work in the directory, such as
+    /// Erlang's starter.
     pub fn processes(&self) -> Vec<u32> {
         let group = self.guard.id();
         let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -134,11 +125,10 @@ impl BrokerProcess {
 impl Drop for BrokerProcess {
     fn drop(&mut self) {
         if let Some(group) = Pid::from_raw(self.guard.id().cast_signed()) {
-            // Fails harmlessly if the group has ended.
             let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.guard.wait();
-        // The directory can be removed only once no process works there: those that left the group end with the broker,
+        // The directory can be removed only once no process works there: those outside the group end with the broker,
         // or are killed.
         let begin = Instant::now();
         loop {
@@ -159,7 +149,7 @@ impl Drop for BrokerProcess {
 
 fn group_of(pid: u32) -> Option<u32> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may contain anything; state, parent and group follow it.
+    // The name in parentheses may contain anything.
     let mut words = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = words.next()?;
     words.nth(1)?.parse().ok().filter(|_| !matches!(state, "Z" | "X"))
@@ -194,7 +184,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut broker = start(directory.path(), "sleep 1000");
         until_some("a broker", || (broker.processes().len() >= 3).then_some(()));
-        // The same happens when this process ends.
         drop(broker.guard.stdin.take());
         until_some("its end", || broker.processes().is_empty().then_some(()));
     }
@@ -205,7 +194,6 @@ mod tests {
         let mut broker = start(directory.path(), "echo the port is taken; exit 1");
         let error = broker.wait_until_up(|| None::<()>, &|| false).unwrap_err().to_string();
         assert_eq!(error, "sh has ended: the port is taken");
-        // Dropping it waits for all processes in its directory.
         drop(broker);
         let mut broker = start(directory.path(), "sleep 1000");
         let error = broker.wait_until_up(|| None::<()>, &|| true).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! A TCP connection to a broker on this machine: buffers both ways, and waits by spinning or blocking.
+//! A TCP connection to a broker on this machine, which waits by spinning or blocking.
 
 use crate::peers::subject::{POLL_INTERVAL, REPLY_TIME_MAX, WaitMode};
 use crate::peers::{PeerError, Result};
@@ -6,17 +6,15 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
 
-/// Most bytes of one read.
 const READ_LENGTH: usize = 64 << 10;
-/// Length of output from which on it is sent at once.
+/// Longer output is sent at once.
 const WRITE_LENGTH: usize = 32 << 10;
-/// Reads of a socket between two checks of the clock.
 const TURNS_PER_CLOCK: u32 = 64;
 
 pub(crate) struct BrokerConnection {
     stream: TcpStream,
     waiting: WaitMode,
-    /// Received bytes; `begin..end` is not taken yet.
+    /// `begin..end` is not taken yet.
     input: Vec<u8>,
     begin: usize,
     end: usize,
@@ -24,7 +22,6 @@ pub(crate) struct BrokerConnection {
 }
 
 impl BrokerConnection {
-    /// Connects, with `TCP_NODELAY`.
     pub(crate) fn open(address: SocketAddr, waiting: WaitMode) -> Result<Self> {
         let failed = |error| PeerError::io(format!("connect to {address}"), error);
         let stream = TcpStream::connect_timeout(&address, REPLY_TIME_MAX).map_err(failed)?;
@@ -39,12 +36,10 @@ impl BrokerConnection {
         Ok(Self { stream, waiting, input: vec![0; 2 * READ_LENGTH], begin: 0, end: 0, output: Vec::new() })
     }
 
-    /// Received bytes that are not taken yet.
     pub(crate) fn unread(&self) -> &[u8] {
         &self.input[self.begin..self.end]
     }
 
-    /// Takes the first bytes of [`BrokerConnection::unread`].
     pub(crate) fn take(&mut self, count: usize) {
         assert!(count <= self.end - self.begin, "only what has come can be taken");
         self.begin += count;
@@ -53,12 +48,10 @@ impl BrokerConnection {
         }
     }
 
-    /// Output buffer, to be appended to.
     pub(crate) fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }
 
-    /// Sends the output if it is worth a system call.
     pub(crate) fn flush_if_long(&mut self) -> Result<()> {
         if self.output.len() >= WRITE_LENGTH { self.flush() } else { Ok(()) }
     }
@@ -85,7 +78,7 @@ impl BrokerConnection {
         Ok(())
     }
 
-    /// Waits for more bytes; `false` if none came for [`POLL_INTERVAL`].
+    /// `false` if nothing came for [`POLL_INTERVAL`].
     pub(crate) fn fill(&mut self) -> Result<bool> {
         self.make_room();
         let begin = Instant::now();
@@ -104,7 +97,7 @@ impl BrokerConnection {
                     if self.waiting == WaitMode::Blocking || is_over {
                         return Ok(false);
                     }
-                    // The broker between the two ends needs a CPU, too.
+                    // The broker between the ends needs a CPU, too.
                     std::thread::yield_now();
                 }
                 Err(error) => return Err(PeerError::io("receive from the broker", error)),
@@ -117,18 +110,16 @@ impl BrokerConnection {
         if self.fill()? {
             return Ok(());
         }
-        // The clock is read only while nothing arrives.
         let begin = *begin.get_or_insert_with(Instant::now);
         if begin.elapsed() + POLL_INTERVAL >= REPLY_TIME_MAX { Err(silence) } else { Ok(()) }
     }
 
-    /// Sets the time to wait instead of [`POLL_INTERVAL`], if it blocks.
+    /// Replaces [`POLL_INTERVAL`], if it blocks.
     #[cfg(test)]
     pub(crate) fn set_read_timeout(&self, timeout: std::time::Duration) {
         self.stream.set_read_timeout(Some(timeout)).expect("not zero");
     }
 
-    /// Makes room for a whole read after the bytes not taken yet.
     fn make_room(&mut self) {
         if self.input.len() - self.end >= READ_LENGTH {
             return;
@@ -141,7 +132,6 @@ impl BrokerConnection {
     }
 }
 
-/// Error for a missing answer.
 pub(crate) fn silence(protocol: &'static str, what: &'static str) -> PeerError {
     PeerError::Silence { protocol, what, seconds: REPLY_TIME_MAX.as_secs() }
 }
@@ -166,7 +156,6 @@ mod tests {
             let writer = std::thread::spawn(move || other.write_all(&sent).map(|()| other));
             let mut found = Vec::new();
             while found.len() < expected.len() {
-                // Seven at a time, so that a rest is always left in front.
                 while connection.unread().len() >= 7 {
                     found.extend_from_slice(&connection.unread()[..7]);
                     connection.take(7);

@@ -1,5 +1,3 @@
-//! Errors of a system under comparison.
-
 pub type Result<T> = std::result::Result<T, PeerError>;
 
 /// An error of a system under comparison; its message is one line.
@@ -30,7 +28,6 @@ impl PeerError {
         Self::Io { action: action.into(), source: source.into() }
     }
 
-    /// Error for a violation of the protocol.
     pub(crate) fn protocol(protocol: &'static str, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self::Protocol { protocol, expected: expected.into(), found: found.into() }
     }

@@ -10,8 +10,7 @@
 //! | `error` | [`PeerError`] |
 //!
 //! The protocols are implemented here, with blocking sockets and no threads: no library is between the clock and the
-//! broker, both ways of waiting are possible, and no build pays for a client library. Output is sent in as few system
-//! calls as possible, and all arrived input is taken in one: the client never slows the broker down.
+//! broker, both ways of waiting are possible, and no build pays for a client library.
 
 pub mod broker;
 mod connection;

@@ -9,53 +9,48 @@ use crate::resources::process_cpu_ns;
 use crate::time_sources::elapsed_ns;
 use std::time::Instant;
 
-/// Most calls of a block. The clock stops between blocks.
+/// The clock stops between blocks.
 const BLOCK_CALLS: usize = 1024;
-/// Most bytes of a block's replies, unless a single one is longer.
+/// Replies of a block, unless one is longer.
 const BLOCK_BYTES: usize = 4 << 20;
 
-/// A moment next to the timed section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEdge {
-    /// Before a block.
     Begin,
     /// After a block, before its replies are checked.
     End,
 }
 
-/// Results of calls of one size. Work between blocks is not included.
+/// Totals without the work between blocks.
 #[derive(Debug, Default)]
 pub struct CallTotals {
     pub histogram: LatencyHistogram,
     pub elapsed_ns: u64,
-    /// CPU time of this process, ns.
     pub cpu_ns: u64,
     pub wrong: u64,
     pub doubled: u64,
 }
 
 impl CallTotals {
-    /// Whether each call had exactly one answer, and the right one.
+    /// Each call had exactly one answer, the right one.
     pub fn is_verified(&self) -> bool {
         self.wrong == 0 && self.doubled == 0
     }
 }
 
-/// Calls of one caller, with their memory.
 pub struct CallExchange<'a> {
     caller: &'a mut dyn PeerCaller,
     payloads: IncrementPayloads,
-    /// Tickets of one caller are never reused, so that a late answer is not attributed to another call.
+    /// Tickets are never reused, so that a late answer is not attributed to another call.
     next_ticket: &'a mut u64,
     replies: Vec<u8>,
-    /// For each call of a block: its start, its duration (0: not answered yet), and the length of its reply.
+    /// Start of each call of a block, its duration (0: unanswered), and the length of its reply.
     begun_ns: Vec<u64>,
     taken_ns: Vec<u64>,
     lengths: Vec<usize>,
 }
 
 impl<'a> CallExchange<'a> {
-    /// Calls of `size` bytes by `caller`, with tickets from `next_ticket` on.
     pub fn new(caller: &'a mut dyn PeerCaller, size: usize, next_ticket: &'a mut u64) -> Self {
         let calls = (BLOCK_BYTES / size).clamp(1, BLOCK_CALLS);
         Self {
@@ -69,8 +64,7 @@ impl<'a> CallExchange<'a> {
         }
     }
 
-    /// Makes `count` calls, `in_flight` at a time. Calls `edge` before and after each block; an error of it ends the
-    /// calls.
+    /// Calls `edge` around each block; its error ends the calls.
     pub fn calls(
         &mut self,
         count: u64,
@@ -101,7 +95,7 @@ impl<'a> CallExchange<'a> {
         Ok(sum)
     }
 
-    /// Runs one block. Returns its duration, and the number of duplicate answers.
+    /// Duration, and the number of duplicate answers.
     fn block(&mut self, calls: usize, in_flight: usize) -> Result<(u64, u64)> {
         let (first, size) = (*self.next_ticket, self.payloads.size());
         self.taken_ns[..calls].fill(0);
@@ -139,7 +133,7 @@ impl<'a> CallExchange<'a> {
         Ok((elapsed_ns(begin), doubled))
     }
 
-    /// Sends `count` messages without answers, as fast as they are accepted; returns the CPU time of this process, ns.
+    /// Returns the CPU time of this process, ns.
     pub fn stream(&mut self, count: u64) -> Result<u64> {
         let cpu_ns = process_cpu_ns();
         for number in 0..count {
@@ -155,7 +149,7 @@ mod tests {
     use super::*;
     use crate::peers::subject::increment;
 
-    /// Answers in reverse order, a few at a time, and wrongly if configured.
+    /// Answers in reverse order, a few at a time.
     struct FakeCaller {
         waiting: Vec<(u64, Vec<u8>)>,
         spoil: fn(u64, &mut Vec<u8>),

@@ -1,5 +1,3 @@
-//! A caller of Gapless, driven like the callers of other systems.
-
 use super::failed;
 use crate::Result;
 use crate::peers::PeerError;
@@ -11,7 +9,7 @@ use std::time::{Duration, Instant};
 
 pub struct GaplessCaller {
     caller: Caller<Vec<u8>, Vec<u8>>,
-    /// Calls in flight with their tickets, oldest first.
+    /// Calls in flight with tickets, oldest first.
     calls: VecDeque<(u64, Call<Vec<u8>>)>,
 }
 
@@ -22,14 +20,12 @@ pub fn waiting_of(waiting: WaitMode) -> gapless_rpc::Waiting {
     }
 }
 
-/// Opens the domain in `directory`, with default options.
 pub fn open(directory: &Path) -> Result<Domain> {
     Domain::open_directory(directory, DomainOptions::default()).map_err(failed)
 }
 
 impl GaplessCaller {
-    /// Connects a caller of `route` through a domain of its own, like a separate process: nothing is shared with other
-    /// callers.
+    /// Opens its own domain, like a separate process: nothing is shared with other callers.
     ///
     /// # Errors
     /// A directory that is no domain; a route that is not served.
@@ -42,8 +38,7 @@ impl GaplessCaller {
             ..CallerOptions::default()
         };
         let caller = open(directory)?.caller_with(route, options).map_err(failed)?;
-        // The first call announces the caller's table to the serving processes. They rest, so it is cancelled before it
-        // begins.
+        // The first call announces the caller's table to the servers; they rest, so it is cancelled before it begins.
         let mut first: Call<Vec<u8>> =
             caller.start_with(Vec::new(), &CallOptions { wait_for_route: Some(REPLY_TIME_MAX), ..patient });
         let begun = Instant::now();
@@ -65,7 +60,7 @@ impl subject::PeerCaller for GaplessCaller {
     }
 
     fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> crate::peers::Result<()> {
-        // One worker answers in the order of the calls.
+        // One worker answers in order.
         let Some((ticket, call)) = self.calls.pop_front() else { return Ok(()) };
         take(ticket, &call.wait().map_err(not_a_reply)?);
         while let Some((ticket, call)) = self.calls.front_mut()

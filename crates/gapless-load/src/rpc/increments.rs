@@ -1,6 +1,4 @@
-//! Requests and their expected replies, all written before the clock runs.
-
-/// Number of distinct payloads. They differ in their first byte, so that even payloads of one byte are told apart.
+/// Distinct payloads; they differ in the first byte, so that payloads of one byte are told apart.
 const DISTINCT: u64 = 64;
 
 pub struct IncrementPayloads {
@@ -9,7 +7,6 @@ pub struct IncrementPayloads {
 }
 
 impl IncrementPayloads {
-    /// Payloads of `size` bytes, at least one.
     pub fn new(size: usize) -> Self {
         assert!(size > 0, "a payload has at least one byte");
         let byte = |number: usize, index: usize| (number * 31 + index * 7 + size) as u8;
@@ -21,20 +18,19 @@ impl IncrementPayloads {
         self.size
     }
 
-    /// Payload of a ticket, or of a message of a stream by its number.
+    /// `ticket` may be the number in a stream.
     #[inline]
     pub fn of(&self, ticket: u64) -> &[u8] {
         let begin = (ticket % DISTINCT) as usize * self.size;
         &self.all[begin..begin + self.size]
     }
 
-    /// Whether `reply` is that payload with each byte incremented.
     pub fn is_answered_by(&self, ticket: u64, reply: &[u8]) -> bool {
         let request = self.of(ticket);
         reply.len() == request.len() && request.iter().zip(reply).all(|(sent, found)| sent.wrapping_add(1) == *found)
     }
 
-    /// Whether `message` begins as expected: detects lost or reordered messages.
+    /// Detects lost or reordered messages.
     #[inline]
     pub fn begins(&self, number: u64, message: &[u8]) -> bool {
         message.len() == self.size && message[0] == self.of(number)[0]

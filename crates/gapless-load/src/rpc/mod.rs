@@ -30,10 +30,6 @@ pub fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
 }
 
-/// Fails if the benchmark was interrupted.
-///
-/// # Errors
-/// The benchmark was interrupted.
 pub fn check_interrupted(interrupted: &AtomicBool) -> Result<()> {
     reporting::check_interrupted(NAME, interrupted)
 }

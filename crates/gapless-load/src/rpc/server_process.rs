@@ -1,5 +1,4 @@
-//! The serving process: increments each byte of a request, and measures a stream at its arrival. Another process of
-//! this kind only holds connected callers.
+//! Increments each byte of a request, and measures a stream at its arrival. In another role it only holds idle callers.
 
 use super::failed;
 use super::gapless_caller::waiting_of;
@@ -18,12 +17,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Number of messages after which a whole one is compared, not only its beginning.
+/// One in this many messages is compared whole, the others at their beginning.
 const CHECK_EVERY: u64 = 16;
-/// Interval of checking whether a stream has ended or stalled.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Monotonic time of the machine, ns: the same in all processes.
+/// Monotonic, ns: the same in all processes.
 pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
@@ -40,44 +38,37 @@ pub struct ServerAssignment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerTask {
-    /// Serve, on this CPU if it is named.
     Serve { cpu: Option<usize> },
-    /// Connect idle callers.
     HoldCallers { count: usize },
 }
 
-/// A request to the process; each has an answer.
+/// Each request has an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerRequest {
-    /// Begin to serve. Answer: true.
+    /// Answer: true.
     Serve,
-    /// Stop serving, until asked again. Answer: true.
+    /// Answer: true.
     Rest,
     /// Answer: CPU time of this process, ns.
     Cpu,
-    /// Expect a stream of that many messages. Answer: true.
+    /// Expect a stream. Answer: true.
     Expect { size: usize, count: u64 },
-    /// Answer: number of connected callers, if the server knows it.
+    /// Answer: number of connected callers, if known.
     Callers,
     /// Answer: [`StreamReceipt`], once the stream is complete or stalls.
     Received,
 }
 
-/// A stream as seen by its receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamReceipt {
-    /// Arrival of the last message, by the clock that all processes share ([`now_ns`]); 0 if it did not arrive.
+    /// Arrival of the last message by [`now_ns`]; 0 if it did not arrive.
     pub last_at_ns: u64,
     pub received: u64,
-    /// Number of those that differed from the expected message.
+    /// Differing messages.
     pub wrong: u64,
 }
 
-/// Runs the process.
-///
-/// # Errors
-/// A malformed assignment; a system that is not there; a benchmark that is gone.
 pub fn main(assignment: &str) -> Result<()> {
     let ServerAssignment { endpoint, route, waiting, task } = serde_json::from_str(assignment)?;
     let parent = Parent::listen(super::NAME, OrphanPolicy::Exit)?;
@@ -119,10 +110,9 @@ pub fn main(assignment: &str) -> Result<()> {
     }
 }
 
-/// Raises the limit of open files to the kernel's maximum: each caller has some.
 fn allow_all_files() {
     let maximum = getrlimit(Resource::Nofile).maximum;
-    // If this fails, opening a file reports it.
+    // Opening a file reports a failure.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
@@ -132,7 +122,7 @@ enum ServedSystem {
 }
 
 impl ServedSystem {
-    /// A stopped server. `cpu` is for its worker.
+    /// Starts stopped; `cpu` is for its worker.
     fn new(
         end: ServingEnd,
         (route, waiting, cpu): (&str, WaitMode, Option<usize>),
@@ -158,7 +148,6 @@ impl ServedSystem {
         }
     }
 
-    /// Fails if the server has ended unasked.
     fn check_running(&self) -> Result<()> {
         match self {
             Self::Peer(server) => server.worker.check_running(),
@@ -174,7 +163,7 @@ impl ServedSystem {
     }
 }
 
-/// Registers a stopped route of Gapless with one worker.
+/// Registers a stopped route with one worker.
 fn offer(
     domain: &Domain,
     (route, waiting, cpu): (&str, WaitMode, Option<usize>),
@@ -183,7 +172,6 @@ fn offer(
     let (work, stream) = (Mutex::new(StreamWork::new(Arc::clone(stream))), Arc::clone(stream));
     let pin = move |_| {
         if let Some(cpu) = cpu {
-            // A thread that cannot be pinned is slower, not wrong.
             let _ = pin_current_thread(&[cpu]);
         }
     };
@@ -201,7 +189,7 @@ fn offer(
     Ok(served)
 }
 
-/// Thread of the worker while it serves; else the server itself.
+/// The thread while it serves; else the server itself.
 enum ServerWorker {
     Resting(Box<dyn PeerServer>),
     Serving(JoinHandle<(Box<dyn PeerServer>, crate::peers::Result<()>)>),
@@ -210,7 +198,6 @@ enum ServerWorker {
 }
 
 impl ServerWorker {
-    /// Fails if the worker has ended unasked.
     fn check_running(&self) -> Result<()> {
         match self {
             Self::Serving(thread) if thread.is_finished() => Err(failed("the server has ended")),
@@ -234,13 +221,11 @@ impl DrivenServer {
     fn begin(&mut self) -> Result<()> {
         self.worker = match std::mem::replace(&mut self.worker, ServerWorker::Gone) {
             ServerWorker::Resting(mut server) => {
-                // Relaxed: the flag guards no data, here and in `end` (pairs with the load of the server).
                 self.stop.store(false, Ordering::Relaxed);
                 let (stop, cpu) = (Arc::clone(&self.stop), self.cpu);
                 let mut work = StreamWork::new(Arc::clone(&self.stream));
                 ServerWorker::Serving(std::thread::spawn(move || {
                     if let Some(cpu) = cpu {
-                        // A thread that cannot be pinned is slower, not wrong.
                         let _ = pin_current_thread(&[cpu]);
                     }
                     let served = server.serve(&mut work, &stop);
@@ -272,14 +257,11 @@ struct StreamPlan {
     count: u64,
 }
 
-/// Shared by the worker and the thread that answers the benchmark.
 #[derive(Default)]
 struct StreamProgress {
-    /// Number of the plan; changes with each.
+    /// Changes with each plan.
     number: AtomicU64,
-    /// Set from an expectation to its end.
     is_expected: AtomicBool,
-    /// Number of received messages, for the waiting thread.
     received: AtomicU64,
     state: Mutex<(StreamPlan, Option<StreamReceipt>)>,
     is_done: Condvar,
@@ -287,26 +269,24 @@ struct StreamProgress {
 
 impl StreamProgress {
     fn state(&self) -> MutexGuard<'_, (StreamPlan, Option<StreamReceipt>)> {
-        // A worker that panicked has ended, which is noticed elsewhere.
+        // A panicked worker is noticed elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn expect(&self, plan: StreamPlan) {
         *self.state() = (plan, None);
-        // Relaxed: only a change of the value matters.
         self.received.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire in `StreamWork::receive`, which then finds the plan.
         self.number.fetch_add(1, Ordering::Release);
-        // Relaxed: the benchmark sends only after the answer to its order, here and where it is cleared.
+        // Relaxed: the benchmark sends only after the answer to its order.
         self.is_expected.store(true, Ordering::Relaxed);
     }
 
-    /// Whether messages belong to a stream, for a system whose handler cannot tell.
     fn is_expected(&self) -> bool {
         self.is_expected.load(Ordering::Relaxed)
     }
 
-    /// Waits for the end of the stream; at most until it has stalled for [`REPLY_TIME_MAX`] or `look` fails.
+    /// Waits until the stream ends, stalls for [`REPLY_TIME_MAX`], or `look` fails.
     fn wait(&self, look: &mut dyn FnMut() -> Result<()>) -> Result<StreamReceipt> {
         let received = self.wait_for_end(look);
         self.is_expected.store(false, Ordering::Relaxed);
@@ -322,7 +302,6 @@ impl StreamProgress {
             }
             state = self.is_done.wait_timeout(state, LOOK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
             look()?;
-            // Relaxed: only a change of the value matters.
             let received = self.received.load(Ordering::Relaxed);
             if received != seen {
                 (seen, since) = (received, Instant::now());
@@ -347,7 +326,6 @@ impl StreamWork {
         Self { stream, number: 0, plan: StreamPlan::default(), payloads: None, received: 0, wrong: 0 }
     }
 
-    /// Takes over a new plan.
     fn begin_stream(&mut self, number: u64) {
         let plan = self.stream.state().0;
         let payloads = (plan.size > 0).then(|| IncrementPayloads::new(plan.size));
@@ -374,7 +352,6 @@ impl PeerHandler for StreamWork {
         };
         self.wrong += u64::from(!is_right);
         self.received += 1;
-        // Relaxed: only a change of the value matters.
         self.stream.received.store(self.received, Ordering::Relaxed);
         if self.received == self.plan.count {
             self.stream.state().1 =

@@ -1,6 +1,5 @@
-//! The systems under test, and the connection of both ends of each. A new system is a variant of [`RpcSystem`], of
-//! [`SystemEndpoint`] and of [`SystemBroker`]; its caller implements [`PeerCaller`], its server [`PeerServer`] or is a variant of
-//! [`ServingEnd`].
+//! A new system is a variant of [`RpcSystem`], [`SystemEndpoint`] and [`SystemBroker`]; its caller implements
+//! [`PeerCaller`], its server [`PeerServer`] or is a variant of [`ServingEnd`].
 
 use super::failed;
 use super::gapless_caller::{self, GaplessCaller};
@@ -30,7 +29,7 @@ pub enum RpcSystem {
     Nats,
 }
 
-/// Address and options of a system: all that either end needs to connect, in any process.
+/// All that either end needs to connect, in any process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SystemEndpoint {
@@ -48,7 +47,7 @@ impl SystemEndpoint {
         }
     }
 
-    /// Acknowledgement mode, if the system has a choice: when a request is forgotten.
+    /// When a request is forgotten, if the system has a choice.
     pub fn acknowledgement(&self) -> Option<&'static str> {
         match self {
             Self::Rabbitmq { is_explicit, .. } => Some(if *is_explicit { "explicit" } else { "automatic" }),
@@ -56,10 +55,6 @@ impl SystemEndpoint {
         }
     }
 
-    /// Connects a caller of `route`.
-    ///
-    /// # Errors
-    /// No server there, or one that refuses.
     pub fn caller(&self, route: &str, waiting: WaitMode) -> Result<Box<dyn PeerCaller>> {
         let caller: std::result::Result<Box<dyn PeerCaller>, PeerError> = match self {
             Self::Gapless { domain } => return Ok(Box::new(GaplessCaller::connect(domain, route, waiting)?)),
@@ -71,10 +66,6 @@ impl SystemEndpoint {
         caller.map_err(failed)
     }
 
-    /// Connects a server of `route`.
-    ///
-    /// # Errors
-    /// No server there, or one that refuses.
     pub fn server(&self, route: &str, waiting: WaitMode) -> Result<ServingEnd> {
         let server: std::result::Result<Box<dyn PeerServer>, PeerError> = match self {
             Self::Gapless { domain } => return Ok(ServingEnd::Gapless(gapless_caller::open(domain)?)),
@@ -89,14 +80,12 @@ impl SystemEndpoint {
 }
 
 pub enum ServingEnd {
-    /// A server with one worker that the benchmark drives.
+    /// One worker, driven by the benchmark.
     Peer(Box<dyn PeerServer>),
-    /// A domain, in which a route has workers of its own.
     Gapless(Domain),
 }
 
-/// The broker of a system; for Gapless only the directory where processes meet. Dropping it stops it and removes its
-/// files.
+/// Broker, or for Gapless the directory where processes meet. Dropping stops it and removes its files.
 pub enum SystemBroker {
     Gapless(OwnDirectory),
     RabbitMq(RabbitMqBroker, OwnDirectory),
@@ -104,7 +93,7 @@ pub enum SystemBroker {
 }
 
 impl SystemBroker {
-    /// Starts the broker of `system`, or tells how it is installed.
+    /// The inner error says how to install it.
     ///
     /// # Errors
     /// A broker that does not start.
@@ -126,10 +115,9 @@ impl SystemBroker {
         }
     }
 
-    /// The ways of using the system, each a curve.
+    /// Each is a curve.
     pub fn endpoints(&self) -> Vec<SystemEndpoint> {
         match self {
-            // A domain creates its directory itself, for its user alone.
             Self::Gapless(directory) => vec![SystemEndpoint::Gapless { domain: directory.path().join("domain") }],
             Self::RabbitMq(broker, _) => {
                 let address = broker.address();
@@ -139,7 +127,7 @@ impl SystemBroker {
         }
     }
 
-    /// CPU time of the broker, ns, if it is a process.
+    /// CPU time, ns; `None` without a process.
     pub fn cpu_ns(&self) -> Option<u64> {
         match self {
             Self::Gapless(_) => None,

@@ -1,5 +1,3 @@
-//! Reads the contents of the journal back, outside every clock.
-
 use super::failed;
 use super::payload::{MessageTally, ReceivedMessage};
 use super::protocol::{MessageAccount, Participant};
@@ -9,8 +7,8 @@ use gapless_journal::{JournalError, JournalReader};
 use gapless_wire::Kind;
 use std::path::Path;
 
-/// Accounts for the participants' messages in the journal of the stream in `directory`. Computes every checksum and
-/// compares every byte.
+/// Accounts for the participants' messages in a journal: computes every checksum and compares every byte, outside every
+/// clock.
 ///
 /// # Errors
 /// A journal that cannot be read.

@@ -1,15 +1,13 @@
-//! Contents of the messages, and their account.
-
 use super::protocol::{MessageAccount, Participant};
 use gapless_client::node::Message;
 
-/// Shortest payload: two numbers.
+/// Two numbers.
 pub const PAYLOAD_BYTES_MIN: usize = 16;
 
-/// One of that many messages is compared byte by byte while timed; of the others only both ends are.
+/// One in this many messages is compared byte by byte while timed; the others only at both ends.
 const MESSAGES_PER_WHOLE_CHECK: u64 = 64;
 
-/// Messages of one publisher: bytes of its own, with the message's number in front and, transformed, at the end.
+/// One publisher's bytes, with the message's number in front and, transformed, at the end.
 pub struct PayloadPattern {
     template: Vec<u8>,
 }
@@ -54,13 +52,12 @@ impl PayloadPattern {
     }
 }
 
-/// Fields of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedMessage<'a> {
     pub sequence: u64,
     pub session: u64,
     pub session_seq: u64,
-    /// Checksum of the message's last frame, computed by its publisher.
+    /// Checksum of the message's last frame, by its publisher.
     pub payload_crc: u32,
     pub payload: &'a [u8],
 }
@@ -76,16 +73,14 @@ impl<'a> From<&Message<'a>> for ReceivedMessage<'a> {
 pub struct MessageTally {
     publishers: Vec<(u64, PayloadPattern)>,
     account: MessageAccount,
-    /// Participant of the last message: often also that of the next one.
     latest: usize,
     total: u64,
     last_sequence: u64,
-    /// Whether every message is compared byte by byte.
     checks_whole: bool,
 }
 
 impl MessageTally {
-    /// An empty account. `checks_whole` compares each message byte by byte, which belongs outside a clock.
+    /// `checks_whole` compares each message byte by byte, which belongs outside a clock.
     pub fn new(participants: &[Participant], checks_whole: bool) -> Self {
         let publishers: Vec<_> = participants
             .iter()
@@ -100,13 +95,12 @@ impl MessageTally {
         self.total
     }
 
-    /// Whether at least `count` messages of each participant were seen.
     pub fn has_each(&self, count: u64) -> bool {
         self.account.seen.iter().all(|seen| *seen >= count)
     }
 
-    /// Accounts for a message; `false` if it is no participant's. Always inlined: else the parts of a message would be
-    /// written to memory and read again, at a tenth of the cost of a message.
+    /// `false` if the message is no participant's. Always inlined: else its parts would pass through memory, at a tenth
+    /// of the cost of a message.
     #[inline(always)]
     pub fn take(&mut self, seen: ReceivedMessage<'_>) -> bool {
         if self.publishers.get(self.latest).is_none_or(|(session, _)| *session != seen.session)
@@ -126,14 +120,13 @@ impl MessageTally {
             self.take_wrong(index, due, seen.payload);
         }
         self.last_sequence = seen.sequence;
-        // The checksum depends on the order: each step includes the sum so far.
+        // Each step includes the sum so far, so the order matters.
         let step = seen.sequence.rotate_left(40) ^ seen.session.rotate_left(20) ^ seen.session_seq;
         let step = step ^ u64::from(seen.payload_crc) << 32;
         self.account.checksum = (self.account.checksum ^ step).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         true
     }
 
-    /// Selects the participant with this session; `false` without one.
     #[inline(never)]
     fn find(&mut self, session: u64) -> bool {
         let found = self.publishers.iter().position(|(each, _)| *each == session);
@@ -161,13 +154,13 @@ impl MessageTally {
     }
 }
 
-/// The number at a message's end, transformed so that it differs from the one in front at next to no cost.
+/// Differs from the number in front at next to no cost.
 #[inline]
 const fn turned(number: u64) -> u64 {
     number.rotate_left(32) ^ 0x9e37_79b9_7f4a_7c15
 }
 
-/// A bijection that spreads every bit (the finalizer of MurmurHash3).
+/// The finalizer of MurmurHash3: a bijection that spreads every bit.
 #[inline]
 const fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,5 +1,5 @@
-//! Each installed broker answers every call with its bytes incremented, delivers every message in order, and leaves no
-//! process and no file. A missing broker is skipped with a message.
+//! Each installed broker answers every call, delivers every message in order, and leaves no process and no file.
+//! Missing ones are skipped.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_load::peers::nats::{NatsBroker, NatsCaller, NatsServer};
@@ -16,7 +16,6 @@ const CALLS: u64 = 200;
 const MESSAGES: u64 = 2_000;
 const BOTH: [WaitMode; 2] = [WaitMode::Blocking, WaitMode::Spinning];
 
-/// Increments requests, and counts messages that arrive in order.
 struct Work<'a>(&'a AtomicU64);
 
 impl PeerHandler for Work<'_> {
@@ -31,7 +30,6 @@ impl PeerHandler for Work<'_> {
     }
 }
 
-/// Reports a missing broker, or returns it.
 fn or_skipped<B>(started: Result<B>) -> Option<B> {
     match started {
         Ok(broker) => Some(broker),
@@ -51,7 +49,6 @@ fn is_served(mut caller: impl PeerCaller, mut server: impl PeerServer) {
     let (stop, received) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| server.serve(&mut Work(&received), &stop));
-        // If something fails, the other thread must end.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for size in SIZES {
                 for in_flight in [1, 64] {

@@ -1,5 +1,5 @@
-//! Promises of the brokers that calls are compared with. Each is started, and keeps every core busy for a while. `cargo
-//! test -p gapless-load --test end_to_end` runs the tests.
+//! Each is started, and keeps every core busy for a while. `cargo test -p gapless-load --test end_to_end` runs the
+//! tests.
 
 mod brokers_answer_and_clean_up;
 #[cfg(feature = "kafka")]

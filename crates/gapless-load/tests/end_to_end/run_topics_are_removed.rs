@@ -1,4 +1,3 @@
-//! Bare clients exchange payloads over topics of their run, which are removed at its end.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_kafka::client::{BrokerConnection, Topics};
@@ -23,7 +22,6 @@ fn run_topics_are_removed() {
     }
     assert!(topics.bare().iter().all(|name| is_there(name)));
     drop(pair);
-    // Topics of bridges were never created.
     drop(removed);
     assert!(topics.all(&["near", "far"]).iter().all(|name| !is_there(name)));
 }

@@ -1,5 +1,4 @@
-//! A process that a benchmark has started, as the benchmark sees it: it answers requests, its end is noticed, and none
-//! is left running.
+//! A process that a benchmark has started: answers requests, its end is noticed, and none is left running.
 
 use super::{ChildRole, write_line};
 use crate::{BenchError, Result};
@@ -14,14 +13,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Between two looks for an event that ends the waiting for an answer.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// Processes that end for the same reason end within so long.
+/// Processes that end for the same reason end within this.
 const ENDING_TIME: Duration = Duration::from_millis(500);
-/// So much of standard error is kept, bytes.
 const STDERR_LENGTH_MAX: u64 = 4096;
 
-/// A process of the benchmark; killed if it is still there when this is dropped.
+/// Killed when dropped.
 pub struct Child<'a> {
     benchmark: &'static str,
     name: String,
@@ -33,8 +30,7 @@ pub struct Child<'a> {
 }
 
 impl<'a> Child<'a> {
-    /// Starts this program in `role` as `name` of `benchmark`, with that assignment. `interrupted` ends the waiting for
-    /// it.
+    /// Starts this program in `role`. `interrupted` ends any wait for it.
     pub fn start(
         benchmark: &'static str,
         name: &str,
@@ -71,7 +67,7 @@ impl<'a> Child<'a> {
         });
         let stderr = std::thread::spawn(move || {
             let mut text = String::new();
-            // A process that could not get rid of the rest would wait for ever.
+            // A process that cannot write the rest would block for ever.
             let _ = pipe.by_ref().take(STDERR_LENGTH_MAX).read_to_string(&mut text);
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
             text
@@ -79,41 +75,36 @@ impl<'a> Child<'a> {
         Ok(Self { benchmark, name: name.to_owned(), process, stdin, answers, stderr: Some(stderr), interrupted })
     }
 
-    /// Sends a request.
     pub fn send(&mut self, request: &impl Serialize) -> Result<()> {
         let stdin = self.stdin.as_mut().expect("open until the process is dropped");
         write_line(stdin, request).map_err(|_| self.has_ended())
     }
 
-    /// Sends a request, and waits for the answer.
     pub fn ask<T: DeserializeOwned>(&mut self, request: &impl Serialize) -> Result<T> {
         self.send(request)?;
         self.receive()
     }
 
-    /// Waits for an answer.
     pub fn receive<T: DeserializeOwned>(&mut self) -> Result<T> {
         self.receive_while(&mut || Ok(()))
     }
 
-    /// Receives like [`Child::receive`]; `look` is called now and then, and ends the waiting if it fails.
+    /// `look` is called now and then; its error ends the wait.
     pub fn receive_while<T: DeserializeOwned>(&mut self, look: &mut dyn FnMut() -> Result<()>) -> Result<T> {
         let answers = receive_all(std::slice::from_mut(self), look)?;
         Ok(answers.into_iter().next().expect("an answer of each"))
     }
 
-    /// Process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Kills it, at once; it is waited for when this is dropped.
+    /// Kills at once; waits on drop.
     pub fn kill(&mut self) {
-        // One that has ended by itself cannot be killed, and need not be.
         let _ = self.process.kill();
     }
 
-    /// Returns an error with its standard error if it has ended too early.
+    /// The error has its standard error.
     pub fn check_running(&mut self) -> Result<()> {
         match self.process.try_wait().map_err(|source| BenchError::system("wait for a process", source))? {
             None => Ok(()),
@@ -121,9 +112,7 @@ impl<'a> Child<'a> {
         }
     }
 
-    /// An error if the benchmark was interrupted.
     pub fn check_interrupted(&self) -> Result<()> {
-        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
         if self.interrupted.load(Ordering::Relaxed) { Err(self.failed("interrupted")) } else { Ok(()) }
     }
 
@@ -131,7 +120,7 @@ impl<'a> Child<'a> {
         BenchError::measurement(self.benchmark, reason)
     }
 
-    /// Waits for its end, which must be a good one; returns its standard error.
+    /// Waits for a successful end; returns standard error.
     pub fn finish(mut self) -> Result<String> {
         let status = self.wait()?;
         if status.success() { Ok(self.stderr()) } else { Err(self.ended(status)) }
@@ -141,14 +130,13 @@ impl<'a> Child<'a> {
         self.process.wait().map_err(|source| BenchError::system("wait for a process", source))
     }
 
-    /// Standard error of the child, without the prefix that every error of this benchmark has.
+    /// Omits the prefix that every error of this benchmark has.
     fn stderr(&mut self) -> String {
         let text = self.stderr.take().and_then(|text| text.join().ok()).unwrap_or_default();
         let text = text.trim().trim_start_matches("gapless: ");
         text.trim_start_matches(&format!("{} could not be measured: ", self.benchmark)).to_owned()
     }
 
-    /// The error of one whose pipes are closed.
     fn has_ended(&mut self) -> BenchError {
         match self.wait() {
             Ok(status) => self.ended(status),
@@ -158,7 +146,7 @@ impl<'a> Child<'a> {
 
     fn ended(&mut self, status: ExitStatus) -> BenchError {
         if status.signal() == Some(rustix::process::Signal::INT.as_raw()) {
-            // Ctrl-C goes to all; this process may notice it a little later. Relaxed: the flag guards no data.
+            // Ctrl-C goes to all; this process may notice it later.
             self.interrupted.store(true, Ordering::Relaxed);
         }
         let text = self.stderr();
@@ -169,13 +157,12 @@ impl<'a> Child<'a> {
 
 impl Drop for Child<'_> {
     fn drop(&mut self) {
-        // One that has ended by itself cannot be killed, and need not be.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Waits for an answer of each, and notices when one of them ends meanwhile; `look` as in [`Child::receive_while`].
+/// Waits for an answer of each, and notices when one of them ends; `look` as in [`Child::receive_while`].
 pub fn receive_all<T: DeserializeOwned>(
     children: &mut [Child<'_>],
     look: &mut dyn FnMut() -> Result<()>,
@@ -189,8 +176,8 @@ pub fn receive_all<T: DeserializeOwned>(
             match children[index].answers.recv_timeout(LOOK_INTERVAL) {
                 Ok(line) => answers[index] = Some(serde_json::from_str(&line)?),
                 Err(RecvTimeoutError::Disconnected) => {
-                    // An error that `look` finds is the cause; a process that is killed closes its links to the others
-                    // before it has ended.
+                    // An error of `look` is the cause: a killed process closes its links to the others before it has
+                    // ended.
                     std::thread::sleep(ENDING_TIME);
                     return Err(look().err().unwrap_or_else(|| all_that_ended(children, index)));
                 }
@@ -201,8 +188,7 @@ pub fn receive_all<T: DeserializeOwned>(
     Ok(answers.into_iter().flatten().collect())
 }
 
-/// The errors of all that end with the child at `index`: an error that stops one stops others, and the first to report
-/// is seldom the cause.
+/// An error that stops one stops others, and the first to report is seldom the cause.
 fn all_that_ended(children: &mut [Child<'_>], index: usize) -> BenchError {
     let mut reasons = Vec::new();
     for (at, child) in children.iter_mut().enumerate() {
@@ -211,7 +197,6 @@ fn all_that_ended(children: &mut [Child<'_>], index: usize) -> BenchError {
     children[index].failed(reasons.join("; "))
 }
 
-/// The text of the error after the name of the benchmark.
 fn reason(error: BenchError) -> String {
     match error {
         BenchError::Measurement { reason, .. } => reason,
@@ -224,7 +209,7 @@ mod tests {
     use super::*;
 
     fn shell(script: &str, interrupted: &AtomicBool) -> BenchError {
-        // A test that runs in the background may have been started with interrupts ignored.
+        // A background test may have been started with interrupts ignored.
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", "sh", "-c", script]);
         let mut process = Child::spawn("sequencer", "node 1", command, interrupted).unwrap();

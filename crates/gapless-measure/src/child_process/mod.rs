@@ -1,14 +1,9 @@
 //! A process that a benchmark starts, and how the two speak with each other.
 //!
-//! | module | what lives there |
-//! |---|---|
-//! | `child` | the process as the benchmark sees it: started, asked, its end noticed, killed with the benchmark |
-//! | `parent` | the benchmark as the process sees it |
-//!
-//! The benchmark starts this very program with the hidden subcommand `gapless bench child`, a [`ChildRole`], and that role's
-//! assignment as JSON in an argument, where `ps` shows it. Every later message is a line of JSON: requests on the
-//! child's standard input, answers on its standard output. Standard error is for errors and warnings, whose text stands
-//! in the error if the child ends too early. When its standard input ends, the benchmark has gone.
+//! The benchmark starts this very program with the hidden subcommand `gapless bench child`, a [`ChildRole`], and that
+//! role's assignment as JSON in an argument, where `ps` shows it. Every later message is a line of JSON: requests on
+//! the child's standard input, answers on its standard output. Standard error is for errors and warnings, whose text
+//! stands in the error if the child ends too early. When its standard input ends, the benchmark has gone.
 
 mod child;
 mod parent;
@@ -48,7 +43,6 @@ pub enum ChildRole {
     CommandsFollower,
 }
 
-/// Writes `value` as a line of JSON.
 pub fn write_line(mut writer: impl Write, value: &impl Serialize) -> std::io::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');

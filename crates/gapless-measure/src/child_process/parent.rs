@@ -1,4 +1,4 @@
-//! The benchmark that started this process, as the process sees it.
+//! The benchmark that started this process.
 
 use super::write_line;
 use crate::{BenchError, Result};
@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-/// The behaviour of this process when the benchmark has ended.
+/// Behaviour when the benchmark has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrphanPolicy {
-    /// Ends at once, in the middle of its work: for a child that keeps nothing that would have to be put away.
+    /// Ends at once, in the middle of its work.
     Exit,
-    /// Finds that out when it next receives or looks, and ends in order.
+    /// Ends in order when it next receives or looks.
     Notice,
 }
 
-/// The process that started this one. Listening takes a thread that sleeps, so that one that spins need not read.
+/// A sleeping thread listens, so that a spinning one need not read.
 pub struct Parent {
     benchmark: &'static str,
     requests: Receiver<String>,
@@ -26,7 +26,7 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// Listens to it. To be called before this thread is pinned: the thread that listens must not be pinned with it.
+    /// Call it before this thread is pinned: the listening thread inherits the mask.
     pub fn listen(benchmark: &'static str, orphan_policy: OrphanPolicy) -> Result<Self> {
         let (sender, requests) = channel();
         let has_ended = Arc::new(AtomicBool::new(false));
@@ -37,7 +37,6 @@ impl Parent {
             if orphan_policy == OrphanPolicy::Exit {
                 std::process::exit(1);
             }
-            // Relaxed: the flag guards no data (pairs with the load in `look`).
             ended_error.store(true, Ordering::Relaxed);
         };
         std::thread::Builder::new()
@@ -47,18 +46,17 @@ impl Parent {
         Ok(Self { benchmark, requests, has_ended })
     }
 
-    /// Sends an answer.
     pub fn send(&self, value: &impl Serialize) -> Result<()> {
         let written = write_line(std::io::stdout().lock(), value);
         written.map_err(|source| BenchError::system("answer the benchmark", source))
     }
 
-    /// Waits for the next request; `None` when it has gone.
+    /// `None` when the benchmark has gone.
     pub fn receive<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         self.requests.recv().ok().map(|line| Ok(serde_json::from_str(&line)?)).transpose()
     }
 
-    /// The next request, if there is one by now.
+    /// Does not wait.
     pub fn try_receive<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         match self.requests.try_recv() {
             Ok(line) => Ok(Some(serde_json::from_str(&line)?)),
@@ -67,13 +65,10 @@ impl Parent {
         }
     }
 
-    /// An error if it has gone.
     pub fn check_running(&self) -> Result<()> {
-        // Relaxed: the flag guards no data (pairs with the store of the thread that listens).
         if self.has_ended.load(Ordering::Relaxed) { Err(self.ended_error()) } else { Ok(()) }
     }
 
-    /// The error of a benchmark that has gone.
     pub fn ended_error(&self) -> BenchError {
         BenchError::measurement(self.benchmark, "the benchmark that this process works for has gone")
     }

@@ -1,5 +1,3 @@
-//! The cost of writing: into the page cache, onto the device, in sequence.
-
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -13,10 +11,10 @@ use super::sampling::FloorEffort;
 use crate::FloorRow;
 use crate::{BenchError, Result};
 
-/// Samples walk through a file of this size and begin again at its end.
+/// Samples walk through a file of this size again and again.
 const FILE_BYTES: u64 = 16 << 20;
 
-/// One write at a time, at ascending offsets of a preallocated, zeroed file.
+/// Writes at ascending offsets of a preallocated, zeroed file.
 pub(super) fn write_one(effort: &FloorEffort, directory: &Path, payload: usize, sync: bool) -> Result<FloorRow> {
     let payload = payload.max(1);
     let (file, path) = scratch_file(directory)?;
@@ -40,7 +38,6 @@ pub(super) fn write_one(effort: &FloorEffort, directory: &Path, payload: usize, 
     Ok(row)
 }
 
-/// Writes a new file from its begin to its end.
 pub(super) fn sequential(effort: &FloorEffort, directory: &Path, sync: bool) -> Result<FloorRow> {
     const CHUNK: usize = 1 << 20;
     const CHUNKS_MAX: u64 = 64;
@@ -66,10 +63,9 @@ pub(super) fn sequential(effort: &FloorEffort, directory: &Path, sync: bool) -> 
     Ok(FloorRow { bytes_per_s: Some(rate.round()), samples: Some(written / CHUNK as u64), ..row })
 }
 
-/// A file of this process alone, already without a name: it goes away with its handle, also when the process is killed.
+/// Has no name, so it goes away with its handle, also when the process is killed.
 fn scratch_file(directory: &Path) -> Result<(File, PathBuf)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
-    // Relaxed: only the number's being distinct counts.
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let path = directory.join(format!(".gapless-floor-{}-{number}", std::process::id()));
     let file = OpenOptions::new()
@@ -82,9 +78,9 @@ fn scratch_file(directory: &Path) -> Result<(File, PathBuf)> {
     Ok((file, path))
 }
 
-/// Allocates the blocks and writes zeros over them, so that a sample changes no metadata of the file.
+/// Allocates blocks and zeroes them, so that a sample changes no metadata.
 fn preallocate(file: &File, path: &Path) -> Result<()> {
-    // Not every file system can; the zeros below allocate as well.
+    // Optional: the zeros allocate as well.
     let _ = fallocate(file, FallocateFlags::empty(), 0, FILE_BYTES);
     let zeros = vec![0; 1 << 20];
     let mut offset = 0;

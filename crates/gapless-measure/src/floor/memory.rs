@@ -1,5 +1,3 @@
-//! The cost of memory: ping-pong and stream between two cores, copying, reading the clock.
-
 use gapless_agent::monotonic::saturating_ns;
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,7 +9,6 @@ use crate::Result;
 use crate::histogram::LatencyHistogram;
 use crate::statistics::median;
 
-/// Round trips, one after the other or paced.
 pub(super) fn ping_pong(effort: &FloorEffort, payload: usize, is_paced: bool) -> Result<LatencyHistogram> {
     let (mut first, mut second) = shared::ping_pong(payload)?;
     let partner = |stop: &StopFlag| answer(&mut second, payload, stop);
@@ -31,7 +28,6 @@ pub(super) fn ping_pong(effort: &FloorEffort, payload: usize, is_paced: bool) ->
     })
 }
 
-/// Sends back all input until the other side has ended.
 fn answer(endpoint: &mut shared::PingPongSide, payload: usize, stop: &StopFlag) -> Result<()> {
     let mut bytes = vec![0; payload];
     loop {
@@ -45,7 +41,7 @@ fn answer(endpoint: &mut shared::PingPongSide, payload: usize, stop: &StopFlag) 
     }
 }
 
-/// The run is split into this many parts; the first warms up, the rate is the median of the others.
+/// The first warms up; the rate is the median of the others.
 const PARTS: u64 = 6;
 
 pub(super) fn stream(effort: &FloorEffort, payload: usize) -> Result<FloorRow> {
@@ -77,7 +73,7 @@ pub(super) fn stream(effort: &FloorEffort, payload: usize) -> Result<FloorRow> {
                         break true;
                     }
                     if !spin.turn(stop) {
-                        // The producer may have ended well and left its last messages in the ring.
+                        // The producer may have ended and left messages in the ring.
                         break consumer.try_pop(&mut bytes);
                     }
                 };
@@ -105,12 +101,11 @@ pub(super) fn memcpy(effort: &FloorEffort) -> Result<FloorRow> {
 }
 
 pub(super) fn memcpy_cold(effort: &FloorEffort, payload: usize) -> Result<FloorRow> {
-    /// A piece whose turn comes again has left the caches.
+    /// A piece has left the caches when its turn comes again.
     const BYTES: usize = 64 << 20;
     copying(effort, payload, (BYTES / payload).max(1) * payload)
 }
 
-/// Copies `all` bytes again and again, in pieces.
 fn copying(effort: &FloorEffort, piece: usize, all: usize) -> Result<FloorRow> {
     let (rate, samples) = effort.on_one_thread(|| {
         let begin = Instant::now();

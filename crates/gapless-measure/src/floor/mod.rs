@@ -29,7 +29,7 @@ mod shared;
 mod socket;
 mod wake;
 
-/// Bytes of the frame header: a benchmark of N payload bytes has the floor of N + 64.
+/// A benchmark of N payload bytes has the floor of N + 64.
 pub const HEADER_BYTES: u64 = gapless_wire::HEADER_LENGTH as u64;
 
 /// A floor that can be measured. The names in the JSON are those of [`FloorKind::name`].
@@ -75,8 +75,7 @@ pub enum FloorKind {
 }
 
 impl FloorKind {
-    /// Name in reports, and samples at full effort, the same for every payload: for rates the messages, for
-    /// bandwidths the passes.
+    /// Name, and samples at full effort for any payload: messages of a rate, passes of a bandwidth.
     const fn figures(self) -> (&'static str, u64) {
         match self {
             Self::ShmPingPong => ("shm_ping_pong", 200_000),
@@ -100,38 +99,34 @@ impl FloorKind {
         }
     }
 
-    /// The name in reports.
     pub const fn name(self) -> &'static str {
         self.figures().0
     }
 }
 
-/// The floors to measure, and how.
 #[derive(Debug, Clone)]
 pub struct FloorPlan {
-    /// Kinds and their payloads in bytes, in the order of the report. The payload of the kinds without one is ignored.
+    /// Kinds with payloads in bytes, in the order of the report.
     pub items: Vec<(FloorKind, u64)>,
-    /// Directory of the files: on the device that the benchmark's journal is on.
+    /// Directory on the device of the benchmark's journal.
     pub directory: PathBuf,
-    /// The two CPUs to pin to; `None` leaves the threads to the scheduler.
+    /// `None` leaves the threads to the scheduler.
     pub cpus: Option<(usize, usize)>,
-    /// Ends a measurement that takes longer, with the samples that it has.
+    /// Limit of one measurement, which then keeps the samples it has.
     pub time_limit: Duration,
-    /// Part of the usual number of samples, percent; 100 by default.
+    /// Percent of the usual samples, 100 by default.
     pub effort_percent: u32,
 }
 
-/// The measured floors, and those that could not be measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FloorReport {
-    /// The floors.
     pub rows: Vec<FloorRow>,
-    /// One line for each floor that could not be measured, with the reason; for the notes of a report.
+    /// One line per floor, with the reason.
     pub skipped: Vec<String>,
 }
 
 impl FloorPlan {
-    /// A plan with these floors, its files in `directory`, pinned to two cores where there are two.
+    /// Pinned to two cores where there are two.
     pub fn new(directory: &Path, items: Vec<(FloorKind, u64)>) -> Self {
         Self {
             items,
@@ -142,7 +137,7 @@ impl FloorPlan {
         }
     }
 
-    /// The floors of the canonical benchmark with messages of `payload_bytes`: each with the frame's header on top.
+    /// Payloads plus the frame's header.
     pub fn canonical(directory: &Path, payload_bytes: u64) -> Self {
         let frame = payload_bytes + HEADER_BYTES;
         let framed = [
@@ -157,7 +152,7 @@ impl FloorPlan {
         Self::new(directory, items)
     }
 
-    /// The floors of a clustered run: the same, and the link between two members.
+    /// Canonical floors, and the link between two members.
     pub fn clustered(directory: &Path, payload_bytes: u64) -> Self {
         let mut plan = Self::canonical(directory, payload_bytes);
         let frame = payload_bytes + HEADER_BYTES;
@@ -166,7 +161,6 @@ impl FloorPlan {
         plan
     }
 
-    /// Every floor, with the payloads that are usually stated.
     pub fn complete(directory: &Path) -> Self {
         let mut items = Vec::new();
         for &kind in FloorKind::value_variants() {
@@ -186,12 +180,12 @@ impl FloorPlan {
         Self::new(directory, items)
     }
 
-    /// Measures, one floor after the other. Skips a floor that fails, and reports it.
+    /// Skips and reports a floor that fails.
     pub fn measure(&self) -> FloorReport {
         self.measure_with(|_, _| ())
     }
 
-    /// Measures like [`FloorPlan::measure`]; calls `begin(index, kind)` before each floor, for a progress bar.
+    /// Calls `begin(index, kind)` before each floor.
     pub fn measure_with(&self, mut begin: impl FnMut(usize, FloorKind)) -> FloorReport {
         let mut report = FloorReport::default();
         for (index, &(kind, payload_bytes)) in self.items.iter().enumerate() {
@@ -240,8 +234,8 @@ impl FloorPlan {
     }
 }
 
-/// Round trips over TCP on loopback, or else through shared memory, of `payload_bytes`, begun `rate_per_s` times a second for
-/// `duration` and timed from the scheduled time, on two cores where there are two: one slice of floor next to one slice of a row.
+/// A slice next to one slice of a row: round trips over TCP, or else through shared memory, `rate_per_s` for
+/// `duration`, timed from the scheduled time, on two cores where possible.
 ///
 /// # Errors
 /// No sockets, no shared memory, no sample.

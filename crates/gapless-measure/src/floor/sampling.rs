@@ -1,5 +1,3 @@
-//! The loop around one sample, and the two threads that most floors need.
-
 use gapless_agent::monotonic::saturating_ns;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,24 +10,20 @@ use crate::histogram::LatencyHistogram;
 use crate::open_loop::Schedule;
 use crate::{BenchError, Result};
 
-/// The greatest payload that a floor is measured with, bytes.
 pub(super) const PAYLOAD_MAX: usize = 1 << 20;
-/// Paced round trips a second, unless another pace is asked for: the rate of the canonical benchmark's latency.
+/// Default pace: that of the canonical latency.
 pub(super) const PACED_PER_S: u64 = 10_000;
 
-/// Size of the measurement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FloorEffort {
     pub(super) kind: FloorKind,
     pub(super) samples: u64,
     pub(super) time_limit: Duration,
     pub(super) cpus: Option<(usize, usize)>,
-    /// Of the floors that are paced, round trips a second.
     pub(super) paced_per_s: u64,
 }
 
 impl FloorEffort {
-    /// A row of this kind without figures.
     pub(super) fn row(&self, payload: usize) -> FloorRow {
         FloorRow {
             name: self.kind.name().to_owned(),
@@ -49,7 +43,7 @@ impl FloorEffort {
         BenchError::measurement(self.kind.name(), reason)
     }
 
-    /// Takes the samples: a tenth as many first for warming up. A sample includes one reading of the clock.
+    /// Warms up with a tenth. A sample includes one reading of the clock.
     pub(super) fn sample(&self, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHistogram> {
         let begin = self.warm_up(&mut once)?;
         let mut histogram = LatencyHistogram::new();
@@ -67,8 +61,7 @@ impl FloorEffort {
         Ok(histogram)
     }
 
-    /// Some that do not count: until its partner runs on its own CPU a thread may wait for a long time. Returns when they
-    /// were begun.
+    /// Runs uncounted samples: until its partner runs on its own CPU, a thread may wait for long.
     fn warm_up(&self, once: &mut impl FnMut() -> Result<()>) -> Result<Instant> {
         let begin = Instant::now();
         for _ in 0..self.samples / 10 {
@@ -80,9 +73,8 @@ impl FloorEffort {
         Ok(begin)
     }
 
-    /// Takes the samples as a latency is measured, at its pace: each from its scheduled time, so every
-    /// interruption of one of the two threads is in it, and the cost of caches that forget in between. Warms up as
-    /// [`FloorEffort::sample`].
+    /// Each sample counts from its scheduled time, so it includes interruptions of both threads, and caches that forget
+    /// in between.
     pub(super) fn sample_paced(&self, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHistogram> {
         let planned = Duration::from_nanos(self.samples * 1_000_000_000 / self.paced_per_s);
         self.warm_up(&mut once)?;
@@ -102,8 +94,8 @@ impl FloorEffort {
         Ok(histogram)
     }
 
-    /// Runs `partner` and `measurer` on a thread each, pinned to the two CPUs if they are named. `partner`
-    /// gets a flag that says when the measurer has ended, well or not.
+    /// Pinned to the two CPUs if they are named. `partner` gets a flag that is set when the measurer has ended, well or
+    /// not.
     pub(super) fn on_two_threads<T: Send>(
         &self,
         partner: impl FnOnce(&StopFlag) -> Result<()> + Send,
@@ -114,7 +106,7 @@ impl FloorEffort {
         thread::scope(|scope| {
             let stop = &stop;
             let partner = scope.spawn(move || {
-                // Also a partner that fails must end the measurer's waiting, or it would spin for ever.
+                // A failing partner must end the measurer's wait, or it spins for ever.
                 let _stop_at_end = stop.when_dropped();
                 pin(cpus.map(|(_, second)| second))?;
                 partner(stop)
@@ -126,12 +118,12 @@ impl FloorEffort {
             });
             let measured = measurer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             let partnered = partner.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            // The partner's error is the cause if both failed.
+            // The partner's error is the cause.
             partnered.and(measured)
         })
     }
 
-    /// Runs `measurer` on a thread of its own on the first CPU.
+    /// Uses the first CPU.
     pub(super) fn on_one_thread<T: Send>(&self, measurer: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         let cpus = self.cpus;
         thread::scope(|scope| {
@@ -143,7 +135,7 @@ impl FloorEffort {
         })
     }
 
-    /// An error for a wait that the other side will never end.
+    /// Error for a wait that the other side will never end.
     pub(super) fn abandoned(&self) -> BenchError {
         self.failed("the other side stopped")
     }
@@ -153,13 +145,12 @@ fn pin(cpu: Option<usize>) -> Result<()> {
     cpu.map_or(Ok(()), |cpu| pin_current_thread(&[cpu]))
 }
 
-/// Set when one of the two threads has ended.
 #[derive(Debug)]
 pub(super) struct StopFlag(AtomicBool);
 
 impl StopFlag {
     pub(super) fn is_set(&self) -> bool {
-        // Relaxed: the flag guards no data; a thread that sees it late spins a little longer.
+        // Relaxed: the flag guards no data; a late reader spins a little longer.
         self.0.load(Ordering::Relaxed)
     }
 
@@ -167,7 +158,6 @@ impl StopFlag {
         struct StopGuard<'a>(&'a StopFlag);
         impl Drop for StopGuard<'_> {
             fn drop(&mut self) {
-                // Relaxed: pairs with the load in `is_set`, which needs no more than to see it some time.
                 self.0.0.store(true, Ordering::Relaxed);
             }
         }
@@ -175,14 +165,14 @@ impl StopFlag {
     }
 }
 
-/// Spins, and gives the CPU away when it has spun for long: two sides may share one CPU.
+/// Yields the CPU after long spins: both sides may share it.
 #[derive(Debug, Default)]
 pub(super) struct SpinWait {
     turns: u32,
 }
 
 impl SpinWait {
-    /// One turn of waiting; false when the wait is in vain because the other side has stopped.
+    /// `false` when the other side has stopped.
     #[inline]
     pub(super) fn turn(&mut self, stop: &StopFlag) -> bool {
         const TURNS_BEFORE_YIELD: u32 = 10_000;

@@ -17,11 +17,10 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 use crate::{BenchError, Result};
 
-/// Two cache lines apart: the hardware fetches lines in pairs.
+/// Two cache lines apart: the hardware prefetches pairs.
 const SECOND_WORD: usize = 128;
 const DATA: usize = 256;
 
-/// Memory that is mapped shared, as it would be between two processes.
 #[derive(Debug)]
 struct FloorMapping(MmapRaw);
 
@@ -35,7 +34,6 @@ impl FloorMapping {
         map.map(Self).map_err(|source| BenchError::system("map shared memory", source))
     }
 
-    /// The word at a fixed place: 0 or [`SECOND_WORD`].
     fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset == 0 || offset == SECOND_WORD);
         // SAFETY: both offsets are inside the mapping, which is at least one page, and aligned to 8;
@@ -67,7 +65,7 @@ impl FloorMapping {
     }
 }
 
-/// One side of a ping-pong. The sides take turns: a side sends only when it has received the answer.
+/// A side sends only when it has received the answer.
 #[derive(Debug)]
 pub(super) struct PingPongSide {
     mapping: Arc<FloorMapping>,
@@ -81,7 +79,7 @@ pub(super) struct PingPongSide {
     my_turn: bool,
 }
 
-/// The two sides of a ping-pong with a payload of fixed size; the first one begins.
+/// `payload` is fixed; the first side begins.
 pub(super) fn ping_pong(payload: usize) -> Result<(PingPongSide, PingPongSide)> {
     let area = payload.next_multiple_of(128);
     let mapping = Arc::new(FloorMapping::new(2 * area)?);
@@ -109,8 +107,6 @@ pub(super) fn ping_pong(payload: usize) -> Result<(PingPongSide, PingPongSide)> 
 }
 
 impl PingPongSide {
-    /// Copies the payload in and tells the other side.
-    ///
     /// # Panics
     /// When it is the other side's turn, or the payload has another size.
     #[inline]
@@ -125,7 +121,6 @@ impl PingPongSide {
         self.mapping.word(self.own_word).store(self.sent, Ordering::Release);
     }
 
-    /// Copies the payload out if the other side has sent.
     #[inline]
     pub(super) fn try_receive(&mut self, bytes: &mut [u8]) -> bool {
         // Acquire: pairs with the Release in `send` of the other side.
@@ -141,7 +136,7 @@ impl PingPongSide {
     }
 }
 
-/// The writing side of a ring of slots of one size.
+/// Slots of one size.
 #[derive(Debug)]
 pub(super) struct SlotProducer {
     mapping: Arc<FloorMapping>,
@@ -151,7 +146,6 @@ pub(super) struct SlotProducer {
     known_head: u64,
 }
 
-/// The reading side.
 #[derive(Debug)]
 pub(super) struct SlotConsumer {
     mapping: Arc<FloorMapping>,
@@ -178,13 +172,12 @@ impl SlotLayout {
     }
 }
 
-/// Messages are made visible in batches of this many; a raw ring does no better with larger ones.
+/// Larger batches gain nothing.
 const BATCH: u64 = 32;
 
-/// The most memory that a ring takes, unless it needs more for two batches: it is to stay in the second-level cache.
+/// Stays in the second-level cache, unless two batches need more.
 const RING_BYTES: usize = 1 << 18;
 
-/// A ring for messages of `payload` bytes.
 pub(super) fn ring(payload: usize) -> Result<(SlotProducer, SlotConsumer)> {
     let size = payload.next_multiple_of(8).max(8);
     let count = (RING_BYTES / size).max(2 * BATCH as usize).next_power_of_two();
@@ -195,7 +188,7 @@ pub(super) fn ring(payload: usize) -> Result<(SlotProducer, SlotConsumer)> {
 }
 
 impl SlotProducer {
-    /// Copies a message in; false when the ring is full.
+    /// `false` when the ring is full.
     ///
     /// # Panics
     /// When the payload has another size.
@@ -219,7 +212,6 @@ impl SlotProducer {
         true
     }
 
-    /// Makes everything visible that was pushed.
     #[inline]
     pub(super) fn publish(&mut self) {
         self.published = self.tail;
@@ -229,7 +221,7 @@ impl SlotProducer {
 }
 
 impl SlotConsumer {
-    /// Copies the next message out; false without a message.
+    /// `false` without a message.
     ///
     /// # Panics
     /// When the payload has another size.

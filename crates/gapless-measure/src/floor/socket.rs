@@ -1,5 +1,3 @@
-//! The cost of a round trip and of a stream through the kernel's sockets inside one machine.
-
 use std::hint::black_box;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -11,11 +9,9 @@ use crate::FloorRow;
 use crate::histogram::LatencyHistogram;
 use crate::{BenchError, Result};
 
-/// UDP over IPv4 carries no more in one packet, bytes.
+/// The limit of UDP over IPv4.
 const UDP_PAYLOAD_MAX: usize = 65_507;
-/// A stream is measured in so many parts.
 const STREAM_PARTS: u64 = 30;
-/// One read takes so much at most, bytes.
 const READ_BYTES: usize = 1 << 20;
 
 pub(super) fn udp(effort: &FloorEffort, payload: usize, connected: bool) -> Result<FloorRow> {
@@ -56,11 +52,9 @@ fn tcp_pair() -> Result<(TcpStream, TcpStream)> {
     open().map_err(|source| BenchError::system("open TCP sockets on loopback", source))
 }
 
-/// One way: a write for each message, and reads of as much as there is.
 pub(super) fn tcp_stream(effort: &FloorEffort, payload: usize) -> Result<FloorRow> {
     let (mut reader, mut writer) = tcp_pair()?;
     let payload = payload.max(1);
-    // The first part warms up.
     let part = (effort.samples / STREAM_PARTS).max(1);
     let partner = |stop: &StopFlag| {
         let bytes = vec![1; payload];
@@ -109,7 +103,6 @@ pub(super) fn unix(effort: &FloorEffort, payload: usize, blocking: bool) -> Resu
     effort.latency_row(payload.max(1), &round_trip(effort, payload, false, first, second)?)
 }
 
-/// A connected socket, blocking or not.
 trait SocketLink: Send {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
     fn receive(&mut self, bytes: &mut [u8]) -> io::Result<usize>;
@@ -117,7 +110,7 @@ trait SocketLink: Send {
     fn close(&mut self);
 }
 
-/// A socket and, where it is not connected, the other one's address.
+/// Socket, with the peer's address if it is not connected.
 struct UdpSocketLink(UdpSocket, Option<SocketAddr>);
 
 impl SocketLink for UdpSocketLink {
@@ -150,7 +143,6 @@ macro_rules! stream_link {
             }
 
             fn close(&mut self) {
-                // The partner may have closed it already.
                 let _ = self.shutdown(Shutdown::Both);
             }
         }
@@ -160,7 +152,6 @@ macro_rules! stream_link {
 stream_link!(TcpStream);
 stream_link!(UnixStream);
 
-/// Whether a transfer came to its end.
 #[derive(PartialEq)]
 enum TransferEnd {
     Done,
@@ -185,7 +176,6 @@ fn round_trip(
             };
             match sent {
                 Ok(TransferEnd::Done) => (),
-                // The measurer has ended: it closed the socket or set the flag.
                 Ok(TransferEnd::Stopped) => break,
                 Err(error) => {
                     second.close();
@@ -210,7 +200,6 @@ fn round_trip(
     })
 }
 
-/// Repeats `step` until `payload` bytes have moved, waiting where the socket would block.
 fn transfer(
     payload: usize,
     stop: &StopFlag,

@@ -1,5 +1,3 @@
-//! The cost of waking a blocked thread and of being woken by it.
-
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use super::sampling::{FloorEffort, StopFlag};
 use crate::FloorRow;
 use crate::Result;
 
-/// Two words, one for each direction; each counts the wake-ups sent.
+/// One word per direction; each counts the wake-ups sent.
 pub(super) fn futex(effort: &FloorEffort) -> Result<FloorRow> {
     let (there, back) = (AtomicU32::new(0), AtomicU32::new(0));
     let partner = |stop: &StopFlag| {
@@ -39,9 +37,9 @@ fn send(word: &AtomicU32, value: u32, effort: &FloorEffort) -> Result<()> {
     futex::wake(word, futex::Flags::PRIVATE, 1).map(drop).map_err(|error| effort.failed(error))
 }
 
-/// Blocks until `word` is no longer `old`; false when the other side has stopped.
+/// `false` when the other side has stopped.
 fn wait_for_change(word: &AtomicU32, old: u32, stop: &StopFlag, effort: &FloorEffort) -> Result<bool> {
-    // A limit, because a thread that stops does not wake the other one.
+    // A thread that stops does not wake the other one.
     let limit = Timespec::try_from(Duration::from_millis(20)).map_err(|error| effort.failed(error))?;
     while word.load(Ordering::SeqCst) == old {
         match futex::wait(word, futex::Flags::PRIVATE, old, Some(&limit)) {

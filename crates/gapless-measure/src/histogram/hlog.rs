@@ -1,8 +1,6 @@
-//! `.hlog` files: the interval log of HdrHistogram, which its viewers and analysers read.
-//!
-//! Layout (format version 1.3): comment lines that begin with `#`, among them `#[StartTime: …]`; a
-//! legend in quotes; then one line per interval: `Tag=row,begin,length,max,histogram`, begin and length in
-//! seconds, max in milliseconds, the histogram in the V2 compressed encoding as Base64. Values are ns.
+//! `.hlog` files: HdrHistogram's interval log, format version 1.3. Comment lines begin with `#`, among them
+//! `#[StartTime: …]`; then a legend in quotes; then one line per interval: `Tag=row,begin,length,max,histogram`, begin
+//! and length in seconds, max in milliseconds, the histogram in the V2 compressed encoding as Base64. Values are ns.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,22 +15,19 @@ use crate::{BenchError, Result};
 
 const LEGEND: &str = r#""StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram""#;
 
-/// Divides the human-readable maximum of a line: ns to ms, as readers of the format expect.
+/// ns to ms.
 const MAX_VALUE_DIVISOR: f64 = 1_000_000.0;
 
-/// One row of a report with its recorded latencies.
 #[derive(Debug)]
 pub struct TaggedRun<'a> {
-    /// Names the row in every line; blanks and commas become underscores. Empty for none.
+    /// Tag of every line; blanks and commas become underscores. Empty for none.
     pub tag: String,
     pub run: &'a RecordedRun,
-    /// When the counted section began, after `started` of the file.
+    /// Time since `started` of the file.
     pub begin: Duration,
 }
 
-/// Writes a `.hlog` file; one that is there is replaced.
-///
-/// `started` is when the benchmark began, `comments` are lines for its head.
+/// Replaces an existing file. `started` is the benchmark's begin, `comments` go to the head.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -44,8 +39,6 @@ pub fn write_file(path: &Path, started: SystemTime, comments: &[String], runs: &
         .map_err(|source| BenchError::io("write", path, source))
 }
 
-/// Writes the interval log to any writer.
-///
 /// # Errors
 /// When the writer fails.
 pub fn write(
@@ -60,7 +53,7 @@ pub fn write(
     for comment in comments {
         head.add_comment(comment);
     }
-    // Begins of intervals are relative to both; readers differ in which of the two they look at.
+    // Readers differ in which of the two they add to intervals.
     head.with_start_time(started).with_base_time(started);
     drop(head.begin_log_with(&mut writer, &mut serializer)?);
     writeln!(writer, "{LEGEND}")?;
@@ -142,7 +135,6 @@ mod tests {
         assert!(write_file(&missing, SystemTime::now(), &[], &[]).unwrap_err().to_string().contains("no/run.hlog"));
     }
 
-    /// Decodes Base64 as this module writes it.
     fn decode_base64(text: &str) -> Vec<u8> {
         let value = |byte: u8| match byte {
             b'A'..=b'Z' => byte - b'A',

@@ -1,8 +1,6 @@
-//! A recorder for the driver's hot loop: one histogram per interval of the run, all allocated before it begins.
-//!
-//! Percentiles, compression and files come after the run: on a machine with two spinning threads any
-//! third one that works during the run shows up in the 99.9th percentile. Only when interval
-//! statistics are asked for does a helper thread print while the run goes on, and that is its price.
+//! A recorder for the driver's hot loop: one histogram per interval, allocated before the run. Percentiles, compression
+//! and files come after it: next to two spinning threads, a third one shows in the 99.9th percentile. Only printed
+//! interval statistics need a helper thread.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -10,39 +8,32 @@ use super::LatencyHistogram;
 use crate::{IntervalRow, LatencyNs};
 use serde::{Deserialize, Serialize};
 
-/// The most intervals that a run is split into; a longer run has longer intervals. Each takes 270 KB.
+/// Longer runs have longer intervals. Each takes 270 KB.
 pub const INTERVALS_MAX: usize = 64;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// One part of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunInterval {
-    /// Begin, ns after the start of the counted section.
+    /// Time after the start of the counted section.
     pub start_ns: u64,
-    /// Length, ns.
     pub length_ns: u64,
-    /// Latencies of the interval.
     pub histogram: LatencyHistogram,
 }
 
-/// The latencies that a run recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordedRun {
-    /// All latencies.
     pub total: LatencyHistogram,
-    /// The parts that hold a value, in order.
+    /// Non-empty parts, in order.
     pub intervals: Vec<RunInterval>,
 }
 
 impl RecordedRun {
-    /// A run of one part, `length_ns` long.
     pub fn of_one_interval(total: LatencyHistogram, length_ns: u64) -> Self {
         let interval = RunInterval { start_ns: 0, length_ns, histogram: total.clone() };
         Self { total, intervals: vec![interval] }
     }
 
-    /// The parts as rows of a report.
     pub fn interval_rows(&self) -> Vec<IntervalRow> {
         let row = |interval: &RunInterval| {
             let latency_ns = interval.histogram.latency_ns()?;
@@ -52,14 +43,12 @@ impl RecordedRun {
     }
 }
 
-/// Figures of an interval that has just ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IntervalStatistics {
-    /// Begin, ns after the start of the counted section.
+    /// Time after the start of the counted section.
     pub start_ns: u64,
-    /// Length, ns.
     pub length_ns: u64,
-    /// Latencies of the interval; `None` when nothing came in.
+    /// `None` when nothing came in.
     pub latency_ns: Option<LatencyNs>,
 }
 
@@ -78,7 +67,7 @@ impl std::fmt::Display for IntervalStatistics {
     }
 }
 
-/// Records latencies by the interval in which the replies came.
+/// Recorder by the interval of the reply.
 #[derive(Debug)]
 pub struct IntervalRecorder {
     start_ns: u64,
@@ -90,8 +79,7 @@ pub struct IntervalRecorder {
 }
 
 impl IntervalRecorder {
-    /// A recorder of a counted section that begins at `start_ns` and is expected to last
-    /// `expected_length_ns`. Intervals are one second, or longer where `INTERVALS_MAX` seconds are not enough.
+    /// Intervals are one second, or longer if `INTERVALS_MAX` are not enough.
     pub fn new(start_ns: u64, expected_length_ns: u64) -> Self {
         let seconds = expected_length_ns.div_ceil(SECOND_NS).max(1);
         let seconds_each = seconds.div_ceil(INTERVALS_MAX as u64);
@@ -107,7 +95,7 @@ impl IntervalRecorder {
         }
     }
 
-    /// Calls `print` on a helper thread at the end of every interval but the last. The thread ends with the recorder.
+    /// Calls `print` on a helper thread, which ends with the recorder, at the end of every interval but the last.
     ///
     /// # Errors
     /// When the system starts no thread.
@@ -126,9 +114,8 @@ impl IntervalRecorder {
         })
     }
 
-    /// Records a reply: the scheduled time of its message and its latency, ns. It counts in the interval of its
-    /// arrival, so the count is the work done in that interval; it is less than the work due where the run is late. A
-    /// reply after the expected end counts in the last interval.
+    /// Counts in the interval of arrival, so the count is the work done, less than the work due in a late run. A reply
+    /// after the expected end counts in the last interval.
     #[inline]
     pub fn record(&mut self, scheduled_ns: u64, latency_ns: u64) {
         let replied_ns = scheduled_ns.saturating_add(latency_ns);
@@ -138,7 +125,6 @@ impl IntervalRecorder {
         self.histograms[self.current].record(latency_ns);
     }
 
-    /// Ends the recording at `end_ns`.
     pub fn finish(self, end_ns: u64) -> RecordedRun {
         let mut total = LatencyHistogram::new();
         let run_ns = end_ns.saturating_sub(self.start_ns);
@@ -161,7 +147,7 @@ impl IntervalRecorder {
         let next = index.min(self.histograms.len() - 1);
         if let Some(ended) = &self.ended {
             for index in self.current..next {
-                // The receiver is gone only if the printing thread panicked; the run goes on.
+                // The receiver is gone only if the printing thread panicked.
                 let _ = ended.send((index, self.histograms[index].clone()));
             }
         }
@@ -183,7 +169,6 @@ mod tests {
         let mut recorder = IntervalRecorder::new(100, 3 * SECOND_NS);
         recorder.record(50, 1);
         recorder.record(100, 2);
-        // Due in the first interval, answered in the second.
         recorder.record(100 + SECOND_NS - 3, 3);
         recorder.record(100 + 9 * SECOND_NS, 4);
         let run = recorder.finish(100 + 10 * SECOND_NS);

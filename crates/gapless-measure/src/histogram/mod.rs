@@ -1,5 +1,3 @@
-//! Latencies: recording with three significant digits, merging, percentiles.
-//!
 //! | module | what lives there |
 //! |---|---|
 //! | `intervals` | a recorder that a driver can use in its hot loop, one histogram per interval |
@@ -17,13 +15,12 @@ mod intervals;
 
 pub use intervals::{IntervalRecorder, RecordedRun};
 
-/// Values above this, one hour, are recorded as this.
+/// One hour; greater values are recorded as this.
 pub const GREATEST_NS: u64 = 3_600_000_000_000;
 
-/// Significant decimal digits of every recorded value.
 pub const DIGITS: u8 = 3;
 
-/// A histogram of latencies in nanoseconds, from 1 ns to one hour, three digits.
+/// Range: 1 ns to one hour, three significant digits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyHistogram {
     inner: Histogram<u64>,
@@ -36,7 +33,7 @@ impl Default for LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// An empty histogram; all memory that it will ever need is allocated and touched here (about 270 KB).
+    /// Allocates and touches all memory (about 270 KB).
     pub fn new() -> Self {
         let mut inner =
             Histogram::new_with_bounds(1, GREATEST_NS, DIGITS).expect("the bounds and digits are constants in range");
@@ -45,38 +42,34 @@ impl LatencyHistogram {
         Self { inner }
     }
 
-    /// Records one latency, ns.
     #[inline]
     pub fn record(&mut self, latency_ns: u64) {
         self.inner.saturating_record(latency_ns);
     }
 
-    /// Records one latency `count` times, ns.
     pub fn record_many(&mut self, latency_ns: u64, count: u64) {
         self.inner.saturating_record_n(latency_ns, count);
     }
 
-    /// Every recorded value and how often it was seen, ascending.
+    /// Values with counts, ascending.
     pub fn values(&self) -> impl Iterator<Item = (u64, u64)> {
         self.inner.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
     }
 
-    /// Adds all values of another histogram.
     pub fn merge(&mut self, other: &Self) {
         self.inner.add(&other.inner).expect("all histograms have the same bounds and digits");
     }
 
-    /// Number of values.
     pub fn count(&self) -> u64 {
         self.inner.len()
     }
 
-    /// The value at a percentile (0 to 100), ns; 0 when nothing was recorded.
+    /// `percentile` is 0 to 100; 0 when nothing was recorded.
     pub fn percentile_ns(&self, percentile: f64) -> u64 {
         self.inner.value_at_quantile(percentile / 100.0)
     }
 
-    /// The percentiles of a report; `None` when nothing was recorded: a report omits missing values.
+    /// `None` when nothing was recorded.
     pub fn latency_ns(&self) -> Option<LatencyNs> {
         if self.inner.is_empty() {
             return None;
@@ -95,7 +88,7 @@ impl LatencyHistogram {
         })
     }
 
-    /// The row of a floor with these latencies; `None` when nothing was recorded.
+    /// `None` when nothing was recorded.
     pub fn floor_row(&self, name: &str, payload_bytes: u64) -> Option<FloorRow> {
         self.latency_ns().map(|latency| FloorRow {
             name: name.to_owned(),
@@ -113,7 +106,6 @@ impl LatencyHistogram {
     }
 }
 
-/// Each recorded value and how often it was seen.
 impl Serialize for LatencyHistogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.values())

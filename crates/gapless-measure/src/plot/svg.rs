@@ -1,17 +1,12 @@
-//! The drawing of a plot.
-
 use plotters::prelude::*;
 
 use super::{Chart, Curves, Plot};
 use crate::table::grouped;
 use crate::{BenchError, Result};
 
-/// Pixels of one chart.
 const CHART: (u32, u32) = (620, 250);
-/// Height of the title.
 const TITLE_HEIGHT: u32 = 46;
 
-/// Pixels of a picture of curves, and of the legend at its right.
 const CURVES: (u32, u32) = (1180, 640);
 const LEGEND_WIDTH: i32 = 330;
 const LEGEND_LINE: i32 = 22;
@@ -74,7 +69,6 @@ pub(super) fn draw_curves(curves: &Curves) -> Result<String> {
 fn text_of_curves(curves: &Curves) -> std::result::Result<String, Box<dyn std::error::Error>> {
     let all = || curves.curves.iter().flat_map(|curve| &curve.points).filter(|(_, y)| *y > 0.0);
     let (low, high) = all().fold((f64::MAX, 0.0_f64), |(low, high), &(_, y)| (low.min(y), high.max(y)));
-    // Whole powers of ten around all of it.
     let (low, high) = if high > 0.0 { (low.log10().floor(), high.log10().ceil()) } else { (0.0, 1.0) };
     let (low, high) = (10_f64.powf(low), 10_f64.powf(if high > low { high } else { high + 1.0 }));
     let right = all().fold(1.0_f64, |right, &(x, _)| right.max(x));

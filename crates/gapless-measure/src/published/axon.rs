@@ -13,20 +13,17 @@ const REPEATED: Publication = Publication {
     difference: None,
 };
 
-/// A published rate, commands a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublishedBus {
-    /// Stable name.
     pub key: &'static str,
     /// `simple` or `disruptor`.
     pub bus: &'static str,
-    /// Identifiers, in the words of our rows: `random`, `position` (assigned by the bus) or `time-ordered`.
+    /// `random`, `position` (assigned by the bus) or `time-ordered`, as in our rows.
     pub identifiers: &'static str,
-    /// The difference from the other rows.
     pub what: &'static str,
-    /// Commands a second, least and greatest of the published runs.
+    /// Least and greatest of the published runs.
     pub runs_per_s: (u64, u64),
-    /// Whether the figure is of the repeated runs, not of the article.
+    /// Figure of repeated runs, not of the article.
     pub repeated: bool,
 }
 
@@ -39,7 +36,6 @@ const fn bus(
     PublishedBus { key, bus, identifiers, what, runs_per_s, repeated }
 }
 
-/// All published rates.
 pub const BUSES: [PublishedBus; 7] = [
     bus(("simple", "simple", "random"), "simple bus, locks and a caching repository", (150_000, 150_000), false),
     bus(("disruptor", "disruptor", "random"), "disruptor bus, random identifiers", (250_000, 250_000), false),
@@ -69,8 +65,8 @@ const fn peer(name: &'static str, config: &'static [(&'static str, &'static str)
     PeerSystem { name, config, ignored_keys: &["drive", "encoding", "in_flight"] }
 }
 
-/// Both buses of the version that is measured here: with our load, and with the published one, which awaits no answer. Rows without
-/// a setup are of an older program, which was no fair comparison.
+/// Buses with our load, and with the published one, which awaits no answer. Rows without a setup are of an older
+/// program, which was no fair comparison.
 const PEERS: [PeerSystem; 4] = [
     peer("Axon 4, simple", &[("name", "axon simple"), ("setup", "ours")]),
     peer("Axon 4, simple, published load", &[("name", "axon simple"), ("setup", "published")]),
@@ -80,8 +76,8 @@ const PEERS: [PeerSystem; 4] = [
 
 pub(super) fn facts() -> Vec<PublishedFact> {
     let facts = BUSES.iter().map(|row| {
-        // The simple bus works on the thread of its caller, one command after the other, as our direct drive with one in flight; the
-        // disruptor hands over, as our pipelined drive.
+        // The simple bus works on its caller's thread, as our direct drive with one in flight; the disruptor hands
+        // over, as our pipelined drive.
         let is_simple = row.bus == "simple";
         let mut config = vec![
             ("name", serde_json::Value::Null),

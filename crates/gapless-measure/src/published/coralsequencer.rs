@@ -5,13 +5,10 @@ use serde_json::json;
 use super::{FactAnswer, FigureUnit, LatencyPart, Publication, PublishedFact, PublishedSystem, RowFigure};
 use crate::numbers::grouped;
 
-/// Source of the latencies, for the line under a table.
 pub const LATENCY_SOURCE: &str =
     "published by CoralSequencer: UDP over loopback, 1,000,000 messages, desktop at 6.00 GHz";
-/// Source of the rates, for the line under a table.
 pub const RATE_SOURCE: &str = "published by CoralSequencer: three nodes on one server at 3.7 GHz; messages a second \
 through the sequencer, and in parentheses of each node, which do not add up";
-/// The least time of a packet of 256 B from network card to network card.
 pub const WIRE: &str = "between machines a packet of 256 B takes at least 382 ns from network card to network card at \
 10 Gb/s, 3.82 µs at 1 Gb/s: nothing here has crossed a wire";
 
@@ -20,34 +17,26 @@ const LATENCY: Publication =
 const RATE: Publication =
     Publication { system: "CoralSequencer", machine: "server at 3.7 GHz", year: "2015, revised", difference: None };
 
-/// The slices of a latency that are published: the fastest messages, percent of all.
+/// Fastest messages, percent of all.
 pub const PERCENTS: [f64; 6] = [75.0, 90.0, 99.0, 99.9, 99.99, 99.999];
 
-/// A latency over UDP, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamLatency {
-    /// Bytes of the message.
     pub payload_bytes: u64,
-    /// Average, ns.
     pub mean_ns: u64,
-    /// Least and greatest of all, and of each slice, where they are published.
     pub rest: Option<PublishedSlices>,
 }
 
-/// The rest of a published latency, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PublishedSlices {
-    /// Least, ns.
     pub min_ns: u64,
-    /// Greatest, ns.
     pub max_ns: u64,
-    /// The average within each of [`PERCENTS`], ns.
+    /// Averages within each of [`PERCENTS`].
     pub average_ns: [u64; 6],
-    /// The greatest value within each of [`PERCENTS`], ns.
+    /// Greatest values within each of [`PERCENTS`].
     pub greatest_ns: [u64; 6],
 }
 
-/// All published latencies.
 pub const LATENCIES: [StreamLatency; 2] = [
     StreamLatency { payload_bytes: 256, mean_ns: 4_700, rest: None },
     StreamLatency {
@@ -62,16 +51,11 @@ pub const LATENCIES: [StreamLatency; 2] = [
     },
 ];
 
-/// A throughput of three nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublishedRate {
-    /// Bytes of a message.
     pub payload_bytes: u64,
-    /// Whether a packet held several messages.
     pub batch: bool,
-    /// Messages a second through the sequencer.
     pub sequencer_per_s: u64,
-    /// Messages a second of a node.
     pub node_per_s: u64,
 }
 
@@ -79,7 +63,6 @@ const fn published(payload_bytes: u64, batch: bool, sequencer_per_s: u64, node_p
     PublishedRate { payload_bytes, batch, sequencer_per_s, node_per_s }
 }
 
-/// All published throughputs.
 pub const RATES: [PublishedRate; 4] = [
     published(256, true, 1_116_166, 470_483),
     published(64, true, 2_330_160, 1_641_239),
@@ -87,13 +70,11 @@ pub const RATES: [PublishedRate; 4] = [
     published(1400, false, 328_025, 111_119),
 ];
 
-/// The published latency of messages of this size.
 #[must_use]
 pub fn latency_of(payload_bytes: u64) -> Option<&'static StreamLatency> {
     LATENCIES.iter().find(|row| row.payload_bytes == payload_bytes)
 }
 
-/// The published throughput of messages of this size.
 #[must_use]
 pub fn rate_of(payload_bytes: u64, batch: bool) -> Option<&'static PublishedRate> {
     RATES.iter().find(|row| row.payload_bytes == payload_bytes && row.batch == batch)

@@ -1,5 +1,3 @@
-//! Enduro/X next to RabbitMQ: local calls against size, one way, CPU time, and a killed server.
-
 use serde_json::{Value, json};
 
 use super::{
@@ -20,12 +18,10 @@ const RABBITMQ: Publication =
 const LATER: Publication =
     Publication { system: "Enduro/X, C", machine: "laptop, i7", year: "not stated", difference: None };
 
-/// A published point of a curve, calls a second against bytes; the word says how exact it is.
+/// `precision` says how exact it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublishedPoint {
-    /// Bytes of a request.
     pub payload_bytes: u64,
-    /// Calls a second.
     pub calls_per_s: u64,
     /// `about`, `below`, or nothing.
     pub precision: &'static str,
@@ -35,30 +31,26 @@ const fn point(payload_bytes: u64, calls_per_s: u64, precision: &'static str) ->
     PublishedPoint { payload_bytes, calls_per_s, precision }
 }
 
-/// The curve of Enduro/X.
 pub const CURVE: [PublishedPoint; 3] =
     [point(1, 40_000, "about"), point(2_560, 5_000, "below"), point(4_096, 2_800, "")];
-/// The curve of RabbitMQ with explicit acknowledgement.
+/// Curve with explicit acknowledgement.
 pub const RABBITMQ_CURVE: [PublishedPoint; 2] = [point(1, 3_000, ""), point(4_096, 1_300, "")];
-/// RabbitMQ with automatic acknowledgement.
 pub const RABBITMQ_AUTOMATIC: PublishedPoint = point(1, 3_632, "");
-/// CPU time of client, server and broker together, percent of one core: Enduro/X and RabbitMQ.
+/// Client, server and broker together, percent of one core: Enduro/X and RabbitMQ.
 pub const CPU_PERCENT: [u64; 2] = [100, 128];
-/// One way, small messages: messages a second by those of RabbitMQ.
+/// Small messages, relative to RabbitMQ.
 pub const ONE_WAY_TIMES_RABBITMQ: u64 = 2;
 /// Calls a second at 1 KB in C: one client and one server, and five of each.
 pub const LATER_CALLS_PER_S: [(u64, u64); 2] = [(1, 72_624), (5, 135_739)];
-/// Messages a second at 1 KB in C, sent without a reply.
+/// Messages a second at 1 KB in C, without a reply.
 pub const LATER_SENDS_PER_S: u64 = 352_799;
-/// Messages a second that were put into a persistent queue and taken out again, in C.
+/// Messages a second through a persistent queue, in C.
 pub const LATER_QUEUED_PER_S: u64 = 1_791;
-/// Time-out after which the caller of a killed server was told, s.
+/// Delay until the caller of a killed server was told.
 pub const KILLED_SERVER_TIMEOUT_S: u64 = 90;
 
-/// Bytes of the later figures.
 const LATER_BYTES: u64 = 1024;
 
-/// The other systems of a run of calls.
 const PEERS: [PeerSystem; 3] = [
     PeerSystem {
         name: "RabbitMQ",
@@ -119,7 +111,7 @@ pub(super) fn facts() -> Vec<PublishedFact> {
     facts
 }
 
-/// Rows of one call after the other, of either way to wait.
+/// One after the other, with either way of waiting.
 fn call(bytes: u64, figure: RowFigure) -> FactAnswer {
     let mut config = of_curve(bytes);
     config.extend([("mode", json!("call")), ("connected", json!(1)), ("in_flight", json!(1))]);

@@ -1,27 +1,21 @@
-//! [`RowFigure`]: where the figure that answers a fact stands in a row.
-
 use serde_json::Value;
 
 use crate::{LatencyNs, Row};
 
-/// The place of a figure in a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RowFigure {
-    /// Messages, calls or commands a second.
     Throughput,
-    /// A latency, ns.
     Latency(LatencyPart),
-    /// Average of the fastest part of all messages, this many percent, ns.
+    /// Average of this percentage of the fastest messages, ns.
     SliceAverage(f64),
-    /// Greatest latency of the fastest part of all messages, this many percent, ns.
+    /// Greatest latency of this percentage of the fastest messages, ns.
     SliceGreatest(f64),
-    /// Messages a second of one node: the mean of all nodes.
+    /// Mean of all nodes, messages a second.
     NodeRate,
-    /// CPU time of all processes, percent of one core.
+    /// All processes, percent of one core.
     CpuPercent,
 }
 
-/// A value of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LatencyPart {
     Min,
@@ -33,7 +27,6 @@ pub enum LatencyPart {
 }
 
 impl LatencyPart {
-    /// The value, ns.
     #[must_use]
     pub fn of(self, latency: &LatencyNs) -> f64 {
         match self {
@@ -48,7 +41,7 @@ impl LatencyPart {
 }
 
 impl RowFigure {
-    /// The figure of this row, in the unit of its fact; `None` where it was not measured.
+    /// Figure in the unit of its fact; `None` where it was not measured.
     #[must_use]
     pub fn of(self, row: &Row) -> Option<f64> {
         match self {
@@ -74,7 +67,7 @@ fn node_rate(row: &Row) -> Option<f64> {
     (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
 }
 
-/// CPU time of all processes for one call, ns; `None` where it was not measured.
+/// All processes; `None` where it was not measured.
 #[must_use]
 pub fn cpu_ns_per_call(row: &Row) -> Option<f64> {
     let each = row.extra.get("cpu_ns_per_call")?.as_object()?;

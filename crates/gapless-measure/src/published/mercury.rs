@@ -1,4 +1,4 @@
-//! Mercury: parallel calls by the size of the payload, in memory and through Kafka, and many callers and workers.
+//! Mercury: parallel calls by payload size, in memory and through Kafka, and many callers and workers.
 
 use serde_json::{Value, json};
 
@@ -12,20 +12,18 @@ const KAFKA: Publication =
 const RUST: Publication =
     Publication { system: "Mercury, engine in Rust", machine: "laptop, 12 cores", year: "2026", difference: None };
 
-/// Published figures of one size, calls a second: least and greatest of the cycles that count.
+/// Calls a second: least and greatest of the cycles that count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PublishedPayload {
-    /// Bytes of a request that is answered by a boolean.
+    /// Request bytes; the answer is a boolean.
     pub one_way: usize,
-    /// Bytes of a request that comes back.
+    /// Request bytes; they come back.
     pub two_way: usize,
-    /// In memory, one way and two ways.
     pub memory: [(f64, f64); 2],
-    /// Through Kafka, one way and two ways.
+    /// One way and two ways.
     pub kafka: [(f64, f64); 2],
 }
 
-/// All published sizes.
 pub const PAYLOADS: [PublishedPayload; 4] = [
     PublishedPayload {
         one_way: 72,
@@ -53,19 +51,17 @@ pub const PAYLOADS: [PublishedPayload; 4] = [
     },
 ];
 
-/// System of the rows of plain Java clients, which call over the same broker.
 pub const JAVA: &str = "java";
-/// Peers of calls through Kafka.
 const KAFKA_PEERS: [PeerSystem; 1] =
     [PeerSystem { name: "plain Java clients", config: &[("system", JAVA)], ignored_keys: &["system"] }];
 
-/// One caller, fifty workers: calls a second.
+/// One caller, fifty workers.
 pub const ONE_TO_FIFTY_PER_S: u64 = 155_089;
-/// Fifty callers, fifty workers: calls a second.
+/// Fifty callers, fifty workers.
 pub const FIFTY_TO_FIFTY_PER_S: u64 = 410_589;
-/// A hundred callers, fifty workers, more requests than memory takes: calls a second.
+/// A hundred callers, fifty workers, more requests than memory takes.
 pub const OVERLOADED_PER_S: u64 = 100_599;
-/// A call of another route while a flood goes on, ns.
+/// A call of another route during a flood.
 pub const PROBE_NS: u64 = 17_000;
 
 pub(super) fn facts() -> Vec<PublishedFact> {
@@ -80,7 +76,7 @@ pub(super) fn facts() -> Vec<PublishedFact> {
                 let mut config = vec![("mode", json!(mode)), ("payload_bytes", json!(bytes)), ("ends", json!(ends))];
                 let is_kafka = through == "kafka";
                 if is_kafka {
-                    // Rows of older runs, which had no peer, name no system.
+                    // Older runs had no peer and name no system.
                     config.push(("system", json!(["gapless", Value::Null])));
                 }
                 let answer = FactAnswer::of(benchmark, RowFigure::Throughput, config);

@@ -1,6 +1,7 @@
 //! Figures that others have published, each of them once: tables, the overview and the report take them from here.
 //!
-//! They are facts about other machines, and some about another wire ([`Difference`]): never a basis for "x times faster" there.
+//! They are facts about other machines, and some about another wire ([`Difference`]): never a basis for "x times
+//! faster" there.
 //!
 //! | module | published by |
 //! |---|---|
@@ -13,8 +14,8 @@
 //! | `comparison` | a figure of ours next to the published one |
 //! | `unit` | units, and figures as text |
 //!
-//! A [`PublishedFact`] is one published figure. [`PublishedFact::is_answered_by`] finds our row for it: its configuration has the values that
-//! [`FactAnswer::config`] asks for. A row of another benchmark names the key of the fact under [`ANSWERS`], too.
+//! [`PublishedFact::is_answered_by`] finds our row for it: its configuration has the values that [`FactAnswer::config`]
+//! asks for. A row of another benchmark names the key of the fact under [`ANSWERS`], too.
 
 use serde_json::Value;
 
@@ -33,48 +34,37 @@ pub use comparison::{Comparison, ComparisonVerdict};
 pub use figure::{LatencyPart, RowFigure, cpu_ns_per_call};
 pub use unit::FigureUnit;
 
-/// The key in [`Row::extra`] with which a row names the fact that it answers: its key, or a list of keys.
+/// The key in [`Row::extra`] for the facts that a row answers: a key, or a list.
 pub const ANSWERS: &str = "answers";
 
-/// One of the five tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublishedSystem {
-    /// A service on one node and on a primary with its backup.
     Rumi,
-    /// A sequencer and its nodes.
     CoralSequencer,
-    /// Calls between processes, next to RabbitMQ.
     EnduroX,
-    /// Calls by the size of the payload, in memory and between processes.
     Mercury,
-    /// The command bus.
     Axon,
 }
 
-/// Publication of a figure.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Publication {
-    /// The system that was measured, with its version or language where that is stated.
     pub system: &'static str,
-    /// The machine, as far as it is stated.
     pub machine: &'static str,
-    /// Year of the publication; `not stated`.
     pub year: &'static str,
-    /// Reason why no ratio is made between its figures and ours; `None` if both are alike.
+    /// `None` if its figures and ours may be compared by a ratio.
     pub difference: Option<Difference>,
 }
 
-/// Reason why no ratio is made.
+/// Forbids a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
-    /// Published figures passed a wire that ours do not pass.
+    /// Passed by published figures, not by ours.
     Wire(&'static str),
-    /// The published figure was configured, not measured.
+    /// The figure was configured, not measured.
     Setting(&'static str),
 }
 
 impl Difference {
-    /// The difference in words.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -83,71 +73,54 @@ impl Difference {
     }
 }
 
-/// A published figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedFact {
-    /// Stable name: the system, the quantity and its configuration, separated by `/`.
+    /// System, quantity and configuration, separated by `/`; stable.
     pub key: String,
-    /// The table that it belongs to.
     pub system: PublishedSystem,
-    /// The measured quantity, in words.
     pub what: String,
-    /// Least published figure.
     pub least: f64,
-    /// Greatest published figure; the least again where a single figure is published.
+    /// Equals `least` for a single figure.
     pub greatest: f64,
-    /// Unit of both.
     pub unit: FigureUnit,
-    /// A word before the figure, where it is not exact: `about`, `below`.
+    /// Word before an inexact figure: `about`, `below`.
     pub precision: &'static str,
-    /// Publication of the figure.
     pub source: &'static Publication,
-    /// Our rows for it; `None` if this program measures nothing like it.
+    /// `None` if this program measures nothing like it.
     pub answer: Option<FactAnswer>,
 }
 
-/// Description of the rows that answer a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactAnswer {
-    /// Name of the benchmark in its JSON.
     pub benchmark: &'static str,
-    /// Values that the configuration of a row has. A list stands for any of its values, and null for a key that is absent.
+    /// Required values. A list stands for any of its values, null for an absent key.
     pub config: Vec<(&'static str, Value)>,
-    /// The figure of the row.
     pub figure: RowFigure,
-    /// Other systems of the same run.
     pub peers: &'static [PeerSystem],
-    /// Rows of ours that are shown with the figure and not compared with it.
+    /// Rows that are shown, but not compared.
     pub remark: Option<Remark>,
 }
 
-/// Rows of ours that are like a published figure, but not enough for a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Remark {
-    /// Reason why they are not compared.
     pub reason: &'static str,
-    /// Values of their configuration.
     pub config: Vec<(&'static str, Value)>,
 }
 
-/// A system that is measured in the same run as ours.
 #[derive(Debug, PartialEq)]
 pub struct PeerSystem {
-    /// Name in tables.
     pub name: &'static str,
-    /// Text values of the configuration in place of ours.
+    /// Values in place of ours.
     pub config: &'static [(&'static str, &'static str)],
     /// Keys of ours that need not match.
     pub ignored_keys: &'static [&'static str],
 }
 
 impl PublishedSystem {
-    /// All tables, in their order.
     pub const ALL: [Self; 5] = [Self::Rumi, Self::CoralSequencer, Self::EnduroX, Self::Mercury, Self::Axon];
 }
 
 impl PublishedFact {
-    /// A fact that nothing answers yet.
     pub(crate) fn new(
         system: PublishedSystem,
         key: String,
@@ -159,20 +132,17 @@ impl PublishedFact {
         Self { key, system, what, least, greatest, unit, precision: "", source, answer: None }
     }
 
-    /// The same fact with the rows that answer it.
     pub(crate) fn answered(mut self, answer: FactAnswer) -> Self {
         self.answer = Some(answer);
         self
     }
 
-    /// The same fact, of which the publication gives a round figure.
     pub(crate) fn roughly(mut self, word: &'static str) -> Self {
         self.precision = word;
         self
     }
 
-    /// Whether `row` of `benchmark` is our answer to this fact. A row that names the fact may be of another benchmark, with another
-    /// name; the rest of its configuration is asked for all the same.
+    /// A row that names the fact may be of another benchmark; the rest of its configuration must match.
     #[must_use]
     pub fn is_answered_by(&self, benchmark: &str, row: &Row) -> bool {
         let is_named = self.is_named_by(row);
@@ -183,7 +153,6 @@ impl PublishedFact {
         }
     }
 
-    /// The published figure or range, with the word that says how exact it is.
     #[must_use]
     pub fn figure_text(&self) -> String {
         let range = self.unit.range_text(self.least, self.greatest);
@@ -200,24 +169,21 @@ impl PublishedFact {
 }
 
 impl FactAnswer {
-    /// Rows of `benchmark` whose configuration has these values.
     pub(crate) fn of(benchmark: &'static str, figure: RowFigure, config: Vec<(&'static str, Value)>) -> Self {
         Self { benchmark, config, figure, peers: &[], remark: None }
     }
 
-    /// The same with rows that are shown and not compared.
     pub(crate) fn remarking(mut self, reason: &'static str, config: Vec<(&'static str, Value)>) -> Self {
         self.remark = Some(Remark { reason, config });
         self
     }
 
-    /// The same with other systems of the run.
     pub(crate) fn with_peers(mut self, peers: &'static [PeerSystem]) -> Self {
         self.peers = peers;
         self
     }
 
-    /// Whether `row` of `benchmark` has the configuration: ours, or that of a peer.
+    /// The configuration is ours, or that of `peer`.
     #[must_use]
     pub fn is_of(&self, benchmark: &str, row: &Row, peer: Option<&PeerSystem>) -> bool {
         if self.benchmark != benchmark {
@@ -233,14 +199,13 @@ impl FactAnswer {
 }
 
 impl Remark {
-    /// Whether it is of `row`.
     #[must_use]
     pub fn is_of(&self, row: &Row) -> bool {
         has_all(row, self.config.iter())
     }
 }
 
-/// Whether a row has these values: one of each list. An absent key reads as null.
+/// One of each list; an absent key reads as null.
 fn has_all<'a>(row: &Row, mut asked: impl Iterator<Item = &'a (&'static str, Value)>) -> bool {
     asked.all(|(key, asked)| match asked {
         Value::Array(any) => any.contains(&row.config.value(key)),
@@ -248,7 +213,6 @@ fn has_all<'a>(row: &Row, mut asked: impl Iterator<Item = &'a (&'static str, Val
     })
 }
 
-/// Least and greatest figure, and their unit.
 pub(crate) struct FigureSpan(f64, f64, FigureUnit);
 
 impl From<(f64, FigureUnit)> for FigureSpan {
@@ -263,13 +227,11 @@ impl From<(f64, f64, FigureUnit)> for FigureSpan {
     }
 }
 
-/// Every published figure, table by table.
 #[must_use]
 pub fn facts() -> Vec<PublishedFact> {
     [rumi::facts(), coralsequencer::facts(), endurox::facts(), mercury::facts(), axon::facts()].concat()
 }
 
-/// The published figure of this key.
 #[must_use]
 pub fn fact(key: &str) -> Option<PublishedFact> {
     facts().into_iter().find(|fact| fact.key == key)

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::{Difference, FactAnswer, FigureUnit, LatencyPart, Publication, PublishedFact, PublishedSystem, RowFigure};
 
-/// For the line under a table.
 pub const SOURCE: &str = "published by Rumi, Feb 2025: Xeon Gold 6334, two hosts over InfiniBand, clustered; about 23 µs of each latency is said to be the wire; flush is not a sync";
 
 const CLUSTERED: Publication = Publication {
@@ -25,31 +24,21 @@ const CLAIM: Publication = Publication {
     difference: None,
 };
 
-/// A published latency at 10,000 messages a second, version 4.0, µs.
+/// Latency at 10,000 messages a second, version 4.0.
 #[derive(Debug, Clone, Copy)]
 pub struct ServiceLatency {
-    /// `direct` or `indirect`.
     pub access: &'static str,
-    /// `min`, `default` or `max`.
     pub cpu: &'static str,
-    /// Median, µs.
     pub p50_us: f64,
-    /// 99th percentile, µs.
     pub p99_us: f64,
-    /// 99.9th percentile, µs.
     pub p99_9_us: f64,
 }
 
-/// A published throughput, messages a second.
 #[derive(Debug, Clone, Copy)]
 pub struct PublishedThroughput {
-    /// `direct` or `indirect`.
     pub access: &'static str,
-    /// `min`, `default` or `max`.
     pub cpu: &'static str,
-    /// Version of the product.
     pub version: &'static str,
-    /// Messages a second.
     pub messages_per_s: u64,
 }
 
@@ -66,7 +55,6 @@ const fn throughput(
     PublishedThroughput { access, cpu, version, messages_per_s }
 }
 
-/// All published latencies.
 pub const LATENCIES: [ServiceLatency; 6] = [
     latency("indirect", "min", 31.46, 34.09, 43.43),
     latency("indirect", "default", 26.31, 29.18, 37.39),
@@ -76,7 +64,6 @@ pub const LATENCIES: [ServiceLatency; 6] = [
     latency("direct", "max", 26.68, 27.78, 31.86),
 ];
 
-/// All published throughputs.
 pub const THROUGHPUTS: [PublishedThroughput; 4] = [
     throughput("indirect", "min", "4.0", 139_875),
     throughput("indirect", "min", "3.16", 117_124),
@@ -84,21 +71,18 @@ pub const THROUGHPUTS: [PublishedThroughput; 4] = [
     throughput("indirect", "max", "3.16", 56_419),
 ];
 
-/// Encoding of the Car message alone, ns: least and greatest published.
+/// Car message alone: least and greatest published.
 pub const ENCODE_NS: (u64, u64) = (240, 280);
-/// Decoding of the Car message alone, ns: least and greatest published.
+/// Car message alone: least and greatest published.
 pub const DECODE_NS: (u64, u64) = (235, 275);
-/// Throughput of direct access as a multiple of that of indirect access: a claim.
+/// Throughput of direct by indirect access: a claim.
 pub const DIRECT_TIMES_INDIRECT: u64 = 3;
-/// Latency of direct access, percent of that of indirect access: a claim.
+/// Latency of direct access, percent of indirect: a claim.
 pub const DIRECT_LATENCY_PERCENT: u64 = 90;
 
-/// Encodings of a row like the published ones: SBE in the place of theirs.
 const ENCODINGS: [&str; 2] = ["sbe.serial", "sbe.random"];
-/// Encodings of a message alone.
 const ALL_ENCODINGS: [&str; 4] = ["sbe.serial", "sbe.random", "protobuf.serial", "protobuf.random"];
 
-/// The rate of the latencies, messages a second.
 pub const LATENCY_RATE_PER_S: u64 = 10_000;
 
 pub(super) fn facts() -> Vec<PublishedFact> {
@@ -143,7 +127,7 @@ pub(super) fn facts() -> Vec<PublishedFact> {
     facts
 }
 
-/// Claims about direct access, answered at each CPU plan by our row of direct access and the one of indirect access next to it.
+/// Answered at each CPU plan by our rows of direct and indirect access.
 fn claims() -> [PublishedFact; 2] {
     let claim = |key: &str, what: &str, figure: (f64, FigureUnit), answer: FactAnswer| {
         let fact =
@@ -173,7 +157,7 @@ fn at_a_rate() -> [(&'static str, Value); 2] {
     [("rate_per_s", json!(LATENCY_RATE_PER_S)), ("sessions", json!(1))]
 }
 
-/// Rows of our primary and backup that are like the published ones: event sourcing, SBE in the place of their encoding.
+/// Our rows like the published ones: event sourcing, SBE in place of their encoding.
 fn clustered(mode: &str, access: &str, figure: RowFigure) -> FactAnswer {
     let config = vec![
         ("program", json!("es")),

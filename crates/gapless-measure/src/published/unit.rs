@@ -1,49 +1,44 @@
-//! [`FigureUnit`]: the unit of a figure, and figures as text.
-
 use serde::{Deserialize, Serialize};
 
 use crate::numbers::{grouped, rate, time};
 
-/// Unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureUnit {
-    /// A rate, whose greater figure is the better one.
+    /// Greater is better.
     #[serde(rename = "per_s")]
     PerSecond,
-    /// A time, whose smaller figure is the better one.
+    /// Smaller is better.
     #[serde(rename = "ns")]
     Nanoseconds,
-    /// CPU time of all processes together, percent of one core; the smaller figure is the better one.
+    /// All processes, percent of one core; smaller is better.
     CpuPercent,
-    /// A rate as a multiple of that of RabbitMQ; the greater figure is the better one.
+    /// A rate by RabbitMQ's; greater is better.
     TimesRabbitMq,
-    /// A rate of direct access as a multiple of that of indirect access; the greater figure is the better one.
+    /// A rate of direct by indirect access; greater is better.
     TimesIndirect,
-    /// A time of direct access, percent of that of indirect access; the smaller figure is the better one.
+    /// A time of direct access, percent of indirect; smaller is better.
     PercentOfIndirect,
 }
 
 impl FigureUnit {
-    /// Whether the greater figure is the better one.
     #[must_use]
     pub fn more_is_better(self) -> bool {
         matches!(self, Self::PerSecond | Self::TimesRabbitMq | Self::TimesIndirect)
     }
 
-    /// Whether the figure is one of our rows by another.
+    /// Divides one of our rows by another.
     #[must_use]
     pub fn is_of_two_rows(self) -> bool {
         matches!(self, Self::TimesRabbitMq | Self::TimesIndirect | Self::PercentOfIndirect)
     }
 
-    /// Ours by theirs, above 1 where ours is the better one.
+    /// Ratio above 1 where ours is better.
     #[must_use]
     pub fn ratio(self, ours: f64, theirs: f64) -> f64 {
         if self.more_is_better() { ours / theirs } else { theirs / ours }
     }
 
-    /// A figure with its unit.
     #[must_use]
     pub fn text(self, figure: f64) -> String {
         match self {
@@ -55,14 +50,13 @@ impl FigureUnit {
         }
     }
 
-    /// A range of figures, or the figure that both are.
     #[must_use]
     pub fn range_text(self, least: f64, greatest: f64) -> String {
         if least == greatest {
             return self.text(least);
         }
         let (least, greatest) = (self.text(least), self.text(greatest));
-        // The unit once, where it is the same.
+        // One unit for both, where it is the same.
         let of_unit =
             |text: &str| text.find(|character: char| !character.is_ascii_digit() && !".,".contains(character));
         match (of_unit(&least), of_unit(&greatest)) {

@@ -1,5 +1,3 @@
-//! The JSON form, key by key.
-
 use serde_json::json;
 
 use super::*;

@@ -1,5 +1,3 @@
-//! A table as texts, and its drawing.
-
 use std::fmt;
 
 use comfy_table::presets::{ASCII_MARKDOWN, UTF8_FULL_CONDENSED};
@@ -8,7 +6,7 @@ use comfy_table::{CellAlignment, ContentArrangement};
 use super::TableStyle;
 use crate::Row;
 
-/// A column of a table with a line for each row of a report: its head, and the text of a line.
+/// Head, and text of a cell.
 pub type RowColumn = (&'static str, fn(&Row) -> String);
 
 /// A head and rows of texts; its `Display` draws it, without a line feed at its end.
@@ -24,20 +22,20 @@ pub type RowColumn = (&'static str, fn(&Row) -> String);
 pub struct TextTable {
     style: TableStyle,
     head: Vec<String>,
-    /// Number of columns from the first that hold texts; the others hold numbers and end at their right.
+    /// Leading columns of text; the others hold numbers and are right-aligned.
     text_columns: usize,
     rows: Vec<Vec<String>>,
 }
 
 impl TextTable {
-    /// A table with this head, of which all but the first columns hold numbers.
+    /// Columns after the first `text_columns` hold numbers.
     #[must_use]
     pub fn new(style: TableStyle, head: &[&str], text_columns: usize) -> Self {
         let head = head.iter().map(|&text| text.to_owned()).collect();
         Self { style, head, text_columns, rows: Vec::new() }
     }
 
-    /// A table of these columns with a line for each of `rows`; all but the first columns hold numbers.
+    /// Columns after the first `text_columns` hold numbers.
     #[must_use]
     pub fn of_rows(style: TableStyle, rows: &[&Row], text_columns: usize, columns: &[RowColumn]) -> Self {
         let head: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
@@ -47,8 +45,6 @@ impl TextTable {
         table
     }
 
-    /// Adds a row.
-    ///
     /// # Panics
     /// If it has not a cell for each column of the head.
     pub fn add_row(&mut self, cells: &[String]) {
@@ -56,7 +52,6 @@ impl TextTable {
         self.rows.push(cells.to_vec());
     }
 
-    /// Whether it has no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -70,7 +65,7 @@ impl fmt::Display for TextTable {
             TableStyle::Terminal => lined.load_style(UTF8_FULL_CONDENSED),
             TableStyle::Markdown => lined.load_style(ASCII_MARKDOWN),
         };
-        // A figure that is broken over two lines is misread; a wide table is only wide.
+        // A figure broken over two lines is misread.
         lined.set_content_arrangement(ContentArrangement::Disabled);
         lined.set_header(&self.head);
         for column in lined.column_iter_mut().skip(self.text_columns) {

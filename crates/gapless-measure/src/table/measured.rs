@@ -1,9 +1,8 @@
-//! One row as one line: what a benchmark prints when the row is measured, long before its table.
+//! A row as one line, printed when it is measured.
 
 use super::{ABSENT, RowColumn, grouped, microseconds, name_of, rate};
 use crate::{LatencyNs, Row};
 
-/// The row's name and figures: latency, throughput, and whether it is a result.
 #[must_use]
 pub fn measured(row: &Row) -> String {
     let mut parts = Vec::new();
@@ -28,7 +27,7 @@ pub fn measured(row: &Row) -> String {
     format!("{}{rate}: {}", name_of(row), parts.join("; "))
 }
 
-/// The cells of a row as one line, each under the head of its column, without those that are absent.
+/// Omits absent cells.
 #[must_use]
 pub fn in_words(columns: &[RowColumn], row: &Row) -> String {
     let cells = columns.iter().map(|(head, cell)| (head, cell(row)));

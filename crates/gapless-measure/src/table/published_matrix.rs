@@ -1,5 +1,4 @@
-//! The published matrix of the canonical benchmark row by row, each with ours of the same mode, access and CPU
-//! configuration next to it.
+//! The published matrix of the canonical benchmark, with our row of the same mode, access and CPU configuration.
 
 use super::{TableStyle, TextTable, absent, microseconds, rate};
 use crate::published::rumi::{LATENCIES, LATENCY_RATE_PER_S, THROUGHPUTS};
@@ -9,7 +8,7 @@ const ACCESSES: [&str; 2] = ["indirect", "direct"];
 const CPUS: [&str; 3] = ["min", "default", "max"];
 const ENCODINGS: [&str; 2] = ["sbe", "protobuf"];
 
-/// The whole published matrix next to the clustered rows of `rows`; `None` without such rows.
+/// Our rows are clustered ones; `None` without such rows.
 pub(super) fn published_matrix(rows: &[Row], style: TableStyle) -> Option<String> {
     rows.iter().any(|row| row.config.clustered == Some(true)).then(|| {
         let head = [
@@ -59,7 +58,7 @@ fn add(table: &mut TextTable, key: [&str; 4], published: String, ours: [Option<&
     table.add_row(&cells);
 }
 
-/// The row of event sourcing with one session, at the published rate where it is a latency.
+/// Event sourcing, one session; a latency at the published rate.
 fn find<'row>(rows: &'row [Row], (mode, access, cpu, encoding): (&str, &str, &str, &str)) -> Option<&'row Row> {
     let is = |value: &Option<String>, expected: &str| value.as_deref() == Some(expected);
     rows.iter().find(|row| {
@@ -125,7 +124,6 @@ mod tests {
         let fast = Row { throughput_per_s: Some(1_668_225.0), ..row("throughput", "protobuf.serial") };
         let missed = Row { rate_reached: Some(false), ..row("latency", "protobuf.serial") };
         let text = published_matrix(&[ours, fast, missed], TableStyle::Markdown).unwrap();
-        // Cells are padded.
         let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let lines: Vec<String> = text.lines().map(squeezed).collect();
         assert_eq!(lines.len(), 2 + 6 + 12, "{text}");

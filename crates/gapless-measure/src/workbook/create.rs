@@ -1,5 +1,3 @@
-//! A new workbook: results, floors, the machine, and a chart of the percentiles.
-
 use std::path::Path;
 
 use rust_xlsxwriter::{Chart, ChartType, Format, Workbook, Worksheet, XlsxError};
@@ -7,10 +5,10 @@ use rust_xlsxwriter::{Chart, ChartType, Format, Workbook, Worksheet, XlsxError};
 use crate::workbook::check;
 use crate::{BenchError, FloorRow, Report, Result, Row};
 
-/// Writes a new workbook; an existing file is not touched.
+/// An existing file is not touched.
 ///
 /// # Errors
-/// When the file is already there or cannot be written.
+/// When the file exists or cannot be written.
 pub fn create(path: &Path, report: &Report) -> Result<()> {
     check(path, None)?;
     let bytes = build(report).map_err(|error| BenchError::workbook(path, error.to_string()))?;
@@ -94,7 +92,7 @@ fn results(sheet: &mut Worksheet, rows: &[Row], head: &Format) -> std::result::R
     chart(sheet, rows)
 }
 
-/// Percentiles of every row that has a latency, as columns side by side.
+/// All rows with a latency, side by side.
 fn chart(sheet: &mut Worksheet, rows: &[Row]) -> std::result::Result<(), XlsxError> {
     let mut chart = Chart::new(ChartType::Column);
     let mut has_series = false;

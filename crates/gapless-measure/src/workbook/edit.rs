@@ -1,8 +1,6 @@
-//! One number into one cell of an existing workbook.
-//!
-//! The sheet's text is changed in the one place only, and every other part is copied as it is stored,
-//! compressed bytes and all. Two parts may have to change with it: the list of formula cells, if a
-//! formula is replaced, and the request to calculate again, if there are formulas that may depend on the cell.
+//! One number into one cell of an existing workbook. Only that place in the sheet changes; other parts are copied
+//! compressed. Two may change, too: the list of formula cells, if a formula is replaced, and the request to
+//! recalculate.
 
 use std::fs::File;
 use std::io::{Cursor, Write};
@@ -17,13 +15,12 @@ use super::package::{Package, Replacement};
 use crate::workbook::CellAddress;
 use crate::{BenchError, Result};
 
-/// Writes `value` into a cell of the workbook's first sheet. Style, charts, other sheets and everything else stay.
-///
-/// The new file takes the place of the old one in one step, with its permissions; a symbolic link stays one.
+/// Writes to the first sheet. Everything else stays. The new file replaces the old one in one step, with its
+/// permissions; a symbolic link stays one.
 ///
 /// # Errors
-/// When the file is not a workbook, is read-only, is open in another program, or when the cell belongs to
-/// a formula that other cells share; when `value` is not finite; when the file cannot be written.
+/// When the file is not a workbook, is read-only, is open in another program; when the cell belongs to a shared
+/// formula; when `value` is not finite; when the file cannot be written.
 pub fn write_cell(path: &Path, cell: CellAddress, value: f64) -> Result<()> {
     if !value.is_finite() {
         return Err(BenchError::workbook(path, format!("{value} is not a number that a cell can hold")));
@@ -34,7 +31,7 @@ pub fn write_cell(path: &Path, cell: CellAddress, value: f64) -> Result<()> {
     source.replace_with(&bytes)
 }
 
-/// Does everything that [`write_cell`] does but for writing, so that a long run does not end in an error.
+/// Does everything that [`write_cell`] does, except writing.
 ///
 /// # Errors
 /// As [`write_cell`].
@@ -44,18 +41,18 @@ pub fn check_cell(path: &Path, cell: CellAddress) -> Result<()> {
     source.rewritten(&replacements).map(drop)
 }
 
-/// A workbook that is there, may be written and is not open elsewhere.
+/// Writable and not open elsewhere.
 struct OpenWorkbook {
-    /// Path as the user named it, for messages.
+    /// Path for messages.
     path: PathBuf,
-    /// After symbolic links are resolved.
+    /// Symbolic links resolved.
     real_path: PathBuf,
     bytes: Vec<u8>,
     /// Holds the lock until the new file is in place.
     file: File,
 }
 
-/// A workbook that is larger was not made by hand.
+/// A larger workbook was not made by hand.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
 impl OpenWorkbook {
@@ -78,13 +75,13 @@ impl OpenWorkbook {
             return Err(error("is read-only; make it writable or choose another file"));
         }
         refuse_open_elsewhere(path, &real_path)?;
-        // Opened for writing too, although it is replaced: a user who may not write the file may not replace it.
+        // Opened for writing: a user who may not write the file may not replace it.
         let file = File::options()
             .read(true)
             .write(true)
             .open(&real_path)
             .map_err(|source| BenchError::io("open for writing", path, source))?;
-        // Any other error comes from a file system without locks: there no process has locked it.
+        // Other errors mean a file system without locks.
         if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(error("is locked by another program; close it there and try again"));
         }
@@ -103,7 +100,7 @@ impl OpenWorkbook {
         package.set_cell(cell, value).map_err(|reason| BenchError::workbook(&self.path, reason))
     }
 
-    /// The whole file with some parts replaced or left out and all others as they were stored, in their order.
+    /// Other parts as they were stored, in order.
     fn rewritten(&self, replacements: &[Replacement]) -> Result<Vec<u8>> {
         let failed = |error: zip::result::ZipError| BenchError::workbook(&self.path, error.to_string());
         let mut archive = self.archive()?;
@@ -131,8 +128,8 @@ impl OpenWorkbook {
     fn replace_with(self, bytes: &[u8]) -> Result<()> {
         let name = self.real_path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let temporary = self.real_path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        // Written like a journal's durable files, but made exclusively: another program may be editing the same workbook. Nothing
-        // is synced after the rename: a workbook can be written again.
+        // Made exclusively: another program may be editing the workbook. Not synced after the rename: a workbook can be
+        // written again.
         let written = (|| {
             let mut file = File::options().write(true).create_new(true).open(&temporary)?;
             file.write_all(bytes)?;
@@ -141,14 +138,13 @@ impl OpenWorkbook {
             std::fs::rename(&temporary, &self.real_path)
         })();
         written.map_err(|source: std::io::Error| {
-            // The new file is removed again; if that fails, nothing more can be done.
             let _ = std::fs::remove_file(&temporary);
             BenchError::io("replace", &self.path, source)
         })
     }
 }
 
-/// Office programs leave a file next to a workbook that they have open; they lock nothing that Linux would tell.
+/// Office programs lock nothing, but leave a file next to an open workbook.
 fn refuse_open_elsewhere(path: &Path, real_path: &Path) -> Result<()> {
     let name = real_path.file_name().unwrap_or_default().to_string_lossy();
     for lock in [format!("~${name}"), format!(".~lock.{name}#")] {

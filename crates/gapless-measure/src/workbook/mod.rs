@@ -1,5 +1,3 @@
-//! Excel output: a new workbook with the results, or one number into one cell of an existing workbook.
-//!
 //! | module | what lives there |
 //! |---|---|
 //! | this | where a cell is, and whether results can be written |
@@ -26,37 +24,33 @@ mod xml;
 pub use create::create;
 pub use edit::{check_cell, write_cell};
 
-/// A cell, written `ROW-COL`, both from 1: `5-3` is row 5, column 3, which Excel calls C5.
+/// Written `ROW-COL`, both from 1: `5-3` is row 5, column 3, Excel's C5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CellAddress {
     row: u32,
     column: u32,
 }
 
-/// Excel's limits.
 const ROW_MAX: u32 = 1_048_576;
 const COLUMN_MAX: u32 = 16_384;
 
 impl CellAddress {
-    /// A cell by row and column, both from 1; `None` outside Excel's limits (1,048,576 rows, 16,384 columns).
+    /// Numbers from 1; `None` outside Excel's limits (1,048,576 rows, 16,384 columns).
     #[must_use]
     pub fn new(row: u32, column: u32) -> Option<Self> {
         ((1..=ROW_MAX).contains(&row) && (1..=COLUMN_MAX).contains(&column)).then_some(Self { row, column })
     }
 
-    /// Row, from 1.
     #[must_use]
     pub fn row(self) -> u32 {
         self.row
     }
 
-    /// Column, from 1.
     #[must_use]
     pub fn column(self) -> u32 {
         self.column
     }
 
-    /// Excel's own name: `C5`.
     #[must_use]
     pub fn excel_name(self) -> String {
         let mut letters = Vec::new();
@@ -68,7 +62,7 @@ impl CellAddress {
         letters.iter().rev().collect::<String>() + &self.row.to_string()
     }
 
-    /// Reads Excel's own name, `$` signs allowed; `None` for anything else.
+    /// `$` signs allowed.
     fn from_excel_name(name: &str) -> Option<Self> {
         let name = name.replace('$', "");
         let digits_at = name.find(|c: char| c.is_ascii_digit())?;
@@ -106,8 +100,8 @@ impl fmt::Display for CellAddress {
     }
 }
 
-/// Checks, before a long run, that its results can be written: with a cell the workbook must be there, be
-/// writable and have that cell free to write; without one the file must not be there, so that no work is lost.
+/// Checks before a long run: with a cell, the workbook must be writable and have the cell free; without one, the file
+/// must not exist.
 ///
 /// # Errors
 /// When the results could not be written.

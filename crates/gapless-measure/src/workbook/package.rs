@@ -12,22 +12,21 @@ use super::sheet;
 use super::xml::{Splice, apply};
 use crate::workbook::CellAddress;
 
-/// A part with its new text, or without any: it is left out.
+/// `None` leaves the part out.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Replacement {
     pub(super) name: String,
     pub(super) text: Option<String>,
 }
 
-/// An opened workbook.
 pub(super) struct Package<'a> {
     archive: ZipArchive<Cursor<&'a [u8]>>,
 }
 
-/// The errors inside a workbook, each as a sentence that follows its name.
+/// A sentence that follows the workbook's name.
 type ReasonedResult<T> = std::result::Result<T, String>;
 
-/// A part of a workbook that unpacks to more is refused.
+/// A larger unpacked part is refused.
 const PART_BYTES_MAX: u64 = 1 << 29;
 
 const CONTENT_TYPES: &str = "[Content_Types].xml";
@@ -37,7 +36,6 @@ impl<'a> Package<'a> {
         Self { archive }
     }
 
-    /// The parts that change when `cell` of the first sheet gets `value`.
     pub(super) fn set_cell(&mut self, cell: CellAddress, value: f64) -> ReasonedResult<Vec<Replacement>> {
         let root = self.relationships("")?;
         let workbook_name = root
@@ -63,7 +61,7 @@ impl<'a> Package<'a> {
         Ok(replacements)
     }
 
-    /// Takes a cell off the calculation chain. A chain that names a cell without a formula is a damaged workbook to Excel.
+    /// Excel treats a calculation chain that names a cell without a formula as damage.
     fn forget_formula(
         &mut self,
         workbook_name: &str,
@@ -81,7 +79,7 @@ impl<'a> Package<'a> {
             replacements.push(Replacement { name: chain.target.clone(), text: Some(text) });
             return Ok(());
         }
-        // An empty chain is not allowed: the part goes, and so does what names it.
+        // An empty chain is not allowed: the part goes, with its references.
         replacements.push(Replacement { name: chain.target.clone(), text: None });
         let types = self.part(CONTENT_TYPES)?;
         let part_name = format!("/{}", chain.target);
@@ -95,7 +93,6 @@ impl<'a> Package<'a> {
         Ok(())
     }
 
-    /// Whether any sheet holds a formula.
     fn has_formulas(&mut self) -> ReasonedResult<bool> {
         let names = self.archive.file_names().flatten().map(|name| name.into_owned());
         let sheets: Vec<String> = names.filter(|name| name.contains("worksheets/") && name.ends_with(".xml")).collect();
@@ -113,7 +110,6 @@ impl<'a> Package<'a> {
         Ok(false)
     }
 
-    /// The text of a part.
     fn part(&mut self, name: &str) -> ReasonedResult<String> {
         let part = self
             .archive
@@ -130,7 +126,7 @@ impl<'a> Package<'a> {
         String::from_utf8(bytes).map_err(|_| format!("its part {name} is not in UTF-8, which is all that is supported"))
     }
 
-    /// The targets of a part's relationships; `""` is the package itself. Targets are names in the archive.
+    /// `""` is the package itself; targets are names in the archive.
     fn relationships(&mut self, of: &str) -> ReasonedResult<Vec<Relationship>> {
         let text = self.part(&relationships_of(of))?;
         let folder = of.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -160,7 +156,7 @@ fn relationships_of(part: &str) -> String {
     if folder.is_empty() { format!("_rels/{name}.rels") } else { format!("{folder}/_rels/{name}.rels") }
 }
 
-/// A target relative to a folder, or from the root if it begins with `/`.
+/// Resolves from the root if `target` begins with `/`.
 fn resolve(folder: &str, target: &str) -> String {
     let path = match target.strip_prefix('/') {
         Some(absolute) => absolute.to_owned(),
@@ -177,14 +173,14 @@ fn resolve(folder: &str, target: &str) -> String {
     names.join("/")
 }
 
-/// Identifier and part name of the first sheet that has cells: a sheet that is a chart alone is passed over.
+/// Identifier and part of the first sheet with cells; skips chart sheets.
 fn first_sheet(workbook: &str, relationships: &[Relationship]) -> ReasonedResult<(String, String)> {
     let mut first = None;
     for_each_tag(workbook, |_, tag| {
         if first.is_some() || tag.local_name().as_ref() != "sheet" {
             return;
         }
-        // The attribute is r:id; the prefix is the writer's choice.
+        // The attribute r:id; its prefix may vary.
         let relationship_id = tag
             .attributes()
             .flatten()
@@ -200,13 +196,13 @@ fn first_sheet(workbook: &str, relationships: &[Relationship]) -> ReasonedResult
     first.ok_or_else(|| "has no sheet with cells".to_owned())
 }
 
-/// The workbook's text with the request to calculate all formulas when it is opened; `None` if it is there already.
+/// Requests a full calculation on opening; `None` if that is there already.
 fn calculate_on_load(workbook: &str) -> ReasonedResult<Option<String>> {
     const REQUEST: &str = " fullCalcOnLoad=\"1\"";
     let mut splice = None;
     let mut end_of_element_before = None;
     let mut prefix = String::new();
-    // The schema's order: calcPr follows these and precedes everything else.
+    // In the schema calcPr follows these.
     const BEFORE: [&str; 6] =
         ["sheets", "functionGroups", "externalReferences", "definedNames", "bookViews", "workbookPr"];
     let mut reader = Reader::from_str(workbook);
@@ -250,7 +246,6 @@ fn calculate_on_load(workbook: &str) -> ReasonedResult<Option<String>> {
     apply(workbook, vec![splice]).map(Some)
 }
 
-/// The raw text of a tag with an attribute replaced.
 fn without_attribute(tag: &str, name: &str, replacement: &str) -> String {
     let Some(at) = tag.find(&format!(" {name}=")) else { return tag.to_owned() };
     let value_at = at + name.len() + 2;
@@ -259,7 +254,7 @@ fn without_attribute(tag: &str, name: &str, replacement: &str) -> String {
     format!("{}{replacement}{}", &tag[..at], &tag[end..])
 }
 
-/// The chain without one cell, and whether nothing is left of it. An entry without a sheet has that of the one before.
+/// Returns whether the chain is empty now. An entry without a sheet has that of the one before.
 fn without_chain_entry(chain: &str, sheet_id: &str, cell: &str) -> ReasonedResult<(String, bool)> {
     let mut splices = Vec::new();
     let mut current_sheet = String::new();
@@ -297,7 +292,6 @@ fn without_chain_entry(chain: &str, sheet_id: &str, cell: &str) -> ReasonedResul
     Ok((apply(chain, splices)?, kept == 0))
 }
 
-/// The text without the empty elements of one name that `is_it` recognises.
 fn without_element(text: &str, name: &str, is_it: impl Fn(&BytesStart<'_>) -> bool) -> ReasonedResult<String> {
     let mut splices = Vec::new();
     for_each_tag(text, |span, tag| {
@@ -308,7 +302,6 @@ fn without_element(text: &str, name: &str, is_it: impl Fn(&BytesStart<'_>) -> bo
     apply(text, splices)
 }
 
-/// Calls `visit` with the place and the tag of every element's begin.
 fn for_each_tag(text: &str, mut visit: impl FnMut((usize, usize), &BytesStart<'_>)) -> ReasonedResult<()> {
     let mut reader = Reader::from_str(text);
     loop {

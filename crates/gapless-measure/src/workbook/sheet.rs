@@ -1,8 +1,5 @@
-//! Place in the text of a sheet where a cell is or belongs, and the text with that cell's new value.
-//!
-//! The text is read as a stream of events; only the places of the events are used, so that everything
-//! outside the cell keeps its very bytes. Rows and cells may leave out their numbers (then they
-//! follow the one before), and names may have any prefix.
+//! Finds a cell in a sheet's text and changes its value. Only positions of the event stream are used, so all other
+//! bytes stay. Rows and cells may omit their numbers (then they follow the one before), and names may have any prefix.
 
 use super::xml::{Splice, apply, prefix_of};
 use quick_xml::Reader;
@@ -11,15 +8,12 @@ use quick_xml::events::{BytesStart, Event};
 use super::xml::{attribute, damaged, position};
 use crate::workbook::CellAddress;
 
-/// The result for a sheet.
 #[derive(Debug)]
 pub(super) struct SheetEdit {
     pub(super) text: String,
-    /// Whether the cell held a formula.
     pub(super) formula_removed: bool,
 }
 
-/// The position of the scan, and its findings.
 #[derive(Default)]
 struct SheetScan {
     splices: Vec<Splice>,
@@ -27,9 +21,8 @@ struct SheetScan {
     in_data: bool,
     row: u32,
     column: u32,
-    /// Begin and end of the open row's tag, if it is the row of the cell.
+    /// Tag of the open row, if it is the cell's.
     target_row_tag: Option<(usize, usize)>,
-    /// The cell that is being replaced, once its begin was read.
     old_cell: Option<OldCell>,
     placed: bool,
     formula_removed: bool,
@@ -40,7 +33,6 @@ struct OldCell {
     tag: String,
 }
 
-/// Sets a cell of a sheet's text to a number.
 pub(super) fn set_cell(text: &str, cell: CellAddress, value: f64) -> Result<SheetEdit, String> {
     let mut scan = SheetScan::default();
     let mut reader = Reader::from_str(text);
@@ -63,7 +55,6 @@ pub(super) fn set_cell(text: &str, cell: CellAddress, value: f64) -> Result<Shee
 }
 
 impl SheetScan {
-    /// The begin of an element, or the whole of one without content.
     fn open(
         &mut self,
         text: &str,
@@ -137,7 +128,6 @@ impl SheetScan {
         Ok(())
     }
 
-    /// The end of an element.
     fn close(&mut self, cell: CellAddress, value: f64, span: (usize, usize), name: &str) {
         match name {
             "c" => {
@@ -161,7 +151,6 @@ impl SheetScan {
         }
     }
 
-    /// Places the cell.
     fn splice(&mut self, begin: usize, end: usize, text: String) {
         self.splices.push(Splice::new(begin, end, text));
         self.placed = true;
@@ -176,14 +165,12 @@ impl SheetScan {
         format!("<{}c r=\"{}\">{}", self.prefix, cell.excel_name(), self.content(value))
     }
 
-    /// A number and the end of its cell.
     fn content(&self, value: f64) -> String {
         let prefix = &self.prefix;
         format!("<{prefix}v>{value}</{prefix}v></{prefix}c>")
     }
 
-    /// The tag of an existing cell without what belonged to its old value: the type, and metadata of values and
-    /// formulas. Its style stays.
+    /// Drops the old value's type and metadata; the style stays.
     fn cell_tag(&self, tag: &BytesStart<'_>, cell: CellAddress) -> String {
         let mut text = format!("<{}c", self.prefix);
         let mut is_named = false;
@@ -191,7 +178,7 @@ impl SheetScan {
             let name = attribute.key.as_ref();
             if !["t", "cm", "vm"].contains(&name) {
                 is_named |= name == "r";
-                // The value is still escaped as it was; only the kind of quotes may have been the other one.
+                // Still escaped; only the quotes may have differed.
                 text += &format!(" {name}=\"{}\"", attribute.value.replace('"', "&quot;"));
             }
         }
@@ -201,7 +188,7 @@ impl SheetScan {
         text + ">"
     }
 
-    /// Makes the stated area of the sheet hold the cell.
+    /// The stated area must hold the cell.
     fn widen_dimension(&mut self, text: &str, cell: CellAddress, span: (usize, usize), tag: &BytesStart<'_>) {
         let Some(area) = attribute(tag, "ref") else { return };
         let (first, last) = area.split_once(':').unwrap_or((&area, &area));
@@ -224,7 +211,7 @@ fn opened(tag: &str) -> String {
     format!("{}>", inner.trim_end())
 }
 
-/// A row's tag whose hint of used columns, if it has one, covers `column`.
+/// Its hint of used columns, if any, covers `column`.
 fn with_span(text: &str, tag: &BytesStart<'_>, column: u32) -> String {
     let Some(spans) = attribute(tag, "spans") else { return text.to_owned() };
     let covers = spans.split_ascii_whitespace().any(|span| {
@@ -238,7 +225,6 @@ fn with_span(text: &str, tag: &BytesStart<'_>, column: u32) -> String {
     }
 }
 
-/// The one span from the first to the last column of all spans and `column`.
 fn widened(spans: &str, column: u32) -> String {
     let columns = spans.split([' ', ':']).filter_map(|number| number.parse().ok()).chain([column]);
     let (first, last) =

@@ -1,4 +1,4 @@
-//! A workbook with charts, styles, formulas and other sheets keeps all of it, byte for byte.
+//! Charts, styles, formulas and other sheets stay byte for byte.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
@@ -17,7 +17,6 @@ struct SampleWorkbook {
     path: PathBuf,
 }
 
-/// Two sheets, a chart, styles, a defined name, a conditional width, and formulas if asked.
 fn sample(with_formulas: bool) -> SampleWorkbook {
     let mut workbook = Workbook::new();
     let styled = Format::new().set_bold().set_num_format("0.000");
@@ -40,7 +39,7 @@ fn sample(with_formulas: bool) -> SampleWorkbook {
     SampleWorkbook { directory, path }
 }
 
-/// Every part: name → stored (compressed) bytes and text.
+/// Name → stored (compressed) bytes and text.
 fn parts(path: &Path) -> BTreeMap<String, (Vec<u8>, Vec<u8>)> {
     let bytes = std::fs::read(path).unwrap();
     let mut archive = ZipArchive::new(Cursor::new(bytes)).unwrap();
@@ -115,7 +114,7 @@ fn replaced_formula_leaves_the_chain() {
     assert_eq!(untouched, before.len() - 4);
 }
 
-/// Adds the chain that Excel writes; the library that builds the sample does not.
+/// The library that builds the sample writes none.
 fn add_calculation_chain(path: &Path) {
     use std::io::Write;
     let entry = r#"<Override PartName="/xl/calcChain.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.calcChain+xml"/></Types>"#;

@@ -1,9 +1,6 @@
-//! The shared functions of the readers of a workbook's parts: attributes, positions, and replacements within a text.
-
 use quick_xml::Reader;
 use quick_xml::events::BytesStart;
 
-/// The value of an attribute without a prefix.
 pub(super) fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
     let attribute = tag.try_get_attribute(name).ok().flatten()?;
     Some(attribute.value.into_owned())
@@ -17,7 +14,6 @@ pub(super) fn damaged(error: quick_xml::Error) -> String {
     format!("is damaged: {error}")
 }
 
-/// A part of a text that is replaced by another.
 #[derive(Debug)]
 pub(super) struct Splice {
     begin: usize,
@@ -31,10 +27,10 @@ impl Splice {
     }
 }
 
-/// Applies splices, in any order.
+/// Order does not matter.
 ///
 /// # Errors
-/// Two that overlap: elements lie inside each other that stand side by side in every workbook.
+/// Two that overlap.
 pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> Result<String, String> {
     splices.sort_by_key(|splice| splice.begin);
     let mut result = String::with_capacity(text.len() + 64);

@@ -42,13 +42,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-/// Serves until SIGTERM or Ctrl-C. An instance that the example itself started also stops when its standard input ends,
-/// which the parent process holds open.
+/// Serves until SIGTERM or Ctrl-C, or, if the example itself started it, until its standard input ends.
 fn instance(is_of_all: bool) -> Result<(), Box<dyn std::error::Error>> {
     let (stop, stopped) = std::sync::mpsc::channel();
     let ended = stop.clone();
     ctrlc::set_handler(move || {
-        // The receiver may be gone already.
         let _ = stop.send(());
     })?;
     let domain = Domain::open_from_environment("calculator-example", DomainOptions::default())?;
@@ -64,7 +62,6 @@ fn instance(is_of_all: bool) -> Result<(), Box<dyn std::error::Error>> {
         });
     }
     stopped.recv()?;
-    // Requests that have begun are still answered.
     route.drain();
     Ok(())
 }

@@ -1,5 +1,3 @@
-//! [`Call`]: one call under way.
-
 use super::backlog::{BacklogCall, EncodedReply};
 use super::call_awaiting_route::{RouteLookup, RouteSearch, RouteTarget};
 use super::discovering_call::DiscoveringCall;
@@ -18,33 +16,26 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// One call under way. The caller blocks on it ([`Call::wait`]), polls it ([`Call::try_take`]), awaits it on any
-/// executor, or registers a callback ([`Call::on_end`]). Dropping it cancels it: a request that has not begun is
-/// withdrawn, and a running handler sees its context cancelled.
+/// One call under way: block on it ([`Call::wait`]), poll it ([`Call::try_take`]), await it on any executor, or
+/// register a callback ([`Call::on_end`]). Dropping it cancels it: a request that has not begun is withdrawn, and a
+/// running handler sees its context cancelled.
 #[must_use = "a call that is dropped is cancelled"]
 pub struct Call<Reply> {
     pub(super) state: CallState<Reply>,
     pub(super) waiting: Waiting,
-    /// Decodes a reply of the given version.
     pub(super) decode: fn(&mut Vec<u8>, u32) -> Result<Reply, String>,
     pub(super) observed: Option<Box<ObservedCall>>,
-    /// Number of attempts, once the call has ended.
     pub(super) attempts: u32,
-    /// Process that made the call; in a forked child it is unusable.
     pub(super) made_by: ProcessMark,
 }
 
-/// State of a new call, or the error that prevented it.
 pub(super) type NewCall<Reply> = Result<CallState<Reply>, CallError>;
 
 pub(super) enum CallState<Reply> {
     Local(LocalCall<Reply>),
-    /// No instance has been discovered yet.
     Discovering(DiscoveringCall<NewCall<Reply>>),
-    /// No instance serves the route yet.
     AwaitingRoute(Box<dyn RouteSearch<Reply>>),
     Remote(Box<RemoteCall>, Vec<u8>),
-    /// In the caller's backlog; with the route's name.
     Backlog(BacklogCall, Arc<str>),
     Failed(CallError),
     Over,
@@ -88,7 +79,7 @@ impl<Reply> std::fmt::Debug for Call<Reply> {
 
 impl<Reply: Message> Call<Reply> {
     /// Number of times the request was offered to an instance: 1 in this process; in the backlog 1 once dequeued, else
-    /// 0. It stays readable after the outcome was taken.
+    /// 0.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         if self.is_over() || !self.made_by.is_here() { self.attempts } else { self.state.attempts() }
@@ -132,7 +123,7 @@ impl<Reply: Message> Call<Reply> {
         }
     }
 
-    /// Takes the outcome if the call has ended; for hot loops. `None` also after it was taken.
+    /// Takes the outcome if the call has ended. `None` also after it was taken.
     pub fn try_take(&mut self) -> Option<Result<Reply, CallError>> {
         self.look_for_route(None);
         let outcome = match &mut self.state {
@@ -152,8 +143,8 @@ impl<Reply: Message> Call<Reply> {
         Some(self.end(outcome))
     }
 
-    /// Blocks this thread for `timeout` at most, without ending the call. `None` if there is no outcome by then, and
-    /// after it was taken.
+    /// Blocks this thread for `timeout` at most; the call goes on. `None` if there is no outcome by then, and after it
+    /// was taken.
     pub fn wait_for(&mut self, timeout: Duration) -> Option<Result<Reply, CallError>> {
         if self.is_over() {
             return None;
@@ -162,7 +153,6 @@ impl<Reply: Message> Call<Reply> {
         block_on_until(std::future::poll_fn(|task| self.poll_outcome(task)), deadline)
     }
 
-    /// Reports whether the outcome was taken.
     pub(super) const fn is_over(&self) -> bool {
         matches!(self.state, CallState::Over)
     }
@@ -202,7 +192,6 @@ impl<Reply: Message> Call<Reply> {
         Poll::Ready(self.end(outcome))
     }
 
-    /// Advances a call that waits for discovery or for its route.
     #[inline]
     fn look_for_route(&mut self, task: Option<&Waker>) {
         self.leave_to_parent();
@@ -262,7 +251,7 @@ impl<Reply: Message> Future for Call<Reply> {
 }
 
 impl<Reply> Call<Reply> {
-    /// Closes the call in a forked child, without touching any of the parent's resources.
+    /// Closes the call in a forked child, which must not touch the parent's resources.
     #[inline]
     fn leave_to_parent(&mut self) {
         if !self.made_by.is_here() && !matches!(self.state, CallState::Failed(_) | CallState::Over) {

@@ -1,6 +1,3 @@
-//! [`CallAwaitingRoute`]: a call whose route has no instance yet. It looks for the route in this process and, where its
-//! caller may go there, in others; the first instance gets the request.
-
 use super::remote_call::RemoteCall;
 use super::routes::{LocalRoutes, WakerRegistration};
 use crate::block_on::block_on;
@@ -15,18 +12,14 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// Destination of a call once its route is served.
 pub(super) enum RouteTarget<Reply> {
     Local(LocalCall<Reply>),
-    /// The route in this process has taken a one-way request.
     SentLocally,
     Remote(Box<RemoteCall>),
 }
 
-/// Destination, or the error that ended the call before it had one.
 pub(super) type RouteLookup<Reply> = Result<RouteTarget<Reply>, CallError>;
 
-/// Returns the request if the error is only that this process does not serve the route.
 pub(super) fn not_local<Request>(unsent: UnsentRequest<Request>) -> Result<Request, CallError> {
     match unsent.error {
         CallError::NoRoute { .. } => Ok(unsent.request),
@@ -34,10 +27,8 @@ pub(super) fn not_local<Request>(unsent: UnsentRequest<Request>) -> Result<Reque
     }
 }
 
-/// A call that looks for its route, independent of its request type.
 pub(super) trait RouteSearch<Reply>: Send + Sync {
-    /// Looks once. `None` if there is no instance yet; then `task` is woken for the next look. Must not be called again
-    /// after `Some`.
+    /// Wakes `task` for the next look. Must not be called again after `Some`.
     fn look(&mut self, task: Option<&Waker>) -> Option<RouteLookup<Reply>>;
 
     fn wait(&mut self) -> RouteLookup<Reply> {
@@ -48,12 +39,9 @@ pub(super) trait RouteSearch<Reply>: Send + Sync {
 pub(super) struct CallAwaitingRoute<Request> {
     route: Arc<str>,
     routes: Arc<LocalRoutes>,
-    /// Request and offer for this process; `None` when it is over. The mutex is never contended: it only makes calls
-    /// `Sync` for any request type.
+    /// Never contended: the mutex only makes calls `Sync` for any request type.
     request: Mutex<Option<(Request, LocalOffer)>>,
-    /// Request for other processes.
     elsewhere: Option<Box<RemoteCall>>,
-    /// End of the wait, ns of the monotonic clock.
     until_ns: u64,
     is_one_way: bool,
     waits: WaitNotices,
@@ -74,7 +62,6 @@ impl<Request: Message> CallAwaitingRoute<Request> {
         Self { route, routes, request, elsewhere, until_ns, is_one_way, waits, woken_by: None }
     }
 
-    /// Waits until the request, a one-way request of a route with this `Reply`, is taken.
     pub(super) fn send<Reply: Message>(mut self) -> Result<(), CallError> {
         match RouteSearch::<Reply>::wait(&mut self)? {
             RouteTarget::Remote(remote_call) => remote_call.send(u64::MAX),
@@ -104,7 +91,6 @@ impl<Request: Message> CallAwaitingRoute<Request> {
         }
     }
 
-    /// Tries instances in other processes, and ends the wait when its time is over.
     fn check_remote<Reply>(&mut self, task: Option<&Waker>) -> Option<RouteLookup<Reply>> {
         if let Some(remote_call) = &mut self.elsewhere {
             return match remote_call.look_for_instance(task) {

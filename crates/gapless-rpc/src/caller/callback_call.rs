@@ -1,6 +1,5 @@
-//! [`CallbackCall`]: a call whose outcome goes to a callback, or is dropped, on the thread that wakes it. Wake-ups of
-//! one thread are queued and run in turn. Otherwise the end of one call would free a slot and wake the next call, and
-//! the stack would grow with the number of calls.
+//! [`CallbackCall`]: a call whose outcome goes to a callback on the thread that wakes it. Wake-ups of one thread are
+//! queued; otherwise the stack would grow with the number of calls.
 
 use super::call::{Call, CallState, over};
 use super::remote_call::{Destination, RemoteCall};
@@ -31,7 +30,6 @@ impl<Reply: Message> Call<Reply> {
     }
 }
 
-/// Follows a one-way request, including forwards by its handler, to its end.
 pub(crate) fn follow_sent(to: Destination, ticket: Ticket) {
     let route = Arc::clone(&to.key.route);
     let state = CallState::Remote(Box::new(RemoteCall::of_sent(to, ticket)), Vec::new());
@@ -68,13 +66,12 @@ impl<Reply: Message> Wake for CallbackCall<Reply> {
             thread.is_looking.set(false);
         });
         if queued.is_err() {
-            // The thread is ending.
             call.look();
         }
     }
 }
 
-/// A woken call that can be polled. Polling does not panic.
+/// Polling does not panic.
 trait PollableCall: Send + Sync {
     fn look(self: Arc<Self>);
 }
@@ -93,8 +90,7 @@ impl<Reply: Message> PollableCall for CallbackCall<Reply> {
     fn look(self: Arc<Self>) {
         let waker = Waker::from(Arc::clone(&self));
         let mut task = Context::from_waker(&waker);
-        // The thread that holds the lock checks the flag again after releasing it, so one of the two threads polls the
-        // call after this wake-up.
+        // The holder of the lock checks the flag again after releasing it.
         while self.is_woken.load(Ordering::SeqCst) {
             let Ok(mut state) = self.state.try_lock() else { return };
             self.is_woken.store(false, Ordering::SeqCst);

@@ -1,5 +1,3 @@
-//! [`CallerOptions`]: options of a caller, with their defaults.
-
 use super::interceptor::Interceptor;
 use crate::options::{CallOptions, Waiting};
 use crate::overflow::ElasticQueueOptions;
@@ -16,21 +14,20 @@ pub enum Reach {
     OtherProcesses,
 }
 
-/// Options of a caller.
+/// Options of a caller; [`CallOptions`] are per call.
 #[derive(Clone, Default)]
 pub struct CallerOptions {
-    /// Default options of its calls: timeout, headers, retries and so on. Options given to
-    /// [`call_with`](super::Caller::call_with), `start_with` or `send_with` replace them as a whole; to change only
-    /// some of them for one call, start from [`Caller::call_options`](super::Caller::call_options).
+    /// Default options of its calls. Options given to [`call_with`](super::Caller::call_with), `start_with` or
+    /// `send_with` replace them as a whole; to change some of them, start from
+    /// [`Caller::call_options`](super::Caller::call_options).
     pub call: CallOptions,
     /// Wait strategy of threads for replies; default [`Waiting::Park`].
     pub waiting: Waiting,
     /// Places where the route is looked for; default [`Reach::Nearest`].
     pub reach: Reach,
-    /// Queue for requests to other processes that find no free slot, encoded and spilled to disk. They are offered in
-    /// the order of their class as slots come free; no later request of this caller overtakes within its class. At its
-    /// limit, or if the disk does not keep up, calls end as [`crate::CallError::Busy`]. Without a queue, requests wait
-    /// for a slot: calls in memory, senders blocked in `send`. A quarter of the slots is reserved for the queue. The
+    /// Queue for requests to other processes that find no free slot, encoded and spilled to disk, offered in the order
+    /// of their class; a quarter of the slots is reserved for it. At its limit, or if the disk does not keep up, calls
+    /// end as [`crate::CallError::Busy`]. Without a queue, calls wait for a slot in memory, and `send` blocks. The
     /// notice in these options is not used; for a route in this process see [`crate::RouteBuilder::overflow`].
     pub overflow: Option<ElasticQueueOptions>,
     /// Interceptors of every call, in order.

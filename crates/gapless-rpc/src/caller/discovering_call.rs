@@ -1,5 +1,5 @@
-//! [`DiscoveringCall`]: a call made before its instances are discovered. No thread waits for them, neither the caller
-//! nor a poller: the thread that receives the news makes the call.
+//! [`DiscoveringCall`]: a call made before its instances are discovered. No thread waits: the thread that receives the
+//! news makes the call.
 
 use super::routes::{WakerRegistration, WakerSet};
 use crate::block_on::block_on;
@@ -11,37 +11,32 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Poll, Wake, Waker};
 
-/// Factory of a call that waits for discovery.
 pub(super) trait CallFactory<Made>: Send {
-    /// Makes the call, or returns `None` to be tried again at the next news. It is not tried again once `is_late`.
+    /// `None`: to be tried again at the next news, but not once `is_late`.
     fn make(&mut self, is_late: bool) -> Option<Made>;
 
-    /// Gives up: the call was dropped.
     fn give_up(&mut self);
 }
 
-/// A call that waits for discovery. Dropping it gives the call up.
+/// Dropping it gives the call up.
 pub(super) struct DiscoveringCall<Made>(Arc<DiscoveryShared<Made>>);
 
 struct DiscoveryShared<Made> {
     state: Mutex<DiscoveryState<Made>>,
-    /// News has arrived since the last try.
     is_woken: AtomicBool,
-    /// Woken when the call is made. Never locked together with another lock.
+    /// Never locked together with another lock.
     task: Mutex<Option<Waker>>,
-    /// Time from which the call is late, ns of the monotonic clock.
     until_ns: u64,
 }
 
 enum DiscoveryState<Made> {
-    /// With the alarms and the registration that wake it.
     Waiting(Box<dyn CallFactory<Made>>, Option<(Vec<Alarm>, WakerRegistration)>),
     Made(Made),
     Over,
 }
 
 impl<Made: Send + 'static> DiscoveringCall<Made> {
-    /// Waits for news of its route until `until_ns` of the monotonic clock, and tries once more at `try_ns`.
+    /// Until `until_ns` of the monotonic clock, with another try at `try_ns`.
     pub(super) fn begin(
         (news, route): (&Arc<WakerSet>, &Arc<str>),
         make: impl CallFactory<Made> + 'static,
@@ -57,19 +52,16 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
             let alarms = try_ns.into_iter().chain([until_ns]).map(|at_ns| Alarm::set(at_ns, waker()));
             *woken_by = Some((alarms.collect(), news.enter(route, waker())));
         }
-        // News may have arrived since the first try.
         shared.try_make();
         Self(shared)
     }
 
-    /// Takes the call if it is made; otherwise `task` is woken when it is. Must not be called again after `Some`.
+    /// Must not be called again after `Some`.
     pub(super) fn look(&mut self, task: Option<&Waker>) -> Option<Made> {
         if let Some(task) = task {
             let before = self.0.task.lock().expect("nobody panics with the lock").replace(task.clone());
-            // Dropped without the lock: dropping a waker may run arbitrary code.
             drop(before);
         }
-        // The thread that holds the lock wakes the task afterwards.
         let state = self.0.state.try_lock().ok()?;
         self.0.look_at(state, |state| match state {
             DiscoveryState::Made(_) => match std::mem::replace(state, DiscoveryState::Over) {
@@ -80,7 +72,6 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
         })
     }
 
-    /// Applies `look` to the call if it is made.
     pub(super) fn peek<T>(&self, look: impl FnOnce(&Made) -> T) -> Option<T> {
         let state = self.0.state.lock().expect("nobody panics with the lock");
         self.0.look_at(state, |state| match state {
@@ -95,7 +86,7 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
 }
 
 impl<Made: Send + 'static> DiscoveryShared<Made> {
-    /// Applies `look` to the state. News that arrived meanwhile found it locked, so the call is tried afterwards.
+    /// News that arrived meanwhile found the state locked, so the call is tried afterwards.
     fn look_at<T>(
         &self,
         mut state: MutexGuard<'_, DiscoveryState<Made>>,
@@ -112,12 +103,11 @@ impl<Made: Send + 'static> DiscoveryShared<Made> {
         self.try_while_woken();
     }
 
-    /// Every thread that has locked the state comes here after releasing it, so one of them tries the call after the
-    /// news.
+    /// Must be called after each unlock, so that some thread tries the call after the news.
     fn try_while_woken(&self) {
         loop {
-            // Between the flag and the lock on both sides: a thread that finds the state locked has set the flag for
-            // the lock's holder.
+            // Between flag and lock on both sides: a thread that finds the state locked has set the flag for the
+            // holder.
             fence(Ordering::SeqCst);
             if !self.is_woken.load(Ordering::SeqCst) {
                 return;
@@ -159,7 +149,6 @@ mod tests {
     use std::sync::Barrier;
     use std::sync::atomic::AtomicUsize;
 
-    /// Call that is made at the look of this number.
     struct FactoryAtLook(usize, Arc<AtomicUsize>);
 
     impl CallFactory<usize> for FactoryAtLook {
@@ -230,7 +219,6 @@ mod tests {
                     made = made.or_else(|| waits.look(None));
                 }
                 heard.wait();
-                // There is no more news.
                 made.or_else(|| waits.look(None)) != Some(3)
             };
             (0..CALLS).filter(is_lost).count()

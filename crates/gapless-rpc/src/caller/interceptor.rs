@@ -1,5 +1,3 @@
-//! [`Interceptor`]: a hook before and after every call of a caller.
-
 use crate::options::CallOptions;
 use crate::outcome::{CallError, Refusal};
 use std::time::Duration;
@@ -17,8 +15,8 @@ pub trait Interceptor: Send + Sync {
         Ok(())
     }
 
-    /// Runs after a call has ended. `error` is `None` if there is a reply; `took` is the time since the call was made.
-    /// `options` are those after all interceptors, so a key or a header can identify the call.
+    /// `error` is `None` if there is a reply; `took` is the time since the call was made. `options` are those after all
+    /// interceptors, so a key or a header can identify the call.
     fn after(&self, route: &str, options: &CallOptions, error: Option<&CallError>, took: Duration) {
         let _ = (route, options, error, took);
     }

@@ -1,4 +1,4 @@
-//! Calls of several types at once, as a tuple: start them, then wait for all of them under one deadline.
+//! Calls of several types, as a tuple, under one deadline.
 
 use super::call::Call;
 use super::timeout::in_time;
@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// Calls of several types: a tuple of 2 to 8 [`Call`]s. Sealed.
+/// A tuple of 2 to 8 [`Call`]s. Sealed.
 pub trait Calls: Sized {
     /// Outcomes, in the order of the tuple.
     type Outcomes;
@@ -22,7 +22,7 @@ pub trait Calls: Sized {
     #[doc(hidden)]
     fn begin(self) -> Self::Slots;
 
-    /// Polls the calls that have not ended. Returns the number left and whether there is a reply.
+    /// Returns the number of calls left and whether there is a reply.
     #[doc(hidden)]
     fn poll(slots: &mut Self::Slots, task: &mut Context<'_>) -> (usize, bool);
 
@@ -123,8 +123,8 @@ pub async fn all_of_async<Tuple: Calls>(calls: Tuple) -> Tuple::Outcomes {
     Tuple::outcomes(slots)
 }
 
-/// Waits on this thread for calls of several types for `timeout` at most. Calls that have not ended are cancelled and
-/// are `None`. A timeout beyond the range of the clock means no timeout.
+/// Waits on this thread for `timeout` at most; later calls are cancelled and are `None`. A timeout beyond the clock's
+/// range means none.
 pub fn within_of<Tuple: Calls>(calls: Tuple, timeout: Duration) -> Tuple::Ended {
     let (deadline, mut slots) = (Instant::now().checked_add(timeout), calls.begin());
     let _ = block_on_until(poll_fn(|task| poll_all::<Tuple>(&mut slots, task)), deadline);
@@ -138,8 +138,8 @@ pub async fn within_of_async<Tuple: Calls>(calls: Tuple, timeout: Duration) -> T
     Tuple::ended(slots)
 }
 
-/// Waits on this thread until one of several calls has a reply, or all have ended without one. The other calls are
-/// cancelled and are `None`.
+/// Waits on this thread until one call has a reply, or all have ended without one. The others are cancelled and are
+/// `None`.
 pub fn first_of<Tuple: Calls>(calls: Tuple) -> Tuple::Ended {
     block_on(first_of_async(calls))
 }

@@ -1,5 +1,3 @@
-//! [`ObservedCall`]: the observers of a call, if it has any.
-
 use super::interceptor::Interceptor;
 use crate::options::CallOptions;
 use crate::outcome::{CallError, Refusal};
@@ -9,18 +7,15 @@ use std::sync::Arc;
 use std::time::Instant;
 use tracing::Span;
 
-/// Observers of a call: its interceptors, and the subscriber that records its span.
 pub(super) struct ObservedCall {
     interceptors: Arc<[Arc<dyn Interceptor>]>,
     route: Arc<str>,
-    /// Options after all interceptors.
     options: CallOptions,
     began: Instant,
     span: Option<CallSpan>,
 }
 
 impl ObservedCall {
-    /// Begins to observe a new call. Also returns its options with its own trace.
     #[cold]
     pub(super) fn begin(
         interceptors: &Arc<[Arc<dyn Interceptor>]>,
@@ -37,7 +32,6 @@ impl ObservedCall {
         self.span.as_ref().map(CallSpan::span)
     }
 
-    /// Runs the interceptors on the options, with the call's span as the current one.
     pub(super) fn ask(&mut self, mut options: CallOptions) -> Result<CallOptions, CallError> {
         if self.interceptors.is_empty() {
             return Ok(options);
@@ -50,7 +44,6 @@ impl ObservedCall {
         asked.map(|()| options)
     }
 
-    /// Records that a one-way request was offered, or the error that prevented it.
     pub(super) fn sent(&mut self, error: Option<&CallError>) {
         self.span.iter_mut().for_each(|span| span.sent(error.map(CallError::kind)));
     }
@@ -72,7 +65,6 @@ pub(super) fn ask(
     let refused = |refusal| CallError::Refused { route: route.to_owned(), refusal };
     interceptors.iter().try_for_each(|each| {
         let asked = foreign::catch_panic(|| each.before(route, options));
-        // Interceptors that ran before a refusal are also told the end of the call.
         asked
             .unwrap_or_else(|panic| Err(Refusal::of_kind("panicked", format!("an interceptor panicked: {panic}"))))
             .map_err(refused)

@@ -1,5 +1,4 @@
-//! [`RemoteCall`]: one call between processes until its end. It waits for a slot or an instance, is retried after a
-//! death, and follows the forwards of handlers.
+//! [`RemoteCall`]: one call between processes until its end, with retries after a death and forwards by handlers.
 
 use super::routes::{RemoteRoutes, RouteKey, SETTLE_MAX, SharedTable};
 use crate::caller::table::{
@@ -28,7 +27,6 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Processes that had not taken a call at its timeout, as far as known; only those of `instance` if that is not 0.
     fn not_taken_by(&self, is_offered: bool, instance: u32) -> Vec<u32> {
         let mut processes = [self.routes.unanswering(&self.key), self.routes.unknown_servers()].concat();
         if is_offered {
@@ -41,21 +39,17 @@ impl Destination {
     }
 }
 
-/// Reason why a lost request is not offered again.
 const OVERWRITTEN: &str = "another process has written over its request";
 
 pub(crate) type RequestBytes = (Vec<u8>, Vec<u8>);
 
-/// Terms of a call, apart from its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) offer: RemoteOffer,
     pub(crate) retry: Retry,
-    /// Affinity key: each attempt goes to the instance that owns it.
+    /// Each attempt goes to the instance that owns this key.
     pub(crate) affinity: Option<u64>,
-    /// Timeout of the call; for errors.
     pub(crate) timeout: Duration,
-    /// Longest wait without any instance.
     pub(crate) wait_for_route: Duration,
 }
 
@@ -66,19 +60,15 @@ impl Terms {
 }
 
 pub(crate) struct RemoteCall {
-    /// Dropped before its route's table.
+    /// Must be dropped before its route's table.
     state: RemoteCallState,
     to: Destination,
     terms: Terms,
-    /// Time since when no instance was found, ns of the monotonic clock.
     no_instance_since_ns: Option<u64>,
-    /// A handler has begun: in a lost attempt, or before a forward.
+    /// A handler has begun, perhaps before a forward.
     has_begun: bool,
-    /// Reason why the last attempt on this route was lost.
     loss: Option<Cow<'static, str>>,
-    /// Attempts on earlier routes, before forwards.
     attempts_before: u32,
-    /// Version of the reply, once there is one.
     reply_version: u32,
 }
 
@@ -94,17 +84,12 @@ impl Drop for RemoteCall {
 }
 
 enum RemoteCallState {
-    /// Waiting for a slot or an instance.
-    Offering {
-        user_headers: Vec<u8>,
-        payload: Vec<u8>,
-    },
+    Offering { user_headers: Vec<u8>, payload: Vec<u8> },
     Offered(Attempt),
     Over,
 }
 
 impl RemoteCall {
-    /// Starts a call and offers it at once if possible.
     pub(crate) fn start(
         to: &Destination,
         terms: Terms,
@@ -118,8 +103,7 @@ impl RemoteCall {
         Ok(remote_call)
     }
 
-    /// Takes over a one-way request that its handler has forwarded: a call to the next route with the terms of its
-    /// header, whose end no one awaits.
+    /// For a forwarded one-way request: a call that no one awaits.
     pub(crate) fn of_sent(to: Destination, ticket: Ticket) -> Self {
         let attempt = Attempt::of_sent(&to.table, ticket);
         let header = attempt.request().map(|(header, ..)| header).unwrap_or_default();
@@ -139,17 +123,14 @@ impl RemoteCall {
         Self { to, state, terms, no_instance_since_ns, has_begun, loss, attempts_before, reply_version }
     }
 
-    /// Reports whether the request is in the table, where an instance may take it.
     pub(crate) const fn is_offered(&self) -> bool {
         matches!(self.state, RemoteCallState::Offered(_))
     }
 
-    /// Reports whether it waits because there is no instance.
     pub(crate) const fn waits_for_instance(&self) -> bool {
         self.no_instance_since_ns.is_some()
     }
 
-    /// Takes out terms and bytes if there is an instance but no free slot.
     pub(crate) fn take_without_slot(&mut self) -> Option<(Terms, RequestBytes)> {
         let RemoteCallState::Offering { user_headers, payload } = &mut self.state else { return None };
         let bytes = (std::mem::take(user_headers), std::mem::take(payload));
@@ -161,7 +142,7 @@ impl RemoteCall {
         Some((self.terms, bytes))
     }
 
-    /// Sets the caller's original timeout, part of which had passed when this call began; for errors.
+    /// For errors only.
     pub(crate) const fn set_timeout(&mut self, timeout: Duration) {
         self.terms.timeout = timeout;
     }
@@ -174,7 +155,7 @@ impl RemoteCall {
         self.attempts_before + u32::from(self.terms.offer.header.attempt)
     }
 
-    /// Offers the request to its route. False if that must be retried.
+    /// False if that must be retried.
     fn offer(&mut self, user_headers: &[u8], payload: &[u8]) -> Result<bool, CallError> {
         let mut offer = self.terms.offer;
         offer.header.attempt += 1;
@@ -207,9 +188,8 @@ impl RemoteCall {
         }
     }
 
-    /// Decides whether to keep trying after a failed offer. Without any instance left, a request that was never taken
-    /// has found no route, and one that was lost after it was taken ends as lost. The criterion is whether it was
-    /// taken, even by a worker that had just begun when its route was suspended, and not the fate of the instance.
+    /// A request that was never taken has found no route; one that was taken, even by a worker that had just begun when
+    /// its route was suspended, is lost.
     fn check(&mut self, not_offered: NotOffered) -> Result<(), CallError> {
         let error = match not_offered {
             NotOffered::Full | NotOffered::OtherVersion(_) => {
@@ -231,7 +211,6 @@ impl RemoteCall {
         Err(self.unoffered(error))
     }
 
-    /// Ends a call that is not offered, with this error.
     fn unoffered(&mut self, error: CallError) -> CallError {
         let error = self.ended(error);
         self.state = RemoteCallState::Over;
@@ -245,7 +224,7 @@ impl RemoteCall {
         }
     }
 
-    /// Leaves the request to another path in this process, and no longer counts it here.
+    /// Leaves the request to another path in this process, uncounted here.
     pub(crate) fn leave(mut self) {
         self.state = RemoteCallState::Over;
     }
@@ -264,12 +243,11 @@ impl RemoteCall {
         }
     }
 
-    /// Error of the whole call, from an error on this route.
     fn ended(&self, error: CallError) -> CallError {
         if self.has_begun { error.of_begun(&self.to.key.route, self.attempts()) } else { error }
     }
 
-    /// Only instance that may take it, or 0. A call with a key moves on when the key's instance is gone.
+    /// 0 for any instance. A call moves on when its key's instance is gone.
     fn target(&self) -> u32 {
         if self.terms.affinity.is_some() { 0 } else { self.terms.offer.target }
     }
@@ -286,7 +264,6 @@ impl RemoteCall {
         CallError::TimedOut { route, after, begun, not_taken_by }
     }
 
-    /// Error of a call that timed out without an instance: no route, if there never was one.
     #[cold]
     fn no_instance_in_time(&self) -> CallError {
         match self.timed_out(false) {
@@ -297,7 +274,6 @@ impl RemoteCall {
         }
     }
 
-    /// Error of a call that an instance took after its deadline.
     fn too_late(&self) -> CallError {
         let mut error = self.timed_out(false);
         if let CallError::TimedOut { not_taken_by, .. } = &mut error {
@@ -306,7 +282,6 @@ impl RemoteCall {
         error
     }
 
-    /// Offers the request if it still waits. `Ok(true)` if it is offered now.
     fn try_offer(&mut self) -> Result<bool, CallError> {
         let (user_headers, payload) = match &mut self.state {
             RemoteCallState::Offering { user_headers, payload } => {
@@ -325,7 +300,6 @@ impl RemoteCall {
         Ok(false)
     }
 
-    /// Reports whether there is an instance; if not, the task is woken when there may be one.
     pub(crate) fn look_for_instance(&mut self, task: Option<&Waker>) -> Result<bool, CallError> {
         if self.try_offer()? || !self.waits_for_instance() {
             return Ok(true);
@@ -335,14 +309,12 @@ impl RemoteCall {
     }
 
     fn want_change(&mut self, task: &Waker) {
-        // The I/O thread also wakes it from time to time: its deadline belongs to no slot yet, and instances may
-        // refuse.
+        // Instances may refuse, and the call's deadline belongs to no slot yet.
         if self.with_place(|table, offer| table.want_change(task, offer)) {
             self.to.routes.wake();
         }
     }
 
-    /// Waits until it is offered, up to `until_ns` of the monotonic clock, and gives up its outcome.
     pub(crate) fn send(mut self, until_ns: u64) -> Result<(), CallError> {
         while !self.try_offer()? {
             if until_ns != u64::MAX && monotonic_ns() >= until_ns {
@@ -358,7 +330,6 @@ impl RemoteCall {
         Ok(())
     }
 
-    /// Blocks this thread until the end. `reply` receives the reply's bytes.
     pub(crate) fn wait(&mut self, waiting: Waiting, reply: &mut Vec<u8>) -> Result<(), CallError> {
         loop {
             if self.try_offer()? {
@@ -373,7 +344,7 @@ impl RemoteCall {
         }
     }
 
-    /// Sleeps while it cannot be offered. It wakes from time to time, because instances may refuse.
+    /// Wakes from time to time, because instances may refuse.
     fn wait_for_change(&mut self) {
         let now_ns = monotonic_ns();
         let no_route_ns = self
@@ -384,7 +355,6 @@ impl RemoteCall {
         self.with_place(|table, offer| table.wait_for_change(offer, Duration::from_nanos(until_ns - now_ns)));
     }
 
-    /// Waits in the line of the request that it offers next.
     fn with_place<T>(&mut self, wait: impl FnOnce(&SharedTable, &mut RemoteOffer) -> T) -> T {
         let mut offer = RemoteOffer { target: self.target(), ..self.terms.offer };
         let waited = wait(&self.to.table, &mut offer);
@@ -397,7 +367,7 @@ impl RemoteCall {
             match self.try_offer() {
                 Ok(true) => {}
                 Ok(false) => {
-                    // Enters the line, so that later calls do not overtake it.
+                    // Keeps later calls from overtaking it.
                     self.with_place(|table, offer| table.join_queue(offer));
                     return None;
                 }
@@ -418,7 +388,6 @@ impl RemoteCall {
         }
     }
 
-    /// Returns the end, or has the task woken when there may be one.
     pub(crate) fn poll(&mut self, task: &Context<'_>, reply: &mut Vec<u8>) -> Poll<Result<(), CallError>> {
         loop {
             match self.try_offer() {
@@ -438,7 +407,7 @@ impl RemoteCall {
         }
     }
 
-    /// Interprets the end of an attempt; `None` if the call goes on.
+    /// `None` if the call goes on.
     fn conclude(&mut self, ended: AttemptEnd, reply: &[u8]) -> Option<Result<(), CallError>> {
         if ended == AttemptEnd::Answered(ReplyStatus::Reply) && self.note_reply_version() {
             self.count_as(CallEnd::Replied);
@@ -448,7 +417,7 @@ impl RemoteCall {
         self.conclude_without_reply(ended, reply).map(Err)
     }
 
-    /// Notes the version of the reply. False if the instance names a version that does not exist.
+    /// False if the instance names a version that does not exist.
     #[inline]
     fn note_reply_version(&mut self) -> bool {
         if let RemoteCallState::Offered(attempt) = &self.state
@@ -508,12 +477,11 @@ impl RemoteCall {
         };
         let error = self.ended(error);
         self.count_as(CallEnd::of(&error));
-        // Gives the slot back; withdraws the request if an instance still has it.
         self.state = RemoteCallState::Over;
         Some(error)
     }
 
-    /// Takes back a request that no instance has taken: it waits again as if never offered, whatever the retry policy.
+    /// The request waits again, whatever the retry policy.
     fn take_back(&mut self) -> Option<CallError> {
         let RemoteCallState::Offered(attempt) = &self.state else { return Some(self.over()) };
         let Some((_, user_headers, payload)) = attempt.request() else { return Some(self.lost(OVERWRITTEN)) };
@@ -523,8 +491,7 @@ impl RemoteCall {
         None
     }
 
-    /// Handles a lost attempt. `None` if the policy allows a retry, which waits for a slot or an instance like the
-    /// first attempt.
+    /// `None` if the policy allows a retry.
     fn lose(&mut self, begun: bool, reason: Cow<'static, str>) -> Option<CallError> {
         let is_again = match self.terms.retry {
             Retry::Never => false,
@@ -545,7 +512,6 @@ impl RemoteCall {
         }
     }
 
-    /// Offers the same bytes to another route.
     fn forward(&mut self, to: &str) -> Result<(), CallError> {
         let RemoteCallState::Offered(attempt) = &self.state else { return Err(self.over()) };
         self.has_begun = true;
@@ -582,42 +548,33 @@ impl RemoteCall {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptEnd {
-    /// An instance has answered; the bytes are in the caller's buffer.
     Answered(ReplyStatus),
-    /// An instance has answered with a status that this version does not know.
     Unintelligible(u32),
-    /// No instance had taken it, and none that may is open any more. It belongs to the caller again.
+    /// Belongs to the caller again: no instance that may take it is open.
     NotTaken,
-    /// Lost before its handler began.
     NotBegun(&'static str),
-    /// Lost after its handler had begun, at an instance that is gone.
     Unknown(&'static str),
     TimedOut {
         begun: bool,
     },
 }
 
-/// One attempt of a call. Dropping it takes the request back, or withdraws it from the instance that has it.
+/// Dropping it takes the request back, or withdraws it from the instance that has it.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     table: Arc<RouteTable>,
     ticket: Option<Ticket>,
-    /// Deadline, ns of the monotonic clock; 0 without one.
+    /// Ns of the monotonic clock; 0 without one.
     deadline_ns: u64,
-    /// Time at which the whole call was made, ns of the monotonic clock.
     made_ns: u64,
-    /// Outcome that it is counted as when it is dropped.
     end: CallEnd,
     is_deadline_noted: bool,
-    /// The slot may hold a task to wake.
     has_task: bool,
     hold: SlotHold,
-    /// Index of the caller's older version that the reply has, or 0.
     reply_older: u8,
 }
 
 impl Attempt {
-    /// Offers a request; the header of the offer has its deadline.
     pub(crate) fn start(
         table: &Arc<RouteTable>,
         offer: RemoteOffer,
@@ -628,7 +585,6 @@ impl Attempt {
         Ok(Self::of(table, ticket, offer.header))
     }
 
-    /// Takes over a one-way request as a call.
     pub(crate) fn of_sent(table: &Arc<RouteTable>, ticket: Ticket) -> Self {
         Self::of(table, ticket, RequestHeader::default())
     }
@@ -650,13 +606,12 @@ impl Attempt {
         Some(self.deadline_ns).filter(|deadline_ns| *deadline_ns != 0)
     }
 
-    /// Index of the caller's older version that the reply has, or 0 for its own.
     #[inline]
     pub(crate) const fn reply_older(&self) -> usize {
         self.reply_older as usize
     }
 
-    /// Returns the end if it has come; a reply is in `reply`. Must not be called again after `Some`.
+    /// Must not be called again after `Some`.
     pub(crate) fn try_end(&mut self, reply: &mut Vec<u8>) -> Option<AttemptEnd> {
         let ticket = self.ticket.expect("it was not asked again after its end");
         let claim = self.table.table().claim(ticket.slot);
@@ -684,15 +639,14 @@ impl Attempt {
         }
     }
 
-    /// End of an attempt whose claim was corrupted by a faulty process.
     #[cold]
     fn overwritten(&mut self) -> AttemptEnd {
         self.hold = SlotHold::Nobody;
         AttemptEnd::Unknown("its claim was overwritten")
     }
 
-    /// Takes the request back, also from an instance that has claimed it: from now on no handler begins. True if one
-    /// has begun already; an error is the end that has come meanwhile.
+    /// Takes the request back, also from an instance that has claimed it, so that no handler begins any more. True if
+    /// one has begun; an error is the end that has come meanwhile.
     #[cold]
     fn withdraw(&mut self, reply: &mut Vec<u8>) -> Result<bool, AttemptEnd> {
         let ticket = self.ticket.expect("it has not ended");
@@ -709,7 +663,6 @@ impl Attempt {
         }
     }
 
-    /// Returns the end if the instance has posted a notice; for a caller that spins.
     #[inline]
     fn try_notice(&mut self, reply: &mut Vec<u8>) -> Option<AttemptEnd> {
         let ticket = self.ticket?;
@@ -733,17 +686,14 @@ impl Attempt {
         }
     }
 
-    /// Withdraws the request at its deadline, unless it has ended meanwhile.
     pub(crate) fn time_out(&mut self, reply: &mut Vec<u8>) -> AttemptEnd {
         self.withdraw(reply).map_or_else(|ended| ended, |begun| AttemptEnd::TimedOut { begun })
     }
 
-    /// Waits for the end, as `waiting` says.
     pub(crate) fn wait(&mut self, waiting: Waiting, reply: &mut Vec<u8>) -> AttemptEnd {
         let began_ns = if matches!(waiting, Waiting::SpinFor(_)) { monotonic_ns() } else { 0 };
         let mut looks = 0_u32;
-        // The claim is checked only from time to time: each load takes its cache line from the instance, which writes
-        // there.
+        // Each load takes the cache line from the instance, which writes there.
         let mut is_claim_due = true;
         loop {
             let ended = if is_claim_due { self.try_end(reply) } else { self.try_notice(reply) };
@@ -788,8 +738,7 @@ impl Attempt {
         }
     }
 
-    /// Returns the end, or has the task woken when there is one. Calls `note_deadline` if the I/O thread must learn of
-    /// a new first deadline.
+    /// Calls `note_deadline` if the I/O thread must learn of a new first deadline.
     pub(crate) fn poll(
         &mut self,
         context: &Context<'_>,
@@ -822,8 +771,7 @@ impl Attempt {
         }
     }
 
-    /// Reads the request back to offer it elsewhere: header, user headers and payload. `None` if a faulty process has
-    /// overwritten it.
+    /// `None` if a faulty process has overwritten it.
     pub(crate) fn request(&self) -> Option<(RequestHeader, Vec<u8>, Vec<u8>)> {
         let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
         let ticket = self.ticket.expect("a call that was answered still has its slot");

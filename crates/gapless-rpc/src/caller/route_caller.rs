@@ -1,13 +1,3 @@
-//! [`Caller`]: calls, sends and broadcasts of one route.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `broadcasts` | calls and queries of every instance of the route |
-//! | `queries` | queries of one instance |
-//! | `discovery` | calls of a caller that has no destination yet |
-//! | `relayed` | requests that arrived encoded from another domain |
-//! | `destination` | destination of the first call: the table shared with other processes |
-
 mod broadcasts;
 mod destination;
 mod discovery;
@@ -45,23 +35,18 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tracing::Span;
 
-/// Longest time that the first call with a key waits for all instances, once one is known. An instance silent for
-/// longer gets no keys.
+/// An instance silent for longer gets no keys.
 const KEYED_SETTLE_MAX: Duration = Duration::from_millis(100);
 
-/// Buffer capacity that a thread keeps between two requests, bytes.
 const BYTES_KEPT_MAX: usize = 1 << 20;
 
 thread_local! {
-    /// User headers and payload of the request being encoded.
     static SCRATCH: Cell<(Vec<u8>, Vec<u8>)> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
-/// Caller of one route. Threads may share it; a clone calls the same route, and one clone per thread shares fewer cache
-/// lines.
+/// Caller of one route. Threads may share it; one clone per thread shares fewer cache lines.
 pub struct Caller<Request, Reply> {
     shared: Arc<CallerShared>,
-    /// Route in this process, with the version of the route table at which it was looked up.
     local: Mutex<(u64, LocalLookup<Request, Reply>)>,
 }
 
@@ -78,31 +63,21 @@ struct CallerShared {
     options: CallerOptions,
     interceptors: Arc<[Arc<dyn Interceptor>]>,
     local_routes: Arc<LocalRoutes>,
-    /// Version of the route table at which this process did not serve the route, so that calls to other processes take
-    /// no lock to know it.
+    /// Version of the route table without this route: spares remote calls the lock.
     not_local: AtomicU64,
-    /// `None` if the caller must stay in this process.
     remote_routes: Option<Arc<dyn RemoteRoutes>>,
     destination: OnceLock<Destination>,
-    /// Counters of calls that ended before there was a destination.
     tableless: OnceLock<Option<TablelessCounters>>,
     backlog: Option<Backlog>,
-    /// Longest time that the first call waits for the existing instances.
     settle_max: Duration,
-    /// A call with a key has waited for all instances, or for those that answered in time.
     has_waited_for_all: AtomicBool,
-    /// Requests may be offered before there is an instance.
     precedes_instances: bool,
-    /// Forwards of the requests before this caller gets them.
     hops: u8,
-    /// Keeps the domain open as long as it has callers.
     _keeps: Box<dyn std::any::Any + Send + Sync>,
-    /// Process that made the caller; in a forked child it is closed.
     made_by: ProcessMark,
 }
 
 impl CallerShared {
-    /// Fails in a forked child of the process that made the caller.
     #[inline]
     fn check_process(&self) -> Result<(), CallError> {
         if self.made_by.is_here() { Ok(()) } else { Err(CallError::Closed) }
@@ -112,7 +87,6 @@ impl CallerShared {
 impl Drop for CallerShared {
     fn drop(&mut self) {
         if self.check_process().is_err() {
-            // Tables and locks belong to the parent.
             let tables = (self.destination.take(), self.tableless.take(), self.backlog.take());
             std::mem::forget((tables, Arc::clone(&self.local_routes)));
         }
@@ -163,7 +137,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         })
     }
 
-    /// Allows offers before the only instance is known. For a new caller only.
+    /// For a new caller only.
     pub(crate) fn before_its_instance(mut self) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             (shared.settle_max, shared.precedes_instances) = (Duration::ZERO, true);
@@ -171,7 +145,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self
     }
 
-    /// Sets the number of earlier forwards of its requests. For a new caller only.
+    /// For a new caller only.
     pub(crate) fn forwarding(mut self, hops: u8) -> Self {
         Arc::get_mut(&mut self.shared).into_iter().for_each(|shared| shared.hops = hops);
         self
@@ -204,12 +178,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.shared.options.call.clone()
     }
 
-    /// Statistics of this process's calls of the route to other processes, summed over all its callers.
-    ///
-    /// Calls inside this process are counted by [`crate::ServedRoute::statistics`] alone: for a route served here all
-    /// values are zero. Counting begins with the first caller and ends one second after the last caller and call; the
-    /// next caller starts at 0. Other processes read the same values up to a quarter of a second later
-    /// ([`crate::domain::read_domain`]). Calls that ended before the route was served are counted for this caller only.
+    /// Statistics of this process's calls to other processes, over all callers of the route. Counting starts at 0 with
+    /// the first caller and ends one second after the last. Other processes read the values up to a quarter of a second
+    /// later ([`crate::domain::read_domain`]). Calls that ended before the route was served are counted for this caller
+    /// only.
     #[must_use]
     pub fn statistics(&self) -> CallStatistics {
         if self.shared.check_process().is_err() {
@@ -237,12 +209,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.start_with(request, options).wait()
     }
 
-    /// Starts a call without blocking. An error that prevents it becomes its outcome. The first calls of a caller are
-    /// offered once the existing instances are discovered, or after a second. A process that does not announce its
-    /// routes is awaited within the call's timeout, for two seconds at most; then the outcome is
-    /// [`CallError::TimedOut`] or [`CallError::Unavailable`], and names the process.
-    ///
-    /// A call that finds no instance or no room is retried only while it is waited for or polled.
+    /// Starts a call without blocking; an error becomes its outcome. The first calls of a caller are offered once the
+    /// existing instances are discovered, or after a second. A process that does not announce its routes is awaited for
+    /// two seconds at most; then the outcome is [`CallError::TimedOut`] or [`CallError::Unavailable`]. A call without
+    /// an instance or room is retried only while it is waited for or polled.
     pub fn start(&self, request: Request) -> Call<Reply> {
         self.begin(request, &self.shared.options.call)
     }
@@ -263,12 +233,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.call_of(made.unwrap_or_else(CallState::Failed), Some(observed))
     }
 
-    /// `span` is the span of the call, if spans are recorded.
     fn make(&self, request: Request, options: &CallOptions, span: Option<&Span>) -> NewCall<Reply> {
         self.make_of(request, options, span, true)
     }
 
-    /// With `may_discover`, the call may be made later, after discovery.
     #[inline]
     fn make_of(
         &self,
@@ -305,18 +273,15 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             {
                 await_route(request, Some(remote_call))
             }
-            // The reply reuses the buffer of the request.
             CallState::Remote(remote_call, _) => Ok(CallState::Remote(remote_call, request.into_buffer())),
             made => Ok(made),
         }
     }
 
-    /// Reports whether a call without an instance also waits for the route in this process.
     fn may_be_served_locally(&self, options: &CallOptions) -> bool {
         self.shared.options.reach != Reach::OtherProcesses && options.wait_for_route.is_some()
     }
 
-    /// Makes a call that waits for its route, as far as its options allow.
     #[cold]
     fn await_route(
         &self,
@@ -333,7 +298,6 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         Ok(CallAwaitingRoute::new((route, routes), (request, offer), elsewhere, time, is_one_way))
     }
 
-    /// Offers a request, or returns it if it must go into the backlog.
     #[inline]
     fn offer(&self, to: &Destination, terms: Terms, bytes: (&[u8], &[u8])) -> Result<OfferOutcome<'_>, CallError> {
         let Some(backlog) = &self.shared.backlog else {
@@ -349,11 +313,9 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         })
     }
 
-    /// Sends a one-way request. Blocks this thread if there is no free slot and, on the first request, for discovery;
-    /// all within the call's timeout, which counts from here.
-    ///
-    /// Once the request is taken over, its outcome is dropped. The death of an instance may lose it. The end of this
-    /// process loses every request that no instance has taken, for requests lie in their caller's memory.
+    /// Sends a one-way request. Blocks this thread for a free slot and, on the first request, for discovery, within the
+    /// call's timeout. The outcome is dropped. The death of an instance may lose the request; the end of this process
+    /// loses all that no instance has taken, for they lie in its memory.
     ///
     /// # Errors
     /// The reason why it could not be offered.
@@ -369,8 +331,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.send_until(request, options, u64::MAX)
     }
 
-    /// Like [`Caller::send_with`], but fails with [`CallError::Busy`] if there is no room by `until_ns` of the
-    /// monotonic clock.
+    /// Fails with [`CallError::Busy`] if there is no room by `until_ns` of the monotonic clock.
     pub(crate) fn send_until(&self, request: Request, options: &CallOptions, until_ns: u64) -> Result<(), CallError> {
         if self.shared.interceptors.is_empty() && !gapless_trace::are_recorded() {
             return self.offer_one_way(request, (options, None), until_ns);
@@ -417,13 +378,12 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         }
     }
 
-    /// The route in this process, if it is served here and this caller may use it.
     fn local(&self) -> Result<LocalLookup<Request, Reply>, CallError> {
         if self.shared.options.reach == Reach::OtherProcesses {
             return Ok(None);
         }
         let version = self.shared.local_routes.version();
-        // Relaxed: caches the result of a lookup at that version, and guards nothing.
+        // Relaxed: caches a lookup, and guards nothing.
         if self.shared.not_local.load(Ordering::Relaxed) == version {
             return Ok(None);
         }
@@ -440,7 +400,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         }
     }
 
-    /// Destination of its calls. The first thread waits for discovery, within the timeout of its call.
+    /// The first thread waits for discovery, within the timeout of its call.
     #[inline]
     pub(super) fn destination(
         &self,
@@ -454,7 +414,6 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         }
     }
 
-    /// Reports whether the destination of the request is still unknown.
     #[inline]
     fn is_to_discover(&self, request: &Request, options: &CallOptions) -> bool {
         let Some(to) = self.shared.destination.get() else { return true };
@@ -463,14 +422,12 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.waits_for_all(options) || instance.is_some_and(is_unknown)
     }
 
-    /// Reports whether the key may belong to an undiscovered instance, so that all of them must be discovered first.
+    /// Reports whether the key may belong to an undiscovered instance.
     #[inline]
     pub(super) fn waits_for_all(&self, options: &CallOptions) -> bool {
-        // Relaxed: guards nothing.
         options.key.is_some() && !self.shared.has_waited_for_all.load(Ordering::Relaxed)
     }
 
-    /// Encodes a request for `then`: to the route, or to one instance if `instance` is not 0.
     fn encoded<Made>(
         &self,
         request: &Request,
@@ -485,8 +442,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let inherited = InheritedTerms::of(options);
         let to = self.destination(routes, options, &inherited);
         let to = to.inspect_err(|error| self.count_tableless(routes, CallEnd::of(error)))?;
-        // Taken rather than borrowed: offering may wake tasks, which may call. An ending thread may have no buffer any
-        // more.
+        // Taken rather than borrowed: offering may wake tasks, which may call.
         let (mut user_headers, mut payload) = SCRATCH.try_with(Cell::take).unwrap_or_default();
         let asked = (request, options, inherited);
         let encoded = self.encode(to, asked, (flags, instance), (&mut user_headers, &mut payload));
@@ -570,14 +526,11 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
 
 enum OfferOutcome<'backlog> {
     RemoteCall(RemoteCall),
-    /// The request must go into the backlog.
     Backlogged(&'backlog Backlog, Terms, RequestBytes),
 }
 
-/// Terms of a call from its options and from the handler that makes it.
 pub(super) struct InheritedTerms {
     pub(super) sent_ns: u64,
-    /// Deadline, ns of the monotonic clock; 0 without one.
     pub(super) deadline_ns: u64,
     pub(super) timeout: Duration,
     pub(super) trace: TraceContext,
@@ -604,7 +557,6 @@ impl InheritedTerms {
         self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns
     }
 
-    /// Remaining time, at most `most`.
     pub(super) fn left(&self, most: Duration) -> Duration {
         if self.deadline_ns == 0 {
             return most;
@@ -612,7 +564,6 @@ impl InheritedTerms {
         most.min(Duration::from_nanos(self.deadline_ns.saturating_sub(monotonic_ns())))
     }
 
-    /// `span` is the span of the call.
     pub(super) fn local_offer(&self, options: &CallOptions, span: Option<&Span>) -> local::LocalOffer {
         let plain = CallOptions { timeout: None, trace: self.trace.clone(), ..options.clone() };
         let offer = local::LocalOffer::new(&plain).with_span(span.cloned());
@@ -620,13 +571,11 @@ impl InheritedTerms {
     }
 }
 
-/// Decoder of a reply: a JSON request gets a JSON reply.
 fn decoder<Request: Message, Reply: Message>() -> fn(&mut Vec<u8>, u32) -> Result<Reply, String> {
     if Request::ENCODING == Encoding::Json {
         return |bytes, _| Reply::from_json(bytes).map_err(|error| error.to_string());
     }
     if TypeId::of::<Request>() == TypeId::of::<RelayedBytes>() {
-        // The bytes have the version of another program.
         return |bytes, _| Reply::decode_owned(Reply::VERSION, bytes).map_err(|error| error.to_string());
     }
     |bytes, version| Reply::decode_owned(version, bytes).map_err(|error| error.to_string())

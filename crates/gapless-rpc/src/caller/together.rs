@@ -1,6 +1,5 @@
-//! Many calls at once: start them, then wait for all of them under one deadline. Any number of one type, or a tuple of
-//! several types ([`all_of`], [`within_of`], [`first_of`]). Every function panics on a call whose outcome was taken
-//! already.
+//! Many calls under one deadline: any number of one type, or a tuple of several types ([`all_of`], [`within_of`],
+//! [`first_of`]). Every function panics on a call whose outcome was taken already.
 
 use super::call::Call;
 use super::timeout::in_time;
@@ -16,7 +15,7 @@ use std::time::{Duration, Instant};
 
 pub use super::mixed::{Calls, all_of, all_of_async, first_of, first_of_async, within_of, within_of_async};
 
-/// Waits for all calls on this thread. Returns the outcomes in order. Calls without a slot are offered as others end.
+/// Waits for all calls on this thread; the outcomes are in order. Calls without a slot are offered as others end.
 pub fn all<Reply: Message>(calls: impl IntoIterator<Item = Call<Reply>>) -> Vec<Result<Reply, CallError>> {
     let calls: Vec<_> = calls.into_iter().collect();
     if calls.iter().all(Call::is_offered) {
@@ -25,16 +24,16 @@ pub fn all<Reply: Message>(calls: impl IntoIterator<Item = Call<Reply>>) -> Vec<
     block_on(all_async(calls))
 }
 
-/// Waits for the first reply on this thread and returns it with its index; the other calls are cancelled. Without any
-/// reply, returns the last error; `None` for no calls.
+/// Waits for the first reply on this thread and returns it with its index; the others are cancelled. Without a reply
+/// the last error; `None` for no calls.
 pub fn first<Reply: Message>(
     calls: impl IntoIterator<Item = Call<Reply>>,
 ) -> Option<Result<(usize, Reply), CallError>> {
     block_on(first_async(calls))
 }
 
-/// Waits on this thread for `timeout` at most. Calls that have not ended are cancelled and are `None`. A timeout beyond
-/// the range of the clock means no timeout.
+/// Waits on this thread for `timeout` at most; later calls are cancelled and are `None`. A timeout beyond the clock's
+/// range means none.
 pub fn within<Reply: Message>(
     calls: impl IntoIterator<Item = Call<Reply>>,
     timeout: Duration,
@@ -62,7 +61,7 @@ pub async fn within_async<Reply: Message>(
     joined.outcomes
 }
 
-/// Calls polled together; only woken ones are polled.
+/// Only woken calls are polled.
 struct JoinedCalls<Reply> {
     calls: Vec<Option<Call<Reply>>>,
     outcomes: Vec<Option<Result<Reply, CallError>>>,
@@ -101,14 +100,12 @@ impl<Reply: Message> JoinedCalls<Reply> {
     fn poll(&mut self, task: &Context<'_>) -> Poll<()> {
         // Registered first, so that every later wake-up reaches this task.
         let before = self.woken.task.lock().expect("nobody panics with the lock").replace(task.waker().clone());
-        // Without the lock: dropping a waker may run arbitrary code.
         drop(before);
         let numbers = std::mem::take(&mut *self.woken.numbers.lock().expect("nobody panics with the lock"));
         for number in numbers {
             let Some(call) = &mut self.calls[number] else { continue };
             if let Poll::Ready(outcome) = call.poll_outcome(&mut Context::from_waker(&self.wakers[number])) {
                 self.outcomes[number] = Some(outcome);
-                // Frees the slot for another call.
                 self.calls[number] = None;
                 self.left -= 1;
             }

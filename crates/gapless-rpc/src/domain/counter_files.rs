@@ -1,10 +1,6 @@
-//! [`read_domain`]: counters of a domain's instances and callers, read from their files without their help. Also the
-//! names and the cleanup of these files.
-//!
-//! Each instance of a route has a file in the domain's directory, and each process has one for each route that it
-//! calls. A file is locked while its process lives. The I/O thread writes it within a quarter of a second, unless idle.
-//! It goes with the instance or the caller. Files of dead processes are not shown; the next process that opens the
-//! domain removes them.
+//! [`read_domain`]: counters of a domain's instances and callers, read from their files. A file is locked while its
+//! process lives, which writes it within a quarter of a second, unless idle. The next process that opens the domain
+//! removes the files of dead ones.
 
 use crate::caller::table::CallStatistics;
 use crate::error::RpcError;
@@ -19,10 +15,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Prefixes for instances and for callers.
 const PREFIXES: [&str; 2] = ["route-", "calls-"];
 const ENDING: &str = ".counters";
-/// Age after which a file without its final name belongs to a dead process.
+/// Older files without their final name belong to a dead process.
 const DRAFT_AGE: Duration = Duration::from_secs(60);
 
 /// Counters of one instance of a route.
@@ -50,13 +45,13 @@ pub struct CallReading {
 #[non_exhaustive]
 pub struct UnreadableCounters {
     pub path: PathBuf,
-    /// Description of the problem, without the path.
+    /// Problem, without the path.
     pub reason: String,
 }
 
 impl std::fmt::Display for UnreadableCounters {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The name comes last, because the end of a line may be cut off.
+        // Last, because the end of a line may be cut off.
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         write!(f, "counters cannot be read: {} ({name})", self.reason)
     }
@@ -74,7 +69,6 @@ pub struct DomainReading {
     pub unreadable: Vec<UnreadableCounters>,
 }
 
-/// Unused file name for counters of that side.
 pub(super) fn new_path(directory: &Path, side: Side) -> PathBuf {
     directory.join(format!("{}{:032x}{ENDING}", prefix(side), gapless_transport::token::random_token()))
 }
@@ -90,8 +84,8 @@ fn is_of(path: &Path, side: Side) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix(side)))
 }
 
-/// Reads the counters of the living processes in a domain's directory. They are up to a quarter of a second old, or
-/// older while a process is stopped or the machine is overloaded. Files of other users are left out.
+/// Reads the counters of the living processes in a domain's directory, up to a quarter of a second old, or older while
+/// a process is stopped or the machine is overloaded. Files of other users are left out.
 ///
 /// # Errors
 /// The directory cannot be listed.
@@ -122,10 +116,9 @@ pub fn read_domain(directory: &Path) -> Result<DomainReading, RpcError> {
     Ok(DomainReading { instances, calls, unreadable })
 }
 
-/// Route, process id and counters.
 type ReadCounters = (String, u32, Vec<(String, u64)>);
 
-/// Merges the files of a process that calls a route with several pairs of types.
+/// A process that calls a route with several pairs of types has several files.
 fn together(calls: Vec<ReadCounters>) -> Vec<ReadCounters> {
     let mut together: Vec<ReadCounters> = Vec::new();
     for (route, process_id, counters) in calls {
@@ -137,14 +130,11 @@ fn together(calls: Vec<ReadCounters>) -> Vec<ReadCounters> {
     together
 }
 
-/// Reads the counters of a living process. `None` if it is dead, the file has gone, or it belongs to another user.
-///
-/// # Errors
-/// The reason why the file cannot be read.
+/// `None` if the process is dead or of another user, or the file has gone.
 fn read(path: &Path, side: Side) -> Result<Option<ReadCounters>, String> {
     match std::fs::symlink_metadata(path) {
         Ok(there) if there.uid() != geteuid().as_raw() => return Ok(None),
-        // No instance creates this; it may have replaced the file of a living one.
+        // May have replaced the file of a living instance.
         Ok(there) if !there.is_file() => return Err("what is there is not a file".to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Ok(_) | Err(_) => {}
@@ -162,7 +152,7 @@ fn read(path: &Path, side: Side) -> Result<Option<ReadCounters>, String> {
             Some(route) => Ok(Some((route, process_id, counters))),
             None => Err("damaged: it names no route".to_owned()),
         },
-        // The file may have gone with its instance meanwhile.
+        // May have gone with its instance meanwhile.
         Err(_) if !path.exists() => Ok(None),
         Err(Error::CountersDamaged { position, expected, found, .. }) => {
             Err(format!("damaged at byte {position}: expected {expected}, found {found}"))
@@ -172,7 +162,6 @@ fn read(path: &Path, side: Side) -> Result<Option<ReadCounters>, String> {
     }
 }
 
-/// Removes the files of dead processes.
 pub(super) fn sweep(directory: &Path) -> Result<(), RpcError> {
     let files = files(directory)?;
     let failed = RpcError::system(format!("opening the domain {}", directory.display()));
@@ -182,7 +171,7 @@ pub(super) fn sweep(directory: &Path) -> Result<(), RpcError> {
         let is_draft = !path.to_string_lossy().ends_with(ENDING);
         let Ok(metadata) = file.metadata() else { continue };
         let is_old = metadata.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= DRAFT_AGE));
-        // The owner locks a draft right after creating it, and must not find it locked.
+        // The owner must not find its new draft locked.
         let may_look = is_old || !is_draft;
         if may_look && file_lock::try_lock(&file).is_ok_and(|is_taken| is_taken) {
             // A name is never used again, so this cannot remove another file.
@@ -205,10 +194,7 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, RpcError> {
     Ok(files)
 }
 
-/// Reports whether the process of a file is dead.
-///
-/// # Errors
-/// The file has gone, or cannot be opened.
+/// True if the process of a file is dead.
 fn is_unlocked(path: &Path) -> io::Result<bool> {
     let file = checked_file::open(path)?;
     let is_unlocked = !file_lock::is_locked(&file)?;
@@ -285,7 +271,6 @@ mod tests {
             (|path| file(path).set_len(0).unwrap(), "found 0 bytes"),
             (|path| file(path).set_len(5_000).unwrap(), "found 5000 bytes"),
             (|path| std::fs::write(path, vec![0xff; 70_000]).unwrap(), "magic"),
-            // Overwrites `route:`.
             (|path| file(path).write_all_at(b"other:", 132).unwrap(), "names no route"),
             (|path| std::fs::remove_file(path).and_then(|()| std::fs::create_dir(path)).unwrap(), "not a file"),
             (
@@ -307,7 +292,6 @@ mod tests {
             assert!(said.contains(expected) && said.contains(name), "{said}");
             drop(counters);
         }
-        // An unlocked file belongs to no living process.
         std::fs::write(new_path(directory.path(), Side::Caller), "nothing").unwrap();
         assert_eq!(read().unreadable.len(), 2, "a directory is still reported");
     }

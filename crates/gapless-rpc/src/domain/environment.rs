@@ -1,13 +1,10 @@
-//! The domain named by the environment of a process.
-
 use super::opening::{Domain, DomainOptions};
 use crate::error::RpcError;
 use crate::registry::DomainLocation;
 
 impl Domain {
-    /// Opens the domain that the variable `GAPLESS_DOMAIN` names, a directory if it begins with a slash; without the
-    /// variable, this user's domain `default_name`. A supervisor sets the variable, so that its programs join its
-    /// domain.
+    /// Opens the domain that the variable `GAPLESS_DOMAIN` names (a directory if it begins with a slash), which a
+    /// supervisor sets; without it, this user's domain `default_name`.
     ///
     /// # Errors
     /// Like [`Domain::open`].

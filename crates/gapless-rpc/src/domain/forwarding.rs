@@ -1,5 +1,3 @@
-//! Forwarding of a request from this process: to a route here, or else to other processes.
-
 use super::membership::DomainShared;
 use crate::caller::{CallerOptions, Reach};
 use crate::local::{ForwardSupport, ForwardedRequest};
@@ -8,7 +6,7 @@ use crate::outcome::CallError;
 use gapless_agent::foreign::catch_panic;
 use std::sync::Arc;
 
-/// Hook for a route whose handlers forward. Handlers consume the request value, so it is rebuilt from its bytes.
+/// Handlers consume the request value, so it is rebuilt from its bytes.
 pub(super) fn of<Request: Message, Reply: Message>(domain: &Arc<DomainShared>) -> ForwardSupport<Request, Reply> {
     let domain = Arc::downgrade(domain);
     let hook = move |forwarded: ForwardedRequest<Request, Reply>| match domain.upgrade() {
@@ -24,7 +22,6 @@ fn rebuild<Request: Message>(request: &Request) -> Option<Request> {
         request.encode(&mut bytes).ok()?;
         Request::decode(&bytes).ok()
     };
-    // A panic here must not keep the handler from running.
     catch_panic(made).ok().flatten()
 }
 
@@ -41,7 +38,6 @@ fn forward<Request: Message, Reply: Message>(domain: &Arc<DomainShared>, forward
     }
 }
 
-/// Calls another process, with the remaining time of the call.
 fn forward_to_process<Request: Message, Reply: Message>(
     domain: &Arc<DomainShared>,
     forwarded: ForwardedRequest<Request, Reply>,
@@ -56,9 +52,8 @@ fn forward_to_process<Request: Message, Reply: Message>(
         }
     };
     let (options, span) = (answer.offer().options(), answer.offer().span().cloned());
-    // The forward belongs to the span of the call.
     let _entered = span.as_ref().map(tracing::Span::enter);
-    // A call even for one-way requests: a send might block for a slot, on the thread of a task.
+    // Not a send, which might block the thread of a task.
     caller.start_with(request, &options).on_end(move |outcome| {
         if let (true, Err(error)) = (answer.is_one_way(), &outcome) {
             tracing::debug!(route, %error, "what nobody waits for does not go on");

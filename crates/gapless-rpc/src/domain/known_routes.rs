@@ -1,5 +1,3 @@
-//! [`KnownRoute`]: routes of other processes, as far as this process knows or learns by asking.
-
 use super::opening::Domain;
 use super::route_tables::identity_of;
 use crate::error::RpcError;
@@ -9,7 +7,6 @@ use crate::route_name::HIDDEN_PREFIX;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Longest time for a process to answer.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 
 /// A route served by an instance in another process.
@@ -26,12 +23,12 @@ pub struct KnownRoute {
     pub metadata: Vec<(String, String)>,
     /// Types of request and reply, displayed as `Order v2`; `None` without an announcement.
     pub types: Option<(TypeDescription, TypeDescription)>,
-    /// Number of threads or tasks that serve it in this instance; 0 without an announcement.
+    /// Threads or tasks that serve it in this instance; 0 without an announcement.
     pub workers: u32,
-    /// Number of the instance, the same for every process of the domain, used to distribute keys; 0 without an
+    /// Number of the instance, equal for every process of the domain, used to distribute keys; 0 without an
     /// announcement.
     pub identity: u64,
-    /// Instances in other domains that this one relays to ([`crate::relay`]); empty for an ordinary instance.
+    /// Instances in other domains that this one relays to ([`crate::relay`]), if any.
     pub stands_for: Vec<Instance>,
 }
 
@@ -63,17 +60,16 @@ impl KnownRouteState {
     }
 }
 
-/// Routes of other processes, by route and process, and the processes that do not answer.
+/// Routes of other processes, by route and process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownRoutes {
-    /// Known routes. Those of a process that does not answer are [`KnownRouteState::NotAnswering`].
+    /// Routes of a process that does not answer are [`KnownRouteState::NotAnswering`].
     pub routes: Vec<KnownRoute>,
-    /// Process ids of living serving processes that do not answer, ascending. Some may have no known route.
+    /// Process ids of living serving processes that do not answer, ascending, also without a known route.
     pub silent_processes: Vec<u32>,
 }
 
 impl KnownRoute {
-    /// A route that a process has announced.
     pub(super) fn new(process: &PeerProcess, route: RouteDescription) -> Self {
         Self {
             route: route.name,
@@ -94,7 +90,6 @@ impl KnownRoute {
         }
     }
 
-    /// A route known only from the counters of a process that does not answer.
     fn of_silent(route: String, process_id: u32) -> Self {
         let (state, version, metadata) = (KnownRouteState::NotAnswering, String::new(), Vec::new());
         let (process_name, types, workers, identity, stands_for) = (None, None, 0, 0, Vec::new());
@@ -110,8 +105,7 @@ impl KnownRoute {
 
 impl Domain {
     /// Routes of other processes, as known after `timeout` at most. Each process is asked for a sign of life, for half
-    /// a second at most. For a process that does not answer, the list has the routes announced before, or else those in
-    /// its counter files.
+    /// a second at most; one that does not answer has the routes announced before, or else those in its counter files.
     ///
     /// # Errors
     /// The directory cannot be watched or listed, or the process or the machine has no descriptors left.
@@ -140,8 +134,7 @@ impl Domain {
     }
 
     /// Routes that other processes have announced since this process began to look ([`Domain::watch_routes`], a call),
-    /// without [hidden](KnownRoute::is_hidden) ones. No process is asked: routes of a stopped process keep their last
-    /// state.
+    /// without [hidden](KnownRoute::is_hidden) ones. No process is asked.
     #[must_use]
     pub fn offered_routes(&self) -> Vec<KnownRoute> {
         if self.shared.check_process().is_err() {
@@ -157,8 +150,8 @@ impl Domain {
         told.map(|(process, route)| KnownRoute::new(&process, route)).collect()
     }
 
-    /// Processes that serve in the domain of this directory, are alive, and do not answer within `timeout`; for a
-    /// program that does not open the domain.
+    /// Processes that serve in this directory's domain and do not answer within `timeout`; for a program that does not
+    /// open the domain.
     ///
     /// # Errors
     /// The directory is no domain of this user, or cannot be listed.

@@ -1,5 +1,3 @@
-//! [`DomainShared`]: this process's state of a domain, for as long as it is in use.
-
 use super::route_tables::RouteTables;
 use crate::caller::routes::{LocalRoutes, RemoteRoutes};
 use crate::caller::{Caller, CallerOptions};
@@ -15,15 +13,12 @@ use std::sync::Arc;
 pub(super) struct DomainShared {
     pub(super) name: String,
     pub(super) process_name: String,
-    /// Time at which this process joined the domain, ns of the monotonic clock.
     pub(super) started_ns: u64,
     pub(super) local: Arc<LocalRoutes>,
     pub(super) machine: Option<DomainMembership>,
-    /// Process that opened it; a forked child is no member.
     pub(super) opened_by: ProcessMark,
 }
 
-/// State of a domain of several processes.
 pub(super) struct DomainMembership {
     pub(super) directory: PathBuf,
     pub(super) io: IoHandle,
@@ -35,7 +30,7 @@ pub(super) struct DomainMembership {
 }
 
 impl DomainShared {
-    /// Makes a caller, which keeps the domain open.
+    /// A caller keeps the domain open.
     pub(super) fn caller<Request: Message, Reply: Message>(
         self: &Arc<Self>,
         route: &str,
@@ -47,7 +42,6 @@ impl DomainShared {
         Caller::new(route.into(), options, Arc::clone(&self.local), remote, Arc::clone(self))
     }
 
-    /// Fails in a forked child of the process that opened the domain.
     pub(super) fn check_process(&self) -> Result<(), RpcError> {
         if self.opened_by.is_here() {
             return Ok(());

@@ -1,7 +1,5 @@
-//! Notices: unsolicited messages from a process to its callers, also after their calls.
-//!
-//! A notice is a one-way request to a route that each receiver serves under its own name: process id, time of joining
-//! the domain, and type of the notice. So neither another process nor a later one with the same id can get it.
+//! Notices: one-way requests to a route named by the receiver's process id, time of joining and notice type, so neither
+//! another process nor a later one with the same id can get them.
 
 use super::opening::Domain;
 use super::route_builder::RouteBuilder;
@@ -19,14 +17,12 @@ use gapless_trace::InheritedContext;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Limit of queued notices within this process.
 const QUEUE_MAX: usize = 1024;
 
 impl Domain {
     /// Receives notices of a type until the result is dropped. `receive` runs for one notice at a time; those of one
-    /// sender come in order. Notices within this process have a thread of their own. Register before the first call to
-    /// also get the notices that it causes. This serves a route as [`Domain::serve`] does, so a process that enters the
-    /// domain only by its group cannot.
+    /// sender come in order. Register before the first call to also get the notices that it causes. This serves a route
+    /// as [`Domain::serve`] does, so a process that enters the domain only by its group cannot.
     ///
     /// ```
     /// # mod gapless { pub use gapless_rpc as rpc; }
@@ -70,16 +66,15 @@ impl Domain {
     /// moves, without encoding.
     ///
     /// # Errors
-    /// [`CallError::NoRoute`]: that process has gone, or receives no notices of that type, as far as known;
-    /// [`CallError::Busy`]: its queue is full (`DomainOptions::slots` of this process, 1,024 within a process);
-    /// [`CallError::Mismatch`]: the receiver has another type under that name; [`CallError::BadMessage`];
-    /// [`CallError::Unavailable`].
+    /// [`CallError::NoRoute`]: that process has gone, or receives no such notices; [`CallError::Busy`]: its queue is
+    /// full (`DomainOptions::slots`, 1,024 within a process); [`CallError::Mismatch`]: the receiver has another type
+    /// under that name; [`CallError::BadMessage`]; [`CallError::Unavailable`].
     pub fn notify<Notice: Message>(&self, to: &CallerAddress, notice: Notice) -> Result<(), CallError> {
         self.notify_until(to, notice, Duration::ZERO, 0)
     }
 
-    /// Like [`Domain::notify`], but blocks this thread up to `timeout`, for the answer of a process that has not
-    /// answered yet and for room. Within a process it does not wait.
+    /// Like [`Domain::notify`], but blocks this thread up to `timeout` for the process's first answer and for room; not
+    /// within a process.
     ///
     /// # Errors
     /// Like [`Domain::notify`]; [`CallError::Busy`] also if that process does not answer.
@@ -113,9 +108,9 @@ impl Domain {
         let options = CallerOptions { reach, ..CallerOptions::default() };
         let caller = self.shared.caller::<Notice, ()>(&route, options).map_err(|error| busy(error.to_string()))?;
         let caller = if machine.is_some() { caller.before_its_instance() } else { caller };
-        // The deadline of the call being handled does not apply to the notice.
+        // The deadline of the call being handled does not apply.
         let current = InheritedContext { deadline_ns: 0, ..InheritedContext::get() };
-        // Makes the table even before the process has announced that it receives notices.
+        // Makes the table even before the process has announced its receiver.
         let wait_for_route = machine.map(|_| Duration::from_nanos(1));
         let options = CallOptions { timeout: None, wait_for_route, ..CallOptions::default() };
         current.enter(|| caller.send_until(notice, &options, until_ns))
@@ -127,8 +122,7 @@ impl Domain {
 }
 
 impl CallContext {
-    /// Sends a notice to the caller: [`Domain::notify`] with [`CallContext::caller_address`] in the route's domain. A
-    /// handler needs no `Domain`, which would keep the domain open.
+    /// Like [`Domain::notify`] to the caller, but needs no `Domain`, which would keep the domain open.
     ///
     /// # Errors
     /// Like [`Domain::notify`]; [`CallError::Closed`] if this process has left the domain.

@@ -1,5 +1,3 @@
-//! [`Domain`]: opening, closing and statistics.
-
 use super::counter_files::{self, CallReading, DomainReading, InstanceReading};
 use super::membership::{DomainMembership, DomainShared};
 use super::route_builder::RouteBuilder;
@@ -20,20 +18,18 @@ use std::time::Duration;
 /// Options of a domain, the same for all routes that this process calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainOptions {
-    /// Name shown to other processes, at most 128 bytes. By default the instance name from a supervisor
-    /// (`GAPLESS_INSTANCE`, such as `calculator.1`), else the program's name. A variable that is empty, too long or
-    /// contains control characters is ignored.
+    /// Name shown to other processes, at most 128 bytes. Default: the valid variable `GAPLESS_INSTANCE` of a supervisor
+    /// (such as `calculator.1`), else the program's name.
     pub process_name: Option<String>,
     /// Requests in flight at one time for each called route: a power of two, 1 to 4,096; default 64.
     pub slots: u32,
-    /// Longest request or reply, bytes; up to 16 MiB, the default. Headers have separate room. Memory is allocated as
+    /// Longest request or reply, bytes; up to 16 MiB, the default. Headers have separate room; memory is allocated as
     /// it is used.
     pub payload_length_max: usize,
-    /// Group whose processes may call the routes served here. The domain then needs a path of its own.
+    /// Group whose processes may call the routes served here; the domain then needs a path of its own.
     pub group: Option<u32>,
-    /// Delay from the first call or look until this process watches for others; processes that begin to serve meanwhile
-    /// are found at its end. Default 0. A process that ends earlier never needs the watch, whose removal takes the
-    /// kernel 10 to 20 ms: `gapless call` uses 50 ms.
+    /// Delay from the first call or look until this process watches for others; default 0. A process that ends earlier
+    /// spares the removal of the watch, 10 to 20 ms in the kernel: `gapless call` uses 50 ms.
     pub watch_after: Duration,
 }
 
@@ -63,8 +59,8 @@ impl DomainOptions {
     }
 }
 
-/// A process's membership of a domain. Clones share it; the process leaves when the last one is dropped. A forked child
-/// is no member: its handles are closed, dropping them does nothing, and it must open the domain again.
+/// A process's membership of a domain; it ends with the last clone. In a forked child the handles are closed, and the
+/// child must open the domain again.
 #[derive(Clone)]
 pub struct Domain {
     pub(super) shared: Arc<DomainShared>,
@@ -153,8 +149,8 @@ impl Domain {
     }
 
     /// Statistics of the living instances in this process and others, read without their help; unreadable ones are left
-    /// out. Values of this process are current; those of others are up to a quarter of a second old, or older while one
-    /// is stopped or the machine is overloaded. A domain of one process has none.
+    /// out. Values of others are up to a quarter of a second old, or older while one is stopped or the machine is
+    /// overloaded. A domain of one process has none.
     ///
     /// # Errors
     /// The directory cannot be listed.

@@ -1,6 +1,3 @@
-//! [`OfferedRelay`]: a route that this process serves as bytes, for instances in other domains.
-//! [`Relay`](crate::relay::Relay) builds on it.
-
 use super::membership::DomainShared;
 use super::opening::Domain;
 use super::route_builder::info_of;
@@ -19,7 +16,6 @@ use gapless_agent::wake_fd;
 use gapless_log::Bell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Longest type name in another program's description, bytes.
 const TYPE_NAME_LENGTH_MAX: usize = 1024;
 
 /// A route offered as bytes, until this is dropped.
@@ -33,10 +29,6 @@ pub(crate) struct OfferedRelay {
 }
 
 impl Domain {
-    /// Offers a route to other processes, for callers of any types.
-    ///
-    /// # Errors
-    /// As for [`RelayBuilder::open`](crate::relay::RelayBuilder::open).
     pub(crate) fn offer_relay(&self, description: RouteDescription) -> Result<OfferedRelay, RpcError> {
         let domain = &self.shared;
         domain.check_process()?;
@@ -60,7 +52,7 @@ impl Domain {
             states: Arc::clone(&control) as _,
             request: any_type(),
             reply: any_type(),
-            // The instance in the other domain writes the version that its caller there has agreed on.
+            // Written by the instance in the other domain, as agreed with its caller there.
             reply_version: |_| Some(0),
             bell: Arc::new(passed_bell),
             eventfd: Arc::new(passed_eventfd),
@@ -81,11 +73,6 @@ impl Domain {
         Ok(OfferedRelay { domain, control, served, token, counters, description })
     }
 
-    /// Makes a caller of a route in other processes, with requests and replies as bytes of types that another program
-    /// has described.
-    ///
-    /// # Errors
-    /// As for [`Domain::relayed_caller`].
     pub(crate) fn caller_of_described(
         &self,
         route: &str,
@@ -117,7 +104,6 @@ impl OfferedRelay {
         &self.counters
     }
 
-    /// Reports whether it takes requests, now or after a resume.
     pub(crate) fn is_served(&self) -> bool {
         self.is_here() && self.control.is_served()
     }
@@ -126,23 +112,21 @@ impl OfferedRelay {
         self.domain.opened_by.is_here()
     }
 
-    /// Description of the instance, as JSON.
     pub(crate) fn info(&self) -> String {
         info_of(&self.description.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Announces a changed description to all callers. A change that cannot be announced is not made.
+    /// A change that cannot be announced is not made.
     pub(crate) fn change(&self, change: impl FnOnce(&mut RouteDescription)) -> Result<(), RpcError> {
         self.domain.check_process()?;
-        // Locked until it is announced, so that announcements keep the order of changes.
+        // Locked until announced, so that announcements keep the order of changes.
         let mut description = self.description.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = description.clone();
         change(&mut changed);
         if changed == *description {
             return Ok(());
         }
-        // Set before the announcement where it accepts more, so that no request is offered to an instance that ignores
-        // it.
+        // Set first where it accepts more, so that no request is offered to an instance that ignores it.
         let is_relay = !changed.stands_for.is_empty();
         if !is_relay {
             self.served.set_relay(false);
@@ -164,7 +148,6 @@ impl OfferedRelay {
 impl Drop for OfferedRelay {
     fn drop(&mut self) {
         if !self.is_here() {
-            // Resources belong to the parent and stay untouched.
             return std::mem::forget((
                 Arc::clone(&self.served),
                 Arc::clone(&self.control),

@@ -1,5 +1,3 @@
-//! [`RouteBuilder`]: describes and offers a route.
-
 use super::forwarding;
 use super::membership::DomainShared;
 use super::route_control::{LocalControl, RemoteControl};
@@ -43,7 +41,6 @@ pub enum ServeReach {
     OtherProcesses,
 }
 
-/// Starts a task on the application's executor.
 type TaskSpawner = Arc<dyn Fn(Pin<Box<dyn Future<Output = ()> + Send>>) + Send + Sync>;
 
 /// Describes a route that this process serves; [`RouteBuilder::handle`] offers it.
@@ -94,8 +91,8 @@ impl RouteBuilder {
         }
     }
 
-    /// Marks a route of the library itself, such as that of a bridge: its name begins with a `.`, it has no counter
-    /// file, and it is listed or relayed only on request by name.
+    /// Marks a route of the library itself: its name begins with a `.`, it has no counter file, and it is listed or
+    /// relayed only by name.
     pub const fn hidden(mut self) -> Self {
         self.is_hidden = true;
         self
@@ -108,8 +105,7 @@ impl RouteBuilder {
         self
     }
 
-    /// Wait strategy of workers for requests; default [`Waiting::Park`]. Tasks ([`RouteBuilder::tasks`]) wait as their
-    /// executor does.
+    /// Wait strategy of worker threads; default [`Waiting::Park`].
     pub const fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = waiting;
         self
@@ -139,23 +135,22 @@ impl RouteBuilder {
         self
     }
 
-    /// Overflow for requests of this process beyond [`RouteBuilder::queue_max`]: they go, encoded, into a queue that
-    /// spills to disk, and come back in the order of their class. At its limit, or if the disk does not keep up, calls
-    /// end as [`crate::CallError::Busy`]. The notice in these options is not used.
+    /// Overflow for requests of this process beyond [`RouteBuilder::queue_max`]: encoded, spilled to disk, and taken
+    /// back in the order of their class. At its limit, or if the disk does not keep up, calls end as
+    /// [`crate::CallError::Busy`]. The notice in these options is not used.
     pub fn overflow(mut self, overflow: ElasticQueueOptions) -> Self {
         self.overflow = Some(overflow);
         self
     }
 
-    /// Lets handlers also forward requests of this process. Handlers consume the value, so each request is encoded and
-    /// decoded once to keep it.
+    /// Lets handlers also forward requests of this process, each of which is then encoded and decoded once.
     pub const fn forwards(mut self) -> Self {
         self.forwards = true;
         self
     }
 
-    /// Adds a hook before each handler, which may refuse the call, and after it; for calls and one-way requests of all
-    /// processes. The first one added runs first before the handler and last after it.
+    /// Adds a hook around each handler, for requests of all processes; it may refuse the call. The first one added runs
+    /// first before the handler and last after it.
     pub fn interceptor(mut self, interceptor: Arc<dyn ServerInterceptor>) -> Self {
         self.interceptors.push(interceptor);
         self
@@ -173,10 +168,9 @@ impl RouteBuilder {
         self
     }
 
-    /// Makes the workers tasks of an executor instead of threads. `spawn` starts them, for instance
-    /// `|task| drop(runtime.spawn(task))`. If `spawn` panics, the route is not served: [`RpcError::Option`]. For calls
-    /// within this process, whose tasks start with the first call, the error is [`crate::CallError::Busy`] with the
-    /// reason, and then [`crate::CallError::NoRoute`].
+    /// Makes the workers tasks of an executor instead of threads. `spawn` starts them, for instance `|task|
+    /// drop(runtime.spawn(task))`. If `spawn` panics, the route is not served: [`RpcError::Option`], or, for calls
+    /// within this process, first [`crate::CallError::Busy`] and then [`crate::CallError::NoRoute`].
     pub fn tasks(mut self, spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>) + Send + Sync + 'static) -> Self {
         self.spawn = Some(Arc::new(spawn));
         self
@@ -248,13 +242,12 @@ impl RouteBuilder {
         Ok(served)
     }
 
-    /// Creates the overflow queue; it notifies `refill` when requests have come back.
     fn overflow_of(&self, refill: &Refill) -> Result<Option<Arc<ElasticQueue>>, RpcError> {
         let Some(options) = self.overflow.clone() else { return Ok(None) };
         Ok(Some(Arc::new(refill.queue(options)?)))
     }
 
-    /// Offers the route within this process. The first caller starts its workers.
+    /// The first caller within this process starts the workers.
     fn offer_here<Request: Message, Reply: Message>(
         &self,
         handler: &Handler<Request, Reply>,
@@ -424,15 +417,14 @@ fn start_local_worker<Request: Message, Reply: Message>(
                 handler.answer_later(incoming, &counters).await;
             }
         });
-        // A panic of `spawn` must not reach the first caller, on whose thread this runs.
+        // A panic must not reach the first caller, on whose thread this runs.
         let spawned = catch_panic(|| spawn(task));
         return spawned.map(|()| None).map_err(|panic| std::io::Error::other(format!("`tasks` panicked: {panic}")));
     }
     let local = local.clone();
     let run = move || {
         foreign::own_this_thread();
-        // Created on the thread: dropping the last worker because a thread failed to start would end the route. `None`
-        // if the route has been drained meanwhile.
+        // On the thread: dropping the last worker because a thread failed to start would end the route.
         let mut worker = local.worker();
         let _guard = alive;
         let _done = hooks.begin(number);

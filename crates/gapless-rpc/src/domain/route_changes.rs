@@ -1,5 +1,3 @@
-//! Suspending, resuming and draining routes of other processes.
-
 use super::known_routes::KnownRoute;
 use super::opening::Domain;
 use crate::error::RpcError;
@@ -8,10 +6,8 @@ use crate::route_name;
 use std::time::{Duration, Instant};
 
 impl Domain {
-    /// Suspends a route in other processes, in all of them or in one, as
-    /// [`ServedRoute::suspend`](super::ServedRoute::suspend) does locally. Waits up to `timeout` for their
-    /// confirmation. Returns a row for each instance with its last known state: `suspended`, or another if it has not
-    /// happened. Empty if the route has no instance.
+    /// Suspends a route in one other process or all, as [`ServedRoute::suspend`](super::ServedRoute::suspend) does
+    /// locally. Waits up to `timeout` for confirmation. Returns each instance with its last known state.
     ///
     /// # Errors
     /// The name is not one of an application's route; the process belongs to another user (a group may call, but only
@@ -38,9 +34,8 @@ impl Domain {
         self.change_route(route, RouteState::Open, process_id, timeout)
     }
 
-    /// Like [`Domain::suspend_route`], but the route takes no more calls, finishes those that have begun, and is
-    /// withdrawn: `gone`. Its process goes on, and learns of it by
-    /// [`ServedRoute::is_served`](super::ServedRoute::is_served).
+    /// Like [`Domain::suspend_route`], but the route finishes the calls that have begun, and is withdrawn: `gone`. Its
+    /// process goes on, and learns of it by [`ServedRoute::is_served`](super::ServedRoute::is_served).
     ///
     /// # Errors
     /// Like [`Domain::suspend_route`].
@@ -63,7 +58,6 @@ impl Domain {
         self.shared.check_process()?;
         route_name::check_own(route)?;
         let until = Instant::now() + timeout;
-        // Discovers all processes that answer.
         self.routes(timeout)?;
         let Some(machine) = &self.shared.machine else { return Ok(Vec::new()) };
         let changed = machine.calling.change_route(route, to, process_id, until)?;

@@ -1,5 +1,5 @@
-//! [`RouteControl`]: suspends, resumes, drains and withdraws a served route, for its own program or, through the I/O
-//! thread, for another process. Never blocks.
+//! [`RouteControl`]: state changes of a served route, for its own program or, through the I/O thread, for another
+//! process. Never blocks.
 
 use crate::caller::routes::LocalRoutes;
 use crate::error::RpcError;
@@ -11,7 +11,6 @@ use crate::server::puller::ServedCallers;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-/// State changes of a route within this process, with its types erased.
 pub(super) trait LocalControl: Send + Sync {
     fn suspend(&self);
     fn resume(&self);
@@ -37,7 +36,6 @@ impl<Request: Message, Reply: Message> LocalControl for LocalRoute<Request, Repl
     }
 }
 
-/// The half of a route that other processes call.
 pub(super) struct RemoteControl {
     pub(super) served: Arc<ServedCallers>,
     pub(super) io: IoHandle,
@@ -46,14 +44,13 @@ pub(super) struct RemoteControl {
 
 pub(super) struct RouteControl {
     route: String,
-    /// Lookup table for callers of this process.
     routes: Arc<LocalRoutes>,
-    /// `None` if callers of this process cannot find it, or no longer.
+    /// `None` if callers of this process cannot find it.
     local: Mutex<Option<Arc<dyn LocalControl>>>,
     remote: OnceLock<RemoteControl>,
-    /// The end of the route was announced to other processes; another route may have its name since.
+    /// Announced; another route may have its name since.
     is_gone: AtomicBool,
-    /// Serializes announcements to other processes, so that the last one has the final state.
+    /// Serializes announcements, so that the last one has the final state.
     telling: Mutex<()>,
 }
 
@@ -91,7 +88,6 @@ impl RouteControl {
         self.tell()
     }
 
-    /// Takes no new requests; the workers finish their requests and end.
     pub(super) fn drain(&self) {
         self.local().iter().for_each(|local| local.drain());
         self.leave_this_process();
@@ -101,12 +97,11 @@ impl RouteControl {
         }
     }
 
-    /// Ends queued requests of this process as not begun.
+    /// Queued requests end as not begun.
     pub(super) fn withdraw_here(&self) {
         self.local().iter().for_each(|local| local.withdraw());
     }
 
-    /// Hides the route from callers of this process; its workers finish their requests.
     pub(super) fn leave_this_process(&self) {
         let local = self.local.lock().unwrap_or_else(PoisonError::into_inner).take();
         if local.is_some() {
@@ -114,7 +109,6 @@ impl RouteControl {
         }
     }
 
-    /// Reports whether it takes calls, now or after a resume.
     pub(super) fn is_served(&self) -> bool {
         self.local().is_some() || self.remote.get().is_some_and(|remote| !remote.served.has_ended())
     }
@@ -122,7 +116,6 @@ impl RouteControl {
     pub(super) fn leave_others(&self) {
         let Some(remote) = self.remote.get() else { return };
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
-        // AcqRel: the first thread here does all of it, and the loads elsewhere see it.
         if self.is_gone.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -134,7 +127,6 @@ impl RouteControl {
         }
     }
 
-    /// Handles the end of the last worker for other processes, by draining or otherwise.
     pub(super) fn none_left(&self) {
         if self.remote.get().is_some_and(|remote| !remote.served.has_ended()) {
             tracing::error!(
@@ -145,11 +137,9 @@ impl RouteControl {
         self.leave_others();
     }
 
-    /// Announces a new description with the current state, unless the route is gone.
     pub(super) fn announce(&self, mut description: RouteDescription) -> Result<(), RpcError> {
         let Some(remote) = self.remote.get() else { return Ok(()) };
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
-        // Acquire: pairs with `leave_others`.
         if !self.is_gone.load(Ordering::Acquire) {
             description.state = remote.served.state();
             remote.io.announce(description)?;
@@ -160,7 +150,6 @@ impl RouteControl {
     fn tell(&self) -> Result<(), RpcError> {
         let Some(remote) = self.remote.get() else { return Ok(()) };
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
-        // Acquire: pairs with `leave_others`.
         if !self.is_gone.load(Ordering::Acquire) {
             remote.io.change_state(&self.route, remote.served.state())?;
         }

@@ -1,19 +1,5 @@
-//! [`RouteTables`]: the calling half of a domain: the tables of this process, and the instances that they are offered
-//! to.
-//!
-//! The I/O thread reports instances and routes; callers ask for tables. A table is offered to every instance that
+//! [`RouteTables`]: the calling half of a domain: the tables of this process, each offered to every instance that
 //! serves its route with compatible types.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `remote_routes` | the interface for callers |
-//! | `registry_callbacks` | the interface for the I/O thread |
-//! | `receivers` | receivers of notices, and the tables made for them |
-//! | `attaching` | the offer of a table to an instance, with the agreed types |
-//! | `unknown_servers` | serving processes that have not announced their routes |
-//! | `table_lifetime` | lifetime of tables: used, kept for a while, freed |
-//! | `state_changes` | requests to instances to suspend, resume or drain a route |
-//! | `published_counters` | counters for other processes |
 
 mod attaching;
 mod published_counters;
@@ -47,41 +33,33 @@ pub(crate) struct TableOptions {
 
 pub(crate) struct RouteTables {
     options: TableOptions,
-    /// For tables, which report when their last user is gone.
     own: Weak<Self>,
-    /// Directory of the counter files, written by the I/O thread.
     directory: PathBuf,
     process_name: Arc<str>,
     writer: Arc<CountersWriter>,
     io: Arc<OnceLock<IoHandle>>,
     state: Mutex<TablesState>,
-    /// Signalled when an instance has answered, or all have.
     changed: Condvar,
-    /// Tasks that wait for the same.
     news: Arc<WakerSet>,
 }
 
 #[derive(Default)]
 struct TablesState {
-    /// Every process present at the start has announced its routes.
     is_discovered: bool,
     instances: BTreeMap<InstanceNumber, KnownInstance>,
     unknown_servers: UnknownServers,
-    /// Number of each table, never reused.
+    /// Numbers are never reused.
     tables: HashMap<RouteKey, u64>,
     last_table: u64,
     attached: BTreeMap<u64, AttachedTable>,
-    /// All tables, for the I/O thread.
     all: Arc<[Arc<RouteTable>]>,
-    /// Tables without users, with the time since when, ns of the monotonic clock. Some may be used again.
+    /// Time since when, ns of the monotonic clock; some may be used again.
     unused: BTreeMap<u64, u64>,
-    /// Time of the next check of unused tables, ns.
     unused_look_ns: u64,
-    /// Time at which the first table is offered again, ns of the monotonic clock.
     again_ns: Option<u64>,
     attachments: HashMap<u64, u64>,
     last_attachment: u64,
-    /// Routes that this process serves, by token.
+    /// By token.
     served: HashMap<u64, Weak<ServedCallers>>,
     last_served: u64,
 }
@@ -89,28 +67,25 @@ struct TablesState {
 struct KnownInstance {
     process: Arc<PeerProcess>,
     routes: HashMap<String, RouteDescription>,
-    /// Number of notice routes that it has announced, including withdrawn ones.
+    /// Includes withdrawn ones.
     notices: usize,
 }
 
-/// A table, and the instances that it was offered to.
 struct AttachedTable {
     key: RouteKey,
     table: Arc<RouteTable>,
-    /// Callers and calls; the table is freed after the last of them.
+    /// The table is freed after the last of them.
     users: Weak<SharedTable>,
     eventfd: Arc<OwnedFd>,
     instances: HashMap<InstanceNumber, Attachment>,
-    /// Instances that the table is offered to again.
     again: HashMap<InstanceNumber, OfferRetry>,
-    /// The table belongs to a process that may still announce that it receives notices.
+    /// The table belongs to a process that may still announce a receiver of notices.
     awaits_receiver: bool,
 }
 
-/// Time of the next offer of a table to an instance.
 #[derive(Default)]
 struct OfferRetry {
-    /// ns of the monotonic clock; `None` while the last offer has no answer.
+    /// `None` while the last offer has no answer.
     at_ns: Option<u64>,
     pause_ns: u64,
 }
@@ -122,10 +97,8 @@ impl AttachedTable {
 }
 
 enum Attachment {
-    /// Offered under this number, without an answer yet.
     Offered(u64),
     Attached(u64),
-    /// The types do not match, or the instance refused.
     Refused(CallError),
 }
 
@@ -162,7 +135,6 @@ impl RouteTables {
         Arc::clone(&self.lock().all)
     }
 
-    /// Wakes all threads and tasks that wait for news of instances.
     fn notify_waiters(&self) {
         self.changed.notify_all();
         self.news.wake_all();
@@ -173,8 +145,7 @@ impl RouteTables {
         self.notify_waiters();
     }
 
-    /// Registers a route's eventfd. When callers write it, the I/O thread wakes the route's tasks, and handlers that
-    /// wait for cancellation. The token undoes it.
+    /// The I/O thread wakes tasks and waiting handlers when callers write the eventfd. The token undoes it.
     pub(crate) fn register_served(&self, served: &Arc<ServedCallers>) -> std::io::Result<u64> {
         let eventfd = Arc::new(served.eventfd().try_clone()?);
         let mut state = self.lock();
@@ -190,14 +161,12 @@ impl RouteTables {
 
     pub(crate) fn unregister_served(&self, token: u64) {
         let served = self.lock().served.remove(&token);
-        // Tasks may run for longer.
         served.and_then(|served| served.upgrade()).iter().for_each(|served| served.watchers().stop_signals());
         if let Some(io) = self.io() {
             io.unregister_completion(token);
         }
     }
 
-    /// Routes that known instances serve, each with its process.
     pub(crate) fn routes(&self) -> Vec<(Arc<PeerProcess>, RouteDescription)> {
         let state = self.lock();
         let of_instance = |instance: &KnownInstance| {
@@ -207,8 +176,6 @@ impl RouteTables {
         state.instances.values().flat_map(of_instance).collect()
     }
 
-    /// Waits until every process present at the start has announced its routes, and those in `answering`, or for
-    /// `timeout`.
     pub(crate) fn wait_until_discovered(&self, answering: &[u32], timeout: Duration) {
         self.wait_until(timeout, |state| {
             let has_told = |process_id: &u32| {

@@ -1,5 +1,3 @@
-//! [`ServedRoute`]: a route that this process serves, to be suspended, drained or withdrawn.
-
 use super::membership::DomainShared;
 use super::route_control::RouteControl;
 use crate::error::RpcError;
@@ -11,7 +9,6 @@ use crate::spill::Refill;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// The half that other processes call.
 pub(super) struct RemoteService {
     pub(super) served: Arc<ServedCallers>,
     pub(super) token: Option<u64>,
@@ -19,18 +16,15 @@ pub(super) struct RemoteService {
     pub(super) worker_count: Arc<WorkerCount>,
 }
 
-/// A route that this process serves. Dropping it withdraws the route: queued requests of this process end as not begun.
-/// The drop waits for the route's threads to finish their requests, except for the dropping thread; tasks end by
-/// themselves.
+/// A route that this process serves. Dropping it withdraws the route: queued requests of this process end as not begun,
+/// and the drop waits for the route's other threads to finish their requests, but not for tasks.
 #[must_use = "a route is withdrawn when this is dropped"]
 pub struct ServedRoute {
     pub(super) domain: Arc<DomainShared>,
     pub(super) control: Arc<RouteControl>,
     pub(super) remote: Option<RemoteService>,
     pub(super) counters: Arc<InstanceCounters>,
-    /// Threads for calls within this process.
     pub(super) workers: Arc<Mutex<Vec<JoinHandle<()>>>>,
-    /// Threads and tasks for calls within this process.
     pub(super) living_here: Arc<WorkerCount>,
     pub(super) refill: Refill,
     pub(super) overflow: Option<Arc<ElasticQueue>>,
@@ -64,8 +58,8 @@ impl ServedRoute {
         self.control.route()
     }
 
-    /// Reports whether it takes calls, now or after a resume. False once another process has drained it
-    /// ([`Domain::drain_route`](super::Domain::drain_route)) or its last worker is gone.
+    /// Reports whether it takes calls, now or after a resume; false once drained, also by another process
+    /// ([`Domain::drain_route`](super::Domain::drain_route)), or without workers.
     #[must_use]
     pub fn is_served(&self) -> bool {
         !self.is_of_parent() && self.control.is_served()
@@ -91,8 +85,7 @@ impl ServedRoute {
         remote.map_or(0, |remote| remote.served.callers())
     }
 
-    /// Takes no requests until it is resumed; new ones wait or go to other instances. A worker for other processes that
-    /// is just taking a request finishes it.
+    /// Takes no requests until it is resumed; new ones wait or go to other instances.
     ///
     /// # Errors
     /// The domain is closed.
@@ -114,7 +107,6 @@ impl ServedRoute {
         !self.domain.opened_by.is_here()
     }
 
-    /// Forgets all resources, which belong to the parent.
     fn leave_to_parent(&mut self) {
         self.is_over = true;
         let taken = (self.remote.take(), Arc::clone(&self.control), self.overflow.take());
@@ -122,8 +114,8 @@ impl ServedRoute {
         std::mem::forget(std::mem::take(&mut self.refill));
     }
 
-    /// Takes no new requests, finishes those that have begun, and withdraws the route. Waits for its threads, except
-    /// the current one; tasks end by themselves.
+    /// Takes no new requests, finishes those that have begun, and withdraws the route. Waits for its other threads, not
+    /// for tasks.
     pub fn drain(mut self) {
         if self.is_of_parent() {
             return;
@@ -132,8 +124,8 @@ impl ServedRoute {
         self.finish();
     }
 
-    /// Like [`ServedRoute::drain`], but also waits for tasks, without blocking a thread. If the future is dropped, the
-    /// drain goes on as `drain` does. A handler of the route that awaits it deadlocks on itself.
+    /// Like [`ServedRoute::drain`], but waits for tasks too, without blocking a thread. If the future is dropped, the
+    /// drain goes on. A handler of the route that awaits it deadlocks.
     pub async fn drain_async(mut self) {
         if self.is_of_parent() {
             return;
@@ -143,7 +135,6 @@ impl ServedRoute {
         if let Some(remote) = &self.remote {
             std::future::poll_fn(|task| remote.worker_count.poll_none(task)).await;
         }
-        // The threads have ended, or are about to.
         self.finish();
     }
 

@@ -1,5 +1,3 @@
-//! [`RouteWatch`]: a callback for changes of other processes' routes, for supervising programs.
-
 use super::opening::Domain;
 use crate::caller::routes::{RemoteRoutes as _, WakerRegistration};
 use crate::error::RpcError;
@@ -19,9 +17,9 @@ impl std::fmt::Debug for RouteWatch {
 }
 
 impl Domain {
-    /// Calls `changed` whenever the routes of other processes may have changed, or one of them has attached a caller's
-    /// table. It runs on the domain's thread and must not block. [`Domain::offered_routes`] then lists the routes. A
-    /// domain of one process never calls it.
+    /// Calls `changed` whenever the routes of other processes may have changed ([`Domain::offered_routes`]), or one of
+    /// them has attached a caller's table. It runs on the domain's thread and must not block. A domain of one process
+    /// never calls it.
     ///
     /// # Errors
     /// The directory cannot be watched.

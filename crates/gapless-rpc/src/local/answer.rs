@@ -1,12 +1,9 @@
-//! [`IncomingRequest`]: a request that a worker has taken and begun, and [`ReplySender`]: the obligation to answer it.
+//! [`IncomingRequest`]: a request that a worker has begun, and [`ReplySender`]: the obligation to answer it once. If it
+//! is dropped instead, the caller gets `Unknown`, or `Panicked` if the handler panicked.
 //!
-//! An answer is given once. If it is dropped instead, the caller gets `Unknown`, or `Panicked` if the handler panicked.
-//!
-//! Forwarding needs the request's value, which the handler has consumed. There are three ways: clone every request;
-//! pass references, which keeps futures from owning the request; or clone only where a route asks for it. The last
-//! costs least: a route that forwards says how its requests are kept ([`ForwardSupport::keep`]; for an `Arc` a
-//! reference count and an allocation), and all others pay one comparison. A handler can avoid even that cost with
-//! [`ReplySender::forward`], which takes the value itself.
+//! Forwarding needs the request's value, which the handler has consumed, so only a route that forwards says how its
+//! requests are kept ([`ForwardSupport::keep`]); cloning all would cost every route. [`ReplySender::forward`] takes the
+//! value itself.
 
 use std::any::Any;
 use std::fmt;
@@ -27,8 +24,6 @@ use gapless_agent::foreign::{self, catch_panic};
 /// Limit of forwards per request.
 pub const HOPS_MAX: u8 = 16;
 
-/// Checks whether a request may be forwarded once more, within a process or between processes.
-///
 /// # Errors
 /// The refusal for its caller.
 pub(crate) fn check_hop(from: &str, to: &str, hops: u8) -> Result<(), CallError> {
@@ -43,7 +38,7 @@ pub(crate) fn check_hop(from: &str, to: &str, hops: u8) -> Result<(), CallError>
 
 /// Support for handlers that forward.
 pub struct ForwardSupport<Request, Reply> {
-    /// Duplicates the request before the handler consumes it, if possible. Without this, handlers forward only by
+    /// Duplicates the request before the handler consumes it. Without this, handlers forward only by
     /// [`ReplySender::forward`].
     pub keep: Option<fn(&Request) -> Option<Request>>,
     /// Offers the request to the other route; runs on the worker's thread.
@@ -58,7 +53,7 @@ impl<Request, Reply> Clone for ForwardSupport<Request, Reply> {
     }
 }
 
-/// A request on its way to another route. Its owner passes it to that route, or answers it.
+/// A request on its way to another route; its owner passes it on or answers it.
 #[derive(Debug)]
 pub struct ForwardedRequest<Request, Reply> {
     pub route: String,
@@ -67,8 +62,7 @@ pub struct ForwardedRequest<Request, Reply> {
     pub answer: ReplySender<Request, Reply>,
 }
 
-/// State for all requests of one worker. Each worker has its own, so that workers on different cores do not share the
-/// cache lines of its reference counts.
+/// One per worker, so that cores do not share the cache lines of its reference counts.
 pub(super) struct WorkerContext<Request, Reply> {
     pub(super) route: Arc<str>,
     pub(super) caller: Arc<CallerWithDomain>,
@@ -105,7 +99,6 @@ impl<Request, Reply> fmt::Debug for ReplySender<Request, Reply> {
 }
 
 impl<Request, Reply: Send + 'static> IncomingRequest<Request, Reply> {
-    /// Begins the request, unless it was cancelled or its deadline has passed.
     pub(super) fn begin(
         queued: QueuedRequest<Request, Reply>,
         desk: &Arc<WorkerContext<Request, Reply>>,
@@ -147,7 +140,6 @@ impl<Request, Reply: Send + 'static> IncomingRequest<Request, Reply> {
     /// Runs a handler on this thread and answers. If it panics, the caller gets that error and this thread goes on.
     pub fn handle(self, handler: impl FnOnce(Request, CallContext) -> Result<Reply, Rejection>) {
         let Self { request, context, answer } = self;
-        // The handler's state after a panic is its own responsibility, as with a poisoned mutex.
         match catch_panic(|| handler(request, context)) {
             Ok(result) => answer.complete(result),
             Err(text) => answer.panicked(&text),
@@ -204,8 +196,8 @@ impl<Request, Reply> ReplySender<Request, Reply> {
         }
     }
 
-    /// Forwards the request to another route, whose instance answers the caller. Refused for the reasons of
-    /// `check_hop`, and if the route has no forwarding hook.
+    /// Forwards the request to another route, whose instance answers the caller. Refused as by `check_hop`, and if the
+    /// route has no forwarding hook.
     pub fn forward(mut self, route: impl Into<String>, request: Request) {
         let route = route.into();
         if let Err(refusal) = check_hop(&self.desk.route, &route, self.offer.hops) {
@@ -215,7 +207,7 @@ impl<Request, Reply> ReplySender<Request, Reply> {
             Some(hook) => {
                 self.offer.hops += 1;
                 self.kept = None;
-                // The hook encodes the request. If it panics, the dropped answer reports that.
+                // Encodes the request; if it panics, the dropped answer reports that.
                 foreign::run("what forwards a request", || hook(ForwardedRequest { route, request, answer: self }));
             }
             None => self.cannot_forward(&route, "the route has nobody who forwards"),
@@ -240,7 +232,6 @@ impl<Request, Reply> ReplySender<Request, Reply> {
     }
 
     #[cfg(not(loom))]
-    /// Answers a request that was lost after a forward.
     pub(crate) fn end_forwarded(self, route: &str, error: CallError) {
         let attempts = self.offer.attempt.into();
         self.end(Err(error.of_begun(route, attempts)));
@@ -262,7 +253,6 @@ impl<Request, Reply> ReplySender<Request, Reply> {
         &self.offer
     }
 
-    /// Answer of a request that no worker has taken.
     pub(super) fn of(
         one_shot: Option<Arc<OneShot<Reply>>>,
         desk: &Arc<WorkerContext<Request, Reply>>,
@@ -271,7 +261,6 @@ impl<Request, Reply> ReplySender<Request, Reply> {
         Self { one_shot, desk: Arc::clone(desk), offer, kept: None }
     }
 
-    /// Queues the request again, in another route.
     pub(super) fn queue(mut self, request: Request) -> QueuedRequest<Request, Reply> {
         QueuedRequest { request, one_shot: self.one_shot.take(), offer: self.offer.clone() }
     }

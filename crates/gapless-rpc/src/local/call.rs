@@ -1,8 +1,3 @@
-//! [`LocalCall`]: a call on the caller's side: blocking, polled, as a future, or with a callback.
-//!
-//! Dropping it cancels it. A poll or a wait checks the clock itself; for a future or a callback the deadline is entered
-//! in [`Deadlines`](super::Deadlines).
-
 use gapless_agent::deadlines::{DeadlineKey, Deadlines};
 use std::fmt;
 use std::future::Future;
@@ -23,8 +18,7 @@ use gapless_agent::monotonic::monotonic_ns;
 
 pub type CallResult<Reply> = Result<Reply, CallError>;
 
-/// State for all calls of one handle of a route. Each handle has its own, so that callers on different cores do not
-/// share the cache line of its reference count.
+/// One per handle, so that cores do not share the cache line of its reference count.
 #[derive(Debug)]
 pub(super) struct CallerContext {
     pub(super) route: Arc<str>,
@@ -36,14 +30,11 @@ pub(super) struct CallerContext {
 pub struct LocalCall<Reply> {
     one_shot: Arc<OneShot<Reply>>,
     origin: Arc<CallerContext>,
-    /// Deadline, ns of the monotonic clock; 0 without one.
     deadline_ns: u64,
     timeout_ns: u64,
     timer: Option<DeadlineKey>,
-    /// The one-shot may hold a sleeper of this call.
     has_slept: bool,
     is_over: bool,
-    /// Once it has begun, the worker enforces the deadline.
     is_timed_by_worker: bool,
 }
 
@@ -72,15 +63,14 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         }
     }
 
-    /// Leaves the deadline to the worker once the call has begun: the worker ends the call then, and reports whether a
-    /// handler had begun.
+    /// Leaves the deadline to the worker once the call has begun, which then reports whether a handler had begun.
     pub const fn timed_by_worker(mut self) -> Self {
         self.is_timed_by_worker = true;
         self
     }
 
-    /// Takes the outcome if it is there; `None` also after it was taken. For hot loops: one load while there is no
-    /// outcome, and a clock read if the call has a deadline.
+    /// Takes the outcome if it is there; `None` also after it was taken. One load while there is none, and a clock read
+    /// if the call has a deadline.
     pub fn try_take(&mut self) -> Option<CallResult<Reply>> {
         if self.is_over {
             return None;
@@ -97,7 +87,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         self.one_shot.is_answered()
     }
 
-    /// Reports whether a handler has begun. It may begin right afterwards.
+    /// Reports whether a handler has begun.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.one_shot.has_begun()
@@ -144,7 +134,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
                 continue;
             }
             self.has_slept = true;
-            // The replaced sleeper, perhaps a task's waker, is dropped here, without the lock.
+            // Drops the replaced sleeper, perhaps a task's waker, without the lock.
             if self.one_shot.sleep(|_| Some(Sleeper::Thread(current()))).is_err() {
                 continue;
             }
@@ -156,9 +146,8 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         }
     }
 
-    /// Passes the outcome to `callback`, once: on the answering thread, on that of the deadlines, or here if the
-    /// outcome is there already. The callback should be short. Dropping no longer cancels the call. Costs one more
-    /// allocation.
+    /// Passes the outcome to `callback`, once: on the answering thread, on that of the deadlines, or here if it is
+    /// there already. Dropping no longer cancels the call.
     ///
     /// # Panics
     /// If the outcome was taken already.
@@ -173,7 +162,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         };
         let ended = move |end| foreign::run("a function that is told of an end", || callback(ended(end)));
         if self.one_shot.call_back(Box::new(ended)) && self.deadline_ns != 0 {
-            // Entered after the callback is registered, so that an expiry finds it.
+            // After the callback is registered, so that an expiry finds it.
             let timed = Arc::clone(&self.one_shot);
             let key = self.origin.deadlines.enter(self.deadline_ns, timed);
             self.one_shot.keep_timer(&self.origin.deadlines, key);
@@ -200,13 +189,12 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         outcome
     }
 
-    /// Ends the call by its deadline; `None` if that is up to the worker.
+    /// `None` if that is up to the worker.
     fn time_out(&mut self) -> Option<CallResult<Reply>> {
         if self.is_timed_by_worker && self.one_shot.has_begun() && !self.one_shot.is_answered() {
             return None;
         }
         Some(match self.one_shot.cancel() {
-            // Answered in the meantime.
             None => self.take(),
             Some(begun) => {
                 self.is_over = true;
@@ -225,7 +213,6 @@ impl<Reply> LocalCall<Reply> {
     }
 }
 
-// No field is pinned.
 impl<Reply> Unpin for LocalCall<Reply> {}
 
 impl<Reply: Send + 'static> Future for LocalCall<Reply> {
@@ -251,8 +238,7 @@ impl<Reply: Send + 'static> Future for LocalCall<Reply> {
             return Poll::Pending;
         }
         if self.timer.is_none() {
-            // Entered after the waker is registered, so that an expiry finds it; a deadline in the past expires at
-            // once.
+            // After the waker is registered, so that an expiry finds it.
             let timed = Arc::clone(&self.one_shot);
             self.timer = Some(self.origin.deadlines.enter(self.deadline_ns, timed));
         } else if monotonic_ns() >= self.deadline_ns

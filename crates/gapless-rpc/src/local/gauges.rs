@@ -1,9 +1,7 @@
-//! [`QueueGauges`]: length of a route's queue and its expired requests, for other processes to read.
-
 use gapless_agent::{CountersWriter, SharedCounter};
 use std::sync::Arc;
 
-/// Length of a route's queue, set under the queue's lock, and count of its expired requests.
+/// Length of a route's queue, set under the queue's lock, and count of its expired requests; other processes read them.
 #[derive(Debug)]
 pub struct QueueGauges {
     pub queued: SharedCounter,

@@ -1,24 +1,20 @@
-//! [`IdleWorkers`]: the idle workers of a route, and how each is woken.
+//! [`IdleWorkers`]: the idle workers of a route, under the lock of its queue. It only selects whom to wake; the wake-up
+//! happens without the lock, because a task's waker may run arbitrary code.
 //!
-//! Pure: it lives under the lock of the queue and only selects whom to wake. The wake-up itself happens without the
-//! lock, because a task's waker may run arbitrary code. Last in, first out, so that few workers stay warm. A task that
-//! has just worked lingers: it looks once more after other tasks of its executor have run, and counts as woken until
-//! then. With fifty callers and fifty workers on two cores that gave 1.2 million calls a second instead of 0.8.
+//! Last in, first out, so that few workers stay warm. A task that has just worked looks once more after other tasks of
+//! its executor have run, and counts as woken until then: with fifty callers and workers on two cores that gave 1.2
+//! million calls a second instead of 0.8.
 //!
-//! No wake-up is lost, because of the lock: a worker that finds nothing is entered here in the same critical section,
-//! and a thread that queues work looks here in the critical section that queues it. So either the worker finds the
-//! work, or that thread finds the worker. A wake-up between entering and parking is kept: for a thread by the token of
-//! `std::thread::park`, for a task by the contract of `Waker`. `tests/loom` explores the interleavings. Threads park by
-//! a futex instead of an eventfd: a round trip took 4.7 µs instead of 8.4 on two cores.
+//! No wake-up is lost: a worker that finds nothing is entered in the same critical section, and a thread that queues
+//! work looks here in the section that queues it. The token of `std::thread::park` or the contract of `Waker` keeps a
+//! wake-up before parking. `tests/loom` explores the interleavings. A futex round trip took 4.7 µs, an eventfd 8.4.
 
 use super::sync::Thread;
 use gapless_agent::foreign;
 use std::task::Waker;
 
-/// Handle to wake a waiting worker or caller.
 #[derive(Debug)]
 pub(super) enum Sleeper {
-    /// Parked by `std::thread::park`.
     Thread(Thread),
     Task(Waker),
 }
@@ -33,28 +29,23 @@ impl Sleeper {
     }
 }
 
-/// Behaviour of a worker that finds nothing.
 #[derive(Debug)]
 pub(super) enum WorkerPause {
-    /// Leaves, and may look again at any time.
     Leaves,
     /// Looks once more after other tasks have run; counts as woken.
     Lingers,
-    /// Sleeps until it is woken.
     Sleeps(Sleeper),
 }
 
-/// Number of a worker in its route, reused after it has left.
 pub(super) type WorkerNumber = usize;
 
 #[derive(Debug)]
 enum WorkerState {
     Vacant,
-    /// Working, or looking for work.
     Busy,
-    /// Waiting, with its index on the stack.
+    /// With its index on the stack.
     Idle(usize, Sleeper),
-    /// Woken, and has not arrived yet.
+    /// Has not arrived yet.
     Woken,
 }
 
@@ -78,7 +69,7 @@ impl IdleWorkers {
         self.states.len() - 1
     }
 
-    /// Removes a worker. Its sleeper is returned to be dropped without the lock.
+    /// The sleeper is returned to be dropped without the lock.
     pub(super) fn leave(&mut self, number: WorkerNumber) -> Option<Sleeper> {
         let sleeper = self.arrive(number);
         self.states[number] = WorkerState::Vacant;
@@ -87,7 +78,7 @@ impl IdleWorkers {
         sleeper
     }
 
-    /// Marks a worker that looks for work as busy. Returns its unused sleeper.
+    /// Returns the unused sleeper.
     pub(super) fn arrive(&mut self, number: WorkerNumber) -> Option<Sleeper> {
         match std::mem::replace(&mut self.states[number], WorkerState::Busy) {
             WorkerState::Vacant | WorkerState::Busy => None,
@@ -107,7 +98,6 @@ impl IdleWorkers {
         }
     }
 
-    /// Records that a worker which has just arrived found nothing.
     pub(super) fn pause(&mut self, number: WorkerNumber, pause: WorkerPause) {
         debug_assert!(matches!(self.states[number], WorkerState::Busy), "it has arrived");
         match pause {
@@ -123,14 +113,12 @@ impl IdleWorkers {
         }
     }
 
-    /// Selects a sleeper to wake for `queued` requests, unless as many workers are already on their way. So each
-    /// request costs at most one wake-up.
+    /// At most one wake-up for each request: `None` if enough workers are on their way.
     #[inline]
     pub(super) fn next_for(&mut self, queued: usize) -> Option<Sleeper> {
         if self.woken >= queued { None } else { self.next() }
     }
 
-    /// Selects the next sleeper unconditionally.
     pub(super) fn next(&mut self) -> Option<Sleeper> {
         let number = self.stack.pop()?;
         match std::mem::replace(&mut self.states[number], WorkerState::Woken) {
@@ -162,7 +150,6 @@ mod tests {
     fn random_steps_keep_counts() {
         let mut random = Random::seeded();
         let mut idle = IdleWorkers::default();
-        // Number, and whether the test expects it to be idle.
         let mut workers: Vec<(WorkerNumber, Arc<WakeCount>, bool)> = Vec::new();
         for _ in 0..100_000 {
             let chosen = (!workers.is_empty()).then(|| random.below(workers.len() as u64) as usize);

@@ -1,12 +1,6 @@
-//! [`Intake`]: a route's queue and its workers, under one lock.
-//!
-//! A request enters and leaves in one critical section each, of some tens of nanoseconds. The only foreign code in it
-//! is the clone of a waker: waking, dropping and encoding happen without the lock. [`Intake::push`] wakes one idle
-//! worker; a worker that takes work and sees more than the woken workers can take wakes one more. So no request waits
-//! for a busy worker while another is idle, and none costs more than one wake-up. `idle.rs` argues why no wake-up is
-//! lost.
-//!
-//! Lock order: overflow before queue.
+//! [`Intake`]: a route's queue and its workers, under one lock, where the only foreign code is the clone of a waker. A
+//! push wakes one idle worker, and a worker that sees more work than the woken ones can take wakes one more. `idle.rs`
+//! argues why no wake-up is lost. Lock order: overflow before queue.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -24,25 +18,19 @@ use crate::options::Priority;
 use crate::outcome::CallError;
 use crate::overflow::classes::{CLASSES, Classes};
 
-/// Requests that return from the overflow in one critical section.
 const REFILL_MAX: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueState {
-    /// Requests enter and are served.
     Open,
-    /// Requests enter and wait.
     Suspended,
-    /// No request enters; queued ones are served.
     Draining,
-    /// No request enters, and none is queued.
     Withdrawn,
 }
 
 pub(super) enum NextWork<Work> {
     Work(Work),
     Nothing,
-    /// No more work will come.
     End,
 }
 
@@ -50,41 +38,35 @@ struct IntakeQueue<Request, Reply> {
     classes: Classes<QueuedRequest<Request, Reply>>,
     workers: IdleWorkers,
     state: QueueState,
-    /// Requests of each class in the overflow; while there are any, new ones go there too, to keep the order.
+    /// New ones of the class go there too, to keep the order.
     spilled: [usize; CLASSES],
-    /// Refusals of each class until the next search for cancelled requests.
     refusals_left: [usize; CLASSES],
 }
 
-/// Requests in the overflow, and the calls that wait for them.
 struct SpilledRequests<Request, Reply> {
     overflow: Box<dyn Overflow<Request>>,
     waiting: [VecDeque<SpilledCall<Reply>>; CLASSES],
 }
 
-/// Work left after a refill, to be done without the lock: callbacks and wakers may call this route.
+/// Done without the lock: callbacks and wakers may call this route.
 struct RefillResult<Reply> {
-    /// With the reasons.
     lost: Vec<(SpilledCall<Reply>, String)>,
     sleepers: Vec<Sleeper>,
 }
 
-/// In-memory part of a spilled request.
 type SpilledCall<Reply> = (Option<Arc<OneShot<Reply>>>, LocalOffer);
 
 pub(super) struct Intake<Request, Reply> {
     name: Arc<str>,
-    /// Limit of requests in memory, for each class.
     queue_max: usize,
     queue: Mutex<IntakeQueue<Request, Reply>>,
-    /// Hint for spinning workers: number of requests to take; `usize::MAX` when they should end.
+    /// Requests to take, for spinning workers; `usize::MAX` when they should end.
     hint: AtomicUsize,
     left: Condvar,
     gauges: Option<Arc<QueueGauges>>,
     spill: Option<Mutex<SpilledRequests<Request, Reply>>>,
 }
 
-/// A request that was not taken, and the reason.
 pub(super) type RejectedRequest<Request, Reply> = (QueuedRequest<Request, Reply>, CallError);
 
 impl<Request, Reply> Intake<Request, Reply> {
@@ -114,11 +96,10 @@ impl<Request, Reply> Intake<Request, Reply> {
     }
 
     fn lock(&self) -> MutexGuard<'_, IntakeQueue<Request, Reply>> {
-        // No foreign code runs under the lock, so a panic under it is our bug, and leaves the state consistent.
+        // No foreign code runs under the lock, so a panic leaves the state consistent.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Updates hint and gauges after each change, under the lock.
     fn tell(&self, queue: &IntakeQueue<Request, Reply>) {
         let hint = match queue.state {
             QueueState::Suspended => 0,
@@ -126,21 +107,18 @@ impl<Request, Reply> Intake<Request, Reply> {
             QueueState::Draining if queue.is_empty() => usize::MAX,
             QueueState::Draining | QueueState::Open => queue.classes.len(),
         };
-        // Relaxed: a hint; a worker that follows it takes the lock.
         self.hint.store(hint, Ordering::Relaxed);
         if let Some(gauges) = &self.gauges {
             gauges.set(queue.classes.len(), queue.spilled.iter().sum());
         }
     }
 
-    /// Reports whether to look under the lock; a hint for spinning workers.
     #[inline]
     pub(super) fn should_look(&self) -> bool {
-        // Relaxed: synchronises nothing; a worker looks under the lock before it sleeps.
+        // Relaxed: a worker looks under the lock before it sleeps.
         self.hint.load(Ordering::Relaxed) > 0
     }
 
-    /// Queues a request and wakes a worker for it.
     #[inline]
     pub(super) fn push(
         &self,
@@ -173,7 +151,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         if !self.lock().takes_in() {
             return Err(Box::new((queued, self.no_route())));
         }
-        // Goes after everything spilled, even if memory has room now; this lock keeps other requests out.
+        // After everything spilled, even if memory has room now.
         if let Err(reason) = spill.overflow.push(class, &queued.request) {
             return Err(Box::new((queued, self.busy(reason))));
         }
@@ -184,14 +162,13 @@ impl<Request, Reply> Intake<Request, Reply> {
         self.tell(&queue);
         let is_low = queue.classes.len_of(class) <= self.queue_max / 2;
         drop(queue);
-        // The workers may have emptied the memory meanwhile; then only this thread can refill it.
+        // If the workers have emptied the memory, only this thread can refill it.
         self.refill_classes(spill, &[class][..usize::from(is_low)]);
         Ok(())
     }
 
-    /// Removes cancelled requests to make room. A search is linear in the length of a class. It runs at the first
-    /// refusal, and then once per eighth of that length in refusals, unless it found as many or the class was half
-    /// empty meanwhile.
+    /// Linear search for cancelled requests: at the first refusal, and then once per eighth of the class's length in
+    /// refusals, unless it found as many or the class was half empty meanwhile.
     fn push_into_full(
         &self,
         queued: QueuedRequest<Request, Reply>,
@@ -227,8 +204,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         Ok(())
     }
 
-    /// Looks for work. A worker that finds none and sleeps is woken when there is some. `pause` runs under the lock,
-    /// and only if needed: it clones a handle.
+    /// `pause` runs under the lock, and only if needed: it clones a handle.
     #[inline]
     pub(super) fn take(
         &self,
@@ -273,7 +249,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         NextWork::Work(queued)
     }
 
-    /// Passes a possible wake-up on to the next worker, for one that leaves without looking.
+    /// Passes a possible wake-up on, for a worker that leaves without looking.
     pub(super) fn pass_on(&self, number: WorkerNumber) {
         let mut queue = self.lock();
         let replaced = queue.workers.arrive(number);
@@ -285,13 +261,13 @@ impl<Request, Reply> Intake<Request, Reply> {
         }
     }
 
-    /// Adds a worker; `None` if there will be no work.
+    /// `None` if there will be no work.
     pub(super) fn enter(&self) -> Option<WorkerNumber> {
         let mut queue = self.lock();
         (queue.state != QueueState::Withdrawn).then(|| queue.workers.enter())
     }
 
-    /// Removes a worker. The last one withdraws the route, because queued requests would never be served.
+    /// The last worker withdraws the route, because queued requests would never be served.
     pub(super) fn leave(&self, number: WorkerNumber) {
         let mut queue = self.lock();
         let replaced = queue.workers.leave(number);
@@ -322,7 +298,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         (queue.workers.len(), queue.workers.idle())
     }
 
-    /// Switches between `Open` and `Suspended`, or to `Draining`; false if the route is past that.
+    /// False if the route is past that state.
     pub(super) fn change(&self, to: QueueState) -> bool {
         let mut queue = self.lock();
         if matches!(queue.state, QueueState::Draining | QueueState::Withdrawn) {
@@ -330,7 +306,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         }
         queue.state = to;
         self.tell(&queue);
-        // Draining wakes all workers to let them end; resuming wakes one, which wakes the next.
+        // Resuming wakes one, which wakes the next.
         let sleepers: Vec<Sleeper> = if to == QueueState::Draining {
             std::iter::from_fn(|| queue.workers.next()).collect()
         } else {
@@ -341,7 +317,6 @@ impl<Request, Reply> Intake<Request, Reply> {
         true
     }
 
-    /// Ends the route: queued requests end as not begun.
     pub(super) fn withdraw(&self, reason: &str) {
         // In lock order, so that requests being spilled meanwhile are included.
         let mut spill = self.spill.as_ref().map(|spill| spill.lock().unwrap_or_else(PoisonError::into_inner));
@@ -364,7 +339,6 @@ impl<Request, Reply> Intake<Request, Reply> {
         }
     }
 
-    /// Waits until the last worker has left; false at `until`.
     pub(super) fn wait_until_left(&self, until: Option<Instant>) -> bool {
         let mut queue = self.lock();
         while queue.workers.len() > 0 {
@@ -377,7 +351,6 @@ impl<Request, Reply> Intake<Request, Reply> {
         true
     }
 
-    /// Takes requests back from the overflow while there is room.
     pub(super) fn refill(&self) {
         let Some(spill) = &self.spill else { return };
         self.refill_classes(spill.lock().unwrap_or_else(PoisonError::into_inner), &Priority::ALL);
@@ -386,14 +359,13 @@ impl<Request, Reply> Intake<Request, Reply> {
     #[cold]
     fn refill_low(&self, class: Priority, is_empty: bool) {
         let Some(spill) = &self.spill else { return };
-        // Another thread is refilling, or checks after spilling. If the class is empty, wait for the lock: no later
-        // take would trigger a refill.
+        // If the class is empty, wait for the lock: no later take would trigger a refill.
         let guard =
             if is_empty { Some(spill.lock().unwrap_or_else(PoisonError::into_inner)) } else { spill.try_lock().ok() };
         guard.into_iter().for_each(|spill| self.refill_classes(spill, &[class]));
     }
 
-    /// Refills these classes. Callbacks and wake-ups happen without the lock.
+    /// Callbacks and wake-ups happen without the lock.
     fn refill_classes(&self, mut spill: MutexGuard<'_, SpilledRequests<Request, Reply>>, classes: &[Priority]) {
         let mut refilled = RefillResult { lost: Vec::new(), sleepers: Vec::new() };
         classes.iter().for_each(|class| self.refill_class(&mut spill, *class, &mut refilled));

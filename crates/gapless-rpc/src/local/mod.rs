@@ -1,23 +1,6 @@
-//! Calls within one process: requests and replies move as values, without encoding.
-//!
-//! Independent of domains, other processes and handler types; the layers of callers and servers build on it. Path of a
-//! call: [`LocalRoute::call`] → `intake` → [`LocalWorker`] → [`IncomingRequest`] → [`ReplySender`] → `one_shot` →
+//! Calls within one process: requests and replies move as values, without encoding. Path of a call:
+//! [`LocalRoute::call`] → `intake` → [`LocalWorker`] → [`IncomingRequest`] → [`ReplySender`] → `one_shot` →
 //! [`LocalCall`].
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `route` | [`LocalRoute`]: takes requests and workers |
-//! | `worker` | [`LocalWorker`]: a thread or a task that pulls requests |
-//! | `answer` | [`IncomingRequest`] and [`ReplySender`]: a request that has begun, and its answer; forwarding |
-//! | `intake` | the queue and the workers, under one lock |
-//! | `call` | [`LocalCall`]: the caller's side of a call |
-//! | `gauges` | [`QueueGauges`]: queue length and expired requests, for other processes |
-//! | `queued` | a queued request |
-//! | `one_shot` | the slot of a call's outcome |
-//! | `offer` | [`LocalOffer`]: attributes that travel with a request |
-//! | `overflow` | [`Overflow`]: requests beyond the queue's limit |
-//! | `idle`, `spin` | pure parts: idle workers; spinning before a sleep |
-//! | `sync` | locks and atomics, replaced under loom |
 
 mod answer;
 mod call;

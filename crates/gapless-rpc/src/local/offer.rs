@@ -1,5 +1,3 @@
-//! [`LocalOffer`]: attributes that travel with a request inside the process.
-
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 use std::time::Duration;
 
@@ -14,10 +12,8 @@ pub struct LocalOffer {
     pub(super) priority: Priority,
     pub(super) attempt: u8,
     pub(super) hops: u8,
-    /// Deadline, ns of the monotonic clock; 0 without one.
     pub(super) deadline_ns: u64,
     pub(super) timeout_ns: u64,
-    /// Affinity key, 0 without one: inside one process only the handler reads it.
     pub(super) key: u64,
     /// Boxed, because most calls have none of it.
     pub(super) extra: Option<Box<OfferExtras>>,
@@ -27,7 +23,6 @@ pub struct LocalOffer {
 pub(super) struct OfferExtras {
     pub(super) headers: Headers,
     pub(super) trace: TraceContext,
-    /// Span of the call, if spans are recorded.
     #[cfg(not(loom))]
     span: Option<tracing::Span>,
 }
@@ -40,7 +35,7 @@ impl Default for LocalOffer {
 }
 
 impl LocalOffer {
-    /// First attempt of a call with these options, whose timeout starts now.
+    /// First attempt of a call; its timeout starts now.
     #[must_use]
     pub fn new(options: &CallOptions) -> Self {
         let mut offer = Self { priority: options.priority, key: options.key.unwrap_or(0), ..Self::default() };
@@ -83,7 +78,6 @@ impl LocalOffer {
         self
     }
 
-    /// Sets the parent of the handler's span.
     #[cfg(not(loom))]
     pub(crate) fn with_span(mut self, span: Option<tracing::Span>) -> Self {
         if span.is_some() {
@@ -98,7 +92,6 @@ impl LocalOffer {
     }
 
     #[cfg(not(loom))]
-    /// Options of a follow-up call, with the remaining time as its timeout.
     pub(crate) fn options(&self) -> CallOptions {
         let OfferExtras { headers, trace, .. } = self.extra.as_deref().cloned().unwrap_or_default();
         let left_ns = (self.deadline_ns != 0).then(|| self.deadline_ns.saturating_sub(monotonic_ns()));
@@ -107,7 +100,6 @@ impl LocalOffer {
     }
 
     #[cfg(not(loom))]
-    /// Deadline, ns of the monotonic clock; `u64::MAX` without one.
     pub(crate) const fn end_ns(&self) -> u64 {
         if self.deadline_ns == 0 { u64::MAX } else { self.deadline_ns }
     }
@@ -117,7 +109,6 @@ impl LocalOffer {
         self.hops
     }
 
-    /// Reports whether the deadline has passed. Reads the clock only if there is one.
     pub(super) fn is_late(&self) -> bool {
         self.deadline_ns != 0 && monotonic_ns() >= self.deadline_ns
     }

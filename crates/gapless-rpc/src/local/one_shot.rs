@@ -1,11 +1,9 @@
-//! [`OneShot`]: the slot in which a call's outcome is left and fetched, once. The only allocation of a call.
+//! [`OneShot`]: the slot for a call's outcome, and its only allocation.
 //!
-//! Begun, cancelled and answered are three bits of one word, each set once and never cleared. When a worker begins and
-//! a caller gives up, the second of them reads in the word what the first has done. So exactly one of "it began" and
-//! "it never begins" is true, and both know which. All accesses are Relaxed: the word is the whole message. The outcome
-//! and the caller's waker lie under a lock, in which the answered bit is set too; a thread that has seen that bit takes
-//! the lock before the outcome. A fourth bit, set under the lock, says that a handler waits for the cancellation.
-//! Setting it also reads the cancelled bit, so the second of caller and handler learns of the first.
+//! Begun, cancelled and answered are bits of one word, each set once, so exactly one of "it began" and "it never
+//! begins" is true, and worker and caller both know which. All accesses are Relaxed: the word is the whole message.
+//! Outcome and waker lie under a lock, in which the answered bit is set too. A fourth bit, set under the lock, says
+//! that a handler waits for the cancellation; setting it also reads the cancelled bit.
 
 use gapless_agent::deadlines::{DeadlineKey, DeadlineTarget, Deadlines};
 use gapless_agent::foreign;
@@ -24,7 +22,6 @@ const CANCELLED: u8 = 2;
 const ANSWERED: u8 = 4;
 const WATCHED: u8 = 8;
 
-/// Argument of a callback.
 pub(super) enum CallbackOutcome<Reply> {
     Outcome(Result<Reply, CallError>),
     TimedOut { begun: bool },
@@ -41,9 +38,7 @@ enum Waiter<Reply> {
 struct OutcomeSlot<Reply> {
     outcome: Option<Result<Reply, CallError>>,
     waiter: Waiter<Reply>,
-    /// Deadline entry of a callback, removed when the outcome comes.
     timer: Option<(Arc<Deadlines>, DeadlineKey)>,
-    /// Tasks of the handler that wait for the cancellation, by number.
     watchers: Vec<(u64, Waker)>,
 }
 
@@ -71,18 +66,15 @@ impl<Reply> OneShot<Reply> {
     }
 
     fn word(&self) -> u8 {
-        // Relaxed: see the module documentation.
         self.word.load(Ordering::Relaxed)
     }
 
-    /// Sets a bit and returns the word before.
     fn set(&self, bit: u8) -> u8 {
-        // Relaxed: see the module documentation.
         self.word.fetch_or(bit, Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, OutcomeSlot<Reply>> {
-        // The only foreign code under the lock is the clone of a waker, before anything has changed.
+        // The only foreign code is the clone of a waker, before anything has changed.
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -98,12 +90,12 @@ impl<Reply> OneShot<Reply> {
         self.word() & CANCELLED != 0
     }
 
-    /// Worker: begins the handler. False if the caller has given up; then it must not run.
+    /// Worker. False if the caller has given up; then the handler must not run.
     pub(super) fn begin(&self) -> bool {
         self.set(BEGUN) & CANCELLED == 0
     }
 
-    /// Worker: leaves the outcome and wakes the caller. The outcome of a cancelled call is dropped.
+    /// Worker. The outcome of a cancelled call is dropped.
     pub(super) fn answer(&self, outcome: Result<Reply, CallError>) {
         let mut place = self.lock();
         let waiter = std::mem::replace(&mut place.waiter, Waiter::Nobody);
@@ -138,13 +130,12 @@ impl<Reply> OneShot<Reply> {
         }
     }
 
-    /// Caller: takes the outcome.
     pub(super) fn take(&self) -> Option<Result<Reply, CallError>> {
         self.lock().outcome.take()
     }
 
-    /// Caller: registers a sleeper; the closure sees the current one and may keep it. Returns the replaced sleeper, or
-    /// an error if the outcome is there.
+    /// Caller: the closure sees the current sleeper and may keep it. Returns the replaced one, or an error if the
+    /// outcome is there.
     pub(super) fn sleep(
         &self,
         sleeper: impl FnOnce(Option<&Sleeper>) -> Option<Sleeper>,
@@ -161,7 +152,7 @@ impl<Reply> OneShot<Reply> {
         }
     }
 
-    /// Caller: registers a callback, or runs it now if the outcome is there. True if the outcome is still to come.
+    /// Caller: runs the callback now if the outcome is there; true if it is still to come.
     pub(super) fn call_back(&self, callback: OutcomeCallback<Reply>) -> bool {
         let mut place = self.lock();
         let Some(outcome) = place.outcome.take() else {
@@ -175,7 +166,6 @@ impl<Reply> OneShot<Reply> {
         false
     }
 
-    /// Caller: keeps the deadline entry of its callback.
     pub(super) fn keep_timer(&self, deadlines: &Arc<Deadlines>, key: DeadlineKey) {
         let mut place = self.lock();
         if matches!(place.waiter, Waiter::Callback(_)) {
@@ -183,7 +173,6 @@ impl<Reply> OneShot<Reply> {
             return;
         }
         drop(place);
-        // The outcome has come meanwhile.
         deadlines.leave(key);
     }
 
@@ -194,21 +183,18 @@ impl<Reply> OneShot<Reply> {
         (before & ANSWERED == 0).then_some(before & BEGUN != 0)
     }
 
-    /// Wakes the handler's tasks if this was the first cancellation; `before` is the previous word.
     fn wake_watchers(&self, before: u8) {
         if before & (WATCHED | CANCELLED) == WATCHED {
             wake_all(std::mem::take(&mut self.lock().watchers));
         }
     }
 
-    /// Caller: gives up, and returns whether the handler had begun.
     pub(super) fn has_begun_before_cancelled(&self) -> bool {
         let before = self.set(CANCELLED);
         self.wake_watchers(before);
         before & BEGUN != 0
     }
 
-    /// Caller: gives up for good.
     pub(super) fn abandon(&self, has_slept: bool) {
         if self.cancel().is_none() || !has_slept {
             return;
@@ -252,12 +238,12 @@ impl<Reply: Send> CancellableCall for OneShot<Reply> {
 }
 
 impl<Reply: Send> DeadlineTarget for OneShot<Reply> {
-    /// Tells a callback that it has timed out; only wakes a task, which checks for itself.
+    /// Only wakes a task, which checks for itself.
     fn expire(&self) {
         let mut place = self.lock();
         let waiter = std::mem::replace(&mut place.waiter, Waiter::Nobody);
         let timer = place.timer.take();
-        // Under the lock, so that an answer is either complete, with the waiter taken, or comes wholly after this.
+        // Under the lock, so that an answer comes wholly before or after.
         let is_over = matches!(waiter, Waiter::Callback(_));
         let before = if is_over { self.set(CANCELLED) } else { ANSWERED };
         drop(place);

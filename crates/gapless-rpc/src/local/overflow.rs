@@ -1,32 +1,28 @@
-//! [`Overflow`]: storage for requests beyond a queue's limit, and [`EncodedOverflow`]: the same as bytes.
-//!
-//! Without an overflow, a route is `Busy` when a class is full. With one, the request's value goes there and comes
-//! back, in order within each class; the caller's part stays in memory, about 100 bytes each. Only types that can be
-//! encoded can overflow to bytes.
+//! [`Overflow`]: storage for requests beyond a queue's limit, in order within each class; the caller's part stays in
+//! memory, about 100 bytes each. [`EncodedOverflow`]: the same as bytes.
 
 use crate::message::Message;
 use crate::options::Priority;
 use gapless_agent::foreign::catch_panic;
 
-/// Storage for requests beyond a queue's limit. Called by one thread at a time, never under the lock of the queue. Must
-/// not panic.
+/// Called by one thread at a time, never under the lock of the queue. Must not panic.
 pub trait Overflow<Request>: Send {
-    /// Appends a request to its class. Should not wait for a disk.
+    /// Appends a request to its class; should not wait for a disk.
     ///
     /// # Errors
-    /// The limit that was reached, or the failure: the call ends as `Busy` with this reason.
+    /// The limit or failure: the call ends as `Busy` with this reason.
     fn push(&mut self, class: Priority, request: &Request) -> Result<(), String>;
 
-    /// Takes the oldest request of a class. The class has at least one.
+    /// Takes the oldest request of a class that has at least one.
     fn pop(&mut self, class: Priority) -> PoppedRequest<Request>;
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum PoppedRequest<Request> {
     Request(Request),
-    /// Not in memory yet. The overflow calls [`LocalRoute::refill`](super::LocalRoute::refill) when it is.
+    /// Not in memory yet; the overflow calls [`LocalRoute::refill`](super::LocalRoute::refill) when it is.
     NotYet,
-    /// Lost: the call has not begun and ends with this reason. The next pop returns the following request.
+    /// The call ends with this reason, not begun. The next pop returns the following request.
     Lost(String),
 }
 
@@ -49,11 +45,9 @@ pub trait ByteQueues: Send {
 #[derive(Debug)]
 pub struct EncodedOverflow<Queues> {
     queues: Queues,
-    /// Encoding buffer, reused to avoid an allocation per request.
     bytes: Vec<u8>,
 }
 
-/// Buffer capacity that is kept between two requests, bytes.
 const BYTES_KEPT_MAX: usize = 64 << 10;
 
 impl<Queues> EncodedOverflow<Queues> {
@@ -78,7 +72,7 @@ impl<Request: Message, Queues: ByteQueues> Overflow<Request> for EncodedOverflow
     fn pop(&mut self, class: Priority) -> PoppedRequest<Request> {
         self.clear();
         match self.queues.pop(class, &mut self.bytes) {
-            // A panic is caught, because the bytes are gone: the waiting call must end too.
+            // The bytes are gone: after a panic the waiting call must end too.
             Ok(true) => match catch_panic(|| Request::decode(&self.bytes)) {
                 Ok(Ok(request)) => PoppedRequest::Request(request),
                 Ok(Err(error)) => PoppedRequest::Lost(error.to_string()),

@@ -1,5 +1,3 @@
-//! [`QueuedRequest`]: a request that waits for a worker.
-
 use std::sync::Arc;
 
 use super::offer::LocalOffer;
@@ -14,7 +12,7 @@ pub(super) struct QueuedRequest<Request, Reply> {
     pub(super) offer: LocalOffer,
 }
 
-/// Ends a request that is lost with its queue. A forwarded one had begun elsewhere.
+/// A forwarded request had begun elsewhere.
 pub(super) fn lose<Reply>(one_shot: Option<&OneShot<Reply>>, offer: &LocalOffer, route: &str, reason: &str) {
     let Some(one_shot) = one_shot else { return };
     let (route, attempts, reason) = (route.to_owned(), offer.attempt.into(), reason.to_owned());

@@ -1,5 +1,3 @@
-//! [`LocalRoute`]: a route inside one process, which takes requests and workers.
-
 use gapless_agent::deadlines::Deadlines;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -27,8 +25,8 @@ pub const QUEUE_MAX_MAX: usize = 1 << 24;
 
 /// Options of a route inside one process.
 pub struct LocalOptions<Request, Reply> {
-    /// Limit of requests in memory; beyond it they go to the overflow, or the call ends as `Busy`. It applies to each
-    /// class, so that a flood of low-priority requests does not block urgent ones. 1 to [`QUEUE_MAX_MAX`].
+    /// Limit of requests in memory for each class, 1 to [`QUEUE_MAX_MAX`]; beyond it they go to the overflow, or the
+    /// call ends as `Busy`.
     pub queue_max: usize,
     /// Identity that handlers see as the caller: this process.
     pub caller: CallerIdentity,
@@ -73,8 +71,8 @@ pub struct UnsentRequest<Request> {
 /// A rejected forward, and the reason.
 pub type RejectedForward<Request, Reply> = (ForwardedRequest<Request, Reply>, CallError);
 
-/// A route inside one process. Clones share the route. Each caller should have its own clone, so that callers on
-/// different cores do not share a reference count.
+/// A route inside one process. Each caller should have its own clone, so that callers on different cores do not share a
+/// reference count.
 ///
 /// ```
 /// use gapless_rpc::Waiting;
@@ -123,7 +121,6 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
         Self::new_in(name, options, Weak::<()>::new())
     }
 
-    /// Like [`LocalRoute::new`], in a domain.
     pub(crate) fn new_in(
         name: &str,
         options: LocalOptions<Request, Reply>,
@@ -166,8 +163,8 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
         Ok(LocalCall::new(one_shot, Arc::clone(&self.origin), deadline_ns, timeout_ns))
     }
 
-    /// Offers a one-way request. It is dropped if its deadline passes before it begins, or if the route ends. No
-    /// allocation, apart from growth of the queue.
+    /// Offers a one-way request, without allocation. It is dropped if its deadline passes before it begins, or if the
+    /// route ends.
     ///
     /// # Errors
     /// Like [`LocalRoute::call`].
@@ -179,7 +176,7 @@ impl<Request, Reply: Send + 'static> LocalRoute<Request, Reply> {
         })
     }
 
-    /// Takes a request that another route forwards; a worker of this route answers the caller.
+    /// Takes a request that another route forwards.
     ///
     /// # Errors
     /// Like [`LocalRoute::call`]: the request comes back with its answer.
@@ -228,8 +225,7 @@ impl<Request, Reply> LocalRoute<Request, Reply> {
         self.intake.workers()
     }
 
-    /// Suspends the route: requests still enter, but wait. Handlers that have begun go on. False if the route is
-    /// ending.
+    /// Requests still enter, but wait; handlers that have begun go on. False if the route is ending.
     pub fn suspend(&self) -> bool {
         self.intake.change(QueueState::Suspended)
     }
@@ -239,8 +235,7 @@ impl<Request, Reply> LocalRoute<Request, Reply> {
         self.intake.change(QueueState::Open)
     }
 
-    /// Refuses new requests and serves queued ones; then the workers get `None`. [`LocalRoute::wait_until_left`] waits
-    /// for that.
+    /// Refuses new requests and serves queued ones; then the workers get `None`.
     pub fn drain(&self) {
         self.intake.change(QueueState::Draining);
     }
@@ -256,14 +251,14 @@ impl<Request, Reply> LocalRoute<Request, Reply> {
         self.intake.wait_until_left(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
     }
 
-    /// Takes requests back from the overflow while there is room. Workers do so when the memory is half empty; an
-    /// overflow that returned [`PoppedRequest::NotYet`](super::PoppedRequest::NotYet) calls it when it is ready.
+    /// Takes requests back from the overflow while there is room. Workers do so when the memory is half empty; after
+    /// [`PoppedRequest::NotYet`](super::PoppedRequest::NotYet) the overflow calls it.
     pub fn refill(&self) {
         self.intake.refill();
     }
 
     #[cfg(not(loom))]
-    /// [`LocalRoute::refill`] as a closure for the overflow, which the route owns; holds only a weak reference.
+    /// For the overflow, which the route owns; holds only a weak reference.
     pub(crate) fn refiller(&self) -> impl Fn() + Send + Sync + 'static
     where
         Request: Send + 'static,
@@ -274,7 +269,6 @@ impl<Request, Reply> LocalRoute<Request, Reply> {
     }
 }
 
-/// The same text in a separate allocation.
 fn own(text: &Arc<str>) -> Arc<str> {
     Arc::from(&**text)
 }

@@ -1,17 +1,12 @@
-//! [`spin`]: spinning for a while before a thread sleeps.
-
 use crate::options::Waiting;
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 
-/// Spins with [`Waiting::Park`], for an outcome that is about to come: about a microsecond, since a spin hint takes
-/// some 140 cycles on current cores. With 64, a lone call took twice as long on two cores: a spinning thread keeps its
-/// core, and the thread that it woke must move to another. None under loom, which would explore each.
+/// About a microsecond. With 64, a lone call took twice as long on two cores: a spinning thread keeps its core from the
+/// thread that it woke. None under loom, which would explore each.
 const LOOKS_BEFORE_PARKING: u32 = if cfg!(loom) { 0 } else { 16 };
 
-/// Spins between two clock reads.
 const LOOKS_PER_CLOCK: u32 = 32;
 
-/// Spins until `is_there`, at most until `end_ns` of the monotonic clock. Returns the last result.
 #[inline]
 pub(super) fn spin(waiting: Waiting, end_ns: u64, is_there: impl Fn() -> bool) -> bool {
     let end_ns = match waiting {

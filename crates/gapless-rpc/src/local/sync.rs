@@ -1,5 +1,3 @@
-//! Locks, atomics and parking: the standard library's, or loom's under `--cfg loom`.
-
 #[cfg(loom)]
 pub(super) use loom::{
     sync::{
@@ -17,7 +15,7 @@ pub(super) use std::{
     thread::{Thread, current, park},
 };
 
-/// Parks for `timeout` at most. Loom has no time: there it just parks.
+/// Loom has no time: there it just parks.
 pub(super) fn park_timeout(timeout: std::time::Duration) {
     #[cfg(not(loom))]
     std::thread::park_timeout(timeout);

@@ -1,5 +1,3 @@
-//! [`LocalWorker`]: pulls requests out of a route, as a blocking thread or a task of any executor.
-
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -13,15 +11,13 @@ use super::spin::spin;
 use super::sync::{current, park};
 use crate::options::Waiting;
 
-/// Requests that a task takes in a row before it lets others run.
 const STREAK_MAX: u32 = 64;
 
-/// One worker of a route, which handles one request at a time. Dropping it leaves the route.
+/// One worker of a route, a thread or a task; handles one request at a time. Dropping it leaves the route.
 pub struct LocalWorker<Request, Reply> {
     intake: Arc<Intake<Request, Reply>>,
     desk: Arc<WorkerContext<Request, Reply>>,
     number: WorkerNumber,
-    /// The worker may be idle or woken.
     is_waiting: bool,
     streak: u32,
 }
@@ -61,7 +57,6 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
             match self.look(|| WorkerPause::Sleeps(Sleeper::Thread(current()))) {
                 NextWork::Work(incoming) => return Some(incoming),
                 NextWork::End => return None,
-                // A wake-up in between is kept by the thread's park token; an early return only looks again.
                 NextWork::Nothing => park(),
             }
         }
@@ -73,17 +68,16 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
         NextRequest { worker: self }
     }
 
-    /// Like [`LocalWorker::next`], for hand-written futures. If polling stops before it is ready,
-    /// [`LocalWorker::stop_waiting`] must be called, or a request may wait for this worker.
+    /// Like [`LocalWorker::next`], for hand-written futures; one that stops polling must call
+    /// [`LocalWorker::stop_waiting`], or a request may wait for this worker.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<IncomingRequest<Request, Reply>>> {
         if self.streak >= STREAK_MAX {
-            // Lets other tasks of this executor run; counts as busy meanwhile.
+            // Lets other tasks run; counts as busy meanwhile.
             self.streak = 0;
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        // After work, lets others run and looks once more before it sleeps: callers whose calls it has ended may call
-        // again without having to wake it.
+        // Callers whose calls it has ended may call again without having to wake it.
         let lingers = self.streak > 0;
         let pause =
             || if lingers { WorkerPause::Lingers } else { WorkerPause::Sleeps(Sleeper::Task(context.waker().clone())) };
@@ -103,7 +97,6 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
         }
     }
 
-    /// Takes and begins the next request that was not cancelled.
     fn look(&mut self, pause: impl Fn() -> WorkerPause) -> NextWork<IncomingRequest<Request, Reply>> {
         loop {
             let mut waits = false;

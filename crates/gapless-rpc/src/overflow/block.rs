@@ -1,46 +1,38 @@
-//! A block: consecutive records of one class, with one layout in memory and on disk. The unit in which records move
-//! between the two.
+//! A block: consecutive records of one class, with one layout in memory and on disk.
 //!
 //! ```text
 //! several records:  frame header (64) | u32 length, record | u32 length, record | … | padding to 8
 //! a long record:    frame header (64) | part | frame header (64) | part | …        | padding to 8
 //! ```
 //!
-//! The headers stay empty until the block goes to disk, so that spilling copies nothing. A record that does not fit one
-//! frame has a block of its own, in as many frames as it takes.
+//! The headers stay empty until the block goes to disk, so that spilling copies nothing.
 
 use crate::overflow::priority::Priority;
 use gapless_journal::JournalError;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 
-/// Length prefix of each record in a block of several.
 const PREFIX_LENGTH: usize = 4;
 
-/// Bytes of a long record in each frame but its last. Frames with this payload need no padding.
+/// Frames with this payload need no padding.
 const PART_LENGTH: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
-/// Records of one class with consecutive numbers.
 #[derive(Debug)]
 pub(crate) struct Block {
     /// Empty while the block is on disk.
     bytes: Vec<u8>,
-    /// Including headers and prefixes, without the padding at the end.
+    /// Without the padding at the end.
     length: usize,
     records: u32,
     popped: u32,
-    /// Offset of the next record.
     read_position: usize,
     first_number: u64,
     is_long: bool,
-    /// A sealed block takes no more records.
     is_sealed: bool,
-    /// Error of reading it back.
     fault: Option<Box<JournalError>>,
 }
 
 impl Block {
-    /// Bytes of a record in a block of its own.
     pub(crate) const fn length_alone(record_length: usize) -> usize {
         if is_long(record_length) {
             record_length + record_length.div_ceil(PART_LENGTH) * HEADER_LENGTH
@@ -49,7 +41,6 @@ impl Block {
         }
     }
 
-    /// Bytes of a record added to a block that has others.
     pub(crate) const fn length_more(record_length: usize) -> usize {
         PREFIX_LENGTH + record_length
     }
@@ -70,7 +61,7 @@ impl Block {
         }
     }
 
-    /// Creates a block for one record; its number is set later.
+    /// The block's number is set later.
     pub(crate) fn alone(record: &[u8]) -> Self {
         let mut block = Self::open(Vec::with_capacity(aligned_length(Self::length_alone(record.len()))), 0);
         if is_long(record.len()) {
@@ -120,7 +111,7 @@ impl Block {
         self.first_number + self.popped as u64
     }
 
-    /// Whether it holds a single record, which is better copied without the lock.
+    /// A single record is better copied without the lock.
     pub(crate) const fn is_alone(&self) -> bool {
         self.is_sealed && self.records == 1
     }
@@ -129,8 +120,6 @@ impl Block {
         self.fault.take()
     }
 
-    /// Removes the next record and copies it to `record`, replacing the content.
-    ///
     /// # Panics
     /// If all records were popped.
     pub(crate) fn pop(&mut self, record: &mut Vec<u8>) {
@@ -154,7 +143,6 @@ impl Block {
         self.is_sealed = true;
     }
 
-    /// Turns it into whole frames, with sequences from `first_sequence` on.
     pub(crate) fn frames(&mut self, class: Priority, first_sequence: u64) -> &[u8] {
         self.bytes.resize(aligned_length(self.length), 0);
         let count = self.frame_count() as u16;
@@ -177,12 +165,10 @@ impl Block {
         self.length.div_ceil(FRAME_LENGTH_MAX) as u64
     }
 
-    /// Takes the buffer; its records are on disk, or were popped.
     pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Puts back the bytes from disk, or the error of reading them.
     pub(crate) fn restore(&mut self, read: Result<Vec<u8>, JournalError>) {
         match read {
             Ok(bytes) => self.bytes = bytes,

@@ -1,20 +1,15 @@
-//! The records of one class: the oldest in memory, those after them on disk, the newest in memory again.
-
 use crate::overflow::block::Block;
 use crate::overflow::options::QueueSizes;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct PlaceOnDisk {
-    /// The block without its bytes.
     pub(crate) block: Block,
     pub(crate) segment: u64,
     pub(crate) position: u64,
-    /// Sequence of its first frame.
     pub(crate) first_sequence: u64,
 }
 
-/// Consecutive blocks in memory.
 #[derive(Debug, Default)]
 pub(crate) struct BlockRun {
     blocks: VecDeque<Block>,
@@ -60,39 +55,33 @@ impl BlockRun {
     }
 }
 
-/// The records of one class. From oldest to newest: `front`, the block being read in, `disk`, the block being written,
-/// `tail`. There is one helper, so at most one of the two moves.
+/// Oldest first: `front`, the block being read in, `disk`, the block being written, `tail`. At most one block moves.
 #[derive(Debug, Default)]
 pub(crate) struct Class {
     front: BlockRun,
     disk: VecDeque<PlaceOnDisk>,
     tail: BlockRun,
-    /// Number of records in the moving block, which is in none of the three.
+    /// Records in the moving block, which is in none of the three.
     moving: Option<u32>,
-    /// A consumer was told [`PopOutcome::Later`](super::state::PopOutcome::Later).
     pub(crate) is_wanted: bool,
     pub(crate) next_number: u64,
 }
 
 pub(crate) enum Front<'a> {
     Block(&'a mut Block),
-    /// The next record is on disk.
     OnDisk,
     Empty,
 }
 
 impl Class {
-    /// Whether nothing lies between `front` and `tail`.
     fn is_in_memory(&self) -> bool {
         self.disk.is_empty() && self.moving.is_none()
     }
 
-    /// Whether the next record is on disk or on its way.
     pub(crate) fn waits_for_disk(&self) -> bool {
         self.front.is_empty() && !self.is_in_memory()
     }
 
-    /// The newest block, if it has room for the record.
     pub(crate) fn open_block(&mut self, record_length: usize, sizes: &QueueSizes) -> Option<&mut Block> {
         let is_behind_front = self.tail.is_empty() && self.is_in_memory();
         let run = if is_behind_front { &mut self.front } else { &mut self.tail };
@@ -100,18 +89,16 @@ impl Class {
         if !block.has_room(record_length, sizes.block_bytes, sizes.block_records) {
             return None;
         }
-        // The caller pushes the record while the lock is held, so it can be counted here.
+        // The caller pushes the record while the lock is held.
         run.bytes += Block::length_more(record_length);
         run.records += 1;
         Some(block)
     }
 
-    /// Appends a block as the newest.
     pub(crate) fn push_block(&mut self, block: Block) {
         self.tail.push_back(block);
     }
 
-    /// The record to pop next.
     pub(crate) fn front(&mut self) -> Front<'_> {
         if self.front.is_empty() && self.is_in_memory() {
             std::mem::swap(&mut self.front, &mut self.tail);
@@ -130,7 +117,6 @@ impl Class {
         self.front.pop_front()
     }
 
-    /// Whether the window of oldest records in memory is short while more are on disk.
     pub(crate) fn wants_more(&self, sizes: &QueueSizes) -> bool {
         let is_short = self.front.bytes < sizes.window_bytes && self.front.records < sizes.window_records;
         (is_short || self.front.is_empty()) && !self.disk.is_empty()
@@ -147,14 +133,12 @@ impl Class {
         Some(place)
     }
 
-    /// Appends a block that was read in.
     pub(crate) fn finish_read(&mut self, block: Block) {
         self.moving = None;
         self.front.push_back(block);
     }
 
-    /// Takes the next block to write: the one after those on disk, or after the oldest that stay in memory. The front
-    /// block always stays, so a block that was read in does not go back.
+    /// The front block always stays, so a block that was read in does not go back.
     pub(crate) fn begin_write(&mut self, sizes: &QueueSizes, fits: impl FnOnce(&Block) -> bool) -> Option<Block> {
         assert!(self.moving.is_none(), "one block moves at a time");
         if self.disk.is_empty() {
@@ -169,7 +153,7 @@ impl Class {
         Some(block)
     }
 
-    /// Splits the blocks while none is on disk: the window of oldest records in `front`, the others in `tail`.
+    /// The oldest records go to `front`, the others to `tail`.
     fn balance(&mut self, sizes: &QueueSizes) {
         let is_enough = |run: &BlockRun, bytes: usize, records: usize| {
             run.bytes - bytes >= sizes.window_bytes || run.records - records >= sizes.window_records.max(1)
@@ -188,13 +172,11 @@ impl Class {
         }
     }
 
-    /// Records the place of a written block.
     pub(crate) fn finish_write(&mut self, place: PlaceOnDisk) {
         self.moving = None;
         self.disk.push_back(place);
     }
 
-    /// Puts back a block that could not be written.
     pub(crate) fn abandon_write(&mut self, block: Block) {
         self.moving = None;
         self.tail.push_front(block);

@@ -1,9 +1,5 @@
-//! [`Classes`]: four queues, one for each priority, served 8 : 4 : 2 : 1.
-//!
-//! Pure: no lock, no clock, no waiting. Weighted round robin: each class has as many credits a round as it weighs. The
-//! most urgent class with work and credit is served next; when no class with work has credit left, a round begins. So
-//! over each round in which all have work the shares are exact, no class waits longer than one round (15 takes) for its
-//! next turn, and a class that is alone is never held back.
+//! [`Classes`]: four queues, one for each priority, served 8 : 4 : 2 : 1 by weighted round robin. A class waits at most
+//! one round (15 takes), and is never held back alone.
 
 use crate::overflow::Priority;
 use std::collections::VecDeque;
@@ -55,8 +51,6 @@ impl<T> Classes<T> {
         if self.length == 0 {
             return None;
         }
-        // First with the credits left in this round, then with those of a new round, in which a class with work is
-        // found.
         for _ in 0..2 {
             for (index, queue) in self.queues.iter_mut().enumerate() {
                 if self.credits[index] == 0 {
@@ -145,7 +139,6 @@ mod tests {
                 taken[class] += 1;
                 for other in 0..CLASSES {
                     waits[other] = if other == class || pushed[other] == taken[other] { 0 } else { waits[other] + 1 };
-                    // The class may be out of credit in this round, and served last in the next.
                     assert!(waits[other] <= 2 * 14, "class {other} was passed {} times", waits[other]);
                 }
             }

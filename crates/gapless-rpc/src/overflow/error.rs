@@ -1,5 +1,3 @@
-//! [`OverflowError`]: refused and lost records of an elastic queue; [`OptionsError`]: invalid options.
-
 use crate::overflow::priority::Priority;
 use gapless_journal::JournalError;
 use std::path::PathBuf;
@@ -24,11 +22,7 @@ pub enum FullReason {
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
     #[error("{option}: {reason}")]
-    Option {
-        option: &'static str,
-        /// The value found, and the range allowed.
-        reason: String,
-    },
+    Option { option: &'static str, reason: String },
     /// The directory cannot be accessed.
     #[error("look for the directory {}: {source}", .path.display())]
     Directory { path: PathBuf, source: std::io::Error },
@@ -37,39 +31,17 @@ pub enum OptionsError {
 /// Refused or lost records of an elastic queue.
 #[derive(Debug, thiserror::Error)]
 pub enum OverflowError {
-    /// There is no room for the record, which was not taken. Records in the queue are not affected.
+    /// The record was not taken; records in the queue are not affected.
     #[error(
         "the backlog {queue} is full, with {memory_bytes} bytes in memory and {disk_bytes} on disk: {reason}; take the record later, or raise its limits"
     )]
-    Full {
-        /// Name of the queue.
-        queue: Arc<str>,
-        memory_bytes: usize,
-        disk_bytes: u64,
-        /// Limit that was reached.
-        reason: FullReason,
-    },
+    Full { queue: Arc<str>, memory_bytes: usize, disk_bytes: u64, reason: FullReason },
     #[error("a record of {length_bytes} bytes is longer than the {limit_bytes} that the backlog {queue} takes")]
-    TooLong {
-        /// Name of the queue.
-        queue: Arc<str>,
-        length_bytes: usize,
-        limit_bytes: usize,
-    },
-    /// Records that went to disk cannot be read back: they are lost. Returned once, in their place in the order; the
-    /// next `pop` of the class returns the record after them.
+    TooLong { queue: Arc<str>, length_bytes: usize, limit_bytes: usize },
+    /// Records cannot be read back from disk. Returned once, in their place in the order.
     #[error(
         "records {first_number} to {} of class {class:?} of the backlog {queue} are lost: {source}",
         first_number + records - 1
     )]
-    Lost {
-        /// Name of the queue.
-        queue: Arc<str>,
-        class: Priority,
-        /// Number that `push` gave the first of them.
-        first_number: u64,
-        records: u64,
-        /// Error of reading, with the place.
-        source: Box<JournalError>,
-    },
+    Lost { queue: Arc<str>, class: Priority, first_number: u64, records: u64, source: Box<JournalError> },
 }

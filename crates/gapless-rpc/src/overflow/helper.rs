@@ -1,4 +1,4 @@
-//! The helper thread of a queue: only it touches the disk. It ends when the queue is dropped, and its files with it.
+//! The helper thread of a queue: only it touches the disk. It ends with the queue.
 
 use crate::overflow::block::Block;
 use crate::overflow::class::PlaceOnDisk;
@@ -15,11 +15,9 @@ use std::time::Instant;
 
 pub(crate) struct Helper {
     shared: Arc<SharedQueue>,
-    /// Segments of each class, the oldest first.
     segments: [Segments; 4],
 }
 
-/// The segments of one class, read in the order in which they were written.
 #[derive(Default)]
 struct Segments {
     held: VecDeque<HeldSegment>,
@@ -30,7 +28,6 @@ struct Segments {
 struct HeldSegment {
     segment: UnlinkedSegment,
     number: u64,
-    /// Blocks on it that were not read back yet.
     blocks: u64,
 }
 
@@ -51,7 +48,6 @@ impl Helper {
         crash_point("overflow_helper_ended");
     }
 
-    /// Waits for the next job; `None` at the end.
     fn next_job(&self) -> Option<HelperJob> {
         let mut state = self.shared.lock();
         loop {
@@ -112,7 +108,6 @@ impl Helper {
         self.shared.lock().finish_read(class, block, freed_bytes);
     }
 
-    /// Notifies refused producers and waiting consumers.
     fn give_notice(&self) {
         loop {
             let (readable, has_room) = {
@@ -133,7 +128,6 @@ impl Helper {
 }
 
 impl Segments {
-    /// The newest segment if `length` more bytes fit, else a new one.
     fn with_room(&mut self, length: u64, shared: &SharedQueue) -> Result<&mut HeldSegment, JournalError> {
         let has_room = self.held.back().is_some_and(|held| {
             let used = held.segment.length_bytes();
@@ -148,15 +142,13 @@ impl Segments {
         Ok(self.held.back_mut().expect("there is one, or one was just put there"))
     }
 
-    /// The oldest segment, which must have this number.
     fn oldest(&self, number: u64) -> &HeldSegment {
         let held = self.held.front().expect("a block lies on a segment");
         assert_eq!(held.number, number, "blocks are read in the order in which they were written");
         held
     }
 
-    /// Records that a block of the oldest segment was read, and drops the segment after its last. Returns the bytes
-    /// freed.
+    /// Returns the bytes freed.
     fn release_oldest(&mut self) -> u64 {
         let Some(held) = self.held.front_mut() else { return 0 };
         held.blocks -= 1;

@@ -1,30 +1,18 @@
 //! [`ElasticQueue`]: a queue of byte records in four classes that spills to disk. It is the backlog of one caller, or
 //! of one route in this process, and ends with its process: nothing is synced, nothing is recovered.
 //!
-//! | module | what lives there |
-//! |---|---|
-//! | `helper` | the thread of a queue; only it touches the disk |
-//! | `shared` | state shared by the users of a queue and that thread |
-//! | `state` | the state under the lock, and the helper's next job |
-//! | `class` | the records of one class: oldest in memory, then on disk, newest in memory |
-//! | `options` | options, and the sizes that follow from them |
-//! | `block` | a run of records: the unit that moves between memory and disk |
-//! | `counters` | counters of the queue |
-//! | `error` | refusals and lost records |
-//! | `classes` | four queues in memory, served 8 : 4 : 2 : 1 |
-//! | `priority` | the four classes |
-//!
 //! # The walk of a record
+//!
 //! ```text
 //! push → newest block of its class ── the class is short ────────────────────────────→ front → pop
 //!           │ beyond the memory tier                                                     ↑
 //!           └→ helper: frame, checksums, pwrite → unlinked segment → pread, checksums ───┘
 //! ```
-//! `push` appends the record to its class, in a block of up to 64 KiB. Beyond the memory tier the helper takes whole
-//! blocks, of the least urgent class first, makes each a frame (`gapless-wire`: two checksums and a sequence) in place,
-//! and appends it to an unlinked segment of this class (`gapless-journal`). A class keeps its oldest records in memory,
-//! an eighth of the tier; when they become fewer, the helper reads the next blocks ahead of need. A record is copied in
-//! and out once and passes the disk at most once.
+//!
+//! Beyond the memory tier the helper takes whole blocks, of the least urgent class first, makes each a frame
+//! (`gapless-wire`: two checksums and a sequence) in place, and appends it to an unlinked segment of this class
+//! (`gapless-journal`). A class keeps its oldest records in memory, an eighth of the tier; when they become fewer, the
+//! helper reads the next blocks ahead of need.
 //!
 //! # States of a class
 //! | state | front (memory) | disk | tail (memory) | left by |
@@ -33,8 +21,7 @@
 //! | spilling | the oldest | those after them | the newest | tail → disk beyond the tier, disk → front when front becomes short |
 //! | draining | the oldest | fewer and fewer | the newest | the last block was read: in memory |
 //!
-//! Order: a record is pushed to the end of `tail`, or of `front` if nothing lies between, and popped from `front`. A
-//! block moves only from the head of `tail` to the end of `disk`, and from the head of `disk` to the end of `front`,
+//! A block moves only from the head of `tail` to the end of `disk`, and from the head of `disk` to the end of `front`,
 //! one at a time; the moving block stands between the two. So nothing overtakes in its class.
 //!
 //! # Limits
@@ -89,7 +76,7 @@ use std::time::Instant;
 /// Result of [`ElasticQueue::pop`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoppedRecord {
-    /// The record with this number among those of its class, counted from 0.
+    /// Number of the record in its class, counted from 0.
     Record(u64),
     /// The next record is on disk and is being read in. [`QueueNotice::Readable`] follows.
     Later,
@@ -113,7 +100,6 @@ pub enum PoppedRecord {
 /// ```
 pub struct ElasticQueue {
     shared: Arc<SharedQueue>,
-    /// Started when the first block goes to disk.
     helper: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -129,8 +115,7 @@ impl ElasticQueue {
         Ok(Self { shared: Arc::new(shared), helper: Mutex::new(None) })
     }
 
-    /// Appends a record to its class, and returns its number in the class, counted from 0. [`OverflowError::Lost`]
-    /// names lost records by this number.
+    /// Appends a record to its class, and returns its number there, from 0.
     ///
     /// # Errors
     /// [`OverflowError::Full`] and [`OverflowError::TooLong`]; the record was not taken.
@@ -147,7 +132,7 @@ impl ElasticQueue {
         let mut state = self.shared.lock();
         self.check_room(&mut state, needed_bytes)?;
         let alone = if needed_bytes > sizes.block_bytes {
-            // Copies a long record without the lock. Meanwhile the room may be taken.
+            // Without the lock for a long copy; meanwhile the room may be taken.
             drop(state);
             let block = Block::alone(record);
             state = self.shared.lock();
@@ -167,11 +152,10 @@ impl ElasticQueue {
         Ok(number)
     }
 
-    /// Removes the oldest record of a class and copies it to `record`, replacing the content.
+    /// Removes the oldest record of a class and replaces the content of `record`.
     ///
     /// # Errors
-    /// [`OverflowError::Lost`] where records cannot be read back, once for each run of them; the next call returns the
-    /// record after them.
+    /// [`OverflowError::Lost`], once for each run of lost records; the next call returns the record after them.
     pub fn pop(&self, class: Priority, record: &mut Vec<u8>) -> Result<PoppedRecord, OverflowError> {
         let sizes = &self.shared.sizes;
         let mut state = self.shared.lock();
@@ -253,7 +237,7 @@ impl Drop for ElasticQueue {
         if let Some(handle) = handle
             && handle.thread().id() != std::thread::current().id()
         {
-            // Only a panic of the helper is an error here, and the panic has been reported.
+            // A panic of the helper has been reported.
             let _ended = handle.join();
         }
     }

@@ -1,5 +1,3 @@
-//! Options of an elastic queue, and the sizes derived from them.
-
 use crate::overflow::block::Block;
 use crate::overflow::error::OptionsError;
 use crate::overflow::priority::Priority;
@@ -9,55 +7,48 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Longest record that any queue takes, in bytes: the longest request with its headers.
+/// Longest record of any queue, bytes: the longest request with its headers.
 pub const RECORD_BYTES_LIMIT: usize = PAYLOAD_LENGTH_MAX + HEADERS_ROOM + (4 << 10);
 
 const MEMORY_BYTES_MIN: usize = 4 << 10;
 
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 
-/// Approximate number of blocks in a full tier.
 const BLOCKS_IN_TIER: usize = 16;
 
-/// Part of the tier, about, that a class keeps for its oldest records: one in so many.
 const WINDOWS_IN_TIER: usize = 8;
 
-/// Notice to a refused producer or a waiting consumer. Sent by the helper thread or by a popping thread, without a
-/// lock.
+/// Sent by the helper thread or by a popping thread, without a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueNotice {
     /// The next record of this class can be popped, after a [`super::PoppedRecord::Later`].
     Readable(Priority),
-    /// After an [`super::OverflowError::Full`]: there is room for a while, or another reason to refuse, which the next
-    /// `push` returns.
+    /// After [`super::OverflowError::Full`]: there is room for a while, or another reason to refuse.
     Room,
 }
 
-/// Receiver of notices. It must not block, since the helper waits for it, and must not own the queue. A panic in it is
-/// logged.
+/// Must not block, since the helper waits for it, nor own the queue. A panic in it is logged.
 pub type NoticeReceiver = Arc<dyn Fn(QueueNotice) + Send + Sync>;
 
-/// Options of an elastic queue, created with the defaults by [`ElasticQueueOptions::new`].
+/// Options of an elastic queue.
 #[derive(Clone)]
 pub struct ElasticQueueOptions {
-    /// Name of the queue in errors and, with its first 9 bytes, in the name of its thread.
+    /// Name in errors and, with its first 9 bytes, of the thread.
     pub name: String,
-    /// Directory on whose file system records beyond the memory tier are stored. It must exist; no file in it ever has
-    /// a name.
+    /// Records beyond the memory tier are stored here. It must exist; no file in it ever has a name.
     pub directory: PathBuf,
-    /// Memory tier, in bytes; records beyond it go to disk. Each record counts its length and 4 bytes, each block (of
-    /// up to 64 KiB, or one longer record) 64 more. At least 4096. Default 16 MiB.
+    /// Memory tier, bytes, at least 4096; default 16 MiB. Each record counts its length and 4 bytes, each block (up to
+    /// 64 KiB, or one longer record) 64 more.
     pub memory_bytes_max: usize,
-    /// Memory tier, in records; the lower of both limits counts. At least 1. Default 1,048,576.
+    /// Memory tier, records; the lower of both limits counts. At least 1, default 1,048,576.
     pub memory_records_max: usize,
-    /// Bytes allowed in memory beyond the tier until the disk has taken them. At least one record of the longest.
-    /// Default 32 MiB.
+    /// Bytes allowed in memory beyond the tier until the disk has taken them. At least the longest record, default 32
+    /// MiB.
     pub burst_bytes_max: usize,
-    /// Limit on disk, in bytes, including headers and drained records in a segment that is still in use. 0: nothing
-    /// goes to disk, and the memory tier is the limit. Default 4 GiB.
+    /// Limit on disk, bytes, with headers and drained records in segments still in use; default 4 GiB. 0: nothing goes
+    /// to disk.
     pub disk_bytes_max: u64,
-    /// Longest record, in bytes. At most 16 MiB and 68 KiB, which is the default: [`RECORD_BYTES_LIMIT`] of
-    /// this queue.
+    /// Longest record, bytes; default and limit [`RECORD_BYTES_LIMIT`], 16 MiB and 68 KiB.
     pub record_bytes_max: usize,
     /// Receiver of notices; `None` if refused producers retry by themselves.
     pub notice: Option<NoticeReceiver>,
@@ -98,7 +89,6 @@ impl fmt::Debug for ElasticQueueOptions {
     }
 }
 
-/// Sizes and limits derived from the options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueSizes {
     pub(crate) memory_bytes_max: usize,
@@ -108,16 +98,12 @@ pub(crate) struct QueueSizes {
     pub(crate) record_bytes_max: usize,
     pub(crate) block_bytes: usize,
     pub(crate) block_records: u32,
-    /// Size of the window of oldest records of a class that stay in memory and are read ahead.
     pub(crate) window_bytes: usize,
     pub(crate) window_records: usize,
-    /// Length at which a segment is full.
     pub(crate) segment_bytes: u64,
 }
 
 impl QueueSizes {
-    /// Validates the options.
-    ///
     /// # Errors
     /// The first option out of range, or a missing directory.
     pub(crate) fn of(options: &ElasticQueueOptions) -> Result<Self, OptionsError> {

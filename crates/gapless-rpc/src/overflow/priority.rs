@@ -1,6 +1,4 @@
-//! [`Priority`]: the four classes.
-
-/// Urgency of a record, and of the call in it. Classes are served 8 : 4 : 2 : 1 while all have work, so none starves.
+/// Urgency. Classes are served 8 : 4 : 2 : 1 while all have work, so none starves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Priority {

@@ -1,5 +1,3 @@
-//! State shared by the users of a queue and its helper thread.
-
 use crate::overflow::options::{NoticeReceiver, QueueSizes};
 use crate::overflow::state::SpillState;
 use gapless_journal::Disk;
@@ -28,12 +26,11 @@ impl SharedQueue {
         Self { name, directory, sizes, notice, disk, state: Mutex::default(), wake: Condvar::new() }
     }
 
-    /// Locks the state. A panic while it was locked is a bug that was reported already, and the state is still used.
+    /// A panic while it was locked was reported already, and the state is still used.
     pub(crate) fn lock(&self) -> MutexGuard<'_, SpillState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the helper sleep until it is woken or `until` has come.
     pub(crate) fn wait<'a>(
         &self,
         state: MutexGuard<'a, SpillState>,
@@ -48,9 +45,8 @@ impl SharedQueue {
         }
     }
 
-    /// Wakes the helper if it sleeps: one system call, made after the lock is released.
+    /// One system call, made after the lock is released.
     pub(crate) fn wake(&self, mut state: MutexGuard<'_, SpillState>) {
-        // The next caller must not wake it as well.
         let sleeps = std::mem::take(&mut state.helper_sleeps);
         drop(state);
         if sleeps {

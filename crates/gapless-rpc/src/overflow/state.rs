@@ -1,4 +1,4 @@
-//! State under the lock of a queue, and the choice of the helper's next job. Knows neither files nor threads.
+//! State under the lock of a queue, without files or threads, and the choice of the helper's next job.
 
 use crate::overflow::block::Block;
 use crate::overflow::class::{Class, Front, PlaceOnDisk};
@@ -9,29 +9,24 @@ use crate::overflow::priority::Priority;
 use gapless_journal::JournalError;
 use std::time::{Duration, Instant};
 
-/// Pause before a disk that refused is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Limit of buffers kept for later blocks.
 const SPARES_MAX: usize = 4;
 
 #[derive(Debug)]
 pub(crate) enum HelperJob {
-    /// Write the block, as the newest on disk of its class.
     Write(Priority, Block),
-    /// Read a block into this buffer.
     Read(Priority, PlaceOnDisk, Vec<u8>),
-    /// Sleep until woken, or until this time.
     Sleep(Option<Instant>),
 }
 
 #[derive(Debug)]
 pub(crate) enum PopOutcome {
-    /// The record with this number, copied, and whether it was the last of its block.
+    /// Number, and whether it was the last of its block.
     Record(u64, bool),
-    /// A block of one record, to be copied without the lock.
+    /// Copied without the lock.
     Block(Block),
-    /// Lost records: first number, count, error.
+    /// First number, count, error.
     Lost(u64, u64, Box<JournalError>),
     Later,
     Empty,
@@ -41,13 +36,10 @@ pub(crate) enum PopOutcome {
 pub(crate) struct SpillState {
     classes: [Class; 4],
     pub(crate) counters: OverflowCounters,
-    /// Reason for which nothing goes to disk at present.
     refusal: Option<FullReason>,
-    /// Time of the next attempt at the disk.
     retry_at: Option<Instant>,
     /// A record was refused, and no notice of room has been sent since.
     is_room_wanted: bool,
-    /// The reason to refuse records has changed since one was refused.
     has_other_reason: bool,
     has_read_last: bool,
     spares: Vec<Vec<u8>>,
@@ -61,7 +53,6 @@ impl SpillState {
         &mut self.classes[class as usize]
     }
 
-    /// Checks whether a record of so many bytes has room, and says why not.
     pub(crate) fn check_room(&mut self, needed_bytes: usize, sizes: &QueueSizes) -> Result<(), FullReason> {
         let counters = &self.counters;
         let reason = if sizes.disk_bytes_max == 0 {
@@ -80,8 +71,7 @@ impl SpillState {
         Err(reason.unwrap_or(FullReason::Lagging))
     }
 
-    /// Takes a record that has room; `alone` holds it already if it has a block of its own. Returns its number, and
-    /// whether the helper has work.
+    /// `alone` holds the record if it has its own block. Returns its number, and whether the helper has work.
     pub(crate) fn push(
         &mut self,
         class: Priority,
@@ -108,7 +98,6 @@ impl SpillState {
         block.set_number(number);
         self.counters.memory_bytes += block.length();
         target.push_block(block);
-        // Only a full block is worth a write.
         (number, self.is_over(sizes) && sizes.disk_bytes_max > 0)
     }
 
@@ -149,14 +138,13 @@ impl SpillState {
         Some(block)
     }
 
-    /// Keeps a free buffer for a later block of several records.
     pub(crate) fn keep(&mut self, buffer: Vec<u8>, block_bytes: usize) {
         if self.spares.len() < SPARES_MAX && buffer.capacity() <= 2 * block_bytes {
             self.spares.push(buffer);
         }
     }
 
-    /// Whether refused producers are notified now: there is room for a block, or a new reason to refuse. True once.
+    /// True once: there is room for a block, or a new reason to refuse.
     pub(crate) fn take_room_notice(&mut self, sizes: &QueueSizes) -> bool {
         let is_due = self.is_room_notice_due(sizes);
         if is_due {
@@ -184,7 +172,6 @@ impl SpillState {
         class.is_wanted && !class.waits_for_disk()
     }
 
-    /// Whether the helper should read more blocks of this class.
     pub(crate) fn wants_more(&self, class: Priority, sizes: &QueueSizes) -> bool {
         self.classes[class as usize].wants_more(sizes)
     }
@@ -194,8 +181,7 @@ impl SpillState {
             || self.counters.records_in_memory > sizes.memory_records_max as u64
     }
 
-    /// Chooses the helper's next job. Reading for a waiting consumer and writing for producers take turns; reading
-    /// ahead comes last.
+    /// Reading for a waiting consumer and writing for producers take turns; reading ahead comes last.
     pub(crate) fn next_job(&mut self, sizes: &QueueSizes, now: Instant) -> HelperJob {
         let is_over = self.is_over(sizes);
         if is_over
@@ -243,7 +229,7 @@ impl SpillState {
         Some(HelperJob::Read(class, place, self.spares.pop().unwrap_or_default()))
     }
 
-    /// Takes a block to write, of the least urgent class that has one.
+    /// The least urgent class goes first.
     fn begin_write(&mut self, sizes: &QueueSizes, now: Instant) -> Option<HelperJob> {
         if self.retry_at.is_some_and(|at| now < at) {
             return None;
@@ -278,8 +264,7 @@ impl SpillState {
         self.class_mut(class).finish_write(place);
     }
 
-    /// Records a failed write: the block stays in memory, and the disk is tried again later. Returns whether the disk
-    /// has just begun to refuse.
+    /// The block stays in memory. Returns whether the disk has just begun to refuse.
     pub(crate) fn abandon_write(&mut self, class: Priority, block: Block, reason: &JournalError, now: Instant) -> bool {
         let is_first = !matches!(self.refusal, Some(FullReason::Refused { .. }));
         let records = u64::from(block.records_left());
@@ -290,7 +275,6 @@ impl SpillState {
         is_first
     }
 
-    /// Stops writing for [`RETRY_INTERVAL`].
     pub(crate) fn refuse(&mut self, reason: String, now: Instant) {
         self.set_refusal(FullReason::Refused { reason: reason.into() }, Some(now + RETRY_INTERVAL));
     }
@@ -300,7 +284,6 @@ impl SpillState {
         (self.refusal, self.retry_at) = (Some(reason), retry_at);
     }
 
-    /// Records that a block was read, or failed to be, and that `freed_bytes` on disk are free.
     pub(crate) fn finish_read(&mut self, class: Priority, block: Block, freed_bytes: u64) {
         let records = u64::from(block.records_left());
         self.counters.records_on_disk -= records;
@@ -312,7 +295,6 @@ impl SpillState {
         self.class_mut(class).finish_read(block);
     }
 
-    /// The next class that has become readable for a waiting consumer.
     pub(crate) fn next_readable(&mut self) -> Option<Priority> {
         let readable = Priority::ALL.into_iter().find(|class| self.is_readable_again(*class))?;
         self.class_mut(readable).is_wanted = false;

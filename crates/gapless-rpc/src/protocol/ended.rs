@@ -1,5 +1,5 @@
 //! Body of a reply with the status [`Ended`](super::status::Status::Ended): the error with which a relay ends a call.
-//! Little-endian. It has no route, which the caller knows.
+//! Little-endian.
 //!
 //! ```text
 //!  u8 kind, followed up to the last byte by:
@@ -19,6 +19,7 @@
 //!
 //!   text: u32 length, UTF-8
 //! ```
+//!
 //! Decoding never panics, whatever the bytes.
 
 use crate::outcome::{CallError, Refusal};
@@ -26,8 +27,8 @@ use gapless_agent::monotonic::saturating_ns;
 use gapless_wire::fields::{FieldError, FieldReader, FieldWriter};
 use std::time::Duration;
 
-/// Appends an error in `length_max` bytes at most: the longest text is truncated first, and a payload or process ids
-/// without room are dropped. It is longer only if the fixed fields, 13 bytes at most, have no room.
+/// The longest text is truncated first, and a payload or process ids without room are dropped. Longer than `length_max`
+/// only if the fixed fields, 13 bytes at most, have no room.
 pub(crate) fn write_ended(error: &CallError, length_max: usize, into: &mut Vec<u8>) {
     let (start, mut parts) = (into.len(), ErrorParts::of(error));
     parts.write(error, into);
@@ -65,7 +66,6 @@ impl<'a> ErrorParts<'a> {
         Self { texts, payload, processes: &processes[..processes.len().min(u16::MAX.into())] }
     }
 
-    /// Shortens the parts by `over` bytes, as far as possible.
     fn shorten(&mut self, mut over: usize) {
         let processes = self.processes.len().saturating_sub(over.div_ceil(4));
         over = over.saturating_sub((self.processes.len() - processes) * 4);
@@ -125,7 +125,7 @@ fn put_text(out: &mut FieldWriter<'_>, text: &str) {
     out.u32(text.len() as u32).bytes(text.as_bytes());
 }
 
-/// Reads the error of a call of `route`; `None` for malformed bytes.
+/// `None` for malformed bytes.
 pub(crate) fn read_ended(route: &str, body: &[u8]) -> Option<CallError> {
     let mut fields = FieldReader::new(body);
     let error = read(route.to_owned(), &mut fields).ok()?;

@@ -1,9 +1,7 @@
-//! Kinds and flags of a request's header, as callers and instances use them, and the user header reserved for the
-//! library. [`RequestHeader`](gapless_log::call_table::RequestHeader) has the layout.
+//! Kinds and flags of a request's header; [`RequestHeader`](gapless_log::call_table::RequestHeader) has the layout.
 
 use gapless_log::call_table::RequestHeader;
 
-/// Kind of a request for the handler, as opposed to a query of the instance.
 pub(crate) const KIND_CALL: u8 = 0;
 
 /// Query of an instance, as a kind in the request's header.
@@ -29,21 +27,19 @@ impl InstanceQuery {
     }
 }
 
-/// Flag: the payload is JSON, and so must be the reply.
+/// The payload is JSON, and so must be the reply.
 pub(crate) const FLAG_JSON: u32 = 1;
-/// Flag: the caller awaits no reply.
 pub(crate) const FLAG_ONE_WAY: u32 = 2;
-/// Flag: the last user header is [`TRACE_STATE`], which belongs to the trace and not to the caller.
+/// The last user header is [`TRACE_STATE`], which belongs to the trace and not to the caller.
 pub(crate) const FLAG_TRACE_STATE: u32 = 4;
-/// Flag: the caller gave a key, which may be 0.
+/// The caller gave a key, which may be 0.
 pub(crate) const FLAG_KEY: u32 = 8;
-/// Name of the header with the trace state.
 pub(crate) const TRACE_STATE: &str = "tracestate";
 
-/// First bit of the flags that hold the number of notice types the caller receives.
+/// First bit of the number of notice types the caller receives.
 pub(crate) const NOTICES_SHIFT: u32 = 24;
 
-/// Affinity key of the call. Callers of earlier versions do not set the flag, so their key 0 means none.
+/// Earlier versions do not set the flag, so their key 0 means none.
 pub(crate) fn key_of(header: &RequestHeader) -> Option<u64> {
     (header.flags & FLAG_KEY != 0 || header.key != 0).then_some(header.key)
 }

@@ -1,44 +1,39 @@
-//! Status of a reply, and the bodies of replies other than the handler's.
-
 use crate::message::version::OLDER_MAX;
 use crate::outcome::Refusal;
 use gapless_log::call_table::STATUS_MAX;
 
-/// Base of status words for a reply in an older version than the caller's own; the newest older version is 1.
+/// Base of status words for a reply in an older version than the caller's; the newest older version is 1.
 const OLDER: u32 = 64;
 const _: () = assert!(OLDER as usize + OLDER_MAX <= STATUS_MAX as usize);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum ReplyStatus {
-    /// Reply by the handler.
     Reply = 0,
     /// Refusal by the handler: u32 code, u32 length of the text, text, payload.
     Refused = 1,
-    /// The deadline had passed before the handler began.
     TooLate = 2,
-    /// The request cannot be decoded; the body is the reason. The handler has not begun.
+    /// The body is the reason; the handler has not begun.
     BadRequest = 3,
-    /// The handler panicked; the body is the panic's text.
+    /// The body is the panic's text.
     Panicked = 4,
-    /// The request must be offered to another route; the body is its name.
+    /// The body is the other route's name.
     Forward = 5,
-    /// The reply cannot be encoded or is too long; the body is the reason.
+    /// The body is the reason.
     BadReply = 6,
-    /// The instance ended before the handler began.
+    /// Before the handler began.
     NotServed = 7,
-    /// A relay ends the call with the outcome elsewhere; the body is the error, see [`ended`](super::ended).
+    /// A relay ends the call; the body is the error, see [`ended`](super::ended).
     Ended = 8,
 }
 
 impl ReplyStatus {
-    /// Status word of a reply in the caller's own version, or in an older one; see [`OLDER`].
     pub(crate) const fn of_reply(older: u8) -> u32 {
         assert!(older as usize <= OLDER_MAX);
         if older == 0 { Self::Reply as u32 } else { OLDER + older as u32 }
     }
 
-    /// Reads a status word: the status, and for a reply the index of the caller's older version, or 0.
+    /// For a reply also the index of the caller's older version, or 0.
     pub(crate) const fn read(word: u32) -> Option<(Self, u8)> {
         if word > OLDER && word <= STATUS_MAX {
             return Some((Self::Reply, (word - OLDER) as u8));
@@ -49,7 +44,6 @@ impl ReplyStatus {
         }
     }
 
-    /// `None` for a value that this version does not define.
     const fn from_value(value: u32) -> Option<Self> {
         Some(match value {
             0 => Self::Reply,
@@ -66,11 +60,9 @@ impl ReplyStatus {
     }
 }
 
-/// Bytes of a refusal's body before its text.
 const REFUSAL_PREFIX_LENGTH: usize = 8;
 
-/// Appends a refusal's body of `length_max` bytes at most, and never less than its code. The payload is whole or
-/// dropped; the text is truncated to the remaining room.
+/// Never writes less than the code. The payload is whole or dropped; the text is truncated to the remaining room.
 pub(crate) fn write_refusal(refusal: &Refusal, length_max: usize, into: &mut Vec<u8>) {
     let room = length_max.saturating_sub(REFUSAL_PREFIX_LENGTH);
     let payload = if refusal.payload.len() <= room { &*refusal.payload } else { &[] };
@@ -81,7 +73,6 @@ pub(crate) fn write_refusal(refusal: &Refusal, length_max: usize, into: &mut Vec
     into.extend_from_slice(payload);
 }
 
-/// Truncates a text to `length_max` bytes at a character boundary.
 pub(crate) fn cut(text: &[u8], length_max: usize) -> &[u8] {
     let is_between = |end: usize| text.get(end).is_none_or(|byte| byte & 0xc0 != 0x80);
     let end = (0..=length_max.min(text.len())).rev().find(|end| is_between(*end));

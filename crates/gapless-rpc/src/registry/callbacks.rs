@@ -1,6 +1,4 @@
-//! [`ServingSide`] and [`CallingSide`]: the callbacks of the I/O thread.
-//!
-//! All are called on the I/O thread, one at a time, with no lock held. They may send commands to the thread by its
+//! Callbacks of the I/O thread: called one at a time, with no lock held. They may send commands by its
 //! [`IoHandle`](super::IoHandle), but must not sleep, or deaths are noticed late.
 
 use super::directory::InstanceId;
@@ -10,8 +8,8 @@ use gapless_transport::peer_process;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Number of a connection to an instance, never used again in this process and domain. The instance writes it into
-/// claims as their holder. From 1 to [`INSTANCE_NUMBER_MAX`](gapless_log::claim::INSTANCE_NUMBER_MAX).
+/// Number of a connection to an instance, the holder in its claims; never used again in this process and domain. From 1
+/// to [`INSTANCE_NUMBER_MAX`](gapless_log::claim::INSTANCE_NUMBER_MAX).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceNumber(pub u32);
 
@@ -27,12 +25,11 @@ pub struct PeerProcess {
     pub process_id: u32,
     /// User from the operating system.
     pub user_id: u32,
-    /// Time at which it entered the domain, ns of the monotonic clock, from its hello.
+    /// Time at which it entered the domain, as it says, ns of the monotonic clock.
     pub started_ns: u64,
 }
 
 impl PeerProcess {
-    /// Combines its hello with the identity from the operating system.
     pub(crate) fn new(hello: Hello, identity: PeerIdentity) -> Self {
         let PeerIdentity { process_id, user_id } = identity;
         Self { name: hello.process_name, process_id, user_id, started_ns: hello.started_ns }
@@ -42,24 +39,21 @@ impl PeerProcess {
 /// A serving process whose routes are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownServer {
-    /// Process id from the operating system, or from its lock if it accepts no connection; `None` if neither gives one
-    /// of this process namespace.
+    /// Process id from the operating system or its lock; `None` if neither gives one of this process namespace.
     pub process_id: Option<u32>,
-    /// The process lives in another process namespace, as of another container: neither calls the other.
+    /// The process lives in another namespace, as of another container: neither calls the other.
     pub is_of_other_namespace: bool,
-    /// Version of its protocol, if known to differ; `None` if it has not answered.
+    /// Version of its protocol, if known to differ.
     pub version: Option<u16>,
 }
 
 impl UnknownServer {
-    /// Creates the entry of a process that was or will be asked.
     pub(crate) fn asked(process_id: u32, version: Option<u16>) -> Self {
         // From outside a container, its processes have ids here, but cannot see this process.
         let is_of_other_namespace = peer_process::PeerProcess::numbered(process_id).is_of_other_namespace();
         Self { process_id: Some(process_id), is_of_other_namespace, version }
     }
 
-    /// Creates the entry of a process without a known id.
     pub(crate) const fn unnumbered(is_of_other_namespace: bool) -> Self {
         Self { process_id: None, is_of_other_namespace, version: None }
     }
@@ -86,7 +80,7 @@ pub struct AttachAnswer {
 
 /// Callbacks of a serving process for its callers.
 pub trait ServingSide: Send + Sync {
-    /// A caller attaches a call table for a route. It uses the number of an attachment once.
+    /// A caller attaches a call table for a route; it uses the number of an attachment once.
     ///
     /// # Errors
     /// The reason to refuse the call table. Its memory must have been unmapped.
@@ -98,26 +92,24 @@ pub trait ServingSide: Send + Sync {
         memory: AttachMemory,
     ) -> Result<AttachAnswer, AttachRefusal>;
 
-    /// A caller detaches a call table accepted by [`attach`](Self::attach); nothing of it may be claimed any more.
+    /// A call table accepted by [`attach`](Self::attach) is detached; nothing of it may be claimed any more.
     fn detach(&self, caller: CallerNumber, attachment: u64);
 
-    /// A process of this user, or of root, requests another state of a route, never [`Gone`](RouteState::Gone). A
-    /// change is announced to all callers as usual; an impossible request, as for a route not served here, is ignored.
+    /// A process of this user, or of root, requests another state of a route, never [`Gone`](RouteState::Gone). An
+    /// impossible request is ignored.
     fn change(&self, route: &str, to: RouteState);
 
     /// A caller's connection has ended, which detaches all of its call tables.
     fn caller_gone(&self, caller: CallerNumber);
 }
 
-/// Callbacks of a calling process for the instances that it finds.
-///
-/// Order for each number: `instance_found`, then any others, then `instance_closed`, then `instance_dead`. Each of
-/// these three is called once, unless the thread is stopped before.
+/// Callbacks of a calling process. Order for each number: `instance_found`, then any others, then `instance_closed`,
+/// then `instance_dead`; these three once each, unless the thread is stopped before.
 pub trait CallingSide: Send + Sync {
     /// The routes of a serving process are unknown, or no longer (`None`). A known version is kept through retries.
     fn unknown_server(&self, _id: InstanceId, _unknown_server: Option<UnknownServer>) {}
 
-    /// An instance is connected. Its routes follow.
+    /// An instance is connected; its routes follow.
     fn instance_found(&self, instance: InstanceNumber, process: &Arc<PeerProcess>);
 
     /// A route of an instance is new or has changed; its last state is [`Gone`](super::RouteState::Gone).
@@ -126,29 +118,29 @@ pub trait CallingSide: Send + Sync {
     /// An instance has listed all routes that it had when it was found.
     fn instance_listed(&self, instance: InstanceNumber);
 
-    /// Every instance that was in the directory when [`discover`](super::IoHandle::discover) was called has listed its
-    /// routes, is invalid, or has timed out. A route that no instance serves now was served by none then. Called once.
+    /// Called once: every instance in the directory at [`discover`](super::IoHandle::discover) has listed its routes,
+    /// is invalid, or has timed out. A route that no instance serves now was served by none then.
     fn settled(&self);
 
-    /// The instance has accepted a call table, with the route's doorbell and the eventfd that wakes its tasks. Not
-    /// called after a detach.
+    /// The instance has accepted a call table, with the route's doorbell and the eventfd for its tasks. Not called
+    /// after a detach.
     fn attached(&self, instance: InstanceNumber, attachment: u64, bell: OwnedFd, eventfd: OwnedFd);
 
     /// The instance refuses the call table. Not called after a detach.
     fn refused(&self, instance: InstanceNumber, attachment: u64, refused: AttachRefusal);
 
-    /// The connection has ended, while the process may live: its later claims and answers do not count, but it may
-    /// still write into its call tables.
+    /// The connection has ended; a process that lives may still write into its call tables, but its claims and answers
+    /// do not count.
     fn instance_closed(&self, instance: InstanceNumber);
 
-    /// The process is dead and writes no more. Only now its slots may be reused.
+    /// The process is dead: only now its slots may be reused.
     fn instance_dead(&self, instance: InstanceNumber);
 
-    /// A completion eventfd was written since the last call with its token.
+    /// A completion eventfd was written since the last call.
     fn completions(&self, token: u64);
 
     /// Time of the next [`tick`](Self::tick), ns of the monotonic clock. Read before each sleep; to make it earlier
-    /// from another thread, wake this one afterwards.
+    /// from another thread, wake this one.
     fn next_deadline_ns(&self) -> Option<u64> {
         None
     }
@@ -156,8 +148,7 @@ pub trait CallingSide: Send + Sync {
     /// Called when that time has come.
     fn tick(&self, _now_ns: u64) {}
 
-    /// Called before each sleep, to request in shared memory a write to the eventfd from now on. Returns false if there
-    /// is work already, so that the thread does not sleep now.
+    /// Called before each sleep, to request a write to the eventfd in shared memory. False if there is work already.
     fn may_sleep(&self) -> bool {
         true
     }
@@ -165,6 +156,6 @@ pub trait CallingSide: Send + Sync {
     /// Called after each sleep, to withdraw that request.
     fn woken(&self) {}
 
-    /// The thread ends, for whatever reason; no other callback follows.
+    /// The thread ends; no other callback follows.
     fn ended(&self) {}
 }

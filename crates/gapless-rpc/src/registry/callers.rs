@@ -21,10 +21,9 @@ use rustix::net::SocketFlags;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-/// Limit of call tables of one caller: one for each route.
+/// Limit of call tables of one caller, one for each route.
 pub const ATTACHMENTS_MAX: usize = 1024;
 const NO_DESCRIPTORS: &str = "this process has no descriptors left for a call table";
-/// Pause before the next accept when this process has no descriptors left.
 const ACCEPT_AGAIN_NS: u64 = 100_000_000;
 
 pub struct ConnectedCallers {
@@ -33,14 +32,13 @@ pub struct ConnectedCallers {
     listener: Option<OwnedFd>,
     hello: Arc<[u8]>,
     listed: Arc<[u8]>,
-    /// Encoded description of each route.
     routes: BTreeMap<String, Arc<[u8]>>,
     callers: HashMap<u64, ConnectedCaller>,
     next_number: u64,
-    /// Deadlines of callers that have not sent their hello, in order. Some may have sent it since, or be gone.
+    /// Hello deadlines, in order; some entries are outdated.
     pending: VecDeque<(u64, u64)>,
     accept_again_ns: Option<u64>,
-    /// A caller that was accepted with the last descriptor: none was left for its pidfd.
+    /// Accepted with the last descriptor: none was left for its pidfd.
     put_off: Option<PeerConnection>,
     flush_again_ns: Option<u64>,
 }
@@ -54,7 +52,7 @@ struct ConnectedCaller {
 }
 
 impl ConnectedCallers {
-    /// Creates an empty set. `hello` and `listed` are the packets sent to each caller.
+    /// `hello` and `listed` are the packets sent to each caller.
     pub fn new(
         side: Arc<dyn ServingSide>,
         directory: Arc<DomainDirectory>,
@@ -77,7 +75,7 @@ impl ConnectedCallers {
         }
     }
 
-    /// Starts to accept callers from a listener that is watched.
+    /// Accepts callers from a listener that is watched.
     pub fn listen(&mut self, listener: OwnedFd) {
         self.listener = Some(listener);
     }
@@ -114,7 +112,6 @@ impl ConnectedCallers {
         }
     }
 
-    /// Stops accepting for [`ACCEPT_AGAIN_NS`].
     fn pause(&mut self, reactor: &mut Reactor, now_ns: u64, reason: &dyn std::fmt::Display) {
         // The listener stays readable, and would keep the thread awake.
         self.listener.iter().for_each(|listener| reactor.unwatch(listener));
@@ -214,7 +211,6 @@ impl ConnectedCallers {
                 self.attach(reactor, number, &process, attach, descriptors)?;
             }
             (Packet::Detach { attachment }, Some(_)) => {
-                // A refused call table is not attached, which the caller may not have known.
                 if caller.attachments.remove(&attachment) {
                     self.side.detach(CallerNumber(number), attachment);
                 }
@@ -274,7 +270,7 @@ impl ConnectedCallers {
         Ok(())
     }
 
-    /// Refuses a call table whose descriptors were lost; the caller may retry.
+    /// The table's descriptors were lost; the caller may retry.
     fn refuse_without_descriptors(
         &mut self,
         reactor: &mut Reactor,
@@ -318,7 +314,6 @@ impl ConnectedCallers {
         }
     }
 
-    /// Closes a caller's connection; logs the reason if there is one.
     fn close(&mut self, reactor: &mut Reactor, number: u64, reason: Option<&str>) {
         let Some(caller) = self.callers.remove(&number) else { return };
         let process_id = caller.identity.process_id;
@@ -353,7 +348,6 @@ impl ConnectedCallers {
             && let Some(listener) = &self.listener
         {
             match reactor.watch(listener, EventSource::Listener, EventFlags::IN) {
-                // The caller in `put_off` is in no queue that could wake the thread.
                 Ok(()) => self.accept(reactor, now_ns),
                 Err(error) => self.pause(reactor, now_ns, &error),
             }

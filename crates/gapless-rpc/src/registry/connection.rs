@@ -1,8 +1,5 @@
-//! [`PeerConnection`]: one connection between two processes of a domain: packets with descriptors, and a bounded queue.
-//!
-//! Nothing here waits. Packets that the peer does not take yet are queued, and a peer whose queue is full is
-//! disconnected, so it slows no one. Input is validated before it is returned; the descriptors of an invalid packet are
-//! closed.
+//! [`PeerConnection`]: packets with descriptors between two processes. A peer whose queue is full is disconnected.
+//! Input is validated before it is returned.
 
 use super::directory::{DomainDirectory, FileKind, InstanceId, path_in};
 use super::packets::{self, DESCRIPTORS_MAX, PACKET_LENGTH_MAX, Packet};
@@ -17,7 +14,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-/// Limit of queued bytes: all routes of a process at their maximum length, and as much again.
+/// Limit of queued bytes: all routes of a process at maximum length, and as much again.
 pub const QUEUED_BYTES_MAX: usize = 8 << 20;
 pub const QUEUED_PACKETS_MAX: usize = 4096;
 /// Length of the buffer for [`PeerConnection::receive`].
@@ -39,9 +36,8 @@ struct OutgoingPacket {
 #[derive(Debug)]
 pub enum ReceiveResult {
     Nothing,
-    /// A packet, with exactly its descriptors.
     Packet(Packet, Vec<OwnedFd>),
-    /// A packet whose descriptors are lost, because this process had no room for them.
+    /// This process had no room for the packet's descriptors.
     WithoutDescriptors(Packet),
     OtherVersion(u16),
     End,
@@ -50,10 +46,8 @@ pub enum ReceiveResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushResult {
     All,
-    /// The rest can be sent when the socket is writable.
     WhenWritable,
-    /// The rest can be sent after a while: too many descriptors are in flight, or the kernel has no memory. No socket
-    /// event reports the end of either.
+    /// Too many descriptors are in flight, or the kernel has no memory. No socket event reports the end of either.
     Later,
 }
 
@@ -68,7 +62,7 @@ impl PeerConnection {
         Ok(Self::over(socket))
     }
 
-    /// Wraps a connected, non-blocking socket.
+    /// Takes a connected, non-blocking socket.
     pub const fn over(socket: OwnedFd) -> Self {
         Self { socket, queue: VecDeque::new(), queued_bytes: 0 }
     }
@@ -88,8 +82,6 @@ impl PeerConnection {
         Ok(flushed)
     }
 
-    /// Sends the queue as far as the peer takes it.
-    ///
     /// # Errors
     /// The connection is broken.
     pub fn flush(&mut self) -> Result<FlushResult, String> {
@@ -102,7 +94,7 @@ impl PeerConnection {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(FlushResult::WhenWritable),
                 Err(Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM) => return Ok(FlushResult::Later),
-                // The peer is gone. Packets that it sent before can still be read, and then its end.
+                // The peer's earlier packets can still be read, and then its end.
                 Err(Errno::PIPE | Errno::CONNRESET) => {
                     self.queue.clear();
                     self.queued_bytes = 0;
@@ -126,7 +118,7 @@ impl PeerConnection {
             Err(Errno::AGAIN | Errno::INTR) => return Ok(ReceiveResult::Nothing),
             Err(_) => return Ok(ReceiveResult::End),
         };
-        // Owned from here on, so that every return closes the descriptors that it does not pass on.
+        // Owned, so that every return closes descriptors that it does not pass on.
         let descriptors = control
             .drain()
             .filter_map(|message| match message {
@@ -168,12 +160,12 @@ impl AsFd for PeerConnection {
 
 impl Drop for PeerConnection {
     fn drop(&mut self) {
-        // Tells the peer now, even if a child that was just forked still has the descriptor. The peer may know already.
+        // Immediately, even if a forked child still has the descriptor.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }
 
-/// Sends one packet, all or nothing.
+/// All or nothing.
 fn send_packet(socket: impl AsFd, bytes: &[u8], descriptors: &[Arc<OwnedFd>]) -> Result<(), Errno> {
     let descriptors = descriptors.iter().map(|descriptor| descriptor.as_fd()).collect::<Vec<_>>();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];

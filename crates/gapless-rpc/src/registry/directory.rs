@@ -1,8 +1,6 @@
-//! [`DomainDirectory`]: the directory where the processes of a domain meet: its place, and its permissions.
-//!
-//! It is opened once and checked by its descriptor, and all files are reached through that descriptor: the checked
-//! directory is the used one, and a long path does not exceed the 107 bytes of a socket's address. When the directory
-//! at its path is replaced or missing, the new one is opened, or created.
+//! [`DomainDirectory`]: the directory where the processes of a domain meet. All files are reached through one checked
+//! descriptor, so the checked directory is the used one, and a long path does not exceed the 107 bytes of a socket's
+//! address.
 
 use crate::registry::error::RegistryError;
 use gapless_agent::folder::Folder;
@@ -16,7 +14,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 pub const DOMAIN_NAME_LENGTH_MAX: usize = 64;
 
-/// Only the owner enters.
 const MODE_ALONE: u32 = 0o700;
 /// The group may look and connect; only the owner may serve.
 const MODE_GROUP: u32 = 0o750;
@@ -27,13 +24,12 @@ pub const DOMAIN_VARIABLE: &str = "GAPLESS_DOMAIN";
 pub enum DomainLocation {
     /// `$XDG_RUNTIME_DIR/gapless/NAME` if that variable names a directory of this user, else `/tmp/gapless-USER/NAME`.
     Named(String),
-    /// This directory, which is created if only its last component is missing.
+    /// Created if only its last component is missing.
     Path(PathBuf),
 }
 
 impl DomainLocation {
-    /// Place of the domain named by the variable `GAPLESS_DOMAIN`, a path if it begins with a slash; `None` if the
-    /// variable is not set.
+    /// Domain named by the variable `GAPLESS_DOMAIN`, a path if it begins with a slash; `None` without it.
     ///
     /// # Errors
     /// An invalid name.
@@ -54,19 +50,19 @@ impl DomainLocation {
 pub struct DomainDirectory {
     fd: RwLock<Arc<OwnedFd>>,
     path: PathBuf,
-    /// Absolute, so that it stays valid when the working directory changes.
+    /// Absolute: the working directory may change.
     absolute: PathBuf,
     owner: u32,
     group: Option<u32>,
 }
 
 impl DomainDirectory {
-    /// Opens the directory, or creates it. Its mode is 0700, regardless of the umask; with a `group` 0750, and
-    /// processes of the group may call routes served here.
+    /// Opens the directory, or creates it, with mode 0700 regardless of the umask; with a `group` 0750, and its
+    /// processes may call routes served here.
     ///
     /// # Errors
-    /// A directory of another user, or one that more users may enter; an invalid name; a group for a domain without a
-    /// path of its own, because the default places are closed to other users.
+    /// A directory of another user, or one that more users may enter; an invalid name; a group for a default place,
+    /// which is closed to other users.
     pub fn open(place: &DomainLocation, group: Option<u32>) -> Result<Self, RegistryError> {
         let name = match place {
             // Without a trailing slash, which would follow a link.
@@ -95,12 +91,11 @@ impl DomainDirectory {
 
     fn open_named(name: &str, runtime: Option<&Path>, temporary: &Path) -> Result<Self, RegistryError> {
         let parent = Self::parent_of(name, runtime, temporary)?;
-        // With the same checks: in a directory that others may write, they could replace this one.
+        // In a directory that others may write, they could replace this one.
         let parent = Self::open_path(&parent, parent.clone(), None)?;
         Self::open_at(parent.fd().as_fd(), Path::new(name), parent.path.join(name), None)
     }
 
-    /// Directory of this user's domains; validates the name.
     fn parent_of(name: &str, runtime: Option<&Path>, temporary: &Path) -> Result<PathBuf, RegistryError> {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
         if !(1..=DOMAIN_NAME_LENGTH_MAX).contains(&name.len()) || !name.bytes().all(is_allowed) || name.starts_with('.')
@@ -121,8 +116,8 @@ impl DomainDirectory {
         })
     }
 
-    /// Follows no link of another user to a place that is not that user's: the directory would be created, and opened
-    /// for a group, in a place chosen by someone else.
+    /// Follows no link of another user: the directory would be created, and opened for a group, in a place chosen by
+    /// someone else.
     fn open_path(place: &Path, path: PathBuf, group: Option<u32>) -> Result<Self, RegistryError> {
         let Some(name) = place.file_name() else {
             return Err(RegistryError::Domain { path, reason: "it has no name".to_owned() });
@@ -153,7 +148,6 @@ impl DomainDirectory {
         let mut stat = rustix::fs::fstat(&fd).map_err(failed())?;
         let own = geteuid().as_raw();
         if let Some(group) = group.filter(|_| stat.st_uid == own && stat.st_mode & 0o777 == MODE_ALONE) {
-            // Just created, here or by another process of this user.
             rustix::fs::fchown(&fd, None, Some(Gid::from_raw(group))).map_err(failed())?;
             rustix::fs::fchmod(&fd, Mode::from_raw_mode(MODE_GROUP)).map_err(failed())?;
             stat = rustix::fs::fstat(&fd).map_err(failed())?;
@@ -163,10 +157,10 @@ impl DomainDirectory {
         Ok(Self { fd: RwLock::new(Arc::new(fd)), path, absolute, owner: stat.st_uid, group })
     }
 
-    /// Opens the directory again, or creates it, after it was removed or replaced; returns whether it was.
+    /// Opens or creates the directory again if it was removed or replaced; returns whether it was.
     ///
     /// # Errors
-    /// Errors of [`DomainDirectory::open`]; its parent was removed, too, or the owner has changed.
+    /// As [`DomainDirectory::open`]; its parent was removed, too, or the owner has changed.
     pub(crate) fn renew(&self) -> Result<bool, RegistryError> {
         let failed = || RegistryError::system(format!("looking at the domain {}", self.path.display()));
         let here = rustix::fs::fstat(self.fd()).map_err(failed())?;
@@ -198,8 +192,7 @@ impl DomainDirectory {
         user_id == self.owner || user_id == 0
     }
 
-    /// Whether a process of this user may call routes served here. With a group, the modes of the files admit its
-    /// members.
+    /// Whether a process of this user may call here; with a group, the modes of the files decide.
     #[must_use]
     pub fn may_call(&self, user_id: u32) -> bool {
         self.group.is_some() || self.may_serve(user_id)
@@ -227,13 +220,12 @@ impl DomainDirectory {
     }
 }
 
-/// Short path of a name in a directory, for calls that take only paths. Valid in this process while the descriptor is
-/// open.
+/// Short path of a name in a directory, valid in this process while the descriptor is open.
 pub fn path_in(directory: &OwnedFd, name: &str) -> String {
     format!("/proc/self/fd/{}/{name}", directory.as_raw_fd())
 }
 
-/// Adds the owner's permissions that the umask of the creating process removed. Opening checks the rest.
+/// The umask of the creating process may have removed the owner's permissions.
 fn complete_mode(at: BorrowedFd<'_>, name: &Path) -> Result<(), Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(found) = rustix::fs::openat(at, name, flags, Mode::empty()) else { return Ok(()) };
@@ -247,13 +239,12 @@ fn complete_mode(at: BorrowedFd<'_>, name: &Path) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Checks whether `own` may use a directory as the domain of that group, and says why not.
 fn check(stat: &Stat, own: u32, group: Option<u32>) -> Result<(), String> {
     let (user, mode) = (stat.st_uid, stat.st_mode & 0o777);
     if let Some(group) = group.filter(|group| stat.st_gid != *group) {
         return Err(format!("it belongs to the group {}; the group {group} is configured", stat.st_gid));
     }
-    // A user can give a directory only to a group of their own: with a group, its members trust each other.
+    // Members of a group trust each other.
     if user != own && group.is_none() {
         return Err(format!("it belongs to the user {user}; this process runs as the user {own}"));
     }
@@ -266,7 +257,7 @@ fn check(stat: &Stat, own: u32, group: Option<u32>) -> Result<(), String> {
     }
 }
 
-/// Random number in the names of a serving process's files. It is never used again.
+/// Random number in the names of a serving process's files, never used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceId(u128);
 

@@ -1,14 +1,9 @@
 //! [`InstanceFiles`]: socket and lock of a serving process, and [`sweep`]: the removal of the files of dead ones.
 //!
-//! The lock exists, and is locked, before the socket appears, and the kernel unlocks it when the process dies. Only the
-//! holder of the lock removes files, the lock itself last: if it dies in between, the next sweeper finds the rest. So
-//! there is never a socket without a lock, and no file of a live process is removed.
-//!
-//! Two races remain, both between opening a lock's file and locking it. Two sweepers: the second locks a file that the
-//! first has removed already, sees that the file has no name any more, and leaves. A starting process and a sweeper:
-//! between creating the file and locking it, the sweeper may lock and remove it. The starting process sees either that
-//! it cannot lock or that the file has no name any more, and takes another name. A name is never used again, so a
-//! sweeper never removes the file of another process.
+//! The lock is held before the socket appears, until the process dies. Only its holder removes files, the lock last, so
+//! there is never a socket without a lock. Two races remain between opening a lock's file and locking it: a second
+//! sweeper sees that the file has no name any more, and leaves; a starting process whose file was swept takes another
+//! name. Names are never reused.
 
 use super::directory::{DomainDirectory, FileKind, InstanceId, path_in};
 use crate::registry::error::RegistryError;
@@ -25,23 +20,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 const LOCK_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// Attempts to create a lock while sweepers are faster.
+/// Attempts while sweepers are faster.
 const NAMES_MAX: usize = 1000;
-/// Length of the accept queue; the kernel may allow less.
 const BACKLOG: i32 = 1024;
 
-/// Socket and lock of a serving process. Both are removed on drop.
+/// Socket and lock of a serving process, removed on drop.
 #[derive(Debug)]
 pub struct InstanceFiles {
     directory: Arc<DomainDirectory>,
     id: InstanceId,
-    /// Keeps the lock.
     lock: OwnedFd,
 }
 
 impl InstanceFiles {
-    /// Creates both. Passes the name to `about_to_appear` before any other process can see the socket. Returns the
-    /// listening socket, too.
+    /// Passes the name to `about_to_appear` before any other process can see the socket. Returns the listening socket,
+    /// too.
     pub fn create(
         directory: &Arc<DomainDirectory>,
         about_to_appear: impl FnOnce(InstanceId),
@@ -60,7 +53,6 @@ impl InstanceFiles {
         has_socket.is_ok() && self.has_lock()
     }
 
-    /// Whether the lock is in the directory, which may be another one by now.
     fn has_lock(&self) -> bool {
         let listed_instances =
             rustix::fs::statat(self.directory.fd(), &*self.id.file(FileKind::Lock), AtFlags::SYMLINK_NOFOLLOW);
@@ -68,7 +60,7 @@ impl InstanceFiles {
             if (listed_instances.st_dev, listed_instances.st_ino) == (own.st_dev, own.st_ino))
     }
 
-    /// Creates removed files again, under the name that callers know. Returns the new listening socket.
+    /// Creates removed files again, under the name that callers know; returns the new listening socket.
     pub fn restore(&mut self) -> Result<OwnedFd, RegistryError> {
         if !self.has_lock() {
             let lock = lock_named(&self.directory, self.id)?;
@@ -110,7 +102,6 @@ impl Drop for InstanceFiles {
     }
 }
 
-/// Creates and takes a lock with a new name.
 fn make_lock(directory: &DomainDirectory) -> Result<(InstanceId, OwnedFd), RegistryError> {
     for _ in 0..NAMES_MAX {
         let id = InstanceId::random();
@@ -122,7 +113,7 @@ fn make_lock(directory: &DomainDirectory) -> Result<(InstanceId, OwnedFd), Regis
     Err(RegistryError::Domain { path: directory.path().to_owned(), reason })
 }
 
-/// Creates and takes the lock of this name, with this process's id in it; `None` if a sweeper was faster.
+/// The lock contains this process's id; `None` if a sweeper was faster.
 fn lock_named(directory: &DomainDirectory, id: InstanceId) -> Result<Option<OwnedFd>, RegistryError> {
     let failed = || RegistryError::system(format!("locking in the domain {}", directory.path().display()));
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -143,18 +134,18 @@ fn lock_named(directory: &DomainDirectory, id: InstanceId) -> Result<Option<Owne
 pub struct LockHolder {
     /// Id in its own process namespace.
     pub process_id: u32,
-    /// Inode number of that namespace; 0 if written by an earlier version, or without `/proc`.
+    /// Inode number; 0 from an earlier version, or without `/proc`.
     namespace: u64,
 }
 
 impl LockHolder {
-    /// Whether its id belongs to this process's namespace; elsewhere it means another process, or no process.
+    /// Elsewhere its id means another process, or none.
     pub fn is_of_this_namespace(self) -> bool {
         [0, process_namespace()].contains(&self.namespace)
     }
 }
 
-/// Holder of a lock; `None` if the file cannot be read.
+/// `None` if the file cannot be read.
 pub fn holder(directory: &DomainDirectory, id: InstanceId) -> Option<LockHolder> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let lock = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, Mode::empty()).ok()?;
@@ -166,8 +157,8 @@ pub fn holder(directory: &DomainDirectory, id: InstanceId) -> Option<LockHolder>
     Some(LockHolder { process_id, namespace })
 }
 
-/// The live process whose lock exists and whose socket was removed. It may be stopped, and creates another socket when
-/// it continues. `None` too where that cannot be seen, as for a process in another container.
+/// The live process whose lock exists and whose socket was removed: it may be stopped. `None` too where that cannot be
+/// seen, as for another container.
 pub fn without_socket(directory: &DomainDirectory, id: InstanceId) -> Option<u32> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let lock = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, Mode::empty()).ok()?;
@@ -177,16 +168,16 @@ pub fn without_socket(directory: &DomainDirectory, id: InstanceId) -> Option<u32
     (lives && file_lock::is_locked(&lock.into()).ok()?).then_some(process_id)
 }
 
-/// Removes the files of dead processes and returns their number. Failures are logged.
+/// Removes the files of dead processes and returns their number; failures are logged.
 pub fn sweep(directory: &DomainDirectory) -> Result<usize, RegistryError> {
     let locks = directory.list()?.into_iter().filter(|(_, kind)| *kind == FileKind::Lock);
     Ok(locks.filter(|(id, _)| sweep_one(directory, *id)).count())
 }
 
-/// Removes the files of one process if it is dead; returns whether it was.
+/// Returns whether the process was dead.
 pub fn sweep_one(directory: &DomainDirectory, id: InstanceId) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    // Members of a group may look and connect, but neither lock nor remove; only the owner's processes may.
+    // Members of a group may look and connect, but neither lock nor remove.
     let Ok(lock) = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, Mode::empty()) else {
         return false;
     };
@@ -202,7 +193,7 @@ fn has_name(file: impl AsFd) -> Result<bool, RegistryError> {
     rustix::fs::fstat(file).map(|stat| stat.st_nlink > 0).map_err(RegistryError::system("looking at a lock"))
 }
 
-/// Removes all files of a process whose lock the caller holds; the lock last.
+/// The caller holds the lock, which is removed last.
 fn remove_files(directory: &DomainDirectory, id: InstanceId) {
     for kind in [FileKind::NewSocket, FileKind::Socket, FileKind::Lock] {
         match rustix::fs::unlinkat(directory.fd(), &*id.file(kind), AtFlags::empty()) {
@@ -256,7 +247,6 @@ mod tests {
         assert_eq!(names(&directory), [] as [String; 0]);
         assert_eq!(PeerConnection::connect(&directory, id).err(), Some(Errno::NOENT));
 
-        // Three processes killed before the socket, before its renaming, and later.
         for kinds in [&[][..], &[FileKind::NewSocket], &[FileKind::Socket]] {
             let id = InstanceId::random();
             for kind in [FileKind::Lock].iter().chain(kinds) {
@@ -276,7 +266,6 @@ mod tests {
         let id = files.id();
         let own = holder(&directory, id).unwrap();
         assert!(files.exist() && own.process_id == std::process::id() && own.is_of_this_namespace());
-        // Written by an earlier version, and by a process of another container.
         let lock = directory.path().join(id.file(FileKind::Lock));
         for (text, is_of_this_namespace) in [("7", true), ("7 8", false)] {
             std::fs::write(&lock, text).unwrap();
@@ -348,7 +337,6 @@ mod tests {
                         }
                         assert!(directory.path().join(files.id().file(FileKind::Lock)).exists());
                         if random.happens(300) {
-                            // Death: the files stay, the lock goes.
                             flock(&files.lock, FlockOperation::Unlock).unwrap();
                             std::mem::forget(files);
                         }

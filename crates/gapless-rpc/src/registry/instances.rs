@@ -5,8 +5,9 @@
 //!       ▲                        └──────────┬──────────────┴────────────────┘
 //!       └── after a pause, while it lives ──┴──▶ closed ──its death──▶ dead, its files swept
 //! ```
+//!
 //! A socket is retried while it stands in the directory: its process may have been stopped, or may have dropped this
-//! caller because this one was stopped. Each connection has a number of its own.
+//! caller because this one was stopped.
 
 use super::callbacks::{CallingSide, InstanceNumber, PeerProcess, UnknownServer};
 use super::connection::{FlushResult, PeerConnection, ReceiveResult};
@@ -26,7 +27,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub const ROUTES_MAX: usize = 1024;
-/// Pause before the first retry of a socket; each further pause is twice as long.
 const PAUSE_NS: u64 = 50_000_000;
 const PAUSE_NS_MAX: u64 = 5_000_000_000;
 
@@ -42,16 +42,13 @@ pub struct InstanceConnections {
     unsettled: Option<HashSet<InstanceId>>,
     settle_by_ns: u64,
     flush_again_ns: Option<u64>,
-    /// The socket tried last, if its backlog is full.
     full_at: Option<InstanceId>,
-    /// Cached time of the next tick; `None` after a change. The time is computed over all instances, and read before
-    /// each sleep.
+    /// Cached, because it is read before each sleep; `None` after a change.
     next_ns: Option<Option<u64>>,
 }
 
 struct InstanceCandidate {
     number: Option<u32>,
-    /// Time of the next attempt, while not connected.
     again_ns: u64,
     pause_ns: u64,
 }
@@ -64,7 +61,7 @@ struct ConnectedInstance {
     /// Deadline of its hello and of the end of its list.
     deadline_ns: u64,
     routes: HashSet<String>,
-    /// Attachments without an answer; false: the caller does not wait for it any more.
+    /// Without an answer; false: the caller no longer waits for it.
     asked: HashMap<u64, bool>,
 }
 
@@ -75,7 +72,6 @@ enum HandshakeStage {
     Listed,
 }
 
-/// Whether this process, or the machine, lacks a resource.
 fn is_own_shortage(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::INTR)
 }
@@ -98,8 +94,8 @@ impl InstanceConnections {
         }
     }
 
-    /// Starts to look for instances, with a watch if there is one yet. `listed_instances` are those in the directory,
-    /// without this process.
+    /// Looks for instances, with a watch if there is one yet. `listed_instances` are those in the directory, without
+    /// this process.
     pub fn discover(
         &mut self,
         reactor: &mut Reactor,
@@ -118,8 +114,8 @@ impl InstanceConnections {
         self.look_settled(now_ns);
     }
 
-    /// Uses this watch from now on: the first one, or that of a directory that replaced the previous one.
-    /// `listed_instances` stand in it. `own` is this process's socket.
+    /// The first watch, or that of a directory that replaced the previous one. `listed_instances` stand in it; `own` is
+    /// this process's socket.
     pub fn watch(
         &mut self,
         reactor: &mut Reactor,
@@ -169,7 +165,7 @@ impl InstanceConnections {
         }
     }
 
-    /// Connects; false if it is to be retried.
+    /// False if it is to be retried.
     fn connect(&mut self, reactor: &mut Reactor, id: InstanceId, now_ns: u64) -> bool {
         if !reactor.has_room() || self.last_number == INSTANCE_NUMBER_MAX {
             reactor.warnings.warn_now(|| match self.last_number {
@@ -188,7 +184,7 @@ impl InstanceConnections {
                 return false;
             }
             Err(errno @ (Errno::NOENT | Errno::CONNREFUSED)) => {
-                // A socket listens before it appears, so one that refuses belongs to a dead process.
+                // A socket listens before it appears, so the process is dead.
                 if errno == Errno::CONNREFUSED {
                     instance_files::sweep_one(&self.directory, id);
                 }
@@ -207,7 +203,6 @@ impl InstanceConnections {
             Err(errno) => {
                 reactor.warnings.warn_now(|| format!("{id} cannot be called: {errno}"));
                 if !is_own_shortage(errno) {
-                    // This is not the socket of a live process, but may become one.
                     self.report_settled(id);
                 }
                 return false;
@@ -220,7 +215,7 @@ impl InstanceConnections {
             Err(error) => {
                 reactor.warnings.warn_now(|| format!("{id} cannot be called: {error}"));
                 let unknown_server = match error {
-                    // A child of the dead process keeps its socket and its lock; no one will answer.
+                    // A child of the dead process keeps its socket and lock.
                     RegistryError::Dead { .. } => None,
                     RegistryError::OtherNamespace => Some(UnknownServer::unnumbered(true)),
                     _ => return false,
@@ -338,8 +333,7 @@ impl InstanceConnections {
         Ok(())
     }
 
-    /// An instance has accepted a call table, but the descriptors of its answer were lost: detaches the table, which
-    /// may be attached again.
+    /// The answer's descriptors were lost: the table is detached and may be attached again.
     fn postpone_without_descriptors(
         &mut self,
         reactor: &mut Reactor,
@@ -365,7 +359,7 @@ impl InstanceConnections {
         Ok(())
     }
 
-    /// Sends a call table to an instance. If the instance is gone, the side was notified of that already.
+    /// If the instance is gone, the side was notified of that already.
     pub fn attach(
         &mut self,
         reactor: &mut Reactor,
@@ -418,15 +412,14 @@ impl InstanceConnections {
         }
     }
 
-    /// Closes the connection of a live process whose routes are not known.
     fn give_up(&mut self, reactor: &mut Reactor, number: u32, version: Option<u16>, reason: &str) {
         let instance = self.instances.get(&number).filter(|instance| instance.stage != HandshakeStage::Listed);
         let unknown_server = instance.map(|instance| UnknownServer::asked(instance.identity.process_id, version));
         self.end(reactor, number, Some(reason), unknown_server);
     }
 
-    /// Handles the end of a connection. A live process that has not sent its hello may serve unknown routes: it had no
-    /// room for this caller, or cannot see it from its process namespace.
+    /// A live process without a hello may serve unknown routes: it had no room for this caller, or cannot see it from
+    /// its namespace.
     fn ended(&mut self, reactor: &mut Reactor, number: u32) {
         let pending = self.instances.get(&number).filter(|instance| instance.stage == HandshakeStage::Pending);
         let process_id = pending.map(|instance| instance.identity.process_id);
@@ -434,7 +427,7 @@ impl InstanceConnections {
         self.end(reactor, number, None, alive.map(|process_id| UnknownServer::asked(process_id, None)));
     }
 
-    /// Closes a connection, and retries it after a pause. Logs the reason if there is one.
+    /// Closes a connection, and retries it after a pause.
     fn close(&mut self, reactor: &mut Reactor, number: u32, reason: Option<&str>) {
         self.end(reactor, number, reason, None);
     }
@@ -466,14 +459,13 @@ impl InstanceConnections {
         self.report_settled(id);
     }
 
-    /// Closes the connections of a dead process, and removes its files. While a child that was just forked still holds
-    /// its lock, the socket is retried instead, and refuses.
+    /// While a child that was just forked still holds the process's lock, the socket is retried instead of removed, and
+    /// refuses.
     pub fn process_died(&mut self, reactor: &mut Reactor, process_id: u32) {
         let of_process = self.instances.iter().filter(|(_, instance)| instance.identity.process_id == process_id);
         for number in of_process.map(|(number, _)| *number).collect::<Vec<_>>() {
             self.close(reactor, number, None);
         }
-        // The files of this connection, and those of earlier ones.
         let unconnected = self.candidates.iter().filter(|(_, candidate)| candidate.number.is_none());
         for id in unconnected.map(|(id, _)| *id).collect::<Vec<_>>() {
             if instance_files::sweep_one(&self.directory, id) {
@@ -493,7 +485,6 @@ impl InstanceConnections {
         self.report_settled(id);
     }
 
-    /// Stops waiting for this instance before [`CallingSide::settled`].
     fn report_settled(&mut self, id: InstanceId) {
         self.next_ns = None;
         if let Some(unsettled) = &mut self.unsettled {

@@ -1,5 +1,5 @@
-//! [`IoThread`]: one thread for each process and domain. It sleeps until another process or thread needs it, and calls
-//! the two sides. Other threads send it commands by an [`IoHandle`], which never waits for it.
+//! [`IoThread`]: one thread for each process and domain, which calls the two sides. Other threads send it commands by
+//! an [`IoHandle`], which never waits.
 
 use super::callbacks::{CallingSide, InstanceNumber, ServingSide};
 use super::callers::ConnectedCallers;
@@ -23,8 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Thread of one process and domain. On drop the thread ends and the process leaves the domain: its socket is removed,
-/// its connections are closed.
+/// Thread of one process and domain. On drop the process leaves the domain.
 pub struct IoThread {
     handle: IoHandle,
     thread: Option<JoinHandle<()>>,
@@ -35,29 +34,24 @@ pub struct IoThread {
 pub struct IoHandle(Arc<IoShared>);
 
 struct IoShared {
-    /// Time at which this process entered the domain, ns of the monotonic clock.
     started_ns: u64,
-    /// The process that owns the thread.
     started_by: ProcessMark,
     directory: Arc<DomainDirectory>,
     waker: OwnedFd,
     watched: WatchedDescriptors,
-    /// `None` after the end of the thread.
     commands: Mutex<Option<Vec<IoCommand>>>,
-    /// Name of this process's socket, set before the socket appears: the thread does not connect to it.
+    /// Set before the socket appears: the thread does not connect to it.
     own: Mutex<Option<InstanceId>>,
     /// Lock order: before `commands` and `own`.
     open: Mutex<OpenState>,
 }
 
-/// Interval between two checks that this process's files still exist, ns.
 const LOOK_NS: u64 = 1_000_000_000;
 
 #[derive(Default)]
 struct OpenState {
     is_closed: bool,
     is_discovering: bool,
-    /// Time from the first listing to the start of the watch.
     watch_after: Duration,
     files: Option<InstanceFiles>,
     routes: BTreeMap<String, RouteDescription>,
@@ -76,8 +70,7 @@ enum IoCommand {
 }
 
 impl IoThread {
-    /// Starts the thread, which serves nothing and looks for nothing yet. `process_name` is sent to others, at most 128
-    /// bytes.
+    /// Serves nothing and looks for nothing yet. `process_name` is sent to others, at most 128 bytes.
     ///
     /// # Errors
     /// A name that is too long; a machine without descriptors or threads.
@@ -143,13 +136,13 @@ impl IoThread {
 impl Drop for IoThread {
     fn drop(&mut self) {
         if self.handle.0.is_of_parent() {
-            // A forked child has no such thread, and the domain's files belong to its parent.
+            // A forked child has no such thread, and the files belong to its parent.
             return std::mem::forget((self.thread.take(), self.handle.clone()));
         }
         self.handle.0.close();
         self.handle.0.command(IoCommand::Stop);
         let Some(thread) = self.thread.take() else { return };
-        // A side may hold the last reference to this; its thread ends after its current turn.
+        // A side may drop the last reference to this on the thread itself.
         if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
             tracing::error!("the I/O thread has panicked");
         }
@@ -161,14 +154,13 @@ struct CloseGuard(Arc<IoShared>, Arc<dyn CallingSide>);
 impl Drop for CloseGuard {
     fn drop(&mut self) {
         self.0.close();
-        // Drops the commands with their descriptors.
         *lock(&self.0.commands) = None;
         gapless_agent::foreign::run("the end of calls", || self.1.ended());
     }
 }
 
 impl IoHandle {
-    /// Time at which this process entered the domain, as sent to others.
+    /// Ns of the monotonic clock, as sent to others.
     pub fn started_ns(&self) -> u64 {
         self.0.started_ns
     }
@@ -178,7 +170,7 @@ impl IoHandle {
     ///
     /// # Errors
     /// An invalid name; a description that is too long; 1,024 routes already; a domain where this process may not
-    /// serve, or that is closed; a machine that can watch no more descriptors.
+    /// serve, or that is closed; no room for a watched descriptor.
     pub fn announce(&self, route: RouteDescription) -> Result<(), RegistryError> {
         route_name::check(&route.name)?;
         let packet = Packet::Route(route.clone());
@@ -199,8 +191,7 @@ impl IoHandle {
         Ok(())
     }
 
-    /// Announces a new state of a route; [`RouteState::Gone`] withdraws it. Returns false if the route is not
-    /// announced.
+    /// Announces a new state; [`RouteState::Gone`] withdraws the route. False if it is not announced.
     ///
     /// # Errors
     /// A domain that is closed.
@@ -225,9 +216,8 @@ impl IoHandle {
         self.0.command(IoCommand::Announce { route: name, bytes: bytes.into(), is_gone });
     }
 
-    /// Delays the watch: the first [`discover`](Self::discover) lists the directory, and instances that appear in the
-    /// time `by` after it are found at its end. A process that ends earlier needs no watch, whose closing takes the
-    /// kernel 10 to 20 ms.
+    /// Delays the watch by `by` after the first [`discover`](Self::discover). A process that ends earlier needs no
+    /// watch, whose closing takes the kernel 10 to 20 ms.
     pub fn delay_watch(&self, by: Duration) {
         lock(&self.0.open).watch_after = by;
     }
@@ -260,7 +250,7 @@ impl IoHandle {
         self.0.is_of_parent() || lock(&self.0.open).is_closed
     }
 
-    /// Liveness of the other serving processes of this domain. Blocks the calling thread, up to `timeout`.
+    /// Blocks the calling thread, up to `timeout`.
     ///
     /// # Errors
     /// A directory that cannot be listed; a process or a machine without descriptors.
@@ -270,8 +260,8 @@ impl IoHandle {
     }
 
     /// Sends a call table to an instance, which answers with [`CallingSide::attached`] or [`CallingSide::refused`], or
-    /// is closed. `attach.instance_number` is set here. The descriptors are the request region (a read-only one), the
-    /// claim region, and the completion eventfd.
+    /// is closed. `attach.instance_number` is set here. The descriptors are the read-only request region, the claim
+    /// region, and the completion eventfd.
     ///
     /// # Errors
     /// A field too long for a packet.
@@ -289,13 +279,12 @@ impl IoHandle {
     }
 
     pub fn detach(&self, instance: InstanceNumber, attachment: u64) {
-        // A detach packet always fits.
         let Ok(bytes) = (Packet::Detach { attachment }).encode() else { return };
         self.0.command(IoCommand::Detach { instance: instance.0, attachment, bytes: bytes.into() });
     }
 
-    /// Asks an instance to change the state of a route. A change is reported by [`CallingSide::route_changed`]. An
-    /// instance of another user ignores the request, unless this process is root's.
+    /// A change is reported by [`CallingSide::route_changed`]. An instance of another user ignores the request, unless
+    /// this process is root's.
     ///
     /// # Errors
     /// An invalid name.
@@ -307,9 +296,8 @@ impl IoHandle {
         Ok(())
     }
 
-    /// Calls [`CallingSide::completions`] with `token` after each write to the eventfd, once or more often. An eventfd
-    /// has one token at a time. The counter is never read: no one can make the thread wait for it, and each write wakes
-    /// it.
+    /// Calls [`CallingSide::completions`] with `token` after each write to the eventfd, once or more often. The counter
+    /// is never read, so no one can make the thread wait for it.
     pub fn register_completion(&self, token: u64, eventfd: Arc<OwnedFd>) {
         self.0.command(IoCommand::Register { token, eventfd });
     }
@@ -319,7 +307,7 @@ impl IoHandle {
         self.0.command(IoCommand::Unregister { token });
     }
 
-    /// Ends the thread's sleep, so that it reads the next deadline again.
+    /// Makes the thread read the next deadline again.
     pub fn wake(&self) {
         wake_fd::ring(&self.0.waker);
     }
@@ -340,7 +328,6 @@ impl IoShared {
         }
     }
 
-    /// Whether the thread belongs to the parent that forked this process.
     fn is_of_parent(&self) -> bool {
         !self.started_by.is_here()
     }
@@ -358,7 +345,7 @@ impl IoShared {
         Ok(open)
     }
 
-    /// Creates this process's files again after they were removed, as by a cleaner of old files. Returns the listener.
+    /// The files may be removed by a cleaner of old files. Returns the listener.
     fn restore_files(&self) -> Result<Option<OwnedFd>, RegistryError> {
         let mut open = lock(&self.open);
         let Some(files) = open.files.as_mut().filter(|files| !files.exist()) else { return Ok(None) };
@@ -371,7 +358,6 @@ impl IoShared {
         let mut open = lock(&self.open);
         open.is_closed = true;
         open.routes.clear();
-        // Removes the files.
         open.files = None;
     }
 }
@@ -387,13 +373,12 @@ struct EventLoop {
     callers: ConnectedCallers,
     instances: InstanceConnections,
     reactor: Reactor,
-    /// By registration number, because an event may come from a registration that has ended.
+    /// An event may come from a registration that has ended.
     completions: HashMap<u64, CompletionWatch>,
     numbers: HashMap<u64, u64>,
     last_number: u64,
-    /// Time of the next check of the directory and of this process's files, while it serves or looks for instances.
     look_ns: Option<u64>,
-    /// There is no watch yet, or it is on an earlier directory: the next check begins one.
+    /// There is no watch yet, or it is on an earlier directory.
     is_watch_due: bool,
 }
 
@@ -433,7 +418,7 @@ impl EventLoop {
                 tracing::error!("this process leaves the domain, because its I/O thread cannot wait: {errno}");
                 break;
             }
-            // Commands before events: a route announced before a caller connected is listed to it with the others.
+            // Commands first: a route announced before a caller connected is listed to it.
             if !self.take_commands() {
                 break;
             }
@@ -467,7 +452,6 @@ impl EventLoop {
         }
     }
 
-    /// Continues in another directory after this one was removed or replaced.
     fn look_at_directory(&mut self, now_ns: u64) -> Result<(), RegistryError> {
         let directory = &self.shared.directory;
         if directory.renew()? {
@@ -487,7 +471,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Returns false if the thread must end.
+    /// False if the thread must end.
     fn take_commands(&mut self) -> bool {
         self.shared.started_by.end_child("what is told of the ends of calls");
         let commands = lock(&self.shared.commands).as_mut().map(std::mem::take);

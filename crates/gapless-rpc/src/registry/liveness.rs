@@ -1,6 +1,5 @@
-//! [`Liveness`]: the liveness of the serving processes of a domain: answering, or silent because stopped or too busy.
-//! Asked on connections of its own, so the answer does not depend on how long the asking process has been in the
-//! domain.
+//! [`Liveness`]: which serving processes of a domain answer. Asked on connections of its own, so the answer does not
+//! depend on the asking process's time in the domain.
 
 use super::connection::{BUFFER_BYTES, PeerConnection, ReceiveResult};
 use super::directory::{DomainDirectory, InstanceId};
@@ -16,10 +15,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Pause between two attempts to connect to a process that has no socket.
 const WITHOUT_SOCKET_PAUSE: Duration = Duration::from_millis(10);
 
-/// Liveness of the serving processes of a domain, by process id.
+/// Serving processes of a domain, by process id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Liveness {
     /// Sent their hello.
@@ -29,8 +27,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// Asks every serving process of the directory except `own`, and waits up to `timeout` for the answers, on the
-    /// calling thread.
+    /// Blocks up to `timeout` for all serving processes of the directory except `own`.
     ///
     /// # Errors
     /// A directory that cannot be listed; a process or a machine without descriptors.
@@ -47,10 +44,9 @@ impl Liveness {
         let (mut answers, mut buffer) = (Self::default(), vec![0; BUFFER_BYTES]);
         loop {
             for id in std::mem::take(&mut unasked) {
-                // A socket that refuses belongs to a dead process.
                 let mut connection = match PeerConnection::connect(directory, id) {
                     Ok(connection) => connection,
-                    // The backlog of its socket is full; the lock names the process.
+                    // The socket's backlog is full; the lock names the process.
                     Err(Errno::AGAIN) => {
                         let holder =
                             instance_files::holder(directory, id).filter(|holder| holder.is_of_this_namespace());
@@ -111,7 +107,7 @@ impl Liveness {
                 left = left.min(WITHOUT_SOCKET_PAUSE);
             }
             let time = Timespec::try_from(left.max(Duration::from_millis(1))).ok();
-            // A signal ends the wait early; the loop then looks once more.
+            // A signal ends the wait early.
             let _ = poll(&mut waiting, time.as_ref());
         }
         answers.silent = asked.into_iter().map(|(process_id, _)| process_id).chain(full).collect();

@@ -1,26 +1,6 @@
-//! Discovery of the processes of a domain, exchange of shared memory between them, and detection of deaths. No call
-//! passes here: only descriptions of routes, descriptors and notices.
-//!
-//! A domain is a directory. A serving process has a socket there, and a lock for as long as it lives; a calling process
-//! watches the directory and connects to every socket. There is no broker.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`io_thread`] | [`IoThread`]: the one thread for each process and domain, and [`IoHandle`]: commands to it |
-//! | `liveness` | [`Liveness`]: liveness of the serving processes |
-//! | `callers` | the serving half of that thread: connected callers |
-//! | `instances` | the calling half: instances found in the domain |
-//! | `reactor` | the descriptors that the thread sleeps on, and the pidfds of peers |
-//! | `watch` | new sockets in the directory |
-//! | `instance_files` | socket and lock of a serving process, and the removal of dead ones' files |
-//! | [`callbacks`] | [`ServingSide`] and [`CallingSide`]: callbacks of the thread |
-//! | `connection` | one connection: packets with descriptors, a bounded queue |
-//! | [`directory`] | [`DomainDirectory`]: its place, and its permissions |
-//! | `peer` | the process at the other end of a connection |
-//! | [`packets`] | the bytes on a connection |
-//! | [`error`] | [`RegistryError`] |
-//!
-//! Modules without a link are private.
+//! Discovery of the processes of a domain, exchange of shared memory, and detection of deaths; no call passes here. A
+//! domain is a directory where a serving process has a socket, and a lock for as long as it lives; a calling process
+//! watches the directory and connects to every socket.
 
 pub mod callbacks;
 mod callers;

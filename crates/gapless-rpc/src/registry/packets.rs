@@ -19,9 +19,10 @@
 //!
 //!   text: u16 length, UTF-8        type: u64 fingerprint | u32 encoding | u32 version | text name
 //! ```
+//!
 //! Magic and version keep their places in every version, so that processes of two versions report each other's version,
 //! and close. An instance sends hello, route and listed, attached and refused; a caller hello, attach, detach and
-//! change. Hello is the first packet of each. Nothing here panics on any input.
+//! change. Nothing here panics on any input.
 
 use gapless_message::Encoding;
 pub use gapless_message::described::TypeDescription;
@@ -32,41 +33,34 @@ use gapless_wire::fields::{FieldReader, FieldWriter};
 pub const PACKET_LENGTH_MAX: usize = 64 << 10;
 /// Limit of a route's description: every caller receives it, and keeps it.
 pub const ROUTE_LENGTH_MAX: usize = 4 << 10;
-/// Limit of remote instances that an instance represents. They do not count towards `ROUTE_LENGTH_MAX`.
+/// Limit of remote instances that an instance represents, outside `ROUTE_LENGTH_MAX`.
 pub const INSTANCES_MAX: usize = 256;
 pub const INSTANCE_NAME_LENGTH_MAX: usize = 64;
 pub const PROCESS_NAME_LENGTH_MAX: usize = 128;
 pub const DESCRIPTORS_MAX: usize = 3;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"GAPR");
-/// Version of this protocol. Every change of the packets above, or of the shared memory, increments it.
+/// Version of this protocol, incremented by every change of the packets or of the shared memory.
 pub const PROTOCOL_VERSION: u16 = 4;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet {
-    /// The sender's identity.
     Hello(Hello),
-    /// A route, or a change of it.
     Route(RouteDescription),
-    /// The end of the list of current routes.
     Listed,
     Attach(Attach),
     Detach {
-        /// Number from [`Attach`].
         attachment: u64,
     },
-    /// The instance has accepted the call table. Two descriptors.
+    /// With two descriptors.
     Attached {
-        /// Number from [`Attach`].
         attachment: u64,
     },
     Refused {
-        /// Number from [`Attach`].
         attachment: u64,
         refused: AttachRefusal,
     },
-    /// A caller asks the instance to change the state of a route. The answer is the new description, sent to all
-    /// callers.
+    /// The answer is the new description, sent to all callers.
     Change {
         route: String,
         /// Never [`RouteState::Gone`], which follows draining.
@@ -84,10 +78,9 @@ pub enum PeerRole {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     pub role: PeerRole,
-    /// Process id in its own namespace. Only the id from the operating system is trusted.
+    /// Only the id from the operating system is trusted.
     pub process_id: u32,
-    /// Time at which it entered the domain, by the monotonic clock; with the process id it identifies the process's
-    /// life.
+    /// Entry into the domain, monotonic clock; with the process id it identifies the process's life.
     pub started_ns: u64,
     pub process_name: String,
 }
@@ -104,14 +97,14 @@ pub struct RouteDescription {
     pub reply: TypeDescription,
     /// Threads or tasks that serve it in this instance.
     pub workers: u32,
-    /// Remote instances that it represents; empty for an ordinary instance.
+    /// Empty for an ordinary instance.
     pub stands_for: Vec<Instance>,
 }
 
 /// Remote instance of a route, represented by a local one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instance {
-    /// Number in its domain, the same for all processes there. Keys are assigned by it.
+    /// Equal for all processes of its domain; keys are assigned by it.
     pub identity: u64,
     /// Name for people, up to [`INSTANCE_NAME_LENGTH_MAX`] bytes.
     pub name: String,
@@ -131,7 +124,7 @@ pub enum RouteState {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attach {
-    /// The caller's number for it, used once in a connection.
+    /// Used once in a connection.
     pub attachment: u64,
     /// Number that the instance writes into claims.
     pub instance_number: u32,
@@ -140,7 +133,7 @@ pub struct Attach {
     pub route: String,
     pub request: TypeDescription,
     pub reply: TypeDescription,
-    /// Index of the caller's older version of the reply, or 0; the instance repeats it with each reply.
+    /// Index of the caller's older version of the reply, or 0; repeated with each reply.
     pub reply_older: u8,
 }
 
@@ -151,7 +144,7 @@ pub struct AttachRefusal {
     pub reason: AttachRefusalReason,
     /// Reason for people.
     pub text: String,
-    /// Shapes of request and reply here, if a mismatch is the reason: the first [`ROUTE_LENGTH_MAX`] bytes of each.
+    /// Shapes of request and reply for a mismatch, the first [`ROUTE_LENGTH_MAX`] bytes of each.
     pub shapes: (String, String),
 }
 
@@ -166,7 +159,6 @@ impl AttachRefusal {
     }
 }
 
-/// Cuts a text to [`ROUTE_LENGTH_MAX`], with a `…` at its end.
 fn cut(mut text: String) -> String {
     const MARK: char = '…';
     if text.len() > ROUTE_LENGTH_MAX {
@@ -190,7 +182,7 @@ pub enum AttachRefusalReason {
 }
 
 impl RouteDescription {
-    /// Creates a test route that takes and returns bytes, with one worker.
+    /// A route for tests that takes and returns bytes, with one worker.
     #[cfg(test)]
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
@@ -238,9 +230,10 @@ impl Packet {
         }
     }
 
+    /// Encodes the packet.
+    ///
     /// # Errors
     /// A field that is too long.
-    /// Encodes the packet.
     pub fn encode(&self) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::with_capacity(256);
         let mut out = FieldWriter::new(&mut bytes);

@@ -1,5 +1,3 @@
-//! [`identify`]: the operating system's identity of the peer of a connection, and its pidfd.
-
 use crate::registry::error::RegistryError;
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -8,15 +6,15 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
-/// Identity of a peer, from the operating system.
+/// As the operating system reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerIdentity {
     pub process_id: u32,
     pub user_id: u32,
 }
 
-/// Identifies the peer of `socket`, with a descriptor that becomes readable at its death. Fails if the peer is dead
-/// already, or if this process has no descriptor left: see [`lacks_descriptors`].
+/// The descriptor becomes readable at the peer's death. Fails if the peer is dead already, or if no descriptor is left:
+/// [`lacks_descriptors`].
 pub fn identify(socket: impl AsFd) -> Result<(PeerIdentity, OwnedFd), RegistryError> {
     // Not rustix's: the process id of a peer in another namespace is 0, which its type cannot hold.
     let credentials =
@@ -30,8 +28,8 @@ pub fn identify(socket: impl AsFd) -> Result<(PeerIdentity, OwnedFd), RegistryEr
         Errno::MFILE | Errno::NFILE => RegistryError::system("opening a pidfd")(errno),
         _ => dead(),
     };
-    // Exact from Linux 6.5 on. On earlier kernels another process may have the id by now: then the peer is dead, and
-    // its end of the connection is closed, unless a child has inherited it.
+    // Exact from Linux 6.5 on. Earlier, another process may have the id by now: then the connection is closed, unless a
+    // child has inherited it.
     let pidfd = match getsockopt(&socket, sockopt::PeerPidfd) {
         Ok(pidfd) => pidfd,
         Err(nix::errno::Errno::ENOPROTOOPT) => {
@@ -49,7 +47,7 @@ pub fn identify(socket: impl AsFd) -> Result<(PeerIdentity, OwnedFd), RegistryEr
     Ok((PeerIdentity { process_id, user_id: credentials.uid() }, pidfd))
 }
 
-/// Whether identifying failed because this process, or the machine, has no descriptor left.
+/// Whether this process, or the machine, had no descriptor left.
 pub fn lacks_descriptors(error: &RegistryError) -> bool {
     matches!(error, RegistryError::System { source, .. }
         if matches!(Errno::from_io_error(source), Some(Errno::MFILE | Errno::NFILE)))
@@ -65,7 +63,6 @@ fn is_hung_up(socket: impl AsFd) -> bool {
 
 fn look(fd: impl AsFd, flags: PollFlags) -> PollFlags {
     let mut fds = [PollFd::new(&fd, flags)];
-    // The poll does not sleep, so no signal interrupts it; after an error there are no events.
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     fds[0].revents()
 }

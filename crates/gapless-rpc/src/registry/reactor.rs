@@ -1,8 +1,5 @@
-//! [`Reactor`]: the descriptors that the I/O thread sleeps on, and the pidfds of peers. It knows no packet and no side.
-//!
-//! There is one pidfd for each peer process, regardless of the number of its connections: a process that connects a
-//! thousand times costs one. The pidfd is watched while a connection of its process is open, and then until the death
-//! has been reported.
+//! [`Reactor`]: the descriptors that the I/O thread sleeps on. Each peer process has one pidfd, watched while it has a
+//! connection, and then until its death is reported.
 
 use super::connection::{BUFFER_BYTES, FlushResult, PeerConnection};
 use super::peer::{self, PeerIdentity};
@@ -19,28 +16,24 @@ use std::sync::Arc;
 
 /// Limit of connections of an I/O thread, both ways together.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Limit of connections with one process, so that it cannot shut out the others.
+/// Limit for one process, so that it cannot shut out the others.
 pub const CONNECTIONS_OF_PROCESS_MAX: usize = CONNECTIONS_MAX / 16;
 /// Timeout of a peer's hello, and of an instance's list of routes.
 pub const HANDSHAKE_NS: u64 = 2_000_000_000;
-/// Packets of one peer that are handled before the next peer's turn.
+/// Packets of one peer before the next peer's turn.
 pub const PACKETS_AT_A_TIME: usize = 32;
 const EVENTS_MAX: usize = 256;
-/// Pause before a queue is retried whose room no socket event reports.
+/// Pause before a retry when no socket event reports room.
 pub const RETRY_NS: u64 = 20_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventSource {
-    /// A command of another thread.
     Waker,
-    /// A new caller.
     Listener,
-    /// A new file in the directory.
     Watch,
     Caller(u64),
     Instance(u32),
     Process(u32),
-    /// A write to a completion eventfd, by the number of its registration.
     Completion(u64),
 }
 
@@ -74,7 +67,7 @@ impl EventSource {
     }
 }
 
-/// Descriptors that an I/O thread sleeps on. Any thread may add to them.
+/// Any thread may add to them.
 #[derive(Clone)]
 pub struct WatchedDescriptors(Arc<OwnedFd>);
 
@@ -84,20 +77,19 @@ impl WatchedDescriptors {
         Ok(Self(Arc::new(epoll)))
     }
 
-    /// Creates a set that nothing can be added to.
+    /// A set that nothing can be added to.
     #[cfg(test)]
     pub fn broken() -> Self {
         Self(Arc::new(gapless_agent::wake_fd::create().expect("an eventfd")))
     }
 
-    /// Watches a descriptor for `flags`. Unwatch it before closing it: a child that was just forked may still have it.
+    /// Unwatch a descriptor before closing it: a child that was just forked may still have it.
     pub fn watch(&self, fd: impl AsFd, source: EventSource, flags: EventFlags) -> Result<(), RegistryError> {
         let data = EventData::new_u64(source.to_bits());
         epoll::add(&self.0, fd, data, flags).map_err(RegistryError::system("watching a descriptor"))
     }
 
     pub fn unwatch(&self, fd: impl AsFd) {
-        // Not being watched is no error.
         let _ = epoll::delete(&self.0, fd);
     }
 }
@@ -109,14 +101,14 @@ pub struct Reactor {
     connections: usize,
     /// Buffer of the current packet.
     pub buffer: Vec<u8>,
-    /// Limits warnings that peers can provoke to one a second.
+    /// At most one a second, since peers can provoke them.
     pub warnings: Warnings,
 }
 
 struct WatchedProcess {
     pidfd: OwnedFd,
     connections: usize,
-    /// Instances with closed connections whose deaths are still to be reported.
+    /// Instances with closed connections.
     unreported_instances: Vec<u32>,
 }
 
@@ -140,12 +132,11 @@ impl Reactor {
         self.processes.get(&process_id).map_or(0, |process| process.connections)
     }
 
-    /// Identifies the peer of a connection, and watches both. Undone by [`close`](Self::close).
+    /// Identifies the peer and watches both, until [`close`](Self::close).
     pub fn open(&mut self, connection: &PeerConnection, source: EventSource) -> Result<PeerIdentity, RegistryError> {
         let (identity, pidfd) = peer::identify(connection)?;
         let process_id = identity.process_id;
         self.watch(connection, source, EventFlags::IN | EventFlags::RDHUP)?;
-        // Both are alive, or were a moment ago: one number, one process.
         if let Some(process) = self.processes.get_mut(&process_id).filter(|known| !peer::is_dead(&known.pidfd)) {
             process.connections += 1;
         } else if self.processes.contains_key(&process_id) {
@@ -164,7 +155,7 @@ impl Reactor {
         Ok(identity)
     }
 
-    /// Closes a connection. `unreported_instance` is the instance to report when the process is dead.
+    /// `unreported_instance` is reported when the process is dead.
     pub fn close(&mut self, connection: PeerConnection, process_id: u32, unreported_instance: Option<u32>) {
         self.unwatch(&connection);
         drop(connection);
@@ -177,12 +168,12 @@ impl Reactor {
         }
     }
 
-    /// Whether the process of an event is dead. (Another process may have its id by now.)
+    /// Another process may have the id of an event by now.
     pub fn is_dead(&self, process_id: u32) -> bool {
         self.processes.get(&process_id).is_some_and(|process| peer::is_dead(&process.pidfd))
     }
 
-    /// Ends the watch of a dead process whose connections are closed, and returns the instances to report.
+    /// Returns the instances to report.
     pub fn take_dead(&mut self, process_id: u32) -> Vec<u32> {
         self.forget(process_id).map(|process| process.unreported_instances).unwrap_or_default()
     }
@@ -193,19 +184,17 @@ impl Reactor {
         Some(process)
     }
 
-    /// Watches for room in the peer's socket unless everything was sent. Returns true if sending is to be retried after
-    /// [`RETRY_NS`].
+    /// True if sending is to be retried after [`RETRY_NS`].
     pub fn watch_room(&self, connection: &PeerConnection, source: EventSource, flushed: FlushResult) -> bool {
         let room = if flushed == FlushResult::WhenWritable { EventFlags::OUT } else { EventFlags::empty() };
         let flags = EventFlags::IN | EventFlags::RDHUP | room;
-        // Fails only for an unwatched descriptor, and every connection is watched.
         let _ = epoll::modify(&self.watched.0, connection, EventData::new_u64(source.to_bits()), flags);
         flushed == FlushResult::Later
     }
 
-    /// Sleeps until an event or the timeout, and replaces the content of `ready` with the events.
+    /// Replaces the content of `ready`.
     pub fn wait(&self, timeout_ns: Option<u64>, ready: &mut Vec<(EventSource, EventFlags)>) -> Result<(), Errno> {
-        // The kernel takes whole milliseconds; rounded up, or the thread would wake early.
+        // Whole milliseconds, rounded up, or the thread would wake early.
         let timeout = timeout_ns.map(|ns| ns.div_ceil(1_000_000).min(3_600_000));
         let timeout =
             timeout.map(|ms| Timespec { tv_sec: (ms / 1000) as i64, tv_nsec: (ms % 1000 * 1_000_000) as i64 });

@@ -1,14 +1,8 @@
-//! [`DirectoryWatch`]: notices of new sockets in a domain's directory.
+//! [`DirectoryWatch`]: notices of new sockets in a domain's directory, which appear by a rename. The watch begins
+//! before the first listing, and an overflow causes another, so none is missed, though some may be reported twice.
 //!
-//! A socket appears by a rename, so only renames are watched. Removals are not, because connections and pidfds say more
-//! about the process. The watch begins before the first listing, and an overflow of the kernel's queue causes another
-//! listing: a socket may be reported twice, but none is missed.
-//!
-//! Closing a watch waits for the kernel's readers of all watches, mostly 10 to 20 ms. So a process that may end soon
-//! lists the directory first, and begins to watch later.
-//!
-//! The kernel allows a user few watches (128 on many machines) over all their processes. A process without one lists
-//! the directory ten times a second instead.
+//! Closing a watch takes the kernel mostly 10 to 20 ms, so a process that may end soon only lists the directory. Where
+//! the kernel has no watch left for the user (often 128), the directory is listed ten times a second.
 
 use super::directory::{DomainDirectory, FileKind, InstanceId, path_in};
 use crate::registry::error::RegistryError;
@@ -20,10 +14,8 @@ use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-/// Interval of listings without a watch, ns.
 const LISTING_INTERVAL_NS: i64 = 100_000_000;
 
-/// Room for some hundred events.
 const BUFFER_BYTES: usize = 32 << 10;
 
 #[derive(Debug)]
@@ -32,16 +24,14 @@ pub struct DirectoryWatch {
     signs: SocketSignal,
 }
 
-/// Source of the signal to look.
 #[derive(Debug)]
 enum SocketSignal {
     Inotify(OwnedFd),
-    /// Used when no watch was left.
     Timer(OwnedFd),
 }
 
 impl DirectoryWatch {
-    /// Begins to watch. Also returns the processes that are there; the sockets of some may be missing.
+    /// The sockets of some listed processes may be missing.
     pub fn begin(directory: &Arc<DomainDirectory>) -> Result<(Self, Vec<InstanceId>), RegistryError> {
         let failed = || RegistryError::system(format!("watching the domain {}", directory.path().display()));
         let watched = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).and_then(|inotify| {
@@ -50,8 +40,7 @@ impl DirectoryWatch {
         });
         let signs = match watched {
             Ok(inotify) => SocketSignal::Inotify(inotify),
-            // `MFILE`: no more inotify instances; `NOSPC`: no more watches. Without a descriptor the timer fails as
-            // well.
+            // No inotify instances (`MFILE`) or watches (`NOSPC`) left.
             Err(Errno::MFILE | Errno::NOSPC) => SocketSignal::Timer(timer().map_err(failed())?),
             Err(errno) => return Err(failed()(errno)),
         };
@@ -59,12 +48,11 @@ impl DirectoryWatch {
         Ok((Self { directory: Arc::clone(directory), signs }, listed_instances))
     }
 
-    /// Sockets that have appeared since the last call.
+    /// Sockets since the last call.
     pub fn appeared(&self) -> Result<Vec<InstanceId>, RegistryError> {
         match &self.signs {
             SocketSignal::Inotify(inotify) => self.appeared_by(inotify),
             SocketSignal::Timer(timer) => {
-                // The number of expirations does not matter.
                 let _ = rustix::io::read(timer, &mut [0; 8]);
                 sockets(&self.directory)
             }
@@ -162,7 +150,7 @@ mod tests {
         }
         let names = ["a", "b"].map(|name| directory.path().join(name));
         std::fs::write(&names[0], "").unwrap();
-        // Alternating, because the kernel merges equal events only when they are adjacent.
+        // Alternating, because the kernel merges equal adjacent events.
         for _ in 0..queued_max.div_ceil(2) {
             std::fs::rename(&names[0], &names[1]).unwrap();
             std::fs::rename(&names[1], &names[0]).unwrap();

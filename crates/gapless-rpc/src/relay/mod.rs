@@ -2,8 +2,8 @@
 //!
 //! A program that is a member of two domains, or of one and of a network, opens a [`Relay`] for each route that is
 //! served elsewhere. It takes encoded requests, carries them to where the route is served, and answers with the outcome
-//! there. A program at the other end calls the route with these bytes by a [`RelayedCaller`]. Callers and instances do
-//! not notice: the real instance compares the types, and every end of a call is passed back unchanged.
+//! there. Callers and instances do not notice: the real instance compares the types, and every end of a call is passed
+//! back unchanged.
 //!
 //! Nothing here blocks or has threads of its own: a relay and its calls are polled.
 //!
@@ -13,9 +13,8 @@
 //! - a call with a key goes to the instance of that key among all, here and elsewhere, so that all domains agree on it;
 //! - a broadcast reaches every instance, each with a request of its own that [names it](RelayedRequest::instance).
 //!
-//! A relay without such instances is an ordinary instance to its callers.
-//!
 //! # Two domains in one program
+//!
 //! ```
 //! use gapless_rpc::domain::{Domain, DomainOptions};
 //! use gapless_rpc::message::described::TypeDescription;
@@ -44,12 +43,6 @@
 //! assert_eq!(call.wait(), Ok(42));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `relayed_caller` | [`RelayedCaller`]: calls a route of this domain as bytes |
-//! | `opening` | [`RelayBuilder`] and [`Relay`]: serves a route as bytes |
-//! | `request` | [`RelayedRequest`]: a request that was taken |
 
 mod opening;
 mod relayed_caller;

@@ -1,5 +1,3 @@
-//! [`RelayBuilder`] and [`Relay`]: a route served as bytes.
-
 use super::request::RelayedRequest;
 use crate::domain::{Domain, OfferedRelay};
 use crate::error::RpcError;
@@ -36,8 +34,7 @@ impl Domain {
 }
 
 impl RelayBuilder {
-    /// Types of the route, as the instances elsewhere describe them. Callers of a newer version then use this one.
-    /// Without it, callers use their own types.
+    /// Types of the route, as the instances elsewhere describe them; without them, callers use their own.
     pub fn describe(mut self, request: TypeDescription, reply: TypeDescription) -> Self {
         (self.description.request, self.description.reply) = (request, reply);
         self
@@ -55,7 +52,7 @@ impl RelayBuilder {
         self
     }
 
-    /// Instances elsewhere that the relay stands for, [`INSTANCES_MAX`](super::INSTANCES_MAX) at most. Without any it
+    /// Instances elsewhere that the relay stands for, [`INSTANCES_MAX`](super::INSTANCES_MAX) at most; without any it
     /// is an ordinary instance.
     pub fn stands_for(mut self, instances: Vec<Instance>) -> Self {
         self.description.stands_for = instances;
@@ -68,7 +65,7 @@ impl RelayBuilder {
         self
     }
 
-    /// Offers the route to other processes; callers of this process do not find it.
+    /// Offers the route to other processes only.
     ///
     /// # Errors
     /// The name is invalid, this process serves the route already, the description is too long or has too many
@@ -80,11 +77,9 @@ impl RelayBuilder {
     }
 }
 
-/// A route whose requests are taken as bytes. Dropping it withdraws the route; requests that were taken can still be
-/// answered.
+/// A route whose requests are taken as bytes. Dropping it withdraws the route; taken requests can still be answered.
 #[must_use = "a relay is withdrawn when it is dropped"]
 pub struct Relay {
-    /// Dropped before the offer.
     puller: Puller,
     route: Arc<str>,
     offered: OfferedRelay,
@@ -97,8 +92,8 @@ impl Relay {
         self.offered.route()
     }
 
-    /// Takes the next request, by class and in turn over callers, if there is one. Unreadable and expired requests are
-    /// answered here, as are queries of the relay itself.
+    /// Takes the next request, if any, by class and in turn over callers. Unreadable and expired requests and queries
+    /// of the relay itself are answered here.
     pub fn take(&mut self) -> Option<RelayedRequest> {
         while self.offered.is_here() {
             let claimed = self.puller.take_relayed()?;
@@ -109,8 +104,8 @@ impl Relay {
         None
     }
 
-    /// Like [`Relay::take`], for a task, which is woken when there may be a request. `None` when the route was drained,
-    /// here or by another process. After 64 requests in a row it lets other tasks run.
+    /// Like [`Relay::take`], for a task. `None` when the route was drained, here or by another process. After 64
+    /// requests in a row it lets other tasks run.
     pub fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<RelayedRequest>> {
         while self.offered.is_here() {
             match self.puller.poll_take_relayed(task) {
@@ -126,12 +121,10 @@ impl Relay {
         Poll::Ready(None)
     }
 
-    /// Replaces the instances that it stands for, [`INSTANCES_MAX`](super::INSTANCES_MAX) at most; announced to all
-    /// callers.
+    /// Replaces the instances that it stands for, [`INSTANCES_MAX`](super::INSTANCES_MAX) at most.
     ///
     /// # Errors
-    /// The description is too long or has too many instances, or the domain is closed. The instances then stay as they
-    /// were.
+    /// The description is too long or has too many instances, or the domain is closed; nothing changes.
     pub fn set_stands_for(&self, instances: Vec<Instance>) -> Result<(), RpcError> {
         self.offered.change(|description| description.stands_for = instances)
     }
@@ -144,8 +137,8 @@ impl Relay {
         self.offered.change(|description| description.workers = workers)
     }
 
-    /// Sets the types of the route for later callers. Earlier callers keep the agreed version of the reply; if no
-    /// instance elsewhere writes it any more, their calls end as a mismatch.
+    /// Sets the types of the route for later callers. Earlier callers keep the agreed version of the reply; without an
+    /// instance that writes it, their calls end as a mismatch.
     ///
     /// # Errors
     /// As for [`Relay::set_stands_for`].
@@ -153,7 +146,7 @@ impl Relay {
         self.offered.change(|description| (description.request, description.reply) = (request, reply))
     }
 
-    /// Sets the application's version and metadata of the route, for display; announced to all callers.
+    /// Sets version and metadata of the route, for display.
     ///
     /// # Errors
     /// As for [`Relay::set_stands_for`].
@@ -161,7 +154,7 @@ impl Relay {
         self.offered.change(|description| (description.version, description.metadata) = (version, metadata))
     }
 
-    /// Reports whether it takes requests, now or after a resume. False once it was drained.
+    /// Reports whether it takes requests, now or after a resume; false once drained.
     #[must_use]
     pub fn is_served(&self) -> bool {
         self.offered.is_served()
@@ -179,7 +172,7 @@ impl Relay {
         self.offered.counters().statistics()
     }
 
-    /// Takes no new requests from now on, and announces that. Requests that were taken go on.
+    /// Takes no new requests; taken ones go on.
     pub fn drain(&self) {
         self.offered.drain();
     }

@@ -1,5 +1,3 @@
-//! [`RelayedCaller`]: calls a route of this domain with encoded requests.
-
 use crate::caller::{Call, Caller, RelayedBytes};
 use crate::context::Headers;
 use crate::domain::Domain;
@@ -10,10 +8,9 @@ use crate::protocol::request_flags::InstanceQuery;
 use gapless_trace::TraceContext;
 use std::time::Duration;
 
-/// Calls one route of other processes with bytes that a caller elsewhere has encoded, of types unknown to this program.
-/// Threads may share it, and clones are equivalent. Relays never get its calls, so that no call goes in a circle.
-///
-/// Each route with its types has its own memory: keep one of these for each, and few. A process has room for 1,024.
+/// Calls one route of other processes with bytes encoded elsewhere, of types unknown to this program. Clones share it.
+/// Relays never get its calls, so that no call goes in a circle. Each route and pair of types has its own memory; a
+/// process has room for 1,024.
 #[derive(Clone)]
 pub struct RelayedCaller {
     caller: Caller<RelayedBytes, Vec<u8>>,
@@ -30,7 +27,7 @@ pub struct RelayedCall {
     pub priority: Priority,
     /// Timeout from now on; `None` for none.
     pub timeout: Option<Duration>,
-    /// The caller awaits no reply. The end is reported all the same: no bytes, or an error.
+    /// The caller awaits no reply; the end is reported all the same.
     pub is_one_way: bool,
     pub hops: u8,
     /// Number of the caller's attempt, from 1; 0 means 1. Attempts made here continue the count.
@@ -42,19 +39,17 @@ pub struct RelayedCall {
     /// Longest wait without any instance; `None` for none.
     pub wait_for_route: Option<Duration>,
     /// Only instance that may serve it, by [`KnownRoute::identity`](crate::domain::KnownRoute::identity). Without that
-    /// instance the call ends as [`CallError::NoRoute`](crate::CallError::NoRoute) with the reason; if the instance
-    /// goes meanwhile, the call ends like any other.
+    /// instance the call ends as [`CallError::NoRoute`](crate::CallError::NoRoute).
     pub instance: Option<u64>,
-    /// Query of that instance, answered without its handler; the payload is empty then. The answer is JSON, or empty
-    /// for a ping.
+    /// Query of that instance, without its handler and with an empty payload. The answer is JSON, or empty for a ping.
     pub query: Option<InstanceQuery>,
 }
 
 impl Domain {
     /// Makes a caller of a route in other processes, with bytes of these types, as a
-    /// [`RelayedRequest`](super::RelayedRequest) in the other domain reports them. An instance that cannot read such a
-    /// request or write such a reply refuses with [`CallError::Mismatch`](crate::CallError::Mismatch). A
-    /// [`Json`](crate::Encoding::Json) request gets a JSON reply.
+    /// [`RelayedRequest`](super::RelayedRequest) reports them. An instance that cannot read such a request or write
+    /// such a reply refuses with [`CallError::Mismatch`](crate::CallError::Mismatch). A [`Json`](crate::Encoding::Json)
+    /// request gets a JSON reply.
     ///
     /// # Errors
     /// The route name is invalid, or a type name has more than 1,024 bytes.
@@ -75,8 +70,8 @@ impl RelayedCaller {
         self.caller.route()
     }
 
-    /// Starts a call, as [`Caller::start`](crate::Caller::start); never blocks. The reply comes as bytes, in the
-    /// version of the reply type that this caller was made with.
+    /// Starts a call, as [`Caller::start`](crate::Caller::start); never blocks. The reply has the version of this
+    /// caller's reply type.
     pub fn start(&self, call: RelayedCall) -> Call<Vec<u8>> {
         let RelayedCall { payload, headers, key, priority, timeout, is_one_way, hops, attempt, .. } = call;
         let RelayedCall { trace, retry, wait_for_route, instance, query, .. } = call;

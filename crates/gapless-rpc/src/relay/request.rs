@@ -1,5 +1,3 @@
-//! [`RelayedRequest`]: a request that a relay has taken.
-
 use crate::context::{CallerIdentity, Headers, RemoteCaller as _};
 use crate::domain::OfferedRelay;
 use crate::message::described::TypeDescription;
@@ -19,10 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
-/// A request taken by a [`Relay`](super::Relay): everything to carry to where the route is served, and the way back.
-///
-/// Dropped without an end, it has not begun and its caller may retry; after [`RelayedRequest::begin`] it ends as
-/// [`CallError::Unknown`]. Dropped after its deadline, it has timed out.
+/// A request taken by a [`Relay`](super::Relay). Dropped without an end, it has not begun and its caller may retry;
+/// after [`RelayedRequest::begin`] it ends as [`CallError::Unknown`], after its deadline it has timed out.
 #[must_use = "a request that is dropped is not served"]
 pub struct RelayedRequest {
     /// `None` once answered.
@@ -32,18 +28,17 @@ pub struct RelayedRequest {
     counters: Arc<InstanceCounters>,
     in_flight: Option<InFlightGuard>,
     header: RequestHeader,
-    /// Type of the payload, if its version differs from the one that caller and relay have agreed on.
+    /// Set if its version differs from the one that caller and relay have agreed on.
     other_type: Option<Box<TypeDescription>>,
     payload: Vec<u8>,
     headers: Headers,
     trace: TraceContext,
     query: Option<InstanceQuery>,
-    /// Number of the task that waits for the cancellation.
     watch: Option<u64>,
 }
 
 impl RelayedRequest {
-    /// Reads a claimed request. One that must not be relayed is answered here.
+    /// A request that must not be relayed is answered here.
     pub(super) fn read(claimed: ClaimedRequest, route: &Arc<str>, offered: &OfferedRelay) -> Option<Self> {
         let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
         let answer = |claimed: ClaimedRequest, status, body: &[u8]| {
@@ -72,7 +67,7 @@ impl RelayedRequest {
             return None;
         };
         let caller = Arc::clone(claimed.caller());
-        // Other instances may have come since caller and relay agreed on a version.
+        // Other instances may have come since the agreement.
         let (agreed, fingerprint) = (&caller.types.0, header.fingerprint);
         let other_type =
             (agreed.fingerprint != fingerprint).then(|| Box::new(TypeDescription { fingerprint, ..agreed.clone() }));
@@ -131,7 +126,6 @@ impl RelayedRequest {
     /// Class of the request.
     #[must_use]
     pub fn priority(&self) -> Priority {
-        // Checked when the request was read from its slot.
         Priority::ALL.get(usize::from(self.header.class)).copied().unwrap_or_default()
     }
 
@@ -154,14 +148,13 @@ impl RelayedRequest {
         self.header.hops
     }
 
-    /// Reports whether the payload is JSON; then the reply must be, too.
+    /// Reports whether payload and reply are JSON.
     #[must_use]
     pub const fn is_json(&self) -> bool {
         self.header.flags & FLAG_JSON != 0
     }
 
-    /// Reports whether the caller awaits no reply: the bytes of a reply are then dropped, but an end must still be
-    /// given.
+    /// Reports whether the caller awaits no reply; an end must still be given.
     #[must_use]
     pub const fn is_one_way(&self) -> bool {
         self.header.flags & FLAG_ONE_WAY != 0
@@ -185,7 +178,7 @@ impl RelayedRequest {
         &self.caller.identity
     }
 
-    /// Target among the instances that the relay stands for; set by a broadcast, or a query of all instances.
+    /// Target among the instances that the relay stands for, of a broadcast or query.
     #[must_use]
     pub fn instance(&self) -> Option<u64> {
         Some(self.header.instance).filter(|instance| *instance != 0)
@@ -203,8 +196,8 @@ impl RelayedRequest {
         self.caller.table.shape().payload_length_max()
     }
 
-    /// Marks the request as begun; to be called right before it leaves this machine. From then on its outcome is
-    /// unknown until there is an end. False if the caller has cancelled: drop it then. May be called more than once.
+    /// Marks the request as begun, right before it leaves this machine: its outcome is then unknown until there is an
+    /// end. False if the caller has cancelled: drop it then. May be called more than once.
     pub fn begin(&mut self) -> bool {
         let Some(claimed) = &mut self.claimed else { return false };
         if self.in_flight.is_some() {
@@ -217,31 +210,28 @@ impl RelayedRequest {
         is_wanted
     }
 
-    /// Reports whether the caller has stopped waiting: it cancelled, timed out or died.
+    /// Reports whether the caller cancelled, timed out or died.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let is_over = |claimed: &ClaimedRequest| claimed.is_over();
         self.claimed.as_ref().is_none_or(is_over) || self.remaining().is_some_and(|left| left.is_zero())
     }
 
-    /// Wakes a task when the caller cancels; only the last task passed here. The deadline does not wake it. False if
-    /// the route is withdrawn and there is no signal: poll [`RelayedRequest::is_cancelled`] then.
+    /// Wakes a task when the caller cancels; only the last task passed here, and not at the deadline. False if the
+    /// route is withdrawn and there is no signal: poll [`RelayedRequest::is_cancelled`] then.
     #[must_use]
     pub fn watch(&mut self, task: &Waker) -> bool {
-        // Relaxed: only unique numbers.
         static LAST: AtomicU64 = AtomicU64::new(1 << 63);
         let number = *self.watch.get_or_insert_with(|| LAST.fetch_add(1, Ordering::Relaxed));
         let Some(claimed) = &self.claimed else { return false };
         let is_told = self.caller.watch(claimed.taken(), number, task.clone());
         if claimed.is_over() {
-            // Cancelled before the task was registered.
             task.wake_by_ref();
         }
         is_told
     }
 
-    /// Ends the request with a reply, in the version of [`RelayedRequest::reply_type`] or in JSON. True if the caller
-    /// will see it.
+    /// Replies in the version of [`RelayedRequest::reply_type`] or in JSON. True if the caller will see it.
     pub fn reply(mut self, reply: &[u8]) -> bool {
         let length_max = self.reply_length_max();
         if self.is_one_way() {
@@ -253,7 +243,7 @@ impl RelayedRequest {
         self.answer(ReplyStatus::Reply, reply)
     }
 
-    /// Ends the request with a refusal by the handler. True if the caller will see it.
+    /// Refuses as the handler did. True if the caller will see it.
     pub fn refuse(mut self, refusal: &Refusal) -> bool {
         let mut body = Vec::new();
         write_refusal(refusal, self.reply_length_max(), &mut body);
@@ -261,8 +251,7 @@ impl RelayedRequest {
     }
 
     /// Ends the request with the error of the call elsewhere. [`CallError::NotBegun`] and [`CallError::Unknown`] are a
-    /// lost attempt to the caller, which retries by its [`Retry`](crate::Retry); every other error ends its call. True
-    /// if the caller will see it.
+    /// lost attempt, which the caller retries by its [`Retry`](crate::Retry). True if the caller will see it.
     pub fn end(mut self, error: &CallError) -> bool {
         self.put_error(error)
     }
@@ -273,7 +262,6 @@ impl RelayedRequest {
         self.answer(ReplyStatus::Ended, &body)
     }
 
-    /// Error of a request that had begun and is dropped.
     fn given_up(&self, is_late: bool) -> CallError {
         let route = self.route.to_string();
         if is_late {

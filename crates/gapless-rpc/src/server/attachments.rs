@@ -1,6 +1,3 @@
-//! [`ServedRoutes`]: the serving half of a domain: the routes of this process, and the callers whose tables are
-//! attached.
-
 use crate::context::{CallerAddress, CallerIdentity, CallerWithDomain, DomainHandle};
 use crate::message::described::TypeKey;
 use crate::registry::{
@@ -13,9 +10,8 @@ use rustix::fd::OwnedFd;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
-/// State changes of a route that another process may request.
 pub(crate) trait RouteStates: Send + Sync {
-    /// Changes the state. Runs on the I/O thread.
+    /// Runs on the I/O thread.
     fn change(&self, to: RouteState);
 }
 
@@ -24,7 +20,6 @@ pub(crate) struct ServedRemote {
     pub(crate) states: Arc<dyn RouteStates>,
     pub(crate) request: TypeKey,
     pub(crate) reply: TypeKey,
-    /// Version of the reply for a caller's fingerprint.
     pub(crate) reply_version: fn(u64) -> Option<u32>,
     pub(crate) bell: Arc<OwnedFd>,
     pub(crate) eventfd: Arc<OwnedFd>,
@@ -39,9 +34,7 @@ pub(crate) struct ServedRoutes {
 #[derive(Default)]
 struct AttachmentState {
     routes: HashMap<String, Arc<ServedRemote>>,
-    /// Route of each attached table, by caller and attachment.
     attachments: HashMap<(CallerNumber, u64), Arc<ServedRemote>>,
-    /// Connected processes with attached tables.
     callers: HashMap<CallerNumber, Arc<PeerProcess>>,
 }
 
@@ -58,12 +51,10 @@ impl ServedRoutes {
         self.domain.get().map_or_else(|| Weak::<()>::new() as DomainHandle, Weak::clone)
     }
 
-    /// Reports whether a process that has called is connected.
     pub(crate) fn has_caller(&self, address: &CallerAddress) -> bool {
         self.lock().callers.values().any(|process| address.is_of(process))
     }
 
-    /// Adds a route; false if it is served already.
     pub(crate) fn insert(&self, route: &str, served: Arc<ServedRemote>) -> bool {
         let mut state = self.lock();
         if state.routes.contains_key(route) {
@@ -81,7 +72,6 @@ impl ServedRoutes {
     }
 }
 
-/// Number of a caller's attachment, unique in this process.
 fn attachment_number(caller: CallerNumber, attachment: u64) -> u64 {
     caller.0 << 32 | attachment & 0xffff_ffff
 }
@@ -149,7 +139,7 @@ impl ServingSide for ServedRoutes {
     }
 }
 
-/// Reports whether the caller's types match: equal fingerprints, an older version of ours, or nothing to compare.
+/// Equal fingerprints, an older version of ours, or nothing to compare.
 fn types_match(served: &ServedRemote, attach: &Attach) -> bool {
     let types_match = |own: &TypeKey, other: &TypeDescription| {
         own.fingerprint == 0
@@ -160,7 +150,7 @@ fn types_match(served: &ServedRemote, attach: &Attach) -> bool {
     types_match(&served.request, &attach.request) && types_match(&served.reply, &attach.reply)
 }
 
-/// Opens a caller's table; its size follows from the length of the request region.
+/// The size follows from the length of the request region.
 fn open(attach: &Attach, memory: AttachMemory) -> Result<(InstanceSide, OwnedFd), String> {
     let AttachMemory { request_region, claim_region, completion } = memory;
     let bytes = (attach.request_region_bytes, attach.claim_region_bytes);

@@ -1,8 +1,5 @@
-//! [`CancellationWatchers`]: handlers of one instance that wait for the cancellation of their calls.
-//!
-//! A caller that withdraws a call writes the instance's eventfd if the [`Bell`] says that handlers wait; the I/O thread
-//! then checks their claims. When a caller has gone, the instance checks by itself. An answer also wakes tasks that the
-//! handler has left waiting.
+//! [`CancellationWatchers`]: handlers that wait for the cancellation of their calls. If the [`Bell`] says so, a caller
+//! that withdraws a call writes the instance's eventfd, and the I/O thread checks the claims.
 
 use gapless_agent::foreign;
 use gapless_log::Bell;
@@ -16,7 +13,6 @@ pub(crate) struct CancellationWatchers {
     bell: Arc<Bell>,
     waiting: Mutex<Vec<CancellationWatcher>>,
     count: AtomicUsize,
-    /// The eventfd is no longer served.
     is_stopped: AtomicBool,
 }
 
@@ -33,7 +29,6 @@ impl CancellationWatchers {
         Self { bell, waiting: Mutex::default(), count: AtomicUsize::new(0), is_stopped: AtomicBool::new(false) }
     }
 
-    /// Changes the list, and announces its length to callers.
     fn change<Changed>(&self, change: impl FnOnce(&mut Vec<CancellationWatcher>) -> Changed) -> Changed {
         let mut waiting = self.waiting.lock().expect("nobody panics with the lock");
         let changed = change(&mut waiting);
@@ -49,11 +44,10 @@ impl CancellationWatchers {
         over.into_iter().for_each(|waiting| foreign::wake(waiting.task));
     }
 
-    /// Wakes tasks that still wait for the end of an answered call.
     #[inline]
     pub(crate) fn answered(&self, table: &Arc<InstanceSide>, taken: ClaimedSlot) {
-        // SeqCst, as is the claim's transition before it: pairs with the fence in `change`. A waiting task either sees
-        // the answer, or is seen here.
+        // SeqCst, as the claim's transition before it: pairs with the fence in `change`. A waiting task either sees the
+        // answer, or is seen here.
         if self.count.load(Ordering::SeqCst) != 0 {
             let is_own =
                 |waiting: &mut CancellationWatcher| waiting.taken == taken && Arc::ptr_eq(&waiting.table, table);
@@ -62,15 +56,14 @@ impl CancellationWatchers {
         }
     }
 
-    /// Ends signalling: [`CancellationWatchers::look`] is no longer called on a withdrawal, so waiting tasks must poll.
+    /// [`CancellationWatchers::look`] is no longer called on a withdrawal, so waiting tasks must poll.
     pub(crate) fn stop_signals(&self) {
         // SeqCst: a later task sees the flag, an earlier one is in the list.
         self.is_stopped.store(true, Ordering::SeqCst);
         self.change(std::mem::take).into_iter().for_each(|waiting| foreign::wake(waiting.task));
     }
 
-    /// Wakes a task when a call is withdrawn; once for each number, whose last task counts. False if there is no
-    /// signal, so that the task must poll.
+    /// The last task of a number counts. False if the task must poll, for want of a signal.
     pub(crate) fn watch(&self, table: &Arc<InstanceSide>, taken: ClaimedSlot, number: u64, task: Waker) -> bool {
         let replaced = self.change(|waiting| {
             if let Some(own) = waiting.iter_mut().find(|waiting| waiting.number == number) {
@@ -80,7 +73,6 @@ impl CancellationWatchers {
             None
         });
         drop(replaced);
-        // SeqCst: pairs with `stop_signals`.
         !self.is_stopped.load(Ordering::SeqCst)
     }
 
@@ -111,7 +103,6 @@ mod tests {
         let woken = || counts.each_ref().map(|count| count.count());
         let waker = |index: usize| Waker::from(Arc::clone(&counts[index]));
         assert!(!bell.has_watchers());
-        // The second number registers twice: its last task counts.
         for (number, index) in [(0, 0), (1, 2), (1, 1)] {
             assert!(watchers.watch(&instance, taken[number as usize], number, waker(index)));
         }

@@ -1,6 +1,3 @@
-//! [`InstanceCounters`]: counters of an instance of a route, in memory, for a counter file of its domain; one relaxed
-//! addition each.
-
 use crate::error::RpcError;
 use crate::local::QueueGauges;
 use crate::protocol::status::ReplyStatus;
@@ -8,7 +5,6 @@ use crate::route_counters::{CounterDestination, CounterValues, RouteCounters, Si
 use gapless_agent::{Counter, Counters, CountersWriter, SharedCounter, WrittenCounters, time_buckets as times};
 use std::sync::Arc;
 
-/// Labels of the counters; those of the outcomes in the order of their statuses.
 const BEGUN: &str = "begun";
 const OUTCOMES: [&str; 9] = [
     "outcome.replied",
@@ -30,7 +26,6 @@ const HANDLER_NS: &str = "handler_ns";
 #[derive(Debug)]
 pub(crate) struct InstanceCounters {
     counters: Counters,
-    /// Removed with the last owner of the counters.
     _file: Option<WrittenCounters>,
     writer: Arc<CountersWriter>,
     begun: SharedCounter,
@@ -38,7 +33,6 @@ pub(crate) struct InstanceCounters {
     outcomes: [SharedCounter; 9],
     unheard: SharedCounter,
     handler_ns: SharedCounter,
-    /// Ended handlers, by latency bucket.
     times: Box<[SharedCounter]>,
     pub(crate) queue: Arc<QueueGauges>,
 }
@@ -51,8 +45,7 @@ pub struct InstanceStatistics {
     pub replied: u64,
     pub refused: u64,
     pub panicked: u64,
-    /// Requests whose deadline had passed when a worker took them; other processes take most of theirs back before
-    /// that.
+    /// Requests whose deadline had passed when a worker took them; other processes take most of theirs back earlier.
     pub too_late: u64,
     /// Requests and replies that could not be decoded or encoded.
     pub bad_messages: u64,
@@ -62,7 +55,7 @@ pub struct InstanceStatistics {
     pub ended_elsewhere: u64,
     /// Answers to other processes whose callers had given up.
     pub unheard: u64,
-    /// Queued requests of this process, in memory and on disk. Those of other processes wait in their callers' memory.
+    /// Queued requests of this process, in memory and on disk; those of other processes are with their callers.
     pub queued: u64,
     pub on_disk: u64,
     /// Total requests of this process that went through the overflow.

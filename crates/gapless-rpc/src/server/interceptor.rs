@@ -1,6 +1,3 @@
-//! [`ServerInterceptor`]: a hook before and after a route's handler. It wraps the handler itself, so it is the same for
-//! calls of this process and of others, for threads and tasks, for calls and one-way requests.
-
 use super::request_processor::{HandlerOutput, HandlerResult};
 use crate::context::CallContext;
 use crate::outcome::{Refusal, Rejection};
@@ -13,8 +10,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// A hook around the handler of a route ([`RouteBuilder::interceptor`](crate::RouteBuilder::interceptor)). Interceptors
-/// run in the order in which they were added before the handler, and in reverse after it. The handler's span is the
-/// current one, and calls made in the hooks are nested in the call.
+/// run in the order in which they were added before the handler, and in reverse after it.
 ///
 /// ```
 /// # mod gapless { pub use gapless_rpc as rpc; }
@@ -47,7 +43,7 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), gapless_rpc::RpcError>(())
 /// ```
 pub trait ServerInterceptor: Send + Sync {
-    /// Runs before the handler begins. If this panics, the call ends as if the handler had.
+    /// Runs before the handler begins; a panic ends the call as one of the handler.
     ///
     /// # Errors
     /// The handler does not run, and its caller gets [`crate::CallError::Refused`]; the call is counted as begun and
@@ -57,8 +53,7 @@ pub trait ServerInterceptor: Send + Sync {
         Ok(())
     }
 
-    /// Runs when the call ends with that outcome, `took` after [`before`](Self::before). The caller has not been
-    /// answered yet. A panic is logged.
+    /// Runs before the caller is answered, `took` after [`before`](Self::before). A panic is logged.
     fn after(&self, context: &CallContext, outcome: HandlerOutcome<'_>, took: Duration) {
         let _ = (context, outcome, took);
     }
@@ -73,13 +68,12 @@ pub enum HandlerOutcome<'call> {
     Refused(&'call Refusal),
     /// A forward to that route.
     Forwarded(&'call str),
-    /// A panic of the handler, or of an interceptor before it, with that text.
+    /// A panic of the handler, or of an interceptor before it.
     Panicked(&'call str),
     /// The executor dropped the task before the end.
     Dropped,
 }
 
-/// Interceptors, in the order in which they run.
 pub(crate) type ServerInterceptors = Arc<[Arc<dyn ServerInterceptor>]>;
 
 pub(crate) fn around<Request, Reply>(
@@ -130,7 +124,7 @@ struct InterceptedCall<'call> {
     interceptors: &'call [Arc<dyn ServerInterceptor>],
     context: &'call CallContext,
     began: Instant,
-    /// Number of interceptors that ran before the handler, and must be told the end.
+    /// Interceptors that ran, and must be told the end.
     asked: usize,
 }
 
@@ -139,7 +133,7 @@ impl<'call> InterceptedCall<'call> {
         Self { interceptors, context, began: Instant::now(), asked: 0 }
     }
 
-    /// Runs the interceptors. `Some` if the call ends without the handler.
+    /// `Some` if the call ends without the handler.
     fn ask<Reply>(&mut self) -> Option<HandlerResult<Reply>> {
         for interceptor in self.interceptors {
             self.asked += 1;
@@ -152,7 +146,7 @@ impl<'call> InterceptedCall<'call> {
         None
     }
 
-    /// Reports the end and returns the handler's result. A panic is resumed: it was reported when it began.
+    /// A panic is resumed: it was reported when it began.
     fn end<Reply>(mut self, ran: HandlerResult<Reply>) -> HandlerOutput<Reply> {
         self.tell(match &ran {
             Ok(Ok(_)) => HandlerOutcome::Replied,
@@ -163,7 +157,6 @@ impl<'call> InterceptedCall<'call> {
         ran.unwrap_or_else(|panic| resume_unwind(Box::new(panic)))
     }
 
-    /// Reports the end to the interceptors, once.
     fn tell(&mut self, outcome: HandlerOutcome<'_>) {
         let took = self.began.elapsed();
         for interceptor in self.interceptors[..std::mem::take(&mut self.asked)].iter().rev() {

@@ -1,7 +1,5 @@
-//! [`ServedCallers`]: an instance's side of one route: the tables of all its callers, from which its workers pull.
-//!
-//! A worker takes requests by class first (8 : 4 : 2 : 1), then by the caller's turn ([`TurnScheduler`]), then by age.
-//! Everything read here was written by another process: it is copied once, then checked.
+//! [`ServedCallers`]: the tables of all callers of a route. Workers take requests by class (8 : 4 : 2 : 1), then by the
+//! caller's turn ([`TurnScheduler`]), then by age. Other processes write here: everything is copied once, then checked.
 
 use crate::context::{CallerWithDomain, RemoteCaller};
 use crate::registry::{RouteState, TypeDescription};
@@ -21,31 +19,25 @@ use std::time::Duration;
 use super::cancellation_watchers::CancellationWatchers;
 use crate::protocol::status::{ReplyStatus, cut};
 
-/// Longest sleep of a worker, in case a caller corrupts the bell.
+/// Longest sleep, in case a caller corrupts the bell.
 const PARK_MAX: Duration = Duration::from_millis(100);
-/// Requests that a task takes in a row before it lets others run.
 const STREAK_MAX: u32 = 64;
 
 const OPEN: u32 = 0;
 const SUSPENDED: u32 = 1;
 const ENDED: u32 = 2;
 
-/// One calling process, as an instance sees it.
 #[derive(Debug)]
 pub(crate) struct AttachedCaller {
-    /// Number of the attachment in the registry.
     pub(crate) attachment: u64,
     pub(crate) table: Arc<InstanceSide>,
-    /// Wakes the caller's reactor.
     pub(crate) eventfd: OwnedFd,
     pub(crate) identity: Arc<CallerWithDomain>,
-    /// Version of the reply type that it reads from this instance.
     pub(crate) reply_version: u32,
     /// Index of that version among the caller's older ones, or 0.
     pub(crate) reply_older: u8,
-    /// Shared by all callers of the route.
     pub(crate) watchers: Arc<CancellationWatchers>,
-    /// Types of request and reply, with the fingerprints of the agreed versions.
+    /// Request and reply, with the fingerprints of the agreed versions.
     pub(crate) types: Arc<(TypeDescription, TypeDescription)>,
 }
 
@@ -65,25 +57,23 @@ impl RemoteCaller for AttachedCaller {
     }
 }
 
-/// All callers of one instance of a route, and the bell of its workers.
 #[derive(Debug)]
 pub(crate) struct ServedCallers {
     bell: Arc<Bell>,
     watchers: Arc<CancellationWatchers>,
-    /// Wakes the instance's tasks, and those that wait for a cancellation.
+    /// Also wakes tasks that wait for a cancellation.
     eventfd: OwnedFd,
     callers: RwLock<Arc<[Arc<AttachedCaller>]>>,
-    /// Number of changes of `callers`, so that workers detect a change without the lock.
+    /// Lets workers detect a change without the lock.
     version: AtomicU64,
     state: AtomicU32,
-    /// Sleeping tasks, by the numbers of their pullers.
+    /// By the numbers of their pullers.
     tasks: Mutex<Vec<(u64, Waker)>>,
     last_puller: AtomicU64,
-    /// A worker spins before it sleeps.
     has_looker: AtomicBool,
-    /// A relay that stands for instances elsewhere: it takes only requests targeted at it.
+    /// A relay that stands for instances elsewhere takes only requests targeted at it.
     is_relay: AtomicBool,
-    /// Process that serves; a forked child takes and answers nothing.
+    /// A forked child takes and answers nothing.
     made_by: ProcessMark,
 }
 
@@ -105,7 +95,6 @@ impl ServedCallers {
         }
     }
 
-    /// Switches between requests targeted at it and all requests.
     pub(crate) fn set_relay(&self, is_relay: bool) {
         // Relaxed: a worker that sees it late looks once more, because it is woken.
         if self.is_relay.swap(is_relay, Ordering::Relaxed) != is_relay {
@@ -114,7 +103,6 @@ impl ServedCallers {
     }
 
     fn is_relay(&self) -> bool {
-        // Relaxed: see `set_relay`.
         self.is_relay.load(Ordering::Relaxed)
     }
 
@@ -122,7 +110,6 @@ impl ServedCallers {
         self.change(|callers| callers.push(Arc::new(caller)));
     }
 
-    /// Removes a caller that is gone or has detached.
     pub(crate) fn detach(&self, attachment: u64) {
         self.change(|callers| {
             let gone = callers.extract_if(.., |caller| caller.attachment == attachment);
@@ -136,13 +123,11 @@ impl ServedCallers {
         let mut changed = callers.to_vec();
         change(&mut changed);
         *callers = changed.into();
-        // Release: pairs with the Acquire in `Puller::refresh`.
         self.version.fetch_add(1, Ordering::Release);
         drop(callers);
         self.wake_all();
     }
 
-    /// Takes no requests until it is resumed.
     pub(crate) fn suspend(&self) {
         // Relaxed: a worker that sees it late takes one more request. The exchange never revives an ended route.
         let _ = self.state.compare_exchange(OPEN, SUSPENDED, Ordering::Relaxed, Ordering::Relaxed);
@@ -153,7 +138,7 @@ impl ServedCallers {
         self.wake_all();
     }
 
-    /// Takes no more requests: its workers finish their requests, and end.
+    /// The workers finish their requests, and end.
     pub(crate) fn end(&self) {
         self.state.store(ENDED, Ordering::Relaxed);
         self.wake_all();
@@ -171,8 +156,8 @@ impl ServedCallers {
         }
     }
 
-    /// Eventfd that callers write when its tasks sleep, or when they withdraw a call whose handler waits for that; the
-    /// I/O thread then calls [`ServedCallers::handle_ring`].
+    /// Written by callers for sleeping tasks and waiting handlers; the I/O thread then calls
+    /// [`ServedCallers::handle_ring`].
     pub(crate) const fn eventfd(&self) -> &OwnedFd {
         &self.eventfd
     }
@@ -182,12 +167,10 @@ impl ServedCallers {
         self.watchers.look();
     }
 
-    /// Handlers that wait for the cancellation of their calls.
     pub(crate) const fn watchers(&self) -> &Arc<CancellationWatchers> {
         &self.watchers
     }
 
-    /// Wakes as many tasks as were rung.
     fn wake_rung_tasks(&self) {
         let mut tasks = self.tasks.lock().expect("nobody panics with the lock");
         let rung = self.bell.take_rung_tasks(tasks.len());
@@ -197,7 +180,7 @@ impl ServedCallers {
         woken.into_iter().for_each(|(_, task)| foreign::wake(task));
     }
 
-    /// Wakes one sleeping worker; false if all are awake or woken already.
+    /// False if all workers are awake or woken already.
     fn wake_one(&self) -> bool {
         let rung = if self.bell.is_anyone_idle() { self.bell.ring() } else { Rung::Nobody };
         if rung == Rung::Task {
@@ -206,7 +189,7 @@ impl ServedCallers {
         rung != Rung::Nobody
     }
 
-    /// Passes on a ring for requests that the worker will not take, to another worker here or in another instance.
+    /// To another worker here or in another instance, for requests that this one will not take.
     fn pass_ring_on(&self, callers: &[Arc<AttachedCaller>]) {
         if self.wake_one() {
             return;
@@ -219,8 +202,7 @@ impl ServedCallers {
         }
     }
 
-    /// Changes the list of sleeping tasks and announces their number to callers. Also returns whether a task that no
-    /// longer sleeps was rung.
+    /// Also returns whether a task that no longer sleeps was rung.
     fn change_sleepers<Changed>(&self, change: impl FnOnce(&mut Vec<(u64, Waker)>) -> Changed) -> (Changed, bool) {
         let mut tasks = self.tasks.lock().expect("nobody panics with the lock");
         let changed = change(&mut tasks);
@@ -234,7 +216,6 @@ impl ServedCallers {
         tasks.into_iter().for_each(|(_, task)| foreign::wake(task));
     }
 
-    /// Reports whether it takes no requests until it is resumed.
     pub(crate) fn is_suspended(&self) -> bool {
         // Relaxed: a worker that sees it late looks once more.
         self.state.load(Ordering::Relaxed) == SUSPENDED
@@ -245,7 +226,6 @@ impl ServedCallers {
         &self.bell
     }
 
-    /// Reports whether a worker sleeps or looks for work.
     #[cfg(test)]
     pub(crate) fn is_anyone_idle(&self) -> bool {
         self.bell.is_anyone_idle()
@@ -260,7 +240,6 @@ impl ServedCallers {
     }
 }
 
-/// State of one worker that pulls requests.
 #[derive(Debug)]
 pub(crate) struct Puller {
     served: Arc<ServedCallers>,
@@ -268,17 +247,15 @@ pub(crate) struct Puller {
     version: u64,
     turns: TurnScheduler,
     number: u64,
-    /// Requests that its task has taken in a row.
     streak: u32,
     /// The task was told to sleep, and has not polled since.
     sleeps: bool,
-    /// A ring arrived although it found work by itself: the ring may have been for another request.
+    /// A ring arrived although it found work by itself: it may be for another request.
     owes_ring: bool,
 }
 
 impl Puller {
     pub(crate) fn new(served: Arc<ServedCallers>) -> Self {
-        // Relaxed: only unique numbers.
         let number = served.last_puller.fetch_add(1, Ordering::Relaxed);
         Self {
             served,
@@ -307,14 +284,12 @@ impl Puller {
         }
     }
 
-    /// Claims the next request by class and turn, if there is one.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<ClaimedRequest> {
         self.take_of::<false>()
     }
 
-    /// Like [`Puller::take`], for the only worker of a relay: one that stands for instances claims only targeted
-    /// requests.
+    /// For the worker of a relay; one that stands for instances takes only targeted requests.
     pub(crate) fn take_relayed(&mut self) -> Option<ClaimedRequest> {
         if self.served.is_relay() { self.take_of::<true>() } else { self.take_of::<false>() }
     }
@@ -334,10 +309,8 @@ impl Puller {
                 crash_point("copy_claimed");
                 self.turns.take(turn);
                 let claimed = ClaimedRequest { caller: Arc::clone(caller), taken, progress: ClaimProgress::Claimed };
-                // A worker that takes work and sees more wakes one more; in another instance if its own ring was not
-                // for this work.
+                // Wakes one more worker; in another instance if its own ring was not for this work.
                 if std::mem::take(&mut self.owes_ring) {
-                    // The ring may have come from any caller.
                     if self.may_take::<IS_TARGETED>() {
                         self.served.pass_ring_on(&self.callers);
                     }
@@ -349,14 +322,13 @@ impl Puller {
         }
     }
 
-    /// Next caller and class, of those that may have requests.
     #[inline]
     fn look<const IS_TARGETED: bool>(&mut self) -> Option<CallerTurn> {
         let callers = &self.callers;
         self.turns.look(|caller, class| has_offers::<IS_TARGETED>(&callers[caller].table, class))
     }
 
-    /// Reports whether there may be requests: the last check before a sleep.
+    /// The last check before a sleep.
     fn may_take<const IS_TARGETED: bool>(&mut self) -> bool {
         self.refresh();
         let callers = &self.callers;
@@ -364,12 +336,11 @@ impl Puller {
         self.served.is_open() && self.turns.look_at_all(has_offers)
     }
 
-    /// Like [`Puller::take`], for a task, which is woken when there may be requests; `None` when the route has ended.
+    /// Woken when there may be requests; `None` when the route has ended.
     pub(crate) fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<ClaimedRequest>> {
         self.poll_take_of(task, Self::take, Self::may_take::<false>)
     }
 
-    /// Like [`Puller::take_relayed`], for a task.
     pub(crate) fn poll_take_relayed(&mut self, task: &mut Context<'_>) -> Poll<Option<ClaimedRequest>> {
         self.poll_take_of(task, Self::take_relayed, |puller| {
             if puller.served.is_relay() { puller.may_take::<true>() } else { puller.may_take::<false>() }
@@ -384,7 +355,7 @@ impl Puller {
         may_take: impl Fn(&mut Self) -> bool,
     ) -> Poll<Option<ClaimedRequest>> {
         if self.streak >= STREAK_MAX {
-            // Lets other tasks of this executor run; counts as busy meanwhile.
+            // Lets other tasks run; counts as busy meanwhile.
             self.streak = 0;
             task.waker().wake_by_ref();
             return Poll::Pending;
@@ -411,7 +382,7 @@ impl Puller {
         }
     }
 
-    /// Takes its task off the sleepers. With `found_work` it has not slept: if it was woken meanwhile, it owes a ring.
+    /// With `found_work` it has not slept, and owes a ring if woken meanwhile.
     fn stay_awake(&mut self, found_work: bool) {
         if !std::mem::take(&mut self.sleeps) {
             return;
@@ -423,17 +394,14 @@ impl Puller {
         self.owes_ring |= was_rung || found_work && own.is_none();
     }
 
-    /// Spins `looks` times for a request, if no other worker of the instance does. Must be followed by a take or a
-    /// park.
+    /// Unless another worker spins. Must be followed by a take or a park.
     pub(crate) fn look_before_parking(&mut self, looks: u32) {
         let served = Arc::clone(&self.served);
-        // Acquire: pairs with the Release below, so that one look is over before the next begins.
         if served.has_looker.swap(true, Ordering::Acquire) {
             return;
         }
         self.refresh();
-        // If some callers are only polled from time to time, a ring would be owed for requests that a look does not
-        // see.
+        // A look that skips some callers would owe a ring for their requests.
         let spares_rings = self.turns.looks_at_all();
         if spares_rings {
             served.bell.begin_look();
@@ -449,7 +417,6 @@ impl Puller {
         served.has_looker.store(false, Ordering::Release);
     }
 
-    /// Sleeps until there may be requests, at most for `timeout`.
     pub(crate) fn park(&mut self, timeout: Duration) {
         let served = Arc::clone(&self.served);
         let mut is_anything = false;
@@ -462,7 +429,6 @@ impl Puller {
     }
 }
 
-/// Reports whether a caller may have requests in `class`; with `IS_TARGETED`, only those for this instance alone.
 #[inline]
 fn has_offers<const IS_TARGETED: bool>(table: &InstanceSide, class: usize) -> bool {
     if IS_TARGETED { table.has_targeted_offers(class) } else { table.has_offers(class) }
@@ -488,7 +454,7 @@ enum ClaimProgress {
     Answered,
 }
 
-/// A request that this instance has claimed. Dropping it without an answer tells the caller.
+/// Dropping it without an answer tells the caller.
 #[derive(Debug)]
 pub(crate) struct ClaimedRequest {
     caller: Arc<AttachedCaller>,
@@ -505,7 +471,7 @@ impl ClaimedRequest {
         self.taken
     }
 
-    /// Copies the request; both buffers are replaced. `None` if the slot holds no valid request.
+    /// Replaces both buffers. `None` if the slot holds no valid request.
     #[inline]
     pub(crate) fn read(&self, user_headers: &mut Vec<u8>, payload: &mut Vec<u8>) -> Option<RequestHeader> {
         let header = self.caller.table.request_header(self.taken)?;
@@ -514,7 +480,7 @@ impl ClaimedRequest {
         Some(header)
     }
 
-    /// Marks the handler as begun. False if the caller has cancelled.
+    /// False if the caller has cancelled.
     #[inline]
     pub(crate) fn begin(&mut self) -> bool {
         self.progress = ClaimProgress::Begun;
@@ -523,12 +489,11 @@ impl ClaimedRequest {
         is_wanted
     }
 
-    /// Longest reply, bytes.
     pub(crate) fn reply_length_max(&self) -> usize {
         self.caller.table.shape().payload_length_max()
     }
 
-    /// Requests a signal to the caller at the answer, even for a one-way request.
+    /// Signals the caller at the answer, even for a one-way request.
     pub(crate) fn notify_caller(&self) {
         if self.caller.table.is_mapped_here() {
             self.caller.table.want_notice(self.taken);
@@ -539,7 +504,7 @@ impl ClaimedRequest {
         self.caller.is_over(self.taken)
     }
 
-    /// Answers; true if the caller will see it. Text that is too long is truncated; nothing else may be.
+    /// True if the caller will see it. Text that is too long is truncated; nothing else may be.
     #[inline]
     pub(crate) fn answer(mut self, status: ReplyStatus, body: &[u8]) -> bool {
         self.put_answer(status, body)

@@ -1,6 +1,3 @@
-//! [`RequestProcessor`]: from the encoded request of another process to its encoded reply. [`Handler`]: the
-//! application's function, plain or `async`.
-
 use super::counters::InstanceCounters;
 use crate::context::{CallContext, Cancellation, Headers};
 use crate::local::{IncomingRequest, ReplySender};
@@ -23,16 +20,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tracing::Span;
 
-/// State that the workers of an instance share to answer requests.
 pub(crate) struct RequestProcessor<Request, Reply> {
     pub(crate) route: Arc<str>,
     pub(crate) handler: Handler<Request, Reply>,
     pub(crate) counters: Arc<InstanceCounters>,
-    /// Description of the instance: a JSON object.
     pub(crate) info: String,
 }
 
-/// Buffers of one worker, reused.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerBuffers {
     user_headers: Vec<u8>,
@@ -40,11 +34,9 @@ pub(crate) struct WorkerBuffers {
     reply: Vec<u8>,
 }
 
-/// Buffer capacity that is kept between two requests, bytes.
 const BYTES_KEPT_MAX: usize = 1 << 20;
 
 impl WorkerBuffers {
-    /// Reuses the memory of a sent reply for the next request, if the last request's buffer has gone with it.
     fn reuse<Reply: Message>(&mut self, ran: HandlerResult<Reply>) {
         if self.payload.capacity() == 0
             && let Ok(Ok(reply)) = ran
@@ -62,7 +54,6 @@ impl WorkerBuffers {
     }
 }
 
-/// A decoded request, ready for the handler.
 pub(crate) struct PreparedRequest<Request> {
     claimed: ClaimedRequest,
     request: Request,
@@ -71,7 +62,7 @@ pub(crate) struct PreparedRequest<Request> {
     in_flight: InFlightGuard,
 }
 
-/// Counts a handler from its begin to its end by any cause, which is the drop of this value.
+/// Dropped at the handler's end by any cause.
 pub(crate) struct InFlightGuard {
     counters: Arc<InstanceCounters>,
     begun_ns: u64,
@@ -90,7 +81,6 @@ impl Drop for InFlightGuard {
     }
 }
 
-/// Form of the reply that the caller expects.
 #[derive(Clone, Copy, Debug)]
 struct ReplyForm {
     is_json: bool,
@@ -99,7 +89,7 @@ struct ReplyForm {
 }
 
 impl<Request: Message, Reply: Message> RequestProcessor<Request, Reply> {
-    /// Reads a claimed request. One that is not for the handler is answered here.
+    /// A request that is not for the handler is answered here.
     pub(crate) fn prepare(
         &self,
         mut claimed: ClaimedRequest,
@@ -135,7 +125,6 @@ impl<Request: Message, Reply: Message> RequestProcessor<Request, Reply> {
             }
         };
         if !claimed.begin() {
-            // The caller has given up: the slot is given back.
             self.answer(claimed, ReplyStatus::NotServed, &[]);
             return None;
         }
@@ -172,16 +161,14 @@ impl<Request: Message, Reply: Message> RequestProcessor<Request, Reply> {
         Request::decode_owned(version, payload).map_err(|error| error.to_string())
     }
 
-    /// Runs the handler on this thread, and answers.
     pub(crate) fn handle(&self, ready: PreparedRequest<Request>, scratch: &mut WorkerBuffers) {
         let PreparedRequest { claimed, request, context, form, in_flight } = ready;
         let ran = self.handler.run(request, &context, None);
         self.answer_with(claimed, ran, form, scratch);
-        // Dropped after the answer: the caller need not wait for the clock.
+        // After the answer: the caller need not wait for the clock.
         drop(in_flight);
     }
 
-    /// Runs the handler as a part of a task, and answers.
     pub(crate) async fn handle_later(&self, ready: PreparedRequest<Request>, scratch: &mut WorkerBuffers) {
         let PreparedRequest { claimed, request, context, form, in_flight } = ready;
         let ran = self.handler.run_later(request, context, None).await;
@@ -264,7 +251,6 @@ impl<Request: Message, Reply: Message> RequestProcessor<Request, Reply> {
             InstanceQuery::Statistics => self.counters.statistics().to_json(),
         };
         let length_max = claimed.reply_length_max();
-        // Not counted: it is no call of the route.
         if body.len() <= length_max {
             claimed.answer(ReplyStatus::Reply, body.as_bytes());
         } else {
@@ -282,7 +268,7 @@ pub(crate) fn too_long(length: usize, length_max: usize) -> String {
     format!("it has {length} bytes; at most {length_max} are allowed on this route")
 }
 
-/// Trace of a request; a malformed one is ignored.
+/// A malformed trace is ignored.
 pub(crate) fn trace_of(header: &RequestHeader, headers: &mut Headers) -> TraceContext {
     let state = (header.flags & FLAG_TRACE_STATE != 0).then(|| headers.take_last(TRACE_STATE)).flatten();
     let trace = TraceContext::new(header.trace_id, header.span_id, header.trace_flags);
@@ -299,7 +285,6 @@ type PlainHandler<Request, Reply> = dyn Fn(Request, &CallContext) -> HandlerOutp
 type AsyncHandler<Request, Reply> =
     dyn Fn(Request, CallContext) -> Pin<Box<dyn Future<Output = HandlerOutput<Reply>> + Send>> + Send + Sync;
 
-/// The application's function, shared by all workers of an instance.
 pub(crate) enum Handler<Request, Reply> {
     Plain(Arc<PlainHandler<Request, Reply>>),
     Async(Arc<AsyncHandler<Request, Reply>>),
@@ -314,7 +299,7 @@ impl<Request, Reply> Clone for Handler<Request, Reply> {
     }
 }
 
-/// Result of a handler's run, or the text of its panic.
+/// Or the text of its panic.
 pub(crate) type HandlerResult<Reply> = Result<HandlerOutput<Reply>, String>;
 
 impl<Request, Reply> Handler<Request, Reply> {
@@ -334,7 +319,6 @@ impl<Request, Reply> Handler<Request, Reply> {
         }
     }
 
-    /// Runs the handler as a part of the polling task.
     pub(crate) async fn run_later(
         &self,
         request: Request,
@@ -365,7 +349,6 @@ impl<Request, Reply> Handler<Request, Reply> {
 }
 
 impl<Request: Send + 'static, Reply: Send + 'static> Handler<Request, Reply> {
-    /// Answers a call of this process on this thread.
     pub(crate) fn answer(&self, incoming: IncomingRequest<Request, Reply>, counters: &InstanceCounters) {
         let IncomingRequest { request, context, answer } = incoming;
         let begun_ns = begin(counters);
@@ -373,7 +356,6 @@ impl<Request: Send + 'static, Reply: Send + 'static> Handler<Request, Reply> {
         complete(answer, ran, (counters, begun_ns));
     }
 
-    /// Answers a call of this process as a part of a task.
     pub(crate) async fn answer_later(&self, incoming: IncomingRequest<Request, Reply>, counters: &InstanceCounters) {
         let IncomingRequest { request, context, answer } = incoming;
         let begun_ns = begin(counters);
@@ -382,7 +364,6 @@ impl<Request: Send + 'static, Reply: Send + 'static> Handler<Request, Reply> {
     }
 }
 
-/// Outcome of a handler, as named in reports.
 const fn kind_of<Reply>(ran: &HandlerResult<Reply>) -> &'static str {
     match ran {
         Ok(Ok(_)) => "replied",

@@ -1,5 +1,3 @@
-//! [`Workers`]: the threads and tasks of one instance of a route that pull requests of other processes.
-
 use super::request_processor::{RequestProcessor, WorkerBuffers};
 use crate::error::RpcError;
 use crate::message::Message;
@@ -13,14 +11,14 @@ use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Workers of one instance. They end when the route has ended.
+/// End when the route has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Workers {
-    /// Starts `count` threads. `init` runs first on each, `done` last.
+    /// `init` runs first on each thread, `done` last.
     pub(crate) fn start_threads<Request: Message, Reply: Message>(
         served: &Arc<ServedCallers>,
         answering: &Arc<RequestProcessor<Request, Reply>>,
@@ -66,35 +64,31 @@ impl Workers {
     }
 }
 
-/// Count of an instance's living workers: threads may unwind, and executors may drop their tasks.
+/// Threads may unwind, and executors may drop their tasks.
 pub(crate) struct WorkerCount {
     made_by: ProcessMark,
     count: AtomicUsize,
     none_left: Box<dyn Fn() + Send + Sync>,
-    /// Task that waits until no worker is left.
     waiting: Mutex<Option<Waker>>,
 }
 
-/// A living worker, until this is dropped.
 pub(crate) struct WorkerGuard(Arc<WorkerCount>);
 
 impl WorkerCount {
-    /// `none_left` runs when the last worker has gone.
     pub(crate) fn new(none_left: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
         let (made_by, count) = (ProcessMark::current(), AtomicUsize::new(0));
         Arc::new(Self { made_by, count, none_left: Box::new(none_left), waiting: Mutex::default() })
     }
 
-    /// Ready when no worker is left; for one task at a time.
+    /// For one task at a time.
     pub(crate) fn poll_none(&self, task: &Context<'_>) -> Poll<()> {
-        // The last worker takes the waker after it has counted down, so a waker stored before the check is found.
+        // The last worker takes the waker after it has counted down.
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if self.count.load(Ordering::Acquire) == 0 {
             return Poll::Ready(());
         }
         let before = waiting.replace(task.waker().clone());
         drop(waiting);
-        // Without the lock: dropping a waker may run arbitrary code.
         drop(before);
         Poll::Pending
     }
@@ -111,7 +105,7 @@ impl Drop for WorkerGuard {
         if !self.0.made_by.is_here() {
             return;
         }
-        // AcqRel: pairs with itself, so that the last worker sees everything the others did.
+        // AcqRel: the last worker sees everything the others did.
         if self.0.count.fetch_sub(1, Ordering::AcqRel) == 1 {
             (self.0.none_left)();
             let waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -120,7 +114,6 @@ impl Drop for WorkerGuard {
     }
 }
 
-/// Hooks at the beginning and the end of each worker.
 #[derive(Clone, Default)]
 pub(crate) struct WorkerHooks {
     pub(crate) init: Option<Arc<dyn Fn(usize) + Send + Sync>>,
@@ -128,7 +121,6 @@ pub(crate) struct WorkerHooks {
 }
 
 impl WorkerHooks {
-    /// Begins worker `number`; it ends when the result is dropped.
     pub(crate) fn begin(self, number: usize) -> impl Drop {
         struct Done(WorkerHooks, usize);
         impl Drop for Done {
@@ -145,7 +137,6 @@ impl WorkerHooks {
     }
 }
 
-/// Waits for the next request; `None` when the route has ended.
 fn next_request(puller: &mut Puller, waiting: Waiting) -> Option<ClaimedRequest> {
     let mut looks = 0_u32;
     let mut since = None;
@@ -177,7 +168,6 @@ fn next_request(puller: &mut Puller, waiting: Waiting) -> Option<ClaimedRequest>
     None
 }
 
-/// Serves as a task until the route has ended.
 pub(crate) async fn serve_as_task<Request: Message, Reply: Message>(
     served: Arc<ServedCallers>,
     answering: Arc<RequestProcessor<Request, Reply>>,

@@ -30,7 +30,6 @@ fn table(slots: u32, payload_length_max: usize) -> Arc<RouteTable> {
     )
 }
 
-/// An instance with its workers as threads.
 struct TestInstance {
     number: u32,
     served: Arc<ServedCallers>,
@@ -109,7 +108,7 @@ fn work(puller: &mut Puller, spins: bool, handler: &Handler, handled: &AtomicU64
             Some((status, reply)) => {
                 claimed.answer(status, &reply);
             }
-            // Simulates the death of its process: no answer.
+            // Simulates the death of its process.
             None => std::mem::forget(claimed),
         }
     }
@@ -131,7 +130,6 @@ fn call(table: &Arc<RouteTable>, waiting: Waiting, payload: &[u8], reply: &mut V
     Attempt::start(table, timeout_in(20_000), &[], payload).unwrap().wait(waiting, reply)
 }
 
-/// A request that an instance has claimed, and whose handler has not begun.
 fn claimed(table: &Arc<RouteTable>) -> (TestInstance, Attempt, crate::server::puller::ClaimedRequest) {
     let instance = TestInstance::start(table, 0, false, increment());
     let call = Attempt::start(table, timeout_in(20_000), &[], b"request").unwrap();
@@ -269,7 +267,6 @@ fn new_instance_takes_waiting_requests() {
     let second = Attempt::start(&table, timeout_in(20_000), &[], b"b").unwrap();
     let full = Attempt::start(&table, timeout_in(20_000), &[], b"c").unwrap_err();
     assert_eq!(full, NotOffered::Full);
-    // The request taken back is no call any more.
     drop(second);
     instance.served.resume();
     let mut reply = Vec::new();
@@ -319,7 +316,6 @@ fn death_ends_requests_and_frees_slots() {
         thread::spawn(move || call(&table, Waiting::Park, b"x", &mut Vec::new()))
     };
     gapless_testkit::wait::until("its handler has begun", || dying.handled.load(Ordering::Relaxed) == 1);
-    // The connection ends first, then the process.
     table.close_instance(number);
     let ended = AttemptEnd::Unknown("the process that had it has died, or has left the domain");
     assert_eq!(waiter.join().unwrap(), ended);
@@ -329,7 +325,6 @@ fn death_ends_requests_and_frees_slots() {
     dying.end();
 }
 
-/// The instance has attached the table, and its answer is on the way.
 #[test]
 fn claimed_request_is_not_reassigned() {
     let table = table(1, 64);
@@ -364,7 +359,7 @@ fn late_end_frees_the_slot() {
     }
 }
 
-/// The first ring is wasted: the woken worker's instance stops before it looks. The others must look then.
+/// The woken worker's instance stops before it looks, so the others must look.
 #[test]
 fn sleeper_wakes_when_another_stops() {
     for stop in [
@@ -389,8 +384,7 @@ fn sleeper_wakes_when_another_stops() {
     }
 }
 
-/// Two callers ring the same instances, in the same order. The worker of the first is awake already, and has not looked
-/// yet.
+/// Two callers ring the same instances; the worker of the first is awake already, and has not looked.
 #[test]
 fn fully_rung_instance_is_skipped() {
     let tables = [0, 1].map(|_| table(4, 64));
@@ -544,7 +538,6 @@ fn less_urgent_calls_never_overtake() {
     }
     assert_eq!(overtaken, 8);
     assert_eq!(offer(waiting), Ok(()));
-    // A caller that does not come delays the others only for a moment.
     let held = Attempt::start(&table, timeout_in(20_000), &[], &[]).unwrap();
     table.join_queue(&mut timeout_in(20_000));
     drop(held);
@@ -587,7 +580,7 @@ fn close_ends_offers() {
     instance.end();
 }
 
-/// Not a speed test: prints the cost of a call, when run by hand with `--ignored --nocapture` in a release build.
+/// Prints the cost of a call; run with `--ignored --nocapture` in a release build.
 #[test]
 #[ignore = "prints figures"]
 fn cost_of_a_call() {
@@ -611,7 +604,6 @@ fn cost_of_a_call() {
     }
 }
 
-/// The caller sees it as lost before it had begun.
 #[test]
 fn dropped_claim_is_not_served() {
     let table = table(1, 100);
@@ -623,7 +615,7 @@ fn dropped_claim_is_not_served() {
     instance.end();
 }
 
-/// The only instance that may take a long request goes while the request is copied, which happens without the lock.
+/// A long request is copied without the lock; its only instance goes meanwhile.
 #[test]
 fn departure_during_copy_is_refused() {
     const LENGTH: usize = 4 << 20;
@@ -646,7 +638,6 @@ fn departure_during_copy_is_refused() {
             table.remove_instance(number);
             match calling.join().unwrap() {
                 Err(NotOffered::NoInstance) => refused += 1,
-                // Copied already.
                 Ok(AttemptEnd::NotBegun(_) | AttemptEnd::NotTaken) => {}
                 other => panic!("{other:?}"),
             }
@@ -660,7 +651,6 @@ fn departure_during_copy_is_refused() {
     panic!("{refused} of 1000 instances went while the request was copied");
 }
 
-/// Runs a function that deadlocks if the code is wrong.
 #[track_caller]
 fn run_without_deadlock(run: impl FnOnce() + Send + 'static) {
     let (tell, told) = std::sync::mpsc::channel();
@@ -732,7 +722,6 @@ fn replaced_task_drops_without_a_lock() {
     });
 }
 
-/// There is always more work for it.
 #[test]
 fn busy_task_yields_to_others() {
     let table = table(128, 8);
@@ -780,7 +769,6 @@ fn rewrite_runs_unlocked() {
         offer.header.fingerprint = 7;
         Attempt::start(table, offer, &[], b"old").unwrap().leave();
         table.set_request_fingerprint(8);
-        // Other threads look meanwhile.
         assert_eq!(Attempt::start(table, timeout_in(20_000), &[], b"x").unwrap_err(), NotOffered::Full);
         assert!(!table.has_ended(), "it waits to be rewritten");
         assert!(table.give_notices());

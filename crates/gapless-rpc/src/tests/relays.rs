@@ -1,9 +1,6 @@
-//! A relay that stands for instances elsewhere, next to ordinary instances.
-
 use super::*;
 use crate::registry::Instance;
 
-/// Runs a relay's worker, which takes targeted requests.
 fn relay_work(puller: &mut Puller, handled: &AtomicU64) {
     while !puller.served().has_ended() {
         let Some(mut claimed) = puller.take_relayed() else {
@@ -17,7 +14,6 @@ fn relay_work(puller: &mut Puller, handled: &AtomicU64) {
     }
 }
 
-/// A relay that stands for an instance elsewhere.
 fn relay(table: &Arc<RouteTable>) -> (TestInstance, Arc<[Instance]>) {
     let mut instance = TestInstance::start(table, 0, false, increment());
     let stands_for: Arc<[Instance]> = [Instance { identity: 77, name: "depot/1".to_owned() }].into();
@@ -87,7 +83,6 @@ fn relay_leaves_untargeted_requests() {
     let mut targeted = Attempt::start(&table, offer, &[], b"y").unwrap();
     assert_eq!(targeted.wait(Waiting::Park, &mut reply), AttemptEnd::Answered(ReplyStatus::Reply));
     assert_eq!((untargeted.try_end(&mut reply), relay.handled.load(Ordering::Relaxed)), (None, 1));
-    // Left for any remaining instance.
     table.remove_instance(instance.number);
     assert_eq!(untargeted.wait(Waiting::Park, &mut reply), AttemptEnd::NotTaken);
     let mut again = Attempt::start(&table, timeout_in(60_000), &[], b"x").unwrap();

@@ -1,8 +1,5 @@
-//! A caller is killed with SIGKILL at each crash point of its backlog, with thousands of queued requests, most of them
-//! on disk. No file, descriptor, memory at the instance or running handler is left. Every call of another caller of the
-//! route is answered meanwhile, and no request is executed twice.
-//!
-//! Needs a build with debug assertions.
+//! A caller with thousands of queued requests is killed at each crash point of its backlog: nothing is left, and
+//! nothing is executed twice. Needs debug assertions.
 
 use crate::counted::{Outcome, ROUTE, Traffic, caller, check, descriptors, executions, files, open, reply_to, serve};
 use gapless_agent::fault::BACKLOG_CRASH_POINTS;
@@ -17,7 +14,6 @@ use std::path::Path;
 
 const CALLER: &str = "be-a-caller-with-a-backlog";
 const KILLS_PER_POINT: u64 = 3;
-/// Requests of one caller, before the next one of its process.
 const REQUESTS: u64 = 2_000;
 const CALLS_AFTERWARDS: u64 = 200;
 
@@ -25,12 +21,10 @@ pub fn module() -> Module {
     Module::new(module_path!()).with_choices("killed_caller_leaves_nothing", killed_caller_leaves_nothing)
 }
 
-/// An overflow with the smallest memory tier.
 fn overflow(directory: &Path) -> ElasticQueueOptions {
     ElasticQueueOptions { memory_bytes_max: 4096, ..ElasticQueueOptions::new("backlog", directory) }
 }
 
-/// Calls, sends and cancels until it is killed, with one caller after the other, so that backlogs also end.
 pub fn be_the_caller_if_asked() {
     let Some(arguments) = started_as(CALLER) else { return };
     let domain = open(Path::new(&arguments[0]));
@@ -64,7 +58,6 @@ fn start_caller(domain: &Path, overflow: &Path, number: u64, armed: &str) -> Pro
     Process::start(command.env("GAPLESS_CRASH_POINT", armed))
 }
 
-/// Crash point, and the pass at which to die: some points are passed a few times by each caller, some by each request.
 fn armed(point: &str, random: &mut Random) -> String {
     let most = match point {
         "backlog_entered" | "backlog_taken" | "backlog_offered" | "backlog_slot_freed" => REQUESTS,
@@ -74,7 +67,6 @@ fn armed(point: &str, random: &mut Random) -> String {
     format!("{point}:{}", 1 + random.below(most))
 }
 
-/// Mapped regions of calls in this process.
 fn regions() -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     maps.lines().filter(|line| line.contains("gapless-region")).count()
@@ -84,7 +76,6 @@ fn killed_caller_leaves_nothing(random: &mut Random) {
     let folder = tempfile::tempdir().unwrap();
     let (path, record, disk) = (folder.path().join("domain"), folder.path().join("record"), folder.path().join("disk"));
     std::fs::create_dir(&disk).unwrap();
-    // Instance and witness are two members of the domain, like two processes.
     let (server, client) = (open(&path), open(&path));
     let route = serve(&server, &record);
     let witness = caller(&client, Retry::Never);

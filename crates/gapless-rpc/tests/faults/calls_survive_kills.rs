@@ -1,6 +1,4 @@
-//! A million calls while instances and callers are killed with SIGKILL at any instruction, a thousand times: every call
-//! ends by its policy, no answer is wrong or doubled, and nothing is left. These numbers with `GAPLESS_FULL`; else a
-//! fifth.
+//! A million calls and a thousand kills with `GAPLESS_FULL`, else a fifth.
 
 use crate::counted::{
     Traffic, caller, check, counter_files, descriptors, every_slot_is_free, executions, files, open, start_caller,
@@ -17,7 +15,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Each one kills two instances and a caller of its own.
 const KILLERS: u64 = 2;
 const INSTANCES_OF_A_KILLER: usize = 2;
 
@@ -25,7 +22,6 @@ pub fn module() -> Module {
     Module::new(module_path!()).with_choices("kills_corrupt_no_answer", kills_corrupt_no_answer)
 }
 
-/// Kills its processes in turn, and restarts each.
 fn kill(
     number: u64,
     (domain, record): (&Path, &Path),
@@ -41,7 +37,7 @@ fn kill(
         let victim = random.below(INSTANCES_OF_A_KILLER as u64 + 1) as usize;
         let process = instances.get_mut(victim).unwrap_or(&mut caller_process);
         process.kill();
-        // A process that ends by itself has seen a wrong answer, and has printed it.
+        // A process that ends by itself has seen a wrong answer.
         assert_eq!(process.wait().signal(), Some(9));
         kills.fetch_add(1, Ordering::Relaxed);
         if victim < INSTANCES_OF_A_KILLER {
@@ -65,7 +61,6 @@ fn kills_corrupt_no_answer(random: &mut Random) {
     for (caller, number) in callers.iter().zip(0..) {
         assert!(caller.call(u64::MAX - number).is_ok());
     }
-    // With one instance: the state when all others are dead.
     let before = descriptors();
     drop(first_instance);
     let traffic: Vec<_> =
@@ -81,7 +76,7 @@ fn kills_corrupt_no_answer(random: &mut Random) {
             .collect();
         let (calls_min, kills_min) = (rounds(1_000_000, 200_000), rounds(1_000, 200));
         let calls = || traffic.iter().map(Traffic::calls).sum::<u64>();
-        // A call that never ends blocks its thread or task: the remaining ones are too few for these numbers.
+        // A call that never ends blocks its thread: the remaining ones are too few.
         while calls() < calls_min || kills.load(Ordering::Relaxed) < kills_min {
             let (calls_before, kills_before) = (calls(), kills.load(Ordering::Relaxed));
             until("calls and kills go on", || {
@@ -92,7 +87,6 @@ fn kills_corrupt_no_answer(random: &mut Random) {
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    // All processes that they had started are dead.
     let mut last = start_instance(path, record, None);
     assert_eq!(last.line(), "serves");
     let ended: Vec<_> = traffic.into_iter().map(Traffic::end).collect();

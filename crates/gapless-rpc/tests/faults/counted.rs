@@ -1,5 +1,5 @@
-//! Instances that record what they execute, and callers that know how each of their calls ended. A number is called
-//! once only, so both together show whether an answer was wrong, lost or doubled.
+//! Instances record executed numbers, callers their outcomes. A number is called once only, so both together show
+//! wrong, lost and doubled answers.
 
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Retry};
 use gapless_testkit::process::{Process, started_as, this_program};
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 
 pub const ROUTE: &str = "counted";
-/// Slots of each caller's table: fewer than its calls.
+/// Fewer than a caller's calls.
 pub const SLOTS: u32 = 16;
 
 const INSTANCE: &str = "be-a-counted-instance";
@@ -38,7 +38,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Reports whether the outcome matches the number of executions.
     fn allows(self, executions: u32, retry: Retry) -> bool {
         match self {
             Self::Answered if retry == Retry::Always => executions >= 1,
@@ -71,11 +70,11 @@ pub fn caller(domain: &Domain, retry: Retry) -> Caller<u64, u64> {
     domain.caller_with(ROUTE, CallerOptions { call, ..CallerOptions::default() }).unwrap()
 }
 
-/// Serves, and appends each executed number to a file before it answers.
+/// Appends each executed number to a file before the answer.
 pub fn serve(domain: &Domain, record: &Path) -> gapless_rpc::ServedRoute {
     let record = File::options().create(true).append(true).open(record).unwrap();
     let handler = move |number: u64, _: &gapless_rpc::CallContext| {
-        // One system call, so it is written entirely or not at all, whenever the process dies.
+        // One system call, so it is whole whenever the process dies.
         (&record).write_all(&number.to_le_bytes()).unwrap();
         Ok(reply_to(number))
     };
@@ -87,19 +86,16 @@ pub fn be_an_instance_if_asked() {
     let domain = open(Path::new(&arguments[0]));
     let _route = serve(&domain, Path::new(&arguments[1]));
     println!("serves");
-    // Until its standard input ends.
     std::io::stdin().lock().lines().for_each(drop);
     std::process::exit(0);
 }
 
-/// Starts an instance, which prints a line when it serves.
 pub fn start_instance(domain: &Path, record: &Path, crash_point: Option<&str>) -> Process {
     let mut command = this_program();
     command.arg(INSTANCE).arg(domain).arg(record).stdin(Stdio::piped());
     Process::start(command.envs(crash_point.map(|point| ("GAPLESS_CRASH_POINT", point))))
 }
 
-/// Calls until it is killed, or for a number of calls if one is given.
 pub fn be_a_caller_if_asked() {
     let Some(arguments) = started_as(CALLER) else { return };
     let domain = open(Path::new(&arguments[0]));
@@ -108,7 +104,6 @@ pub fn be_a_caller_if_asked() {
     println!("calls");
     match arguments.get(2) {
         Some(count) => traffic.wait_for(count.parse().unwrap()),
-        // Until it is killed.
         None => loop {
             std::thread::park();
         },
@@ -157,7 +152,6 @@ impl Traffic {
                 for number in numbers {
                     let mut call = caller.start(number);
                     if number % 64 == 63 {
-                        // Once it may have begun, unless it has ended by then.
                         let offered = poll_fn(|task| match Pin::new(&mut call).poll(task) {
                             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
                             Poll::Pending if call.attempts() > 0 => Poll::Ready(None),
@@ -188,7 +182,6 @@ impl Traffic {
         until("calls go on", || self.calls() >= wanted);
     }
 
-    /// Stops, and returns every call with its outcome.
     pub fn end(self) -> Vec<(u64, Outcome)> {
         self.is_over.store(true, Ordering::Relaxed);
         let threads = self.threads.into_iter().map(|thread| thread.join().unwrap());
@@ -216,13 +209,13 @@ pub fn check(ended: &[(u64, Outcome)], executions: &HashMap<u64, u32>, retry: Re
     }
 }
 
-/// Checks that every slot of the table can hold a request; `instance` must be the only instance.
+/// `instance` must be the only instance.
 #[track_caller]
 pub fn every_slot_is_free(caller: &Caller<u64, u64>, instance: &Process, first: u64) {
     instance.signal(Signal::STOP);
     let before = caller.statistics().offered;
     let calls: Vec<_> = (first..first + u64::from(SLOTS)).map(|number| (number, caller.start(number))).collect();
-    // The stopped instance answers none; if a slot is lost, the last call waits for ever.
+    // The stopped instance answers none.
     until("all slots are taken", || caller.statistics().offered == before + u64::from(SLOTS));
     instance.signal(Signal::CONT);
     for (number, call) in calls {
@@ -230,18 +223,15 @@ pub fn every_slot_is_free(caller: &Caller<u64, u64>, instance: &Process, first: 
     }
 }
 
-/// Number of open descriptors of this process.
 pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Files in the domain's directory by which processes find each other; counters have separate files.
 pub fn files(domain: &Path) -> usize {
     names(domain).filter(|name| name.starts_with("copy-")).count()
 }
 
-/// Counter files of instances, alive or not. An instance killed while it made one leaves a draft, which is removed when
-/// it is old.
+/// An instance killed while it made its file leaves a draft, which is removed when it is old.
 pub fn counter_files(domain: &Path) -> usize {
     names(domain).filter(|name| name.starts_with("route-") && name.ends_with(".counters")).count()
 }

@@ -1,8 +1,5 @@
-//! A process is killed with SIGKILL at each crash point of a call, as instance and as caller. The calls of others end
-//! by their policy, no answer is wrong or doubled, the next process serves, and slots, descriptors and files are
-//! released.
-//!
-//! Needs a build with debug assertions.
+//! A process is killed at each crash point of a call, as instance and as caller; slots, descriptors and files are
+//! released. Needs debug assertions.
 
 use crate::counted::{
     Traffic, caller, check, descriptors, every_slot_is_free, executions, files, open, serve, start_caller,
@@ -27,7 +24,6 @@ pub fn module() -> Module {
         .with_choices("killed_caller_at_each_point", killed_caller_at_each_point)
 }
 
-/// Crash point, and the pass at which to die: some points are passed once per process, some by every call.
 fn armed(point: &str, random: &mut Random) -> String {
     let most = match point {
         "sweep_between_files" => 3,
@@ -39,15 +35,13 @@ fn armed(point: &str, random: &mut Random) -> String {
     format!("{point}:{}", 1 + random.below(most))
 }
 
-/// Waits until a process has died at its crash point.
 #[track_caller]
 fn wait_for_death(process: &mut Process, armed: &str) {
     let status = process.wait_end(&format!("death at {armed}"));
     assert_eq!(status.signal(), Some(9), "{armed}: it ended with {status}");
 }
 
-/// Creates the files of a process that was killed before its socket appeared: callers do not see it, so the next
-/// starting process removes them.
+/// Files of a process killed before its socket appeared: the next starting process removes them.
 fn leave_files(domain: &Path, random: &mut Random) {
     let id = format!("copy-{:016x}{:016x}", random.number(), random.number());
     for ending in ["lock", "new"] {

@@ -1,5 +1,4 @@
-//! Calls while processes die, thousands of times and at every crash point: one program, without a harness, see
-//! `gapless_testkit::scenarios`. Slow.
+//! Without a harness, see `gapless_testkit::scenarios`. Slow.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 

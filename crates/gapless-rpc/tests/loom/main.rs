@@ -1,5 +1,5 @@
-//! Interleavings of calls inside one process, over the shipped code: no wake-up is lost, and both sides agree whether a
-//! call began. Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-rpc --release --test loom`.
+//! Interleavings of calls inside one process, over the shipped code. Run: `RUSTFLAGS="--cfg loom" cargo test -p
+//! gapless-rpc --release --test loom`.
 
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -14,8 +14,7 @@ use loom::thread;
 
 type Route = LocalRoute<u64, u64>;
 
-/// Explores interleavings with a bounded number of preemptions, because three threads have too many. A lost wake-up is
-/// a deadlock, which loom reports.
+/// Bounded, because three threads have too many interleavings. A lost wake-up is a deadlock, which loom reports.
 fn check(preemptions: usize, model: fn()) {
     let mut bounded = loom::model::Builder::new();
     bounded.preemption_bound = Some(preemptions);
@@ -34,7 +33,6 @@ fn route() -> Route {
     Route::new("model", options).unwrap()
 }
 
-/// Starts a thread that serves until the route ends.
 fn serve(route: &Route) -> thread::JoinHandle<()> {
     let mut worker = route.worker().unwrap();
     thread::spawn(move || {
@@ -68,7 +66,6 @@ fn two_workers_serve_two_calls() {
     });
 }
 
-/// One of two workers leaves, perhaps while it is woken for the call and the other sleeps.
 #[test]
 fn leaving_worker_passes_wake_up_on() {
     check(3, || {
@@ -108,7 +105,6 @@ fn cancel_races_with_begin() {
     });
 }
 
-/// A route is withdrawn during a call: the call is refused, or it has an outcome.
 #[test]
 fn withdrawal_ends_every_call() {
     check(3, || {

@@ -1,5 +1,3 @@
-//! A caller with an overflow: requests without a slot are queued, mostly on disk, and end like any other call.
-
 use super::AT_A_TIME;
 use super::instance_process::{Ask, Told, start};
 use gapless_rpc::overflow::ElasticQueueOptions;
@@ -34,7 +32,6 @@ pub fn module() -> Module {
 
 const SLOTS: u32 = 8;
 
-/// A domain with two members in this process, and a route with one worker.
 struct Pair {
     folder: tempfile::TempDir,
     _server: Domain,
@@ -51,7 +48,6 @@ fn pair(slots: u32, handler: impl Fn(u64, &CallContext) -> Result<u64, Rejection
     Pair { folder, _server: server, client, route }
 }
 
-/// A pair whose handler records its requests.
 fn noting_pair() -> (Pair, Arc<Mutex<Vec<u64>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let order = Arc::clone(&seen);
@@ -98,7 +94,6 @@ fn each_class_keeps_its_order(random: &mut Random) {
                 caller.start_with(number, &options).on_end(move |outcome| told.send((number, outcome)).unwrap());
             }
         }
-        // Sometimes the route takes a few, so that calls find free slots in between.
         if random.below(2_000) == 0 {
             pair.route.resume().unwrap();
             std::thread::sleep(Duration::from_micros(random.below(2_000)));
@@ -154,7 +149,6 @@ fn cancelled_in_queue_is_not_offered() {
     drop(dropped);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     for (index, call) in late.into_iter().enumerate() {
-        // While the route is suspended, only the clock ends them.
         let outcome = if index % 2 == 0 { call.wait() } else { runtime.block_on(call) };
         let expected =
             CallError::TimedOut { route: "route".to_owned(), after: timeout, begun: false, not_taken_by: vec![] };
@@ -173,7 +167,6 @@ fn cancelled_in_queue_is_not_offered() {
     );
 }
 
-/// Both were dequeued, and one is cancelled at the moment when the other times out.
 fn timeout_races_with_cancellation() {
     let (pair, _seen) = noting_pair();
     let caller = caller(&pair.client, tiny(pair.folder.path()));
@@ -199,7 +192,6 @@ fn timeout_races_with_cancellation() {
     pair.route.resume().unwrap();
 }
 
-/// With one slot, every call goes through the queue.
 fn dequeued_call_can_be_cancelled() {
     let (begun, cancelled) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (has_begun, was_cancelled) = (Arc::clone(&begun), Arc::clone(&cancelled));
@@ -249,7 +241,6 @@ fn disk_limit_is_busy() {
         match call.try_take() {
             None => taken.push((number, call)),
             Some(Err(CallError::Busy { reason, .. })) if reason.contains("on disk is reached") => break reason,
-            // The disk has not caught up yet.
             Some(Err(CallError::Busy { reason, .. })) if reason.contains("slower than they come") => {}
             Some(other) => panic!("{other:?}"),
         }
@@ -266,7 +257,6 @@ fn disk_limit_is_busy() {
     assert_eq!(caller.call(7), Ok(7), "there is room again");
 }
 
-/// The files of a backlog, which are unlinked.
 fn files_of(directory: &Path) -> Vec<File> {
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
     let paths = descriptors.filter_map(|entry| Some(entry.ok()?.path()));
@@ -315,7 +305,6 @@ fn corrupt_backlog_ends_affected_calls(random: &mut Random) {
     assert_eq!(caller.statistics().in_backlog, 0);
 }
 
-/// One route is suspended with a full backlog; calls of the other go on.
 fn other_route_is_unaffected() {
     let pair = pair(SLOTS, |number, _| Ok(number));
     let _other = pair._server.serve("other").handle(|number: u64, _| Ok(number + 1)).unwrap();
@@ -347,19 +336,17 @@ fn backlog_survives_a_killed_instance() {
     let mut instance = start(&path, 1, &["route"]);
     let caller = asking(&domain, folder.path(), Some(PATIENCE));
     assert_eq!(caller.call(Ask::Increment(0)), Ok(Told::Number(1)));
-    // The only worker sleeps, so all other calls wait.
     let begun = caller.start(Ask::Sleep(1_000_000));
     let calls: Vec<_> = (0..3_000).map(|number| caller.start(Ask::Increment(number))).collect();
     until("most of them are on disk", || caller.statistics().on_disk > 1_500);
     instance.kill();
-    // The worker may not have taken this call yet: then the next instance would sleep.
+    // The worker may not have taken this call yet.
     drop(begun);
     let mut next = start(&path, 1, &["route"]);
     let mut calls = (0..3_000).zip(calls);
     for (number, call) in calls.by_ref().take(1_000) {
         assert_eq!(call.wait(), Ok(Told::Number(number + 1)));
     }
-    // During its work.
     next.kill();
     let _last = start(&path, 1, &["route"]);
     let unknown = calls.map(|(number, call)| match call.wait() {
@@ -371,7 +358,6 @@ fn backlog_survives_a_killed_instance() {
         Err(other) => panic!("{other}"),
     });
     assert!(unknown.sum::<u32>() <= 1, "one worker has begun one at a time");
-    // The last one may leave its place in the queue after its answer.
     until("nothing is in line", || caller.statistics().in_backlog == 0);
 }
 
@@ -391,7 +377,7 @@ fn backlog_alone_has_no_route() {
     let hurried = CallOptions { timeout: Some(Duration::from_millis(100)), ..CallOptions::default() };
     until("its death is known", || probe.call_with(Ask::Increment(0), &hurried) == Err(no_route.clone()));
     drop(begun);
-    // Requests in slots wait there for another instance, as without a backlog; dropping them lets queued ones out.
+    // Requests in slots wait there for another instance; dropping them lets queued ones out.
     drop(in_slots);
     let ended = calls.into_iter().map(|call| call.wait().unwrap_err()).collect::<Vec<_>>();
     assert!(ended.iter().all(|error| *error == no_route), "{:?}", ended.iter().find(|error| **error != no_route));

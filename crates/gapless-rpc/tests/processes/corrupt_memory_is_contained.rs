@@ -1,6 +1,3 @@
-//! A process that overwrites all shared memory, even memory it was given read-only, corrupts only calls of the routes
-//! that it serves or calls.
-
 use super::instance_process::{Ask, Told, scribble_as_told, start};
 use gapless_rpc::{CallOptions, Caller, Domain, DomainOptions};
 use gapless_testkit::process::{Process, started_as, this_program};
@@ -13,39 +10,34 @@ use std::time::Duration;
 
 const MAD_CALLER: &str = "be-a-mad-caller";
 
-/// Scenarios with this number of rounds.
 pub fn module(rounds: u32) -> Module {
     Module::new(module_path!())
         .with_choices("faulty_instance_spares_other_routes", move |random| instance_scribbles(rounds, random))
         .with_choices("faulty_caller_spares_others", move |random| a_caller_scribbles(rounds, random))
 }
 
-/// Opens a domain with tables small enough to overwrite every page repeatedly.
+/// Tables small enough to overwrite every page repeatedly.
 fn open(domain: &Path) -> Domain {
     let options = DomainOptions { payload_length_max: 1 << 20, ..DomainOptions::default() };
     Domain::open_directory(domain, options).unwrap()
 }
 
-/// Pages that were overwritten, for each region of the faulty process, the shortest first.
 struct Coverage {
     slices: u64,
-    /// Next slice of every region.
     slice: u64,
     regions: Vec<Vec<bool>>,
 }
 
 impl Coverage {
-    /// Covers every page twice in that many rounds, or less often if rounds end with the death of the faulty process.
+    /// Less often than twice if rounds end with the death of the faulty process.
     fn of(rounds: u32) -> Self {
         Self { slices: u64::from(rounds / 2), slice: 0, regions: Vec::new() }
     }
 
-    /// Orders the next slice to be overwritten. False if the process is dead.
     fn order(&self, orders: &mut ChildStdin, random: &mut Random) -> bool {
         writeln!(orders, "{} {} {}", random.below(u64::MAX), self.slice, self.slices).is_ok()
     }
 
-    /// Records the overwritten pages: `FIRST..END/PAGES` for each region.
     fn take_down(&mut self, written: &str) {
         for (index, region) in written.split(' ').enumerate() {
             let (slice, pages) = region.split_once('/').unwrap();
@@ -58,7 +50,6 @@ impl Coverage {
         self.slice = (self.slice + 1) % self.slices;
     }
 
-    /// Checks that every page of every region was overwritten.
     #[track_caller]
     fn check(&self) {
         let written = |region: &Vec<bool>| region.iter().filter(|is_written| **is_written).count();
@@ -69,7 +60,6 @@ impl Coverage {
     }
 }
 
-/// Options for calls whose memory is being overwritten.
 fn short() -> CallOptions {
     CallOptions { timeout: Some(Duration::from_millis(3)), ..CallOptions::default() }
 }
@@ -94,7 +84,6 @@ fn instance_scribbles(rounds: u32, random: &mut Random) {
         let is_told = coverage.order(&mut orders, random);
         let pending: Vec<_> = (0..4).map(|number| spoiled.start_with(Ask::Increment(number), &short())).collect();
         assert_sound(&sound, round);
-        // Any outcome is fine, as long as there is one and this process goes on.
         for call in pending {
             match call.wait() {
                 Ok(_) => replies += 1,
@@ -103,7 +92,6 @@ fn instance_scribbles(rounds: u32, random: &mut Random) {
         }
         match mad.next_line().filter(|_| is_told) {
             Some(written) => coverage.take_down(&written),
-            // The faulty process has killed itself.
             None => {
                 mad.kill();
                 mad = start(&path, 2, &["mad"]);
@@ -119,7 +107,6 @@ fn instance_scribbles(rounds: u32, random: &mut Random) {
     assert!(sane.ended().is_none());
 }
 
-/// Calls its instance, and overwrites memory when ordered to.
 pub fn be_a_caller_if_asked() {
     let Some(arguments) = started_as(MAD_CALLER) else { return };
     let domain = open(Path::new(&arguments[0]));
@@ -149,15 +136,12 @@ fn a_caller_scribbles(rounds: u32, random: &mut Random) {
     let domain = open(&path);
     let mut called = start(&path, 2, &["called"]);
     let mut sane = start(&path, 2, &["sane"]);
-    // Both callers call that instance: only one's memory is corrupted, and the bell, which costs a worker's longest
-    // sleep.
     let same = domain.caller::<Ask, Told>("called").unwrap();
     let sound = domain.caller::<Ask, Told>("sane").unwrap();
     let mut mad = start_mad_caller(&path);
     let mut orders = mad.input();
     let (mut lives, mut coverage) = (1, Coverage::of(rounds));
     for round in 0..rounds {
-        // The faulty process may have killed itself, now or earlier.
         let is_told = coverage.order(&mut orders, random);
         assert_sound(&sound, round);
         if round % 16 == 0 {

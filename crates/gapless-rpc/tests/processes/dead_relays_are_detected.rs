@@ -1,6 +1,3 @@
-//! A process with a relay is killed: its calls end at once with their proper outcome, and are retried at instances or
-//! other relays by their policy.
-
 use super::AT_A_TIME;
 use super::instance_process::{Ask, Told, start};
 use gapless_rpc::relay::Instance;
@@ -19,7 +16,6 @@ pub fn module() -> Module {
         .scenario("instance_takes_over_from_a_relay", instance_takes_over_from_a_relay)
 }
 
-/// Relays "route" of the domain: it begins its first request, and keeps that and the second.
 pub fn be_one_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
     let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();

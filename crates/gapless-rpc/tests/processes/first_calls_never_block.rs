@@ -1,6 +1,3 @@
-//! The first calls of a caller wait for discovery without blocking a thread: neither the thread that starts a call nor
-//! one that polls it.
-
 use super::AT_A_TIME;
 use super::instance_process::{Ask, Told, start};
 use gapless_rpc::caller::InstanceAddress;
@@ -39,11 +36,9 @@ fn stopped_process_blocks_no_thread() {
         assert_eq!(call.wait_for(Duration::ZERO), None);
         (caller, call)
     };
-    // Each would block for a second.
     let others: Vec<_> = (0..120).map(|number| begin(&format!("route/{number}"))).collect();
     let (caller, call) = begin("route");
     assert!(began.elapsed() < Duration::from_secs(100), "{:?}", began.elapsed());
-    // Cancelled calls, and calls without time, are counted.
     let hurried = CallOptions { timeout: Some(Duration::from_nanos(1)), ..patient() };
     let late = caller.call_with(Ask::Increment(1), &hurried);
     let is_late = |after: &Duration| *after == Duration::from_nanos(1);
@@ -79,8 +74,6 @@ fn stopped_process_is_named_in_time() {
         |caller, _| caller.query_instances(InstanceQuery::Ping).map(drop),
     ];
     for (number, asks) in all.into_iter().enumerate() {
-        // Each is the first call of its process. Unless bounded by the call's timeout, it would be Unavailable after
-        // two seconds.
         let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
         let error = asks(&caller_within(&client, "route", SHORT), ask.clone()).unwrap_err();
         let (route, not_taken_by) = ("route".to_owned(), vec![process_id]);
@@ -89,7 +82,6 @@ fn stopped_process_is_named_in_time() {
             format!("no reply from route within 900 ms; the instance of process {process_id} did not take the call");
         assert_eq!(error.to_string(), said);
     }
-    // With a longer timeout, the caller learns that the state is unknown.
     let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
     let error = caller_within(&client, "route", PATIENCE).call(ask).unwrap_err();
     let said = error.to_string();
@@ -115,7 +107,6 @@ fn later_stopped_process_is_named() {
     };
     let short = CallOptions { timeout: Some(SHORT), ..CallOptions::default() };
     assert_eq!(caller.call_with(Ask::Increment(1), &short), Err(late("route")));
-    // The process is offered the table of this route, and does not answer.
     let other = caller_within(&client, "other", SHORT);
     assert_eq!(other.call(Ask::Increment(1)), Err(late("other")));
     assert_eq!(
@@ -127,7 +118,6 @@ fn later_stopped_process_is_named() {
     assert_eq!(caller.call(Ask::Increment(1)), Ok(Told::Number(2)));
 }
 
-/// A process that sends only its version, in handmade bytes.
 fn other_protocol_version_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -142,7 +132,6 @@ fn other_protocol_version_is_named() {
     std::thread::spawn(move || {
         while let Ok(connection) = rustix::net::accept(&socket) {
             let _ = rustix::net::send(&connection, b"GAPR\x63\x00\x01\x00what version 99 says", SendFlags::NOSIGNAL);
-            // Reads everything until the other side has closed.
             let mut buffer = [0; 1 << 10];
             while rustix::net::recv(&connection, &mut buffer, RecvFlags::empty()).is_ok_and(|(length, _)| length > 0) {}
         }
@@ -157,7 +146,6 @@ fn other_protocol_version_is_named() {
     assert_eq!(caller.broadcast(&Ask::Increment(1)), Err(expected.clone()));
     let said = expected.to_string();
     assert!(said.contains("speaks version 99") && said.ends_with("this process speaks version 4"), "{said}");
-    // Routes that another process serves are not affected.
     let _instance = start(&path, 1, &["route"]);
     assert_eq!(caller.call_with(Ask::Increment(1), &patient()), Ok(Told::Number(2)));
 }

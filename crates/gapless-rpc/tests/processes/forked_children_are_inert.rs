@@ -1,6 +1,3 @@
-//! A forked child is no member of its parent's domain: whatever it does with inherited handles, the parent is
-//! unaffected.
-
 use super::AT_A_TIME;
 use super::instance_process::{self, Ask, Told};
 use gapless_rpc::{Call, CallError, CallOptions, Caller, Domain, DomainOptions, ServedRoute};
@@ -25,7 +22,6 @@ pub fn module() -> Module {
         .scenario("forked_callback_returns_once", forked_callback_returns_once)
 }
 
-/// Runs a parent in a domain with an instance.
 fn parent(what: &str) {
     let folder = tempfile::tempdir().unwrap();
     let domain = folder.path().join("domain");
@@ -62,7 +58,6 @@ fn patient() -> CallOptions {
     CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
 }
 
-/// Runs a function in a forked child, and returns its wait status.
 fn in_child(run: impl FnOnce()) -> i32 {
     // SAFETY: the child takes no lock that another thread of its parent may hold: that is what is tested.
     let child = unsafe { libc::fork() };
@@ -90,7 +85,6 @@ fn be_a_parent(domain: &Domain, path: &Path) {
         tasks.lock().unwrap().iter_mut().for_each(|task| assert!(task.as_mut().poll(&mut context).is_pending()));
     };
     poll_tasks();
-    // Every slot has had an answer.
     for number in 0..200 {
         assert_eq!(caller.call_with(Ask::Increment(number), &patient()), Ok(Told::Number(number + 1)));
     }
@@ -115,7 +109,6 @@ fn be_a_parent(domain: &Domain, path: &Path) {
         let mut call: Call<Told> = under_way.take().unwrap();
         assert_eq!(call.try_take(), Some(Err(CallError::Closed)));
         drop(call);
-        // The child may become a member itself.
         let anew = open();
         let caller: Caller<Ask, Told> = anew.caller("route").unwrap();
         assert_eq!(caller.call_with(Ask::Increment(7), &patient()), Ok(Told::Number(8)));
@@ -128,13 +121,12 @@ fn be_a_parent(domain: &Domain, path: &Path) {
     for number in 0..200 {
         assert_eq!(caller.call_with(Ask::Increment(number), &patient()), Ok(Told::Number(number + 1)));
     }
-    // The parent still serves others.
     let other: Caller<u64, u64> = open().caller("own").unwrap();
     assert_eq!(other.call_with(5, &patient()), Ok(6));
     drop(things);
 }
 
-/// Forks. Returns the child's wait status in the parent, and `None` in the child.
+/// Returns the child's wait status in the parent, and `None` in the child.
 fn fork_and_return() -> Option<i32> {
     // SAFETY: as in `in_child`.
     let child = unsafe { libc::fork() };
@@ -171,8 +163,7 @@ fn fork_in_a_handler(domain: &Domain) {
     }
 }
 
-/// A callback forks on its thread, which has more to do: a one-way request has ended at the same time, and is forwarded
-/// to another route or frees its slot.
+/// The forking thread has more to do: a one-way request has ended at the same time.
 fn fork_in_what_is_told(path: &Path) {
     const WAITS: u64 = 1;
     const GOES_ON: u64 = 2;
@@ -181,7 +172,6 @@ fn fork_in_what_is_told(path: &Path) {
     let (answer, answered) = channel();
     let answered = Mutex::new(answered);
     let back = serving.serve("back").handle(|number: u64, _| Ok(number)).unwrap();
-    // One worker, which answers in the order of arrival.
     let front = serving.serve("front").workers(1).handle(move |number: u64, context| {
         match number {
             WAITS => answered.lock().unwrap().recv().unwrap(),

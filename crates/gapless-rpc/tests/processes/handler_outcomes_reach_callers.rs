@@ -1,5 +1,3 @@
-//! Replies, refusals, panics, deadlines, headers and forwarding work between processes as inside one.
-
 use super::AT_A_TIME;
 use super::instance_process::{Ask, Told, start};
 use gapless_rpc::domain::KnownRouteState;
@@ -89,7 +87,6 @@ fn missing_route_fails_at_once() {
     let outcome = caller.call_with(Ask::Increment(1), &patient);
     assert_eq!(outcome, Err(CallError::no_route("route")));
     assert!(begun.elapsed() < PATIENCE, "at once, not after the timeout");
-    // A waiting call is served when an instance comes.
     let waiting = std::thread::spawn(move || {
         let options =
             CallOptions { wait_for_route: Some(Duration::from_secs(60)), timeout: None, ..CallOptions::default() };
@@ -107,18 +104,17 @@ fn deadline_ends_call_and_handler() {
     // Long enough for a handler to begin on a busy machine.
     let timeout = Duration::from_secs(2);
     let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
-    // Handler and caller see the same moment; the handler may answer before the caller times out.
+    // The handler may answer before the caller times out.
     let late = caller.call_with(Ask::SleepUntilCancelled, &options);
     let timed_out =
         CallError::TimedOut { route: "route".to_owned(), after: timeout, begun: true, not_taken_by: vec![] };
     assert!(late == Err(timed_out) || late == Ok(Told::Cancelled(true)), "{late:?}");
     assert_eq!(instance.line(), "cancelled");
-    // A dropped call is cancelled, too.
     let dropped = caller.start_with(Ask::SleepUntilCancelled, &CallOptions { timeout: None, ..CallOptions::default() });
     std::thread::sleep(Duration::from_millis(20));
     drop(dropped);
     let busy = caller.start_with(Ask::SleepUntilCancelled, &CallOptions { timeout: None, ..CallOptions::default() });
-    // This call would wait for the busy one longer than its timeout, so it never begins.
+    // Waits longer than its timeout, so it never begins.
     let hurried = CallOptions { timeout: Some(timeout / 10), ..CallOptions::default() };
     let late = caller.call_with(Ask::Increment(1), &hurried);
     assert!(matches!(late, Err(CallError::TimedOut { begun: false, .. })), "{late:?}");
@@ -143,7 +139,6 @@ fn forwards_are_limited_to_sixteen() {
     let path = folder.path().join("domain");
     let _instances = [start(&path, 1, &["first"]), start(&path, 1, &["loop"])];
     let first = caller(&domain, "first");
-    // The handler of the other route forwards it to itself repeatedly.
     let endless = first.call(Ask::Forward("loop".to_owned())).unwrap_err();
     assert!(matches!(&endless, CallError::Refused { refusal, .. } if refusal.text.contains("16 times")), "{endless}");
     let nowhere = first.call(Ask::Forward("nowhere".to_owned())).unwrap_err();
@@ -165,13 +160,11 @@ fn json_calls_need_no_types() {
     assert!(matches!(&wrong, CallError::BadMessage { reason, .. } if reason.contains("Decrement")), "{wrong}");
     let refused = caller.call(ask(r#"{"Refuse": 7}"#)).unwrap_err();
     assert!(matches!(&refused, CallError::Refused { refusal, .. } if refusal.code == 7), "{refused}");
-    // Forwarded as JSON to a route that this process has not called yet.
     let forwarded = caller.call(ask(r#"{"Forward": "other"}"#)).unwrap_err();
     assert!(
         matches!(&forwarded, CallError::Refused { refusal, .. } if refusal.text.contains("16 times")),
         "{forwarded}"
     );
-    // A reply may be of a known type; a typed request gets no JSON reply.
     let half = domain.caller::<Json, Told>("route").unwrap();
     assert_eq!(half.call(ask(r#"{"Increment": 4}"#)), Ok(Told::Number(5)));
     let other_half = domain.caller::<Ask, Json>("route").unwrap();
@@ -206,7 +199,6 @@ fn broadcast_and_affinity() {
         let said = caller.query_instances(asked).unwrap();
         assert!(said.iter().all(|said| said.as_ref().is_ok_and(|said| said.contains(word))), "{said:?}");
     }
-    // While the key's instance sleeps, other calls with that key wait, though its twins are idle.
     let keyed = CallOptions { key: Some(9), ..CallOptions::default() };
     let slow = caller.start_with(Ask::Sleep(200), &keyed);
     let mut behind = caller.start_with(Ask::Increment(1), &keyed);
@@ -223,7 +215,6 @@ fn calls_can_be_awaited_and_joined() {
     let caller = caller(&domain, "route");
     let numbers = |count: u64| (0..count).map(|number| caller.start(Ask::Increment(number))).collect::<Vec<_>>();
     let expected: Vec<_> = (1..=500).map(|number| Ok(Told::Number(number))).collect();
-    // More calls than slots.
     assert_eq!(together::all(numbers(500)), expected);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     assert_eq!(runtime.block_on(together::all_async(numbers(500))), expected);
@@ -253,7 +244,6 @@ struct Other {
     field: u8,
 }
 
-/// Types of the same names in another program.
 mod near {
     use super::*;
 
@@ -282,12 +272,10 @@ fn type_mismatch_is_named() {
     assert_eq!((route.as_str(), ours.as_str()), ("route", "Other v1 → Told v1"));
     assert_eq!(*instance, format!("Ask v1 → Told v1 (process {})", instance_process.pid().as_raw_pid()));
     assert_eq!(difference, "in the request, the type is Other v1 at the caller and Ask v1 at the instance");
-    // The same name, with one field of another type in a nested type.
     let near = domain.caller::<Ask, near::Told>("route").unwrap();
     let refused = near.call(Ask::Increment(1)).unwrap_err().to_string();
     let expected = "in the reply, a part of Told is `Left(u32)` at the caller and `Left(u64)` at the instance";
     assert!(refused.ends_with(expected) && refused.contains("the route route is called with"), "{refused}");
-    // The same within this process, where nothing is encoded.
     let _here = domain.serve("here").handle(|ask: Other, _| Ok(u32::from(ask.field))).unwrap();
     let refused = domain.caller::<Other, u64>("here").unwrap().call(Other { field: 1 }).unwrap_err();
     let CallError::Mismatch { instance, difference, .. } = &refused else { panic!("{refused}") };

@@ -1,5 +1,3 @@
-//! A living but unresponsive process, such as a stopped one, affects only calls that it has begun.
-
 use super::AT_A_TIME;
 use super::instance_process::{Ask, Told, start};
 use gapless_rpc::caller::InstanceAddress;
@@ -42,8 +40,7 @@ fn with_key(key: u64, timeout: Duration) -> CallOptions {
     CallOptions { key: Some(key), timeout: Some(timeout), ..CallOptions::default() }
 }
 
-/// Instance that answers a call with a key. The timeout is far above the time in which a stopped instance loses its
-/// keys.
+/// The timeout is far above the time in which a stopped instance loses its keys.
 fn instance_of(caller: &Caller<Ask, Told>, key: u64) -> Result<u64, CallError> {
     caller.call_with(Ask::Who, &with_key(key, PATIENCE / 2)).map(|told| match told {
         Told::Number(process_id) => process_id,
@@ -51,7 +48,6 @@ fn instance_of(caller: &Caller<Ask, Told>, key: u64) -> Result<u64, CallError> {
     })
 }
 
-/// Starts three instances; returns them and the instance of each key.
 fn three_instances(path: &Path, caller: &Caller<Ask, Told>) -> (Vec<Process>, Vec<u64>) {
     let instances: Vec<Process> = (0..3).map(|_| start(path, 1, &["route"])).collect();
     until("all of them are known", || caller.broadcast(&Ask::Who).is_ok_and(|ends| ends.len() == 3));
@@ -73,7 +69,6 @@ fn keys_move_away_and_come_back() {
         assert_ne!(*meanwhile, hung, "key {key}");
         assert!(*before == hung || before == meanwhile, "key {key} of an instance that takes has moved");
     }
-    // The next instance in the hash order also gets the keys when the first one dies.
     instances[0].signal(Signal::CONT);
     let until_all = |expected: &[u64], what| {
         until(what, || (0..KEYS).zip(expected).all(|(key, instance)| instance_of(&caller, key) == Ok(*instance)));
@@ -91,7 +86,6 @@ fn cancelled_calls_move_keys_too() {
     let (instances, before) = three_instances(&path, &caller);
     let key = before.iter().position(|instance| *instance == number(&instances[0])).unwrap() as u64;
     instances[0].stop();
-    // Each call is cancelled long before the instance is known to be unresponsive.
     let hurried = with_key(key, Duration::from_millis(20));
     let takes = || caller.call_with(Ask::Who, &hurried).is_ok_and(|told| told != Told::Number(number(&instances[0])));
     until("the next instance takes them", takes);
@@ -117,8 +111,8 @@ fn sends_with_its_keys_go_on() {
     instances[0].signal(Signal::CONT);
 }
 
-/// A call with a timeout shorter than the wait for an unresponsive process, which was a second. On a busy machine it is
-/// retried, each time by a process without any discovery.
+/// Shorter than the wait for an unresponsive process; retried on a busy machine, each time by a process without any
+/// discovery.
 fn first_calls_elsewhere_do_not_wait() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -138,7 +132,6 @@ fn first_calls_elsewhere_do_not_wait() {
     hung.signal(Signal::CONT);
 }
 
-/// Also with a timeout no longer than the wait for discovery.
 fn broadcast_names_the_hung_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -167,7 +160,6 @@ fn broadcast_names_the_hung_process() {
         assert_eq!(pings.iter().filter(|ping| ping.is_ok()).count(), 1, "{pings:?}");
         assert_eq!(pings.len(), 2, "{pings:?}");
     };
-    // In parallel: each waits until the stopped process is known to be silent.
     std::thread::scope(|threads| {
         for (timeout, is_awaited) in [(PATIENCE, false), (second, false), (PATIENCE, true), (second, true)] {
             threads.spawn(move || broadcast(timeout, is_awaited));
@@ -176,7 +168,6 @@ fn broadcast_names_the_hung_process() {
     hung.signal(Signal::CONT);
 }
 
-/// Result of a future that must not block the polling thread.
 fn awaited<T>(future: impl Future<Output = T> + Send) -> T {
     let mut future = pin!(future);
     let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));

@@ -1,5 +1,3 @@
-//! A serving process, for the tests to start and to kill.
-
 use gapless_rpc::{CallContext, Domain, DomainOptions, Message, Refusal, Rejection, ServedRoute};
 use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_testkit::random::Random;
@@ -19,19 +17,15 @@ pub enum Ask {
     Bytes(u32),
     Refuse(u32),
     Panic,
-    /// Sleeps for this many milliseconds; returns the remaining time of the call at the start.
+    /// Milliseconds; returns the remaining time of the call at the start.
     Sleep(u64),
-    /// Returns the process id once that file exists.
     WaitForFile(String),
-    /// Returns whether the caller cancelled during the sleep.
     SleepUntilCancelled,
     Forward(String),
     Header(String),
-    /// Calls from inside the handler; returns the remaining time there.
     Nested(String),
     Who,
     Say(u64),
-    /// Returns name, process and user of the caller.
     Caller,
 }
 
@@ -108,23 +102,20 @@ pub fn be_one_if_asked() {
     std::process::exit(0);
 }
 
-/// Executes an order `SEED SLICE SLICES`.
 pub fn scribble_as_told(order: &str) -> String {
     let numbers: Vec<u64> = order.split(' ').map(|number| number.parse().unwrap()).collect();
     scribble(&mut Random::new(numbers[0]), (numbers[1], numbers[2]))
 }
 
-/// Length of a page, bytes.
 const PAGE: u64 = 4096;
 
-/// Overwrites every region of this process, even those given read-only: a descriptor is opened again for writing, below
-/// `/proc`. Writes random words to the first pages, which hold claims, bells and rings, and to the first MiB, and one
-/// word to every page of slice `slice` of `slices`. Returns the pages: `FIRST..END/PAGES` for each region, the shortest
-/// first.
+/// Overwrites every region, even read-only ones, by a descriptor opened again below `/proc`: random words in the first
+/// pages (claims, bells, rings) and the first MiB, and one word in every page of slice `slice` of `slices`. Returns
+/// `FIRST..END/PAGES` for each region, the shortest first.
 fn scribble(random: &mut Random, (slice, slices): (u64, u64)) -> String {
     let mut regions = Vec::new();
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
-    // Collected before the first one is opened, which adds a descriptor.
+    // Opening a region adds a descriptor.
     for path in descriptors.collect::<Vec<_>>() {
         let is_region = |to: PathBuf| to.to_string_lossy().starts_with("/memfd:gapless-region");
         if std::fs::read_link(&path).is_ok_and(is_region) {
@@ -141,7 +132,6 @@ fn scribble(random: &mut Random, (slice, slices): (u64, u64)) -> String {
         let anywhere = [4; 4].into_iter().chain([256; 16]).map(|most| (0, pages.min(most) * PAGE)).collect::<Vec<_>>();
         for (begin, length) in anywhere.into_iter().chain(slice.clone().map(|page| (page * PAGE, PAGE))) {
             let offset = begin + random.below(length / 8) * 8;
-            // Plausible claims, or arbitrary words.
             let word = if random.below(2) == 0 { random.below(16) } else { random.below(u64::MAX) };
             region.write_all_at(&word.to_le_bytes(), offset).unwrap();
         }
@@ -150,12 +140,11 @@ fn scribble(random: &mut Random, (slice, slices): (u64, u64)) -> String {
     written.join(" ")
 }
 
-/// Starts an instance in a domain, and waits until it serves.
 pub fn start(domain: &Path, workers: usize, routes: &[&str]) -> Process {
     start_as(this_program(), domain, workers, routes)
 }
 
-/// Like [`start`], by a command that executes [`this_program`] with the arguments that follow its own.
+/// The command executes [`this_program`] with the arguments that follow its own.
 pub fn start_as(mut command: Command, domain: &Path, workers: usize, routes: &[&str]) -> Process {
     command.arg(ROLE).arg(domain).arg(workers.to_string()).args(routes).stdin(Stdio::piped()).stderr(Stdio::null());
     let mut process = Process::start(&mut command);

@@ -1,5 +1,3 @@
-//! Instances and callers are killed at any moment: every call ends, no answer is wrong or doubled, nothing is left.
-
 use super::AT_A_TIME;
 use super::instance_process::{Ask, Told, start};
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, InstanceQuery, Retry};
@@ -167,12 +165,10 @@ fn killed_instance_ends_its_calls() {
     let outcome = begun.wait().unwrap_err();
     assert!(matches!(outcome, CallError::Unknown { attempts: 1, .. }), "{outcome}");
     assert_eq!(unserved.wait(), Err(CallError::no_route("route")));
-    // A request that no instance had taken waits for another, if its options allow.
     let _next = start(&path, 1, &["route"]);
     assert_eq!(waiting.wait(), Ok(Told::Number(2)));
 }
 
-/// The only instance dies during a blocking call and a task's call, and the next one comes later.
 fn retry_waits_for_an_instance() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");

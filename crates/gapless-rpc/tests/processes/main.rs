@@ -1,5 +1,4 @@
-//! Promises of calls between processes, also when processes die at any moment: one program, without a harness, see
-//! `gapless_testkit::scenarios`.
+//! Without a harness, see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
@@ -25,7 +24,7 @@ mod unused_tables_are_freed;
 use gapless_testkit::random::rounds;
 use std::process::ExitCode;
 
-/// Scenarios that run concurrently, among those that count no descriptors of this process.
+/// Only scenarios that count no descriptors of this process run concurrently.
 const AT_A_TIME: usize = 12;
 
 fn main() -> ExitCode {
@@ -40,7 +39,6 @@ fn main() -> ExitCode {
     routes_come_and_go::be_one_if_asked();
     traces_cross_processes::be_one_if_asked();
     shortages_are_retried::be_one_if_asked();
-    // The longest first.
     gapless_testkit::scenarios::run(vec![
         killed_instances_lose_nothing::module(),
         killed_instances_lose_nothing::shared_module(),

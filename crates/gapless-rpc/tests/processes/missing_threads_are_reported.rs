@@ -1,5 +1,3 @@
-//! Operations that fail for want of a thread are named in the error, and work once there is room again.
-
 use gapless_rpc::overflow::ElasticQueueOptions;
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions};
 use gapless_testkit::process::{started_as, this_program};
@@ -16,7 +14,6 @@ pub fn module() -> Module {
 /// Less than the stack of a thread.
 const LEFT_BYTES: u64 = 1 << 20;
 
-/// Role of a process whose memory is limited.
 pub fn be_one_if_asked() {
     if started_as(ROLE).is_none() {
         return;
@@ -52,7 +49,7 @@ pub fn be_one_if_asked() {
     let behind = elsewhere.start(2);
     route.resume().unwrap();
     assert_eq!((first.wait(), behind.wait(), here.call(3)), (Ok(2), Ok(3), Ok(4)));
-    // Exits without joining threads; all checks are done.
+    // Exits without joining threads.
     drop(folder);
     std::process::exit(0);
 }

@@ -1,6 +1,3 @@
-//! Notices arrive in order, only at the process that called, also when other receivers are slow, gone, or receive other
-//! types.
-
 use super::AT_A_TIME;
 use super::instance_process::{Ask, Told, start};
 use gapless_rpc::{CallContext, CallError, CallOptions, CallerAddress, Domain, DomainOptions, ServedRoute};
@@ -25,7 +22,7 @@ pub fn module() -> Module {
         .scenario("early_notices_wait_for_the_receiver", early_notices_wait_for_the_receiver)
 }
 
-/// Calls `desk`, and prints the notices it gets; a notice of [`Ask`] makes it wait for a line. `receives` or not.
+/// Calls `desk`, and prints the notices it gets; a notice of [`Ask`] makes it wait for a line.
 pub fn be_one_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
     let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
@@ -49,7 +46,6 @@ pub fn be_one_if_asked() {
     std::process::exit(0);
 }
 
-/// A process that keeps the addresses of its callers.
 struct Desk {
     folder: tempfile::TempDir,
     domain: Domain,
@@ -70,7 +66,6 @@ impl Desk {
         Self { folder, domain, addresses, _route }
     }
 
-    /// A process whose call has ended.
     fn receiver(&self, receives: &str) -> (Process, CallerAddress) {
         let mut command = this_program();
         command.arg(ROLE).arg(self.folder.path().join("domain")).arg(receives).stdin(Stdio::piped());
@@ -98,7 +93,6 @@ fn notices_keep_order_after_the_call() {
 
 fn gone_receiver_is_reported() {
     let desk = Desk::open();
-    // One process that got a notice, and one that did not.
     let (mut told, untold) = (desk.receiver("receives"), desk.receiver("receives"));
     desk.domain.notify(&told.1, Told::Number(1)).unwrap();
     assert_eq!(told.0.line(), "1");
@@ -120,12 +114,10 @@ fn unreceived_type_is_reported_at_once() {
     for address in [receiver.1, deaf.1] {
         let error = desk.domain.notify_within(&address, Ask::Panic, PATIENCE).unwrap_err();
         assert!(matches!(error, CallError::NoRoute { .. }), "{error}");
-        // From then on it is known at once.
         assert_eq!(desk.domain.notify(&address, Ask::Panic), Err(error));
     }
     desk.domain.notify(&receiver.1, Told::Number(1)).unwrap();
     assert_eq!(receiver.0.line(), "1");
-    // Neither listed nor counted as an application's route.
     let known = desk.domain.routes(PATIENCE).unwrap().routes;
     assert_eq!((known.len(), known[0].is_hidden()), (1, true), "{known:?}");
     assert!(desk.domain.instance_statistics().unwrap().iter().all(|reading| reading.route == "desk"));
@@ -157,13 +149,11 @@ fn slow_receiver_blocks_no_other() {
     assert_eq!(slow.0.line(), "8");
 }
 
-/// Stopped before anything is known of it, and then killed or not.
 fn early_notices_wait_for_the_receiver() {
     let desk = Desk::open();
     let (mut hung, doomed, mut quick) =
         (desk.receiver("receives"), desk.receiver("receives"), desk.receiver("receives"));
     [&hung, &doomed].iter().for_each(|(process, _)| process.stop());
-    // Notices for an unresponsive receiver have the usual limit, and block no other receiver.
     for (process, address) in [&hung, &doomed] {
         for number in 0..64 {
             desk.domain.notify(address, Told::Number(number)).unwrap();
@@ -178,7 +168,6 @@ fn early_notices_wait_for_the_receiver() {
     drop(doomed.0);
     let is_gone = || matches!(desk.domain.notify(&doomed.1, Told::Number(2)), Err(CallError::NoRoute { .. }));
     until("the death is known", is_gone);
-    // All of them arrive, in order, when the receiver continues.
     hung.0.signal(Signal::CONT);
     for number in 0..64 {
         assert_eq!(hung.0.line(), number.to_string());

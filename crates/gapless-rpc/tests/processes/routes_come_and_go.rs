@@ -1,5 +1,3 @@
-//! Routes are withdrawn and served again, and calls without an instance end in time.
-
 use super::AT_A_TIME;
 use super::instance_process::{Ask, Told, start, start_as};
 use gapless_rpc::domain::KnownRouteState;
@@ -33,7 +31,6 @@ pub fn module() -> Module {
         .scenario("taken_and_untaken_ends_differ", taken_and_untaken_ends_differ)
 }
 
-/// Two domain handles, like two processes.
 fn pair() -> (tempfile::TempDir, Domain, Domain) {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
@@ -59,7 +56,6 @@ fn route_can_be_served_again() {
     }
 }
 
-/// Members from before find each other again, and new ones.
 fn removed_domain_is_recreated() {
     let (folder, server, client) = pair();
     let path = folder.path().join("domain");
@@ -70,7 +66,6 @@ fn removed_domain_is_recreated() {
         // Members may just be creating files there.
         until("it is removed", || std::fs::remove_dir_all(&path).is_ok());
         if round > 0 {
-            // Existing members may be faster.
             let _there = std::fs::DirBuilder::new().mode(0o700).create(&path);
         }
         until("the server is there again", || path.read_dir().is_ok_and(|mut files| files.next().is_some()));
@@ -109,8 +104,6 @@ fn stopped_process_reopens_its_socket() {
     assert!(matches!(caller.call_with(Ask::Who, &patient()), Ok(Told::Number(_))));
 }
 
-/// A route comes and goes as fast as possible, dropped or drained, under calls that wait for it: here and in another
-/// process.
 fn flapping_route_loses_no_call() {
     let (_folder, server, client) = pair();
     let here = Domain::in_process("test");
@@ -165,7 +158,6 @@ fn umask_does_not_affect_a_domain() {
         endings.sort_unstable();
         assert_eq!(endings, ["counters", "counters", "lock", "sock"]);
     }
-    // The state left by a process that was killed in between.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     std::fs::DirBuilder::new().mode(0o000).create(&path).unwrap();
@@ -206,7 +198,7 @@ fn untaken_call_ends_with_last_instance() {
     assert_eq!(unended.wait(), Err(CallError::Closed));
 }
 
-/// A request that its instance decodes for ever: it is taken, and its handler does not begin.
+/// Decoded for ever: taken, but not begun.
 struct Unread;
 
 impl Message for Unread {
@@ -236,7 +228,6 @@ pub fn be_one_if_asked() {
     }
 }
 
-/// An instance is suspended while its worker takes a request, and dies with it.
 fn taken_and_untaken_ends_differ() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -296,11 +287,9 @@ fn mixed_versions_read_requests() {
     let caller: Caller<third::Order, u64> = client.caller("route").unwrap();
     let order = third::Order { id: 1, instances: 5, marker: 9 };
     let of_old = old.serve("route").handle(|order: first::Order, _| Ok(order.id)).unwrap();
-    // A call that starts before the instance is known has the form of its own program.
     gapless_testkit::wait::until("the old instance answers", || caller.call(order.clone()) == Ok(1));
     let of_new =
         new.serve("route").handle(|order: second::Order, _| Ok(order.id + u64::from(order.instances))).unwrap();
-    // Both have the table, and no new form reaches an instance that cannot read it.
     gapless_testkit::wait::until("both instances answer", || {
         // A new instance counts before it announces its routes.
         caller.broadcast(&order).unwrap().iter().filter(|(_, outcome)| outcome.is_ok()).count() == 2

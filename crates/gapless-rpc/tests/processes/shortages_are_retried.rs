@@ -1,5 +1,3 @@
-//! A process that lacked a resource for a moment is called, and calls, once it has it again.
-
 use super::AT_A_TIME;
 use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions};
 use gapless_testkit::process::{Process, started_as, this_program};
@@ -28,8 +26,6 @@ fn patient() -> CallOptions {
     CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
 }
 
-/// Opens a domain with the routes `first` and, once the process reports that it lacks `what`, `second`. Returns the
-/// next line of the process.
 fn said_by_one_short_of(what: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
@@ -132,7 +128,6 @@ fn be_limited(domain: &Domain, first: &Caller<u64, u64>, second: &Caller<u64, u6
     setrlimit(Resource::Fsize, Rlimit { current: Some(1), ..before }).unwrap();
     println!("is short");
     until("it has no memory for the table", || is_busy(&second.call(0), "ulimit -f"));
-    // Also counted, though not where others read it.
     let told = first.call_with(3, &patient());
     let _ = domain.caller_statistics();
     setrlimit(Resource::Fsize, before).unwrap();

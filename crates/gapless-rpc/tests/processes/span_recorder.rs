@@ -1,4 +1,4 @@
-//! [`SpanRecorder`]: a subscriber of `tracing` that keeps the spans of calls, for tests to inspect.
+//! A subscriber of `tracing` that keeps the spans of calls.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -13,7 +13,6 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
 
-/// A span: its name, its parent within its process, and its fields as text.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     pub name: String,
@@ -24,12 +23,10 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Value of a field, or an empty text.
     pub fn field(&self, name: &str) -> &str {
         self.fields.get(name).map_or("", String::as_str)
     }
 
-    /// Serializes the span as one line for another process.
     pub fn to_line(&self) -> String {
         let fields = self.fields.iter().map(|(name, value)| format!("\t{name}={value}")).collect::<String>();
         self.name.clone() + &fields
@@ -54,7 +51,6 @@ impl Visit for Recorded {
     }
 }
 
-/// Recorder of spans. Clones share the list.
 #[derive(Clone)]
 pub struct SpanRecorder {
     spans: Spans,
@@ -70,7 +66,6 @@ impl Default for SpanRecorder {
 }
 
 impl SpanRecorder {
-    /// Records spans of this level, and more important ones.
     pub fn up_to(level: LevelFilter) -> Self {
         // With a single subscriber, `tracing` asks only that of the first thread to reach a span, and caches its
         // answer.
@@ -81,12 +76,10 @@ impl SpanRecorder {
         Self { spans, dispatch }
     }
 
-    /// All spans opened so far, in order.
     pub fn spans(&self) -> Vec<Recorded> {
         self.spans.lock().unwrap().clone()
     }
 
-    /// The only span of a side, `call` or `serve`, of a route.
     #[track_caller]
     pub fn only(&self, name: &str, route: &str) -> Recorded {
         only(&self.spans(), name, route)
@@ -106,7 +99,6 @@ impl SpanRecorder {
     }
 }
 
-/// The only span of a side of a route.
 #[track_caller]
 pub fn only(spans: &[Recorded], name: &str, route: &str) -> Recorded {
     let found: Vec<_> = spans.iter().filter(|span| span.name == name && span.field("route") == route).collect();

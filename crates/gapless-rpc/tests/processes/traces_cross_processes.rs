@@ -1,5 +1,3 @@
-//! Traces: parents and children of spans across processes, also with forwards, deaths, tasks and threads.
-
 use super::AT_A_TIME;
 use super::span_recorder::{Recorded, SpanRecorder, only};
 use gapless_rpc::{
@@ -37,7 +35,6 @@ pub fn module() -> Module {
 
 type Next = (Caller<String, String>, String);
 
-/// Caller of the route that the text begins with, and the rest of the text.
 fn pass_on(domain: &Domain, route: &str) -> Result<Option<Next>, Rejection> {
     let Some((next, rest)) = route.split_once(' ') else { return Ok(None) };
     let caller = domain.caller(next).map_err(|error| error.to_string())?;
@@ -49,7 +46,7 @@ fn known(context: &CallContext) -> String {
     format!("{} {:?} {headers:?}", context.trace(), context.trace().state())
 }
 
-/// Serves routes: `async` ones by a future that yields once before it calls. On an input line `spans` it prints its
+/// `async` routes are served by a future that yields once before it calls. On an input line `spans` it prints its
 /// recorded spans.
 pub fn be_one_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
@@ -106,12 +103,10 @@ pub fn be_one_if_asked() {
     std::process::exit(0);
 }
 
-/// Parents reported to a bridge.
 type Bridge = Mutex<Vec<String>>;
 
 struct BridgeHere(Arc<Bridge>);
 
-/// Ids that the test's tracing system gives to a span.
 fn bridged(number: u64) -> TraceContext {
     TraceContext::new(0xb7_1d9e, 0x1000 + number, 1)
 }
@@ -126,7 +121,6 @@ impl TraceBridge for BridgeHere {
     }
 }
 
-/// Ready at the second poll.
 #[derive(Default)]
 struct Later(bool);
 
@@ -167,7 +161,6 @@ impl Instances {
     }
 }
 
-/// Spans recorded by a process so far.
 fn spans_of(process: &mut Process) -> Vec<Recorded> {
     let mut input = process.input();
     input.write_all(b"spans\n").unwrap();
@@ -211,7 +204,6 @@ fn nested_calls_share_one_trace() {
     }
     assert_eq!((begun.field("rpc.service"), begun.field("rpc.method")), ("shop", "outer"));
     assert_eq!(chain[1].field("caller.process_id"), std::process::id().to_string());
-    // The last handler knows its caller's span.
     let (trace_id, span_id) = (chain[4].field("trace_id"), chain[4].field("span_id"));
     assert_eq!(told, format!("00-{trace_id}-{span_id}-01 None []"));
 }
@@ -234,7 +226,6 @@ fn external_trace_passes_unrecorded() {
             "the caller's own header is left"
         );
     }
-    // An invalid trace is ignored.
     let none = "00-00000000000000000000000000000000-0000000000000000-00 None []";
     for trace in [TraceContext::new(0, 1, 1), TraceContext::new(1, 0, 1), TraceContext::default()] {
         let options = CallOptions { trace: trace.with_state("a=1"), ..CallOptions::default() };
@@ -258,11 +249,9 @@ fn forwards_and_retries_keep_the_trace() {
         assert_below(&span, &call);
         assert_eq!((span.field("outcome"), span.field("hops")), (outcome, hops));
     }
-    // An instance dies with the request, and the next one gets its second attempt.
     let retry = Retry::Always;
     let options = CallOptions { retry, wait_for_route: Some(PATIENCE), timeout: Some(PATIENCE), ..options };
     let mut dying = instances.start("records", &["dies"]);
-    // The process ends with its input.
     let _input = dying.input();
     let (again, on_thread) = (instances.caller("dies"), recorder.clone());
     let call = std::thread::spawn(move || {
@@ -301,18 +290,14 @@ fn bridge_sets_foreign_ids() {
     assert_below(&called, &served);
     assert_eq!(told, format!("00-{}-{}-01 None []", called.field("trace_id"), called.field("span_id")));
     assert_eq!(called.field("trace_id"), format!("{:032x}", bridged(0).trace_id));
-    // In that system the call is a child of the handler's span already; the handler's is a child of the other process's
-    // call.
     let parents: Vec<_> = spans.iter().filter(|span| span.name == "bridge").map(|span| span.field("parent")).collect();
     assert_eq!(parents, [&parent]);
     assert_eq!(served.field("parent_span_id"), &parent[36..52]);
 }
 
-/// Traces seen by each of several handlers.
 #[derive(Serialize, Deserialize, Message)]
 struct Told(Vec<String>);
 
-/// A handler that is a task calls from a task that it starts, from a thread, and after it has waited.
 fn trace_follows_tasks_and_threads() {
     let instances = Instances::open();
     let _inner = instances.start("does not", &["inner"]);
@@ -434,7 +419,6 @@ fn local_call_has_span_and_outcome() {
     until("all ends", || recorder.spans().iter().all(|span| span.has_closed));
 }
 
-/// Records at the level of an ordinary subscriber.
 fn info_level_records_no_calls() {
     for (level, names) in [(LevelFilter::INFO, &[][..]), (LevelFilter::DEBUG, &["call", "serve"])] {
         let recorder = SpanRecorder::up_to(level);

@@ -1,6 +1,3 @@
-//! Programs with two versions of a route's messages: each can call the other, both serve at the same time, and a
-//! request lost by one instance goes to an instance of the other version.
-
 use super::AT_A_TIME;
 use gapless_rpc::{
     CallContext, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Json, Message, Rejection, Retry,
@@ -18,7 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const ROLE: &str = "be-a-versioned-instance";
 
-/// The old program.
 mod first {
     use super::*;
 
@@ -31,7 +27,6 @@ mod first {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
     pub enum What {
         Join,
-        /// Prints a line as well.
         JoinAloud,
         /// Answered only by a second attempt.
         JoinLate,
@@ -67,7 +62,6 @@ mod first {
     }
 }
 
-/// The new program.
 mod second {
     pub use super::first::{What, Word};
     use super::*;
@@ -110,7 +104,6 @@ mod second {
         }
     }
 
-    /// Reply of an instance of a version: only the new one has a length.
     pub fn told(joined: &str, version: u32) -> Told {
         let length = (version == 2).then_some(joined.len() as u64);
         Told { version, joined: joined.to_owned(), length }
@@ -119,7 +112,6 @@ mod second {
 
 use first::What;
 
-/// Serves until its standard input ends: `route` in the given version, and `route/event`, an echo.
 pub fn be_one_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
     let domain = Domain::open_directory(&arguments[0], DomainOptions::default()).unwrap();
@@ -169,7 +161,6 @@ fn come(domain: &Path, version: u32, route: &str) -> Process {
     Process::start(&mut command)
 }
 
-/// Starts an instance, and waits until it serves.
 fn start(domain: &Path, version: u32, route: &str) -> Process {
     let mut process = come(domain, version, route);
     assert_eq!(process.line(), "serves");
@@ -211,7 +202,7 @@ fn callers(domain: &Domain) -> (Caller<first::Ask, first::Told>, Caller<second::
     (domain.caller_with("route", options()).unwrap(), domain.caller_with("route", options()).unwrap())
 }
 
-/// Expected reply of an instance to a caller: the separator is there only if both are new.
+/// The separator is there only if both are new.
 fn between(caller: u32, instance: u32) -> &'static str {
     if (caller, instance) == (2, 2) { "a-b" } else { "ab" }
 }
@@ -224,7 +215,6 @@ fn each_version_calls_each() {
         assert_eq!(first.call(first::Ask::new(What::Join)), Ok(first::told(between(1, instance), instance)));
         let expected = second::told(between(2, instance), instance);
         assert_eq!(second.call(second::Ask::new(What::Join)), Ok(expected.clone()));
-        // For each way to wait.
         let mut call = second.start(second::Ask::new(What::Join));
         assert_eq!(until_some("it is polled", || call.try_take()), Ok(expected.clone()));
         assert_eq!(second.start(second::Ask::new(What::Join)).wait_for(PATIENCE), Some(Ok(expected.clone())));
@@ -236,7 +226,6 @@ fn each_version_calls_each() {
         for _ in 0..100 {
             assert_eq!(spinning.call(second::Ask::new(What::Join)), Ok(expected.clone()));
         }
-        // Both versions have `Closed`.
         let closed = || "late".to_owned();
         let old = place.domain.caller::<first::Event, first::Event>("route/event").unwrap();
         let event = first::Event::Closed { reason: closed() };
@@ -244,7 +233,6 @@ fn each_version_calls_each() {
         let new = place.domain.caller::<second::Event, second::Event>("route/event").unwrap();
         let event = second::Event::Closed { reason: closed() };
         assert_eq!(new.call(event.clone()), Ok(event));
-        // JSON needs only names.
         let json = place.domain.caller::<Json, Json>("route").unwrap();
         let ask = second::Ask::new(What::Join).to_json().unwrap();
         let told = json.call(Json::new(ask).unwrap()).unwrap();
@@ -273,7 +261,6 @@ fn both_versions_serve_together() {
     versions.sort_by_key(|(_, told)| told.as_ref().map(|told| told.version).ok());
     let versions: Vec<_> = versions.into_iter().map(|(_, told)| told.unwrap()).collect();
     assert_eq!(versions, [1, 1, 2, 2].map(|instance| second::told("ab", instance)));
-    // Any instance may take a call.
     let mut answered = [0, 0, 0];
     until("an instance of each version has taken a call", || {
         let calls: Vec<_> = (0..16).map(|_| second.start(second::Ask::new(What::Join))).collect();
@@ -297,7 +284,6 @@ fn begun_request_is_retried_elsewhere() {
         let calls = (first.start(first::Ask::new(What::Join)), second.start(second::Ask::new(What::Join)));
         instance.kill();
         let _other = start(&place.directory, takes_over, "route");
-        // A request written for an old instance has no new fields.
         let expected = second::told("ab", takes_over);
         assert_eq!(begun.wait(), Ok(expected.clone()));
         assert_eq!(calls.0.wait(), Ok(first::told("ab", takes_over)));
@@ -347,7 +333,7 @@ fn slots_are_taken_by_another_version() {
     }
     let mut instance = come(&place.directory, 1, "route");
     assert_eq!(together::all(calls), vec![Ok(second::told("ab", 1)); 10]);
-    // Ten were called and ten were sent. It takes them from the moment it serves.
+    // Ten were called and ten were sent.
     let mut lines: Vec<_> = (0..21).map(|_| instance.line()).collect();
     lines.sort();
     assert_eq!(lines, [&["joins"; 20][..], &["serves"]].concat());
@@ -381,7 +367,7 @@ fn forward_to_another_version() {
         let (first, second) = callers(&place.domain);
         let there = || What::JoinThere("other".to_owned());
         assert_eq!(first.call(first::Ask::new(there())), Ok(first::told("ab", answers)));
-        // Once it was written for an old instance, its new fields are gone for good.
+        // A request written for an old instance has lost its new fields for good.
         assert_eq!(second.call(second::Ask::new(there())), Ok(second::told("ab", answers)));
     }
 }

@@ -1,5 +1,3 @@
-//! Tables of routes are freed with their last caller and call, and a route that is never served gets none.
-
 use super::AT_A_TIME;
 use gapless_rpc::caller::together;
 use gapless_rpc::{CallContext, CallError, CallOptions, Caller, Domain, DomainOptions, Rejection, ServedRoute};
@@ -18,7 +16,6 @@ pub fn module() -> Module {
         .scenario("undeliverable_notice_keeps_no_table", undeliverable_notice_keeps_no_table)
 }
 
-/// Scenarios that count no resources of this process.
 pub fn shared_module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
@@ -43,7 +40,6 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Mapped regions of call tables.
 fn regions() -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     maps.lines().filter(|line| line.contains("gapless-region")).count()
@@ -79,7 +75,6 @@ fn dropped_callers_leak_nothing() {
     for number in 0..rounds(1000, 200) {
         let caller: Caller<u64, u64> = client.caller(&format!("route/{}", number % 20)).unwrap();
         assert_eq!(caller.call_with(number, &patient()), Ok(number + 1));
-        // The call outlives its caller.
         let call = caller.start_with(number, &patient());
         drop(caller);
         assert_eq!(call.wait(), Ok(number + 1));
@@ -89,7 +84,6 @@ fn dropped_callers_leak_nothing() {
     assert_eq!(first.call_with(1, &patient()), Ok(2));
 }
 
-/// The process lives on, so its resources are not released by its death.
 fn rejoining_process_leaks_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
@@ -102,7 +96,7 @@ fn rejoining_process_leaks_nothing() {
     };
     come_and_go(0);
     until("it is gone", || client.routes(PATIENCE).unwrap().routes.is_empty());
-    // The route is gone; the connection may stay open a moment longer, so this is an upper bound.
+    // The connection may stay open a moment longer, so this is an upper bound.
     let before = (descriptors(), regions());
     (1..=rounds(100, 30)).for_each(come_and_go);
     until("nothing is left of it", || descriptors() <= before.0 && regions() <= before.1);
@@ -127,7 +121,7 @@ fn sends_outlive_their_caller() {
     until("the table is gone", || served.callers() == 0);
 }
 
-/// Notice to a process that has gone, which is not known yet when it is sent; no later event reports it.
+/// It is not known yet that the process has gone; no later event reports the notice.
 fn undeliverable_notice_keeps_no_table() {
     for _ in 0..100 {
         let (_folder, server, client) = pair(&DomainOptions::default());
@@ -144,7 +138,6 @@ fn undeliverable_notice_keeps_no_table() {
         drop((caller, notices, client));
         until("its table is gone", || served.callers() == 0);
         let before = regions();
-        // Unless this process knows already that it is gone.
         if server.notify(&address, 7_u64).is_ok() {
             // The client's own resources may also be released only now.
             return until("the table of what waits in vain is gone", || regions() <= before);
@@ -159,7 +152,7 @@ fn counters_live_with_the_table() {
     let _front = server.serve("front").handle(forward).unwrap();
     let back = server.serve("back").handle(|number: u64, _| Ok(number + 1)).unwrap();
     let caller: Caller<u64, u64> = client.caller("front").unwrap();
-    // Each of these calls is the only user of the table of the route that it is forwarded to.
+    // The only user of the table of the route that it is forwarded to.
     for number in 0..3 {
         assert_eq!(caller.call_with(number, &patient()), Ok(number + 1));
     }
@@ -207,7 +200,6 @@ fn table_limit_is_reported() {
     assert!(waiting.len() >= 1024 && reason.contains("1024 routes"), "{reason} after {}", waiting.len());
 }
 
-/// Each handler waits until another runs, too.
 fn more_calls_than_slots_can_be_joined() {
     let (_folder, server, client) = pair(&DomainOptions { slots: 2, ..DomainOptions::default() });
     let meeting = Arc::new((Mutex::new(0_u64), Condvar::new()));

@@ -1,5 +1,3 @@
-//! Every kind of message is served and called in the same way, here and elsewhere; shared values are not copied here.
-
 use super::tasks_serve_processes::pair;
 use gapless_rpc::{Caller, Json, Message};
 use gapless_schema::{Protobuf, Sbe};

@@ -1,6 +1,3 @@
-//! Options of a call replace its caller's as a whole, and can be derived from them; the retry policy is one of them.
-//! The error of a nested call is passed on by `?`.
-
 use super::tasks_serve_processes::pair;
 use gapless_rpc::{CallContext, CallError, CallOptions, CallerOptions, Domain, Headers, Priority, Refusal, Retry};
 use std::time::Duration;

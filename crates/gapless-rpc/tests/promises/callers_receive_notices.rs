@@ -1,13 +1,9 @@
-//! Notices inside a process: they move without encoding, in order, to their receivers; an address is valid for one
-//! incarnation only.
-
 use gapless_rpc::{CallContext, CallError, CallerAddress, Domain};
 use gapless_testkit::wait::until;
 use serde::{Deserialize, Serialize, Serializer};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// A value that cannot be encoded.
 #[derive(Debug, PartialEq, Deserialize, gapless_rpc::Message)]
 struct Moves(u64);
 
@@ -17,7 +13,6 @@ impl Serialize for Moves {
     }
 }
 
-/// A route that keeps the addresses of its callers, called once.
 fn address(domain: &Domain, other: &Domain) -> CallerAddress {
     let (tell, told) = mpsc::channel();
     let _desk = domain.serve("desk").handle(move |(): (), context: &CallContext| {
@@ -44,7 +39,6 @@ fn notices_move_in_order() {
         assert_eq!(told.recv().unwrap(), Moves(number));
     }
     assert_eq!((notices.statistics().begun, other.statistics().begun), (100, 0));
-    // No thread takes notices out now.
     let full = (0..10_000).find_map(|number| domain.notify(&address, Moves(number)).err()).unwrap();
     assert!(matches!(full, CallError::Busy { .. }), "{full}");
     drop(told);
@@ -59,7 +53,6 @@ fn incarnations_have_own_addresses() {
     let _server_side = server.notices(|number: u64, _context| panic!("{number} was for the other")).unwrap();
     let _client_side = client.notices(move |number: u64, _context| tell.send(number).unwrap()).unwrap();
     let (here, there) = (address(&server, &server), address(&server, &client));
-    // Of one process, and yet different.
     assert_eq!(here.process_id(), there.process_id());
     assert_ne!(here, there);
     server.notify_within(&there, 7_u64, Duration::from_secs(20)).unwrap();
@@ -92,7 +85,6 @@ fn handler_reports_progress() {
         }
         drop((caller, route));
     }
-    // A context does not keep the domain open.
     let (tell, told) = mpsc::channel();
     let keep = move |(): (), context: &CallContext| {
         tell.send(context.clone()).unwrap();

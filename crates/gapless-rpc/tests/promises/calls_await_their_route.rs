@@ -1,6 +1,3 @@
-//! `CallOptions::wait_for_route` inside a process: the call waits until the route is served, here or elsewhere, or it
-//! times out.
-
 use gapless_rpc::{Call, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Reach};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -53,7 +50,6 @@ fn every_kind_of_wait() {
     }
 }
 
-/// However late its process looks.
 #[test]
 fn wait_timeout_is_no_route() {
     for reach in [Reach::OtherProcesses, Reach::Nearest] {
@@ -82,7 +78,6 @@ fn first_server_gets_the_call() {
     drop(there);
     let mut call = caller.start(2);
     while !format!("{call:?}").contains("waiting for its route") {
-        // The withdrawal was on its way.
         assert!(call.try_take().is_none_or(|outcome| outcome.is_err()));
         call = caller.start(2);
     }
@@ -98,7 +93,6 @@ fn wait_ends_with_the_timeout() {
     for (domain, reach) in [(Domain::in_process("test"), Reach::Nearest), (machine, Reach::ThisProcess)] {
         let (no_patience, no_time) = (caller(&domain, reach, None, short), caller(&domain, reach, Some(short), LONG));
         let no_route = CallError::no_route("late");
-        // For either limit: the route is not served.
         for (caller, error) in [(no_patience, no_route.clone()), (no_time, no_route)] {
             assert_eq!(waiting(caller.start(1)).wait(), Err(error.clone()));
             assert_eq!(runtime.block_on(waiting(caller.start(1))), Err(error.clone()));
@@ -130,7 +124,7 @@ fn dropped_waiting_call_never_begins() {
     assert_eq!(caller.call(2), Ok(2));
 }
 
-/// A waiting call has the deadline of the handler that made it, wherever it is polled later.
+/// Wherever the call is polled later.
 #[test]
 fn nested_wait_has_the_deadline() {
     let domain = Domain::in_process("test");

@@ -1,5 +1,3 @@
-//! Application code that runs at the end of a call or a thread may panic or call.
-
 use gapless_rpc::{CallOptions, Caller, Domain, DomainOptions, ServedRoute};
 use gapless_testkit::wait::PATIENCE;
 use std::cell::RefCell;
@@ -9,7 +7,6 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-/// A route served like by another process.
 fn served() -> (tempfile::TempDir, ServedRoute, Caller<u64, u64>) {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
@@ -43,7 +40,6 @@ fn panicking_waker_affects_no_other() {
     assert!(Pin::new(&mut call).poll(&mut Context::from_waker(&waker)).is_pending());
     told.recv_timeout(PATIENCE).expect("it was woken");
     assert_eq!(call.wait(), Ok(51));
-    // The thread that woke it lives: it offers a table to an instance.
     assert_eq!(caller.call_with(1, &patient()), Ok(2));
     let (tell, told) = mpsc::channel();
     caller.start_with(20, &patient()).on_end(move |end| tell.send(end).unwrap());

@@ -1,5 +1,3 @@
-//! A call that was cancelled before it was offered is counted like one that was offered.
-
 use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions, InstanceQuery};
 use gapless_testkit::wait::{PATIENCE, until};
 use std::sync::{Mutex, mpsc};
@@ -28,7 +26,6 @@ fn cancelled_waiting_calls_are_counted() {
     until("the instance is heard of", || caller.query_instances(InstanceQuery::Ping).is_ok());
     let mut first = caller.start_with(1, &patient);
     assert_eq!(first.wait_for(Duration::ZERO), None);
-    // The first call has the slot. Then one that never looked for a slot, one in the line, one that timed out.
     drop(caller.start_with(2, &patient));
     let mut in_line = caller.start_with(3, &patient);
     assert_eq!(in_line.wait_for(Duration::ZERO), None);
@@ -38,14 +35,12 @@ fn cancelled_waiting_calls_are_counted() {
     drop(opened);
     assert_eq!(first.wait(), Ok(1));
     assert_eq!(counted(), (1, 1, 2, 1, 0));
-    // Without an instance.
     drop((served, server));
     until("the instance has left", || client.routes(Duration::ZERO).unwrap().routes.is_empty());
     let mut waits = caller.start_with(5, &patient);
     assert_eq!(waits.try_take(), None);
     drop(waits);
     assert_eq!(counted(), (1, 1, 3, 1, 0));
-    // Continues in this process, and is not counted as a call to others.
     let mut waits = caller.start_with(6, &patient);
     assert_eq!(waits.try_take(), None);
     let _here = client.serve("gate").handle(|number: u64, _| Ok(number)).unwrap();

@@ -1,5 +1,3 @@
-//! Every error of a call names the route, in whole sentences.
-
 use super::tasks_serve_processes::pair;
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, Interceptor, Refusal};
 use std::sync::Arc;

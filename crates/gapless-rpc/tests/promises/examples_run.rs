@@ -1,21 +1,16 @@
-//! The multi-process examples: started with one command, they print their output, end by themselves, and leave no
-//! process.
-
 use gapless_rpc::domain::DOMAIN_VARIABLE;
 use gapless_testkit::process::Process;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Output of an example until it and all its processes have ended, because they share its output.
+/// Until all processes of the example have ended, because they share its output.
 fn output_of(example: &str) -> Vec<String> {
     let runtime_directory = tempfile::tempdir().unwrap();
     output_in(runtime_directory.path(), example, None)
 }
 
-/// The same, with a domain in the environment.
 fn output_in(runtime_directory: &Path, example: &str, domain: Option<&Path>) -> Vec<String> {
     let program = std::env::current_exe().unwrap();
-    // In the folder next to the tests' programs.
     let examples = program.parent().unwrap().parent().unwrap().join("examples");
     let mut command = Command::new(examples.join(example));
     command.env("XDG_RUNTIME_DIR", runtime_directory).env_remove(DOMAIN_VARIABLE).stdin(Stdio::null());
@@ -37,7 +32,6 @@ fn gateway_joins_timely_replies() {
     assert_eq!(output_of("gateway"), said);
 }
 
-/// Programs written like these join the domain of their supervisor, which names it by a variable.
 #[test]
 fn examples_join_the_supervised_domain() {
     for example in ["calculator", "gateway"] {

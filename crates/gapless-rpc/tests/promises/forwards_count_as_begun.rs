@@ -1,6 +1,3 @@
-//! A handler that forwards has begun: however the call ends at the next route, in this process or in others, its caller
-//! never learns that a retry would be safe. One-way requests are forwarded like calls.
-
 use super::tasks_serve_processes::pair;
 use gapless_rpc::overflow::ElasticQueueOptions;
 use gapless_rpc::{
@@ -10,7 +7,6 @@ use gapless_testkit::wait::{PATIENCE, until};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Calls seen by `back`: number, and count of forwards.
 struct Back {
     _served: ServedRoute,
     seen: Receiver<(u64, u8)>,
@@ -25,7 +21,6 @@ fn back(domain: &Domain) -> Back {
     Back { _served: domain.serve("back").handle(handle).unwrap(), seen }
 }
 
-/// Target of each number.
 const TO: [&str; 5] = ["back", "nowhere", "no name", "round", "suspended"];
 
 fn front(domain: &Domain) -> [ServedRoute; 2] {
@@ -37,10 +32,8 @@ fn front(domain: &Domain) -> [ServedRoute; 2] {
         .map(Result::unwrap)
 }
 
-/// Timeout of a call that is meant to time out.
 const BRIEF: Duration = Duration::from_millis(1_500);
 
-/// Checks the outcomes of calls to `front`, wherever that and the next routes are.
 fn is_told(reach: &str, caller: &Caller<u64, u64>, back: &Back) {
     let [to_back, to_nowhere, to_no_name, round, suspended] =
         [(0, PATIENCE), (1, PATIENCE), (2, PATIENCE), (3, PATIENCE), (4, BRIEF)].map(|(number, timeout)| {
@@ -100,7 +93,6 @@ fn between_processes() {
         assert_eq!(back.seen.recv_timeout(PATIENCE), Ok((0, 1)), "{number}");
     }
     (1..=3).for_each(|number| caller.send(number).unwrap());
-    // One call and one send are refused at once, and one of each goes nowhere.
     until("what was sent has ended", || {
         let counted = caller.statistics();
         (counted.in_flight, counted.refused, counted.unknown, counted.forwarded) == (0, 2, 2, 205)
@@ -117,7 +109,6 @@ fn through_a_backlog() {
     is_told("a backlog", &client.caller_with("front", options).unwrap(), &back);
 }
 
-/// The instance of the second route leaves before it has taken the request.
 #[test]
 fn departure_after_forward_is_unknown() {
     let (folder, server, client) = pair();

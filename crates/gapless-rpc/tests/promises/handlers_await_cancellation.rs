@@ -1,6 +1,3 @@
-//! `CallContext::cancelled`: a handler that awaits it continues when its caller cancels, dies or times out, and not
-//! before.
-
 use super::tasks_serve_processes::pair;
 use gapless_rpc::{Call, CallContext, CallError, CallOptions, Caller, Domain, Rejection, RouteBuilder, ServedRoute};
 use gapless_testkit::wait::{PATIENCE, until};
@@ -16,12 +13,11 @@ fn block_on(future: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future);
 }
 
-/// Next message of the handler: that it has begun, or how it continued.
 fn told(told: &Receiver<&'static str>) -> &'static str {
     told.recv_timeout(PATIENCE).expect("the handler goes on")
 }
 
-/// Awaits the cancellation in the handler, and in a separate task if `both` is set.
+/// Awaits the cancellation in a separate task, too, if `both` is set.
 fn waits(
     tell: &Sender<&'static str>,
     context: &CallContext,
@@ -48,7 +44,6 @@ fn start(domain: &Domain, timeout: Option<Duration>) -> Search {
     caller.start_with(String::new(), &options)
 }
 
-/// Cancels calls in every way, and expects the handler to continue each time.
 fn every_way(caller: &Domain, handler: &Receiver<&'static str>) {
     for round in 0..3 {
         drop(begun(handler, start(caller, None)));
@@ -62,14 +57,12 @@ fn every_way(caller: &Domain, handler: &Receiver<&'static str>) {
     }
 }
 
-/// On a busy machine a handler may not begin before the call's timeout: then it sends nothing, and the next call has
-/// twice the timeout.
+/// On a busy machine a handler may not begin before the call's timeout: the next call has twice the timeout.
 fn until_late(handler: &Receiver<&'static str>, mut call: impl FnMut(Option<Duration>) -> Result<String, CallError>) {
     let mut timeout = Duration::from_millis(30);
     loop {
         let has_begun = match call(Some(timeout)) {
             Err(CallError::TimedOut { begun, .. }) => begun,
-            // Handler and caller see the same moment; the handler was faster.
             Err(CallError::Refused { .. }) => true,
             other => panic!("{other:?}"),
         };
@@ -81,7 +74,7 @@ fn until_late(handler: &Receiver<&'static str>, mut call: impl FnMut(Option<Dura
     }
 }
 
-/// Waits for the call's handler to begin. Waiting offers the call when its caller discovers the route.
+/// Waiting offers the call when its caller discovers the route.
 fn begun(handler: &Receiver<&'static str>, mut call: Search) -> Search {
     until("the handler has begun", || {
         assert!(call.wait_for(Duration::from_millis(1)).is_none(), "{call:?}");
@@ -116,7 +109,6 @@ fn cancelled_between_processes() {
     every_way(&client, &handler);
 }
 
-/// Tasks left by a handler: ready with the answer, also if they poll only then, and at each poll after that.
 #[test]
 fn ready_after_the_answer() {
     let (_folder, server, client) = pair();
@@ -138,7 +130,6 @@ fn ready_after_the_answer() {
         let forever = CallOptions { timeout: None, wait_for_route: Some(PATIENCE), ..CallOptions::default() };
         for round in 0..50 {
             let call = caller.start_with(String::new(), &forever);
-            // The outcome is taken, or stays there.
             let kept = if round % 2 == 0 {
                 assert_eq!(call.wait(), Ok("found".to_owned()));
                 None
@@ -147,7 +138,6 @@ fn ready_after_the_answer() {
             };
             let (early, context) = left.recv_timeout(PATIENCE).unwrap();
             let (ended, is_told) = channel();
-            // The task sleeps, or starts after the answer.
             std::thread::spawn(move || {
                 block_on(early);
                 let mut late = Box::pin(context.cancelled());

@@ -1,6 +1,3 @@
-//! The same code calls and serves inside one process: threads and tasks, refusals, panics, interceptors, the lifetime
-//! of a route.
-
 use gapless_rpc::{
     CallContext, CallError, CallOptions, CallerOptions, Domain, DomainOptions, Interceptor, Refusal, Rejection,
     ServedRoute, caller::together, domain::ServeReach,
@@ -123,7 +120,6 @@ fn withdrawn_name_is_reusable() {
     assert_eq!(caller.call(7), Ok(8));
 }
 
-/// On the only thread of an executor, and in a handler of the route itself.
 #[test]
 fn drain_does_not_deadlock_on_itself() {
     let domain = Domain::in_process("test");
@@ -147,7 +143,6 @@ fn drain_does_not_deadlock_on_itself() {
     assert_eq!(caller.call(7), Err(CallError::no_route("route")));
 }
 
-/// Locally, in another process, from a backlog, and for a call that could not be made.
 #[test]
 fn an_outcome_is_taken_once() {
     let (folder, elsewhere, domain) = super::tasks_serve_processes::pair();
@@ -189,7 +184,7 @@ fn forwards_work_here_and_elsewhere() {
     assert!(in_a_circle.contains("forwarded 16 times"), "{in_a_circle}");
 }
 
-/// There is one slot, whose handler is running; and one thread, whose tasks must not block.
+/// One slot, whose handler is running, and one thread, whose tasks must not block.
 #[test]
 fn forwarded_send_does_not_block() {
     let folder = tempfile::tempdir().unwrap();

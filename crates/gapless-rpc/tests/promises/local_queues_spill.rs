@@ -1,5 +1,3 @@
-//! A route whose memory is full keeps requests on disk, in order, and answers all of them.
-
 use gapless_rpc::overflow::ElasticQueueOptions;
 use gapless_rpc::{CallError, CallOptions, CallerOptions, Domain, caller::together};
 use gapless_testkit::wait::PATIENCE;

@@ -1,6 +1,3 @@
-//! Refusals, texts of panics and descriptions of an instance that exceed the limit of a reply: texts for people are
-//! truncated, and programs get an error or a marker for the rest.
-
 use gapless_rpc::{CallContext, CallError, Caller, Domain, DomainOptions, InstanceQuery, Refusal, Rejection};
 
 const LENGTH_MAX: usize = 255;

@@ -1,5 +1,3 @@
-//! Promises of calls, tested inside one process.
-
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 mod all_message_kinds_pass;

@@ -1,5 +1,3 @@
-//! `together::all_of`, `within_of` and `first_of`: calls of several types, joined under one deadline.
-
 use super::tasks_serve_processes::pair;
 use gapless_rpc::caller::together;
 use gapless_rpc::{CallContext, CallError, Caller, Domain, Rejection, ServedRoute};
@@ -39,7 +37,6 @@ impl Shop {
         }
     }
 
-    /// Checks that calls which were not awaited are cancelled.
     fn nothing_is_under_way(&self) {
         until("what was given up ends", || self.stuck.statistics().in_flight == 0);
     }
@@ -77,7 +74,6 @@ fn join(server: &Domain, client: &Domain) {
             time *= 2;
         }
         shop.nothing_is_under_way();
-        // All of them end before the timeout.
         let calls = (shop.price.start(2), shop.name.start(2));
         assert_eq!(together::within_of(calls, PATIENCE), (Some(Ok(6)), Some(Ok("article 2".to_owned()))));
 
@@ -87,7 +83,6 @@ fn join(server: &Domain, client: &Domain) {
         assert_eq!((never, name, other), (None, Some(Ok("article 3".to_owned())), None));
         assert!(there.is_none_or(|outcome| refused(&outcome)), "a refusal is no reply");
         shop.nothing_is_under_way();
-        // No call has a reply.
         let (one, two) = together::first_of((shop.is_there.start(0), shop.is_there.start(0)));
         assert!(one.is_some_and(|outcome| refused(&outcome)) && two.is_some_and(|outcome| refused(&outcome)));
 

@@ -1,5 +1,3 @@
-//! Application code panics, on any thread: only the affected call or worker ends, and everything else goes on.
-
 use super::tasks_serve_processes::pair;
 use gapless_rpc::message::{Encoding, MessageError};
 use gapless_rpc::overflow::ElasticQueueOptions;
@@ -12,7 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, Once, mpsc};
 use std::time::{Duration, Instant};
 
-/// A message that panics: 13 when it is encoded, 14 when it is decoded; 15 is decoded as 13.
+/// 13 panics when it is encoded, 14 when it is decoded; 15 is decoded as 13.
 #[derive(Debug, PartialEq, Eq)]
 struct Unlucky(u64);
 
@@ -39,7 +37,6 @@ fn panicking_message_ends_its_call() {
     let (_folder, server, client) = pair();
     let route = server.serve("unlucky").handle(|request: Unlucky, _context| Ok(Unlucky(request.0 + 2))).unwrap();
     let caller: Caller<Unlucky, Unlucky> = client.caller("unlucky").unwrap();
-    // The request cannot be decoded; the reply cannot be encoded; the reply cannot be decoded.
     for (number, which, expected) in [
         (13, "the request cannot be written at the caller: ", "unlucky to write"),
         (14, "the request cannot be read where it is served: ", "unlucky to read"),
@@ -56,7 +53,6 @@ fn panicking_message_ends_its_call() {
     until("nothing is under way", || route.statistics().in_flight == 0);
 }
 
-/// Decoded on a worker's thread, or on the one that reads the disk.
 #[test]
 fn panic_after_spill_ends_its_call() {
     let folder = tempfile::tempdir().unwrap();
@@ -86,7 +82,6 @@ fn panic_after_spill_ends_its_call() {
     route.drain();
 }
 
-/// Encoded and decoded once to be kept, and once more for another process.
 #[test]
 fn panic_in_forward_ends_its_call() {
     let (_folder, server, client) = pair();
@@ -121,7 +116,6 @@ fn forever() -> CallOptions {
 fn last_worker_withdraws_route() {
     let (_folder, server, client) = pair();
     let double = |number: u64, _context: &CallContext| Ok(number * 2);
-    // Neither has a running worker, and both are known, until the gate opens.
     let (gate, tasks) = (Arc::new(Barrier::new(3)), Arc::new(Mutex::new(Vec::new())));
     let (at_gate, kept) = (Arc::clone(&gate), Arc::clone(&tasks));
     let init = move |_| {
@@ -146,7 +140,6 @@ fn last_worker_withdraws_route() {
     }
 }
 
-/// Suppresses the expected panic messages of these tests.
 fn be_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -160,10 +153,9 @@ fn be_quiet() {
     });
 }
 
-/// Number of repetitions; a leak in each would soon exhaust something.
+/// A leak in each would soon exhaust something.
 const MANY: u64 = 10_000;
 
-/// Panics before each call with an odd key.
 struct PanickingBefore;
 
 impl Interceptor for PanickingBefore {
@@ -205,7 +197,6 @@ fn as_often_as_one_likes(server: &Domain, client: &Domain, overflow: Option<Elas
         assert!(matches!(caller.send_with(Unlucky(1), &odd), Err(CallError::Refused { .. })));
     }
     assert_eq!(counting.0.load(Ordering::Relaxed), (MANY / 4) as i64, "sends have no end, calls have");
-    // Calls within a process are not encoded.
     let is_encoded = !std::ptr::eq(server, client);
     for _ in 0..if is_encoded { MANY / 4 } else { 0 } {
         let bad = [caller.call(Unlucky(13)).map(drop), caller.send(Unlucky(13))];
@@ -247,7 +238,6 @@ fn first_call_panic_leaks_nothing() {
     }
 }
 
-/// A worker encodes and decodes a request that is kept for forwarding.
 #[test]
 fn worker_survives_message_panics() {
     be_quiet();
@@ -335,7 +325,7 @@ fn panicking_callback_is_caught() {
     tells_on_though_one_panics(&domain, &domain);
 }
 
-/// The end of each call frees the only slot for the next, which has timed out, too.
+/// Each end frees the only slot for the next call, which has timed out, too.
 #[test]
 fn many_calls_may_end_at_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -359,7 +349,6 @@ fn many_calls_may_end_at_once() {
     let first = told.clone();
     caller.start_with(0, &forever()).on_end(move |outcome| {
         first.send(outcome).unwrap();
-        // Blocks the thread until all others have timed out.
         let end = is_last.recv().unwrap();
         until("their time is over", || Instant::now() > end);
     });

@@ -1,6 +1,3 @@
-//! Requests and replies have up to 16 MiB in addition to their headers between processes, also through an overflow and
-//! a forward; one byte more is an error that says so. Within a process, where values move, there is no limit.
-
 use super::tasks_serve_processes::pair;
 use gapless_rpc::overflow::ElasticQueueOptions;
 use gapless_rpc::{CallContext, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Headers, Reach};
@@ -8,7 +5,6 @@ use gapless_testkit::wait::PATIENCE;
 
 const LENGTH_MAX: usize = 16 << 20;
 
-/// The largest headers allowed.
 fn options() -> CallOptions {
     let headers = Headers::default().with("h", vec![1; gapless_rpc::context::HEADERS_LENGTH_MAX - 7]);
     CallOptions { timeout: Some(PATIENCE), headers, ..CallOptions::default() }
@@ -22,7 +18,7 @@ fn is_too_long(outcome: Result<Vec<u8>, CallError>) {
     assert!(is_meant && error.to_string().contains(&length) && error.to_string().contains(&limit), "{error}");
 }
 
-/// Echoes the request, extended by the number in its first byte.
+/// Extended by the number in the first byte.
 fn echo(mut bytes: Vec<u8>, context: &CallContext) -> Result<Vec<u8>, gapless_rpc::Rejection> {
     assert!(!context.headers().is_empty());
     let more = bytes[0];
@@ -47,7 +43,6 @@ fn between_processes() {
     for caller in callers {
         assert_eq!(caller.call_with(vec![0; LENGTH_MAX], &options()).map(|reply| reply.len()), Ok(LENGTH_MAX));
         is_too_long(caller.call_with(vec![0; LENGTH_MAX + 1], &options()));
-        // The reply is too long.
         is_too_long(caller.call_with(vec![1; LENGTH_MAX], &options()));
         assert_eq!(caller.call_with(vec![0; 1], &options()), Ok(vec![0]));
     }

@@ -1,5 +1,3 @@
-//! Queries of instances are not counted as calls of their route, on either side.
-
 use super::tasks_serve_processes::pair;
 use gapless_rpc::{CallOptions, Caller, InstanceQuery};
 use gapless_testkit::wait::{PATIENCE, until};

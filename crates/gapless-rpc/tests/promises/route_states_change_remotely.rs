@@ -1,12 +1,9 @@
-//! Another process suspends, resumes and drains a route: for all callers, and visibly to the serving program.
-
 use gapless_rpc::{CallContext, CallError, CallOptions, Caller, Domain, DomainOptions};
 use gapless_testkit::wait::{PATIENCE, until};
 use std::sync::Mutex;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Two domain handles, like two processes.
 fn pair() -> (tempfile::TempDir, Domain, Domain) {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
@@ -18,7 +15,6 @@ fn patient() -> CallOptions {
     CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() }
 }
 
-/// States in an answer, all of this process.
 #[track_caller]
 fn states(changed: Result<Vec<gapless_rpc::domain::KnownRoute>, gapless_rpc::RpcError>) -> Vec<&'static str> {
     let changed = changed.unwrap();
@@ -59,7 +55,6 @@ fn drained_name_is_reusable() {
     let caller: Caller<u64, u64> = client.caller("route").unwrap();
     let (at_work, waits) = (caller.start_with(1, &patient()), caller.start_with(2, &patient()));
     has_begun.recv_timeout(PATIENCE).unwrap();
-    // The running handler takes longer than this.
     let soon = Duration::from_millis(30);
     until("it drains", || states(client.drain_route("route", None, soon)) == ["draining"]);
     assert!(!served.is_served());
@@ -69,7 +64,6 @@ fn drained_name_is_reusable() {
     until("it is gone", || client.drain_route("route", None, PATIENCE).unwrap().is_empty());
     assert!(matches!(caller.call(1), Err(CallError::NoRoute { .. })));
 
-    // Another route takes the name and the requests that have not begun; dropping the first does not affect it.
     let again = server.serve("route").handle(|number: u64, _: &CallContext| Ok(number + 2)).unwrap();
     assert_eq!(waits.wait(), Ok(4));
     served.suspend().unwrap();

@@ -1,5 +1,3 @@
-//! One-way requests are counted as such, whether they find a slot at once or wait in their caller's overflow.
-
 use gapless_rpc::overflow::ElasticQueueOptions;
 use gapless_rpc::{CallContext, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Rejection};
 use gapless_testkit::wait::{PATIENCE, until};

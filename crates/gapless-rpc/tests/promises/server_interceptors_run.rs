@@ -1,6 +1,3 @@
-//! Interceptors of a route run for every call of its handler: from this process and from others, calls and one-way
-//! requests, answered by threads or by tasks. They may refuse it, and learn its outcome.
-
 use super::tasks_serve_processes::pair;
 use gapless_rpc::{
     CallContext, CallError, CallOptions, Domain, HandlerOutcome, Headers, Refusal, Rejection, RouteBuilder,
@@ -11,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Events, in order.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// Refuses key 1, panics before key 2, and panics after key 3.

@@ -1,5 +1,3 @@
-//! A route whose workers are tasks, called from another handle of the same domain, which acts like another process.
-
 use gapless_rpc::caller::together;
 use gapless_rpc::{CallContext, CallError, CallOptions, Caller, Domain, DomainOptions, ServedRoute};
 use gapless_testkit::wait::{PATIENCE, until};
@@ -8,7 +6,6 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::sync::Barrier;
 
-/// Two domain handles, like two processes.
 pub fn pair() -> (tempfile::TempDir, Domain, Domain) {
     let folder = tempfile::tempdir().unwrap();
     let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
@@ -20,7 +17,6 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap()
 }
 
-/// Each call waits in its handler for another one, so the route must wake both of its tasks.
 #[test]
 fn each_request_wakes_a_task() {
     let (runtime, (_folder, server, client)) = (runtime(), pair());
@@ -46,7 +42,6 @@ fn each_request_wakes_a_task() {
     }
 }
 
-/// The instance drains and leaves while its handler runs, which still answers.
 #[test]
 fn answer_during_drain_is_not_lost() {
     let (runtime, (_folder, server, client)) = (runtime(), pair());
@@ -77,7 +72,6 @@ fn answer_during_drain_is_not_lost() {
     assert_eq!((counted.replied, counted.lost, counted.in_flight), (1, 0, 0));
 }
 
-/// On one thread, which runs the handlers: for callers of this process and of another, with queued requests.
 #[test]
 fn drain_awaits_begun_requests() {
     let (_folder, server, client) = pair();
@@ -132,7 +126,6 @@ fn within_awaits_calls_in_time() {
     let caller: Caller<u64, u64> = client.caller("numbers").unwrap();
     let start = |number| caller.start_with(number, &CallOptions { timeout: None, ..CallOptions::default() });
     assert_eq!(start(0).wait(), Ok(0));
-    // One call is held as long as possible.
     for timeout in [Duration::ZERO, Duration::from_millis(20)] {
         assert_eq!(runtime.block_on(together::within_async([1].map(start), timeout)), [None]);
     }

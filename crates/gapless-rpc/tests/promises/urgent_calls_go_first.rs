@@ -1,5 +1,3 @@
-//! Callers that wait for a slot get it by the classes of their calls, whether threads or tasks wait.
-
 use gapless_rpc::caller::together;
 use gapless_rpc::{CallContext, CallOptions, Caller, Domain, DomainOptions, InstanceQuery, Priority};
 use gapless_testkit::wait::{PATIENCE, until};
@@ -18,7 +16,7 @@ const FORGOTTEN: Duration = Duration::from_millis(100);
 #[test]
 fn urgent_call_overtakes_low_ones() {
     let begun = Instant::now();
-    // If this thread did not run for that long, its calls have rightly lost their places, and the run is inconclusive.
+    // A suspended thread's calls rightly lose their places: inconclusive.
     while begun.elapsed() < PATIENCE {
         let (order, took) = order_of_calls();
         if took < FORGOTTEN {
@@ -29,10 +27,9 @@ fn urgent_call_overtakes_low_ones() {
     panic!("no {FORGOTTEN:?} in a row in {PATIENCE:?}");
 }
 
-/// Numbers below are low calls; this is the urgent one after them.
+/// Numbers below are low calls; this is the urgent one.
 const LOW: u64 = SLOTS * 8;
 
-/// Numbers of the calls in the order of their begin.
 #[derive(Default)]
 struct Begun {
     numbers: Mutex<Vec<u64>>,
@@ -52,7 +49,6 @@ impl Begun {
     }
 }
 
-/// Runs the calls. Returns the order of their begins, and the total time.
 fn order_of_calls() -> (Vec<u64>, Duration) {
     let folder = tempfile::tempdir().unwrap();
     let domain_options = DomainOptions { slots: SLOTS as u32, ..DomainOptions::default() };
@@ -63,7 +59,6 @@ fn order_of_calls() -> (Vec<u64>, Duration) {
     let begun = Arc::clone(&seen);
     let handle = move |number: u64, _: &CallContext| {
         begun.begin(number);
-        // No handler ends before the gate is open.
         let _ = gate.lock().unwrap().recv();
         Ok(number)
     };
@@ -71,7 +66,6 @@ fn order_of_calls() -> (Vec<u64>, Duration) {
     let caller: Caller<u64, u64> = client.caller("gate").unwrap();
     until("the instance is heard of", || caller.query_instances(InstanceQuery::Ping).is_ok());
     let begun = Instant::now();
-    // The first ones get the slots, the others wait.
     let mut calls: Vec<_> = (0..LOW).map(|number| caller.start_with(number, &options(Priority::Low))).collect();
     calls.push(caller.start_with(LOW, &options(Priority::Urgent)));
     for call in &mut calls {
@@ -85,7 +79,6 @@ fn order_of_calls() -> (Vec<u64>, Duration) {
     (order, took)
 }
 
-/// Only calls that had slots, or got one with it, may precede the urgent call.
 fn check(order: &[u64]) {
     let place = order.iter().position(|number| *number == LOW).unwrap();
     assert!(place < 2 * SLOTS as usize, "{order:?}");

@@ -1,6 +1,6 @@
-//! Puts an older copy of a machine's directory back, or exchanges two directories, as an operator may do by mistake.
-//! Acknowledged frames may be lost by that, because two members cannot know the frames of a third. A member that
-//! differs from the others must stop and report it: from then on a [`Simulation`] is checked for that alone.
+//! Puts an older directory back, or exchanges two, as an operator may do by mistake. Acknowledged frames may be lost,
+//! because two members cannot know the frames of a third. From then on a [`Simulation`] is only checked for this: a
+//! member that differs stops and reports it.
 
 use super::Simulation;
 use crate::checker::Violation;
@@ -10,15 +10,15 @@ use crate::system_under_test::SystemUnderTest;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Time after the last fault until each member with a different history must have stopped.
+/// Time after the last fault until differing members must have stopped.
 const FOUND_OUT_NS: u64 = 3_000 * MS;
-/// Largest lag of a healthy follower.
+/// Greatest lag of a healthy follower.
 const MAY_LAG_FRAMES: u64 = 200;
-/// Share of exchanges among rollbacks, of 100,000.
+/// Share of rollbacks, in 100,000.
 const EXCHANGED: u64 = 15_000;
 
 impl<A: SystemUnderTest> Simulation<'_, A> {
-    /// Copies the directory of a machine, puts the existing copy back, or exchanges it with another machine's.
+    /// Copies, puts the existing copy back, or exchanges it.
     pub(crate) fn roll_back_directory(&mut self, at: usize) -> Result<(), Violation> {
         let number = self.machines[at].number;
         let failed = |error: std::io::Error| error.to_string();
@@ -46,7 +46,6 @@ impl<A: SystemUnderTest> Simulation<'_, A> {
         std::fs::rename(&copy, &directory).map_err(failed)
     }
 
-    /// Notes that a member stopped and reported another history.
     pub(crate) fn note_reported_rollback(&mut self, at: usize, said: &str) -> Result<(), Violation> {
         if !self.histories_diverged {
             return Err(said.to_owned());
@@ -58,8 +57,8 @@ impl<A: SystemUnderTest> Simulation<'_, A> {
         Ok(())
     }
 
-    /// Runs the checks that remain after a rollback: each running member has the history of all other running ones, or
-    /// reports the difference, and has everything that its leader has.
+    /// Each running member has the history of all others or reports the difference, and has everything that its leader
+    /// has.
     pub(crate) fn run_until_rollbacks_reported(&mut self) -> Result<(), Violation> {
         let until_ns = self.now_ns + FOUND_OUT_NS;
         while self.now_ns < until_ns {
@@ -73,7 +72,7 @@ impl<A: SystemUnderTest> Simulation<'_, A> {
         let is_said = |one: u64, other: u64| parted[&one].contains(&other) || parted[&other].contains(&one);
         for machine in self.machines.iter_mut().filter(|machine| machine.is_up()) {
             let (number, released) = (machine.number, machine.released());
-            // A member that is new, or was rolled back to before it took part, reports its wait.
+            // A member that is new, or rolled back to before it took part, reports its wait.
             let waits = machine.status().is_some_and(|status| !status.waits_for.is_empty());
             if let Some((leader, last)) = leader.filter(|(_, last)| *last > released + MAY_LAG_FRAMES && !waits) {
                 return Err(format!("member {number} has {released}, its leader {leader} {last}, and nobody says why"));
@@ -108,13 +107,13 @@ fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 impl SimulatedMachine {
-    /// Returns the members whose logs differ from this one's, by its own report.
+    /// Evaluates this member's own report.
     fn diverged_members(&self) -> Vec<u64> {
         let divergent = self.status().map(|status| status.divergent).unwrap_or_default();
         divergent.into_iter().map(|(member, _)| member.get()).collect()
     }
 
-    /// Reads the frames of its journal as sequences and hashes.
+    /// Sequences and hashes.
     fn frames(&self) -> Result<Vec<(u64, u64)>, Violation> {
         let number = self.number;
         let failed = |error: gapless_journal::JournalError| format!("the journal of member {number}: {error}");

@@ -1,5 +1,4 @@
-//! Simulates an operator of a running [`Simulation`]: a member is added, removed or replaced. The request is
-//! repeated until it is done.
+//! An operator adds, removes or replaces members of a [`Simulation`]; requests are repeated until done.
 
 use super::Simulation;
 use crate::checker::Violation;
@@ -11,7 +10,6 @@ use gapless_cluster::consensus::{MemberId, Members};
 use gapless_cluster::member::requests::{AdminCommand, NewMember};
 
 const MACHINES_MAX: usize = 9;
-/// Time between two requests to a leader, ns.
 const ASKED_AGAIN_NS: u64 = 100 * MS;
 
 pub(crate) struct PendingChange {
@@ -26,7 +24,6 @@ enum RequestedChange {
 }
 
 impl RequestedChange {
-    /// Returns whether the membership is as requested.
     fn is_done(&self, members: &Members) -> bool {
         let has_settled = members.voters_outgoing.is_empty() && members.joining().is_none();
         has_settled
@@ -41,14 +38,13 @@ impl RequestedChange {
 }
 
 impl<A: SystemUnderTest> Simulation<'_, A> {
-    /// Returns the current leader and its view of the members.
     fn leader(&self) -> Option<(usize, Members)> {
         let leading = self.machines.iter().enumerate().filter_map(|(at, each)| Some((each.leading_term()?, at)));
         let (_, at) = leading.max()?;
         Some((at, self.machines[at].status()?.members))
     }
 
-    /// Begins a change if none is pending.
+    /// Does nothing while one is pending.
     pub(crate) fn begin_change(&mut self) -> Result<(), Violation> {
         let Some((leader, members)) = self.leader().filter(|_| self.change.is_none()) else { return Ok(()) };
         let full = members.voters.iter().filter(|voter| !members.witnesses.contains(voter)).count();
@@ -82,7 +78,6 @@ impl<A: SystemUnderTest> Simulation<'_, A> {
         Ok(RequestedChange::Add(NewMember { member, addresses: vec![address_of(number).to_string()], kind, replaces }))
     }
 
-    /// Repeats the request to the current leader until it is done.
     pub(crate) fn continue_change(&mut self) {
         let Some((leader, members)) = self.leader().filter(|_| self.change.is_some()) else { return };
         let Some(change) = self.change.as_mut().filter(|change| self.now_ns >= change.next_ns) else { return };
@@ -110,7 +105,6 @@ impl<A: SystemUnderTest> Simulation<'_, A> {
             RequestedChange::Add(new) => AdminCommand::Add(new.clone()),
         };
         if let Some(member) = self.machines[leader].running() {
-            // The members show the effects.
             let _ = member.shared().post(wish);
         }
     }

@@ -1,10 +1,5 @@
 //! [`Simulation`]: machines, the network between them, publishers, operators and faults, from one seed. A phase of
 //! faults is followed by a calm one, in which everything must arrive.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `membership_changes` | members that are added, removed and replaced |
-//! | `directory_rollbacks` | older copies of directories that are put back, and directories that are exchanged |
 
 mod directory_rollbacks;
 mod membership_changes;
@@ -43,12 +38,10 @@ pub(crate) struct Simulation<'a, A: SystemUnderTest> {
     pub(crate) workloads: Vec<Box<dyn Workload<A>>>,
     workloads_made: u64,
     seed: u64,
-    /// Pending membership change.
     pub(crate) change: Option<PendingChange>,
     pub(crate) checker: Checker,
-    /// Whether a rollback happened: several histories may exist until the members with another one stop.
+    /// A rollback happened: several histories may exist until the differing members stop.
     pub(crate) histories_diverged: bool,
-    /// Expected states and replies.
     reference: Reference,
     pub(crate) random: Random,
     /// Clock of publishers and readers.
@@ -115,7 +108,6 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
         Ok(simulation)
     }
 
-    /// Runs the simulation to the end.
     pub(crate) fn run(&mut self) -> Result<(), Violation> {
         let calm_ns = self.options.faults_ms * MS;
         let end_ns = calm_ns + self.options.calm_ms * MS;
@@ -143,14 +135,13 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
         Ok(())
     }
 
-    /// Takes the released frames and their results; empty where several histories may exist.
+    /// `None` where several histories may exist.
     pub(crate) fn take_record(&mut self) -> Option<RunRecord> {
         let mut record = std::mem::take(&mut self.reference.record);
         record.publishers = self.workloads_made;
         (!self.histories_diverged).then_some(record)
     }
 
-    /// Returns the frame at which the run failed, if there is one.
     pub(crate) fn place(&self) -> Option<FailurePlace> {
         let faults = self.machines.iter().find_map(|machine| machine.fault).or(self.reference.fault);
         let complained = || self.workloads.iter().find_map(|workload| workload.mismatch_sequence());
@@ -158,7 +149,6 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
         faults.or_else(|| diverged().map(FailurePlace::Divergence))
     }
 
-    /// Returns a snapshot of a random member, if there is one.
     pub(crate) fn any_snapshot(&self) -> Option<Vec<u8>> {
         let mut random = Random::of(self.seed, &[19]);
         let all: Vec<_> = self.machines.iter().flat_map(SimulatedMachine::snapshots).collect();
@@ -171,7 +161,6 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
         std::fs::read(path).ok()
     }
 
-    /// Describes the whole state for a report.
     pub(crate) fn describe(&self) -> String {
         let mut lines: Vec<String> = self.machines.iter().map(SimulatedMachine::describe).collect();
         lines.extend(self.workloads.iter().map(|workload| workload.describe()));
@@ -204,7 +193,6 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
         }
     }
 
-    /// Adds a machine whose member joins.
     pub(crate) fn add_machine(&mut self, kind: MemberKind) -> Result<u64, Violation> {
         let number = self.machines.len() as u64 + 1;
         let compared = (A::APPLICATION_KIND, self.options.compare_interval);
@@ -221,7 +209,7 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
         Ok(number)
     }
 
-    /// Prints without the run's directory, whose name changes and is no part of the events.
+    /// Omits the run's directory, whose name changes.
     pub(crate) fn log(&self, what: fmt::Arguments<'_>) {
         let text = what.to_string().replace(&*self.root.to_string_lossy(), "");
         self.network.lock().trace.log(self.now_ns, format_args!("{text}"));
@@ -247,7 +235,7 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
             let read = match self.poll_workload(at) {
                 Ok(read) => read,
                 Err(said) if self.histories_diverged => {
-                    // The publisher met another history; a new one takes its place.
+                    // The publisher met another history; a new one replaces it.
                     self.log(format_args!("{said}"));
                     self.workloads_made += 1;
                     let clock = Clock::virtual_time(&self.time);
@@ -271,7 +259,7 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
         self.workloads[at].poll(self.now_ns, self.application, &self.reference.answers, &mut self.random)
     }
 
-    /// Connects a searching workload: preferably to the leader, rarely to another member without a leader.
+    /// Preferably to the leader; without one, rarely to another member.
     fn connect_to(&mut self, workload: usize) -> Result<(), Violation> {
         let leads = |at: &usize| self.machines[*at].leading_term().is_some();
         let mut serving: Vec<usize> =
@@ -378,7 +366,6 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
         Ok(())
     }
 
-    /// Notes that the process ended because the disk refused a request.
     fn stopped(&mut self, at: usize, said: &str) {
         self.log(format_args!("{said}"));
         *(if FaultyDisk::is_full_disk_error(said) {
@@ -389,10 +376,9 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
         self.take_down(at, 300 * MS);
     }
 
-    /// Kills the process for up to `away_ns`.
     pub(crate) fn take_down(&mut self, at: usize, away_ns: u64) {
         self.machines[at].kill();
-        // Half of them restart at once: their lost state matters most then.
+        // Half restart at once: lost state matters most then.
         let away_ns = if self.random.happens_per_100_000(50_000) {
             self.random.below(10 * MS)
         } else {
@@ -407,7 +393,7 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
         }
     }
 
-    /// Ends the faults: every member runs and is connected to every other.
+    /// Every member runs and is connected to every other.
     fn heal(&mut self) -> Result<(), Violation> {
         self.log(format_args!("no more faults"));
         self.profile = self.profile.calm();
@@ -426,7 +412,7 @@ impl<'a, A: SystemUnderTest> Simulation<'a, A> {
         Ok(())
     }
 
-    /// Returns whether there is a leader and all published messages are everywhere.
+    /// There is a leader, and all published messages are everywhere.
     fn is_settled(&self) -> bool {
         let all = self.checker.last_sequence();
         self.change.is_none()

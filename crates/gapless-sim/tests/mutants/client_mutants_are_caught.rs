@@ -1,9 +1,8 @@
-//! The runs that check a client's outcomes catch every mutant of a client. Each mutant runs in its own process, because
-//! an environment variable plants it.
+//! Each mutant runs in its own process, because an environment variable plants it.
 
 use std::process::Command;
 
-/// Every mutant of a client, with the number of seeds within which it must be caught.
+/// Mutants, with the number of seeds within which each must be caught.
 const MUTANTS: [(&str, u64); 6] = [
     ("drop_notice", 10),
     ("acknowledge_what_was_not_taken", 30),

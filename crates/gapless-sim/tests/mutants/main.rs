@@ -1,6 +1,3 @@
-//! Mutation tests: the simulator finds the mutants of a member and its service, and the model of a client those of a
-//! client.
-
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 mod client_mutants_are_caught;

@@ -1,14 +1,13 @@
-//! The simulator's runs catch every mutant. Each mutant runs in its own process, because an environment variable plants
-//! it.
+//! Each mutant runs in its own process, because an environment variable plants it.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Application of the clusters, or `None` to leave it to the seed.
+/// `None` leaves it to the seed.
 type Offers = Option<&'static str>;
 
-/// Every mutant of a member and its service: the first seed, the number of seeds within which it must be caught, and
-/// the offer. Rare ones begin at a seed that caught them before.
+/// First seed, number of seeds within which the mutant must be caught, and offer. Rare ones begin at a seed that caught
+/// them before.
 const MUTANTS: [(&str, u64, u64, Offers); 11] = [
     ("acknowledge_before_journal", 101, 60, None),
     ("vote_after_power_loss", 241, 60, None),
@@ -29,7 +28,6 @@ fn every_mutant_is_caught() {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                // Relaxed: the number itself is the only shared data.
                 while let Some((mutant, first, seeds, offers)) = MUTANTS.get(next.fetch_add(1, Ordering::Relaxed)) {
                     println!("{mutant}: {}", caught(mutant, *first, *seeds, *offers));
                 }
@@ -38,7 +36,7 @@ fn every_mutant_is_caught() {
     });
 }
 
-/// Describes how the mutant was caught by a run that succeeds without it.
+/// A run without the mutant must succeed.
 fn caught(mutant: &str, first: u64, seeds: u64, offers: Offers) -> String {
     let summary = run(Some(mutant), first, seeds, offers);
     let failures = summary["failures"].as_array().unwrap();

@@ -1,7 +1,5 @@
-//! Whole clusters of shipped members keep their promises under faults, and recover after them.
-//!
-//! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is the number of runs. Each change runs a tenth of the seeds,
-//! `GAPLESS_FULL` all of them.
+//! Clusters keep their promises under faults, and recover. `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is the
+//! number of runs. Each change runs a tenth of the seeds, `GAPLESS_FULL` all.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_sim::{ApplicationKind, ClusterShape, Options, SecondPass, Tally, simulate_own};
@@ -13,11 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SEEDS: u64 = 200;
 const COMMAND_SEEDS: u64 = 30;
 
-/// Number of seeds in a run with every change.
 const FEWER_SEEDS: u64 = 20;
 const FEWER_COMMAND_SEEDS: u64 = 8;
 
-/// Checks that each kind of fault occurs often enough in a hundred seeds; a few seeds alone may lack a kind.
+/// A few seeds alone may lack a kind.
 #[track_caller]
 fn occur(counts: &[u64], in_a_hundred: u64, seeds: &Range<u64>, sum: &Tally) {
     let count = seeds.end - seeds.start;
@@ -26,10 +23,9 @@ fn occur(counts: &[u64], in_a_hundred: u64, seeds: &Range<u64>, sum: &Tally) {
     }
 }
 
-/// Runs all seeds and returns the sum of their counters.
 fn all(offer: Option<ApplicationKind>, seeds: Range<u64>) -> Tally {
     let prints_trace = seeds.end - seeds.start == 1;
-    // On unnamed threads; the second process has tests of its own.
+    // Threads are unnamed; the second process has its own tests.
     let options = Options { prints_trace, second_pass: SecondPass::Off, ..Options::default() };
     let (next, sum) = (AtomicU64::new(seeds.start), Mutex::new(Tally::default()));
     std::thread::scope(|scope| {
@@ -74,7 +70,7 @@ fn command_bus_survives_faults() {
 fn clusters_survive_faults() {
     let seeds = seeds(rounds(SEEDS, FEWER_SEEDS));
     let sum = all(None, seeds.clone());
-    // Each kind of fault occurred, or the run would show little.
+    // Without each kind of fault, the run would show little.
     let Tally { crashes, kills, power_losses, flips, pauses, cuts, broken, jumps, transfers, publishers, .. } = sum;
     let often = [crashes, kills, power_losses, flips, pauses, cuts, broken, jumps, transfers, publishers];
     occur(&often, 25, &seeds, &sum);
@@ -87,8 +83,8 @@ fn clusters_survive_faults() {
 fn long_absent_member_fetches_state() {
     let options = Options { messages: 200, ..Options::default() };
     let mut fetched = 0;
-    // In the first of these the cluster stalls when a member joins that needs a newer state than there is. In the last
-    // nothing is committed before the member that lags too far has its state. Each change runs the first.
+    // First: the cluster stalls when a joining member needs a newer state than exists. Last: nothing is committed
+    // before the member that lags too far has its state.
     let seeds = &[20_070, 20_078, 20_085, 30_594][..rounds(4, 1) as usize];
     for &seed in seeds {
         match simulate_own(Some(ApplicationKind::Service), &options, seed) {
@@ -106,7 +102,6 @@ fn same_seed_gives_the_same_run() {
         for seed in 3..3 + rounds(2, 1) {
             let options = Options { shape: Some(shape), messages: 20, faults_ms: 800, ..Options::default() };
             let first = simulate_own(None, &options, seed).unwrap();
-            // The second process has repeated the first run.
             let options = Options { second_pass: SecondPass::Off, ..options };
             assert_eq!(simulate_own(None, &options, seed).unwrap(), first, "{shape} members, seed {seed}");
             assert_ne!(simulate_own(None, &options, seed + 100).unwrap().trace, first.trace);

@@ -1,4 +1,4 @@
-//! A service that is not deterministic is found, with the sequence after which its replicas differ.
+//! A nondeterministic service is found, with the sequence after which its replicas differ.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_client::client::MessageType;
@@ -21,10 +21,10 @@ enum PlantedFault {
     ReplyAfterStart,
 }
 
-/// Services of the members at their first starts, and of the reference.
+/// First starts of the members, and the reference.
 const FIRST_SERVICES: u64 = 4;
 
-/// A service that counts messages; the ninth is counted or answered differently, by the planted fault.
+/// Counts or answers the ninth message differently, by the planted fault.
 struct Count {
     messages: u64,
     planted: PlantedFault,
@@ -89,7 +89,7 @@ fn differing_sequence_is_named() {
     let sequence: u64 = first.rsplit(' ').next().unwrap().parse().unwrap();
     assert!(reason.contains("message: schema 9 template 1, 8 bytes"), "{failure}");
     assert!(reason.contains("\n  folded once more, the snapshots of the state part at byte "), "{failure}");
-    // At least nine messages, a mark and two sessions are before it.
+    // Nine messages, a mark and two sessions are before it.
     assert!((9..=16).contains(&sequence), "{failure}");
 }
 

@@ -1,5 +1,4 @@
-//! A handler that changes its state and then refuses, or that panics, is found. The report names the command with its
-//! fields and the remedy.
+//! A handler that refuses after a change, or panics, is found; the report names command, fields and remedy.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_client::client::MessageType;
@@ -14,13 +13,13 @@ enum PlantedFault {
     Nothing,
     /// Refused messages are counted.
     LateRefusal,
-    /// The message with index 7 panics.
+    /// Panic at index 7.
     Panic,
-    /// The message with index 4 sets a timer, which panics.
+    /// A timer set at index 4 panics.
     PanicOfTimer,
 }
 
-/// A service that counts messages and refuses every third.
+/// Refuses every third message.
 struct Count {
     messages: u64,
     planted: PlantedFault,
@@ -81,7 +80,6 @@ impl<const IS_EVENT_STREAM: bool> Application for Counting<IS_EVENT_STREAM> {
     }
 }
 
-/// Returns the lines of the report of a run with that fault.
 fn lines<const IS_EVENT_STREAM: bool>(planted: PlantedFault) -> Vec<String> {
     let options = Options { messages: 10, faults_ms: 300, ..Options::default() };
     simulate(&Counting::<IS_EVENT_STREAM>(PlantedFault::Nothing), &options, 5).unwrap();

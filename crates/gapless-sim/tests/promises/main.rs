@@ -1,5 +1,4 @@
-//! Promises of the simulator and of whole clusters in it: one program with a module for each promise, because linking a
-//! program for each would take minutes more.
+//! One program for all promises, because linking one for each would take minutes more.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

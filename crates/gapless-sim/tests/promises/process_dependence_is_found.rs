@@ -1,5 +1,5 @@
-//! A second process finds a handler that depends on state that members of one process share: the time of day, a static,
-//! the process identifier, addresses, the thread. The report names the message and the difference of the states.
+//! A second process finds a handler that depends on state that members of one process share: time of day, statics,
+//! process identifier, addresses, thread.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_client::client::MessageType;
@@ -16,10 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const SCHEMA: u32 = 9 << 16 | 1;
 
-/// Input that a handler reads.
 type InputReader = fn(&mut Context<'_>) -> u64;
 
-/// A service that sums up that input.
 struct Sum {
     look: InputReader,
     sum: u64,
@@ -61,7 +59,6 @@ impl Application for Summing {
     }
 }
 
-/// A service made by a function.
 struct Making(fn() -> Sum);
 
 impl Application for Making {
@@ -80,10 +77,10 @@ fn options() -> Options {
     Options { messages: 12, faults_ms: 200, ..Options::default() }
 }
 
-/// Checks that a run in one process succeeds and a second process finds the fault.
+/// A run in one process succeeds.
 fn is_found(look: InputReader) -> Box<SimulationFailure> {
     let alone = Options { second_pass: SecondPass::Off, ..options() };
-    // In some runs a member's clock jumps, which shows even if it is read in whole minutes.
+    // A jump of a member's clock shows even in whole minutes.
     let hidden = |seed: &u64| simulate(&Summing(look), &alone, *seed).is_ok();
     let seed = (1..20).find(hidden).unwrap();
     let failure = simulate(&Summing(look), &options(), seed).unwrap_err();
@@ -103,12 +100,12 @@ fn clock_in_whole_minutes_is_found() {
 
 #[test]
 fn static_set_once_is_found() {
-    // An earlier run of this process has set it.
+    // Set by an earlier run of this process.
     static FIRST: OnceLock<u64> = OnceLock::new();
     let look: InputReader = |context| *FIRST.get_or_init(|| context.time_ns());
     simulate(&Summing(look), &Options { second_pass: SecondPass::Off, ..options() }, 40).unwrap();
     is_found(look);
-    // The run itself sets it, so it differs for a process that begins with a snapshot.
+    // Set by the run itself, so it differs for a process that begins with a snapshot.
     static OWN: OnceLock<u64> = OnceLock::new();
     let look: InputReader = |context| *OWN.get_or_init(|| context.time_ns());
     let long = Options { messages: 40, ..options() };
@@ -139,11 +136,11 @@ fn thread_id_is_found() {
 fn directory_and_environment_are_found() {
     is_found(|_| std::env::current_dir().unwrap().as_os_str().len() as u64);
     is_found(|_| std::env::var_os("TZ").map_or(0, |zone| zone.len() as u64));
-    // A second process keeps its temporary files there; they go with the process.
+    // A second process keeps its temporary files there.
     is_found(|_| std::env::temp_dir().as_os_str().len() as u64);
 }
 
-/// A service that replies with a count, which its snapshot leaves out.
+/// The snapshot leaves the count out.
 #[derive(Default)]
 struct Forgetful {
     count: u64,
@@ -181,7 +178,7 @@ impl Application for Forgetting {
 
 #[test]
 fn incomplete_snapshot_is_found() {
-    // No member restarts in these runs, so only the second process begins with a snapshot.
+    // No member restarts, so only the second process begins with a snapshot.
     let options = Options { messages: 40, faults_ms: 1, ..Options::default() };
     simulate(&Forgetting, &Options { second_pass: SecondPass::Off, ..options.clone() }, 1).unwrap();
     let text = simulate(&Forgetting, &options, 1).unwrap_err().to_string();
@@ -193,7 +190,7 @@ fn incomplete_snapshot_is_found() {
 #[test]
 fn deterministic_handlers_pass() {
     simulate(&Summing(|context| context.time_ns() ^ context.sequence()), &options(), 3).unwrap();
-    // Random numbers of a handler follow from its message.
+    // A handler's random numbers follow from its message.
     simulate(&Summing(|context| context.random() ^ context.random_below(1_000)), &options(), 3).unwrap();
     for offer in
         [ApplicationKind::Service, ApplicationKind::State, ApplicationKind::EventStream, ApplicationKind::Commands]
@@ -222,7 +219,6 @@ fn unnamed_thread_gets_a_remedy() {
     assert!(text.contains("SecondPass::Off") && text.contains("SecondPass::With"), "{text}");
 }
 
-/// A store's service with that input.
 struct Stored {
     sum: Counter,
     look: fn() -> u64,

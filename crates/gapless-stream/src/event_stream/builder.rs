@@ -1,6 +1,5 @@
-//! [`StreamBuilder`]: assembles the parts common to all streams: counters, threads, window, journal, links.
-//!
-//! Used for the streams of this crate and for a cluster's members, whose head lives in another crate.
+//! [`StreamBuilder`]: assembles the parts common to all streams, also of a cluster's members, whose head lives in
+//! another crate.
 
 use super::{EventStream, StreamDriver, StreamRecovery};
 use crate::acceptor::{Acceptor, AcceptorLinks, StreamDescription};
@@ -38,10 +37,9 @@ const SYNCED_SEQUENCE: &str = "sync.last_sequence";
 /// Successful checks that the journal's files are in their places, one a second.
 const FILE_CHECKS: &str = "journal.file_checks";
 const COUNTERS_MAX: usize = 256;
-/// Bytes journaled in one batch before they are released.
 const JOURNAL_BATCH_BYTES: usize = 64 << 10;
 
-/// Longest clean stop of a service: it handles the frames taken and writes a last snapshot.
+/// A service handles frames taken, and writes a last snapshot.
 const SERVICE_DRAIN_NS_MAX: u64 = 600_000_000_000;
 
 /// Agent that appends to a stream's window.
@@ -49,14 +47,13 @@ const SERVICE_DRAIN_NS_MAX: u64 = 600_000_000_000;
 pub enum StreamRole {
     /// Sequences publishers' frames; a separate journaler follows.
     Sequencer,
-    /// Forwards the frames of another sequencer and answers its publishers itself; a separate journaler follows.
+    /// Forwards another sequencer's frames, and answers publishers itself; a separate journaler follows.
     Relay,
-    /// A cluster's member, which does its own journaling.
+    /// Does its own journaling.
     Member,
-    /// Like [`StreamRole::Member`], for a stream that belongs to a service, which answers.
+    /// [`StreamRole::Member`] whose service answers.
     Replica,
-    /// Like [`StreamRole::Sequencer`], for a stream that belongs to a service: the service answers, and there are
-    /// clients but no nodes.
+    /// [`StreamRole::Sequencer`] whose service answers; clients, but no nodes.
     Service,
 }
 
@@ -79,7 +76,6 @@ impl StreamRole {
         }
     }
 
-    /// Agents woken by progress of the journal: the one that answers, and a sequencer that writes its state.
     fn journal_readers(self) -> Vec<AgentRole> {
         match self {
             Self::Service => vec![self.answering()],
@@ -87,7 +83,7 @@ impl StreamRole {
         }
     }
 
-    /// Whether the head is a cluster's member, which does its own journaling.
+    /// A member does its own journaling.
     #[must_use]
     pub const fn is_member(self) -> bool {
         matches!(self, Self::Member | Self::Replica)
@@ -101,7 +97,7 @@ pub struct StreamBuilder<'a> {
     identity: StreamIdentity,
     next_sequence: u64,
     head: StreamRole,
-    /// Maximum lengths of a frame and of a message announced to nodes, bytes.
+    /// Longest frame and message for nodes, bytes.
     pub advertised_limits: (usize, usize),
     pub counters: Counters,
     pub threads: ThreadAssignment<AgentRole>,
@@ -112,9 +108,9 @@ pub struct StreamBuilder<'a> {
     journal_cursor: Option<GatingCursor>,
     feed_cursor: Option<GatingCursor>,
     pub acceptor_links: AcceptorLinks,
-    /// From the sequencer to the agent that answers.
+    /// Sequencer to the agent that answers.
     pub answers: Mailbox<ResponderMessage>,
-    /// Requests of the stream's owner to the sequencer.
+    /// From the stream's owner.
     pub requests: Mailbox<SequencerRequest>,
     journaler: Option<Journaler>,
     sync_thread: Option<SyncThread<SyncedEnd>>,
@@ -126,22 +122,22 @@ pub struct StreamBuilder<'a> {
 /// Parts for a head that does its own journaling.
 pub struct OwnJournaling {
     pub opened: OpenedJournal,
-    /// Cursor of the frames that are appended and not journaled yet.
+    /// Frames appended and not journaled yet.
     pub cursor: GatingCursor,
     pub releaser: Releaser,
 }
 
-/// Results of making the journaler, for the agent that appends.
+/// Parts for the agent that appends.
 pub struct Journaling {
-    /// At tier `memory`, where the appending agent releases.
+    /// Set at tier `memory`, where the appending agent releases.
     pub releaser: Option<Releaser>,
-    /// The journal's ends for helper threads.
+    /// For helper threads.
     pub syncer_and_preparer: Option<(Syncer, SegmentPreparer)>,
     pub report: Option<RecoveryReport>,
 }
 
 impl<'a> StreamBuilder<'a> {
-    /// Creates all parts that do not run yet, for the stream `identity` whose next frame is `next_sequence`.
+    /// Creates all parts, not running yet.
     ///
     /// # Errors
     /// Options out of range, no memory, no files.
@@ -157,7 +153,7 @@ impl<'a> StreamBuilder<'a> {
         Self::on_threads(options, directory, identity, next_sequence, opened, head, threads)
     }
 
-    /// Like [`StreamBuilder::new`], with the given assignment of agents to threads.
+    /// [`StreamBuilder::new`] with the given threads.
     ///
     /// # Errors
     /// As for [`StreamBuilder::new`].
@@ -177,10 +173,9 @@ impl<'a> StreamBuilder<'a> {
             None => Counters::in_memory(COUNTERS_MAX)?,
         };
         let window_options = WindowOptions {
-            // No other process reads a stream that belongs to a service.
             memory: if head == StreamRole::Service { MemoryKind::Anonymous } else { MemoryKind::Shared },
             capacity_bytes: options.window_bytes,
-            // A member finds each unreleased frame by its sequence, also where all frames are of the shortest length.
+            // A member finds each unreleased frame by its sequence, even if all are of the shortest length.
             index_slots: (options.window_bytes / if head.is_member() { 64 } else { 128 }).next_power_of_two(),
             frame_length_max: options.frame_length_max,
             identity,
@@ -227,17 +222,17 @@ impl<'a> StreamBuilder<'a> {
         })
     }
 
-    /// Runs the helpers without threads too: [`EventStream::turn`] does their work.
+    /// Leaves the helpers' work to [`EventStream::turn`], too.
     pub const fn without_threads(&mut self) {
         self.has_threads = false;
     }
 
-    /// Listens on `path` instead of the directory's socket; `None` to listen nowhere.
+    /// Socket instead of the directory's; `None` for none.
     pub fn set_socket_path(&mut self, path: Option<PathBuf>) {
         self.socket_path = path;
     }
 
-    /// The window's writer, for the agent that appends.
+    /// Window writer for the agent that appends.
     ///
     /// # Panics
     /// If it was taken before.
@@ -246,13 +241,13 @@ impl<'a> StreamBuilder<'a> {
         self.writer.take().expect("one agent appends")
     }
 
-    /// Returns the sender of answers to the nodes of this machine.
+    /// Sender of answers to the nodes of this machine.
     #[must_use]
     pub fn egress(&self) -> Egress {
         Egress::new(self.acceptor_links.egress.clone(), self.options.frame_length_max)
     }
 
-    /// The journal, for a head that does its own journaling; starts the preparer of segments.
+    /// Journal for a head that does its own journaling; starts the preparer of segments.
     ///
     /// # Errors
     /// No thread.
@@ -315,8 +310,8 @@ impl<'a> StreamBuilder<'a> {
         Ok(Journaling { releaser: None, syncer_and_preparer: Some(below), report: Some(report) })
     }
 
-    /// Admits publishers and starts the agents: `head` appends, `answering` answers if it is an agent of its own.
-    /// Without a clock no threads are started, and the caller polls.
+    /// Admits publishers and starts the agents: `head` appends, `answering` answers. Without a clock no threads are
+    /// started, and the caller polls.
     ///
     /// # Errors
     /// No socket, no threads.
@@ -366,7 +361,6 @@ impl<'a> StreamBuilder<'a> {
             history,
             journal,
             next_sequence: self.next_sequence,
-            // A relay of such a stream may reconnect and continue reading.
             ends_here: self.head == StreamRole::Sequencer && options.tier == Tier::Memory,
             status: status.clone(),
             counters: &self.counters,
@@ -438,21 +432,18 @@ fn transports(options: &EventStreamOptions) -> Vec<Transport> {
     here.into_iter().chain(packets).chain(options.tcp.as_ref().map(|_| Transport::Tcp)).collect()
 }
 
-/// Spec of the rewind port's agent. With packets for the live stream, it serves only late joiners. It is then kept off
-/// the hot path, since one late joiner can use a whole core for a while. Without packets it carries every message to
-/// the nodes. A parked thread without a core would delay each message by the scheduler's latency, milliseconds where
-/// the other threads spin. It then gets its own thread if there are enough cores, and is otherwise polled by the
-/// sequencer's thread.
+/// With packets, the rewind port serves only late joiners, off the hot path, since one can use a whole core. Without,
+/// it carries every message: a parked thread would delay each by milliseconds, so it gets its own thread if there are
+/// enough cores, else the sequencer's.
 fn rewind(options: &EventStreamOptions, head: StreamRole) -> AgentSpec<AgentRole> {
     let rewind = AgentSpec::new(AgentRole::Rewind).detachable();
-    // A member's thread must answer the other members in time, whatever its nodes read.
+    // A member's thread must answer the others in time.
     if options.packets.is_some() || head.is_member() {
         return rewind;
     }
     rewind.hot().alone(options.plan != PlanKind::Min && cores_available() >= SPREADING_CORES_MIN)
 }
 
-/// Assigns agents to threads, in the order of a message's path.
 fn assign_threads(options: &EventStreamOptions, head: StreamRole) -> Result<ThreadAssignment<AgentRole>, StreamError> {
     let mut agents = Vec::new();
     if options.packets.is_some() {
@@ -479,8 +470,7 @@ fn assign_threads(options: &EventStreamOptions, head: StreamRole) -> Result<Thre
         StreamRole::Sequencer | StreamRole::Member => agents.push(AgentSpec::new(head.answering()).hot()),
         StreamRole::Replica | StreamRole::Service => {
             let service = AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus);
-            // The service gets its own thread next to the member if agents can be detached: one more hand-over for each
-            // message, but less work for each thread.
+            // One more hand-over for each message, but less work for each thread.
             let is_detached =
                 head == StreamRole::Replica && (options.plan == PlanKind::Max || threads.detached_service);
             agents.push(if is_detached { service.detachable().alone(threads.detached_service) } else { service });

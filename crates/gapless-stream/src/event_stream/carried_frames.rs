@@ -1,5 +1,4 @@
-//! Start-up check that all frames of a journal fit the packets of the stream's networks: nodes would request a frame
-//! that fits no packet again and again.
+//! Start-up check that all frames of a journal fit the packets: nodes would request an unfit one forever.
 
 use crate::StreamError;
 use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
@@ -9,11 +8,7 @@ use gapless_wire::mold;
 use gapless_wire::mtu::Mtu;
 use std::path::Path;
 
-/// Checks the journal in `directory` up to `last_sequence`. Skips segments whose frame limit fits the networks: all of
-/// them if the limits never shrank.
-///
-/// # Errors
-/// [`StreamError::Option`] names the first frame that is too long, and an MTU that would carry it.
+/// Skips segments whose frame limit fits the networks.
 pub(crate) fn check(options: &EventStreamOptions, directory: &Path, last_sequence: u64) -> Result<(), StreamError> {
     let Some(carried_length_max) = carried_length_max(options) else { return Ok(()) };
     let segments = info(directory)?.segments;
@@ -33,7 +28,6 @@ pub(crate) fn check(options: &EventStreamOptions, directory: &Path, last_sequenc
     Ok(())
 }
 
-/// Longest frame that all networks of the stream carry, bytes; `None` without networks.
 fn carried_length_max(options: &EventStreamOptions) -> Option<usize> {
     let by_packets = options
         .packets

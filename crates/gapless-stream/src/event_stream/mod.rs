@@ -1,12 +1,4 @@
 //! [`EventStream`]: the sequencer of an event stream and everything that serves it, assembled and running.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | this | [`EventStream`]: the requests to it while it runs, and stopping it |
-//! | [`builder`] | the parts that every stream has: window, journal, links, threads |
-//! | `sequencing` | starting a stream that sequences frames |
-//! | `relaying` | starting a stream that relays another one: dispatchers and bridges |
-//! | `carried_frames` | check that the frames of a journal fit the packets of its networks |
 
 pub mod builder;
 mod carried_frames;
@@ -44,16 +36,16 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 pub struct StreamRecovery {
     pub last_sequence: u64,
-    /// Last sequence covered by the recovered state file; 0 without one.
+    /// Last sequence in the recovered state file; 0 without one.
     pub state_sequence: u64,
-    /// Frames of the journal replayed after it.
+    /// Journal frames replayed after it.
     pub frames_replayed: u64,
     pub journal: Option<RecoveryReport>,
 }
 
 enum StreamDriver {
     Threads(ThreadGroup),
-    /// The caller, through [`EventStream::turn`]. Never locked: the mutex only makes the stream `Sync`.
+    /// [`EventStream::turn`] does the work. Never locked: the mutex only makes the stream `Sync`.
     Caller(Mutex<AgentGroup>),
 }
 
@@ -74,14 +66,13 @@ pub struct EventStream {
     status: SharedStatus,
     tcp_addresses: Option<TcpAddresses>,
     client_address: Option<SocketAddr>,
-    /// Whether the owner has asked for the reason of the failure.
     is_failure_reported: AtomicBool,
-    /// Dropped after everything that writes to the directory.
+    /// After everything that writes to the directory.
     _lock: Option<DirectoryLock>,
 }
 
 impl EventStream {
-    /// Recovers the contents of `options.directory` and starts. Nodes can connect once this returns.
+    /// Recovers the contents of `options.directory` and starts; nodes can connect once this returns.
     ///
     /// # Errors
     /// Invalid options, a directory in use, damage, no threads or memory.
@@ -93,12 +84,12 @@ impl EventStream {
         sequencing::start(options, Some(clock))
     }
 
-    /// Starts a relay: it forwards the frames received from `upstream` with the same sequences, and sends up the frames
-    /// published here. It resumes at the end of its own journal; a new one begins at `start`. Waits for the first
-    /// connection, which identifies the stream. Setting `stopped` ends the wait with [`ClientError::Closed`].
+    /// Starts a relay: it forwards the frames of `upstream` under the same sequences, and sends up the frames published
+    /// here. It resumes at the end of its own journal; a new one begins at `start`.
     ///
-    /// Takes the options of a sequencing stream; those of the sequencer itself (feed session, sessions) have no effect.
-    /// The relay throttles its publishers, because the sequencer sees all of them as one.
+    /// Waits for the first connection, which identifies the stream; setting `stopped` ends the wait with
+    /// [`ClientError::Closed`]. Options of the sequencer itself (feed session, sessions) have no effect. The relay
+    /// throttles its publishers, because the sequencer sees all of them as one.
     ///
     /// # Errors
     /// As for [`EventStream::start`]; the directory belongs to another stream, or the next frames are no longer kept.
@@ -111,8 +102,8 @@ impl EventStream {
         relaying::start(options, upstream, start, stopped)
     }
 
-    /// Like [`EventStream::start`], without threads for the agents: work is done only in [`EventStream::turn`], and the
-    /// caller supplies the time. For tests and simulations.
+    /// Like [`EventStream::start`], without threads: work is done only in [`EventStream::turn`], with the caller's
+    /// time; for tests and simulations.
     ///
     /// # Errors
     /// As for [`EventStream::start`].
@@ -120,7 +111,7 @@ impl EventStream {
         sequencing::start(options, None)
     }
 
-    /// Polls every agent once, in a stream started by hand. Returns the work done.
+    /// Polls every agent once; returns the work done.
     ///
     /// # Errors
     /// A fatal error of an agent.
@@ -142,8 +133,8 @@ impl EventStream {
         }
     }
 
-    /// One step of a clean stop of a stream started by hand. Closes its agents in order and polls each until it has
-    /// finished its work. Returns true once all are finished and dropped.
+    /// One step of a clean stop by hand: closes the agents in order and polls each; true once all are finished and
+    /// dropped.
     ///
     /// # Errors
     /// A fatal error of an agent.
@@ -166,16 +157,16 @@ impl EventStream {
     /// Connects a publisher of this process.
     ///
     /// # Errors
-    /// Ring sizes out of range, or no memory for them.
+    /// Ring sizes out of range, or no memory.
     #[doc(hidden)] // `EventStream::local_link` is the application's way.
     pub fn connect(&self, link: RingSizes) -> Result<PublisherLink, TransportError> {
         self.acceptor.as_ref().expect("a stream has its acceptor until it stops").connect(link)
     }
 
-    /// Connects a client of this process to the service that the stream belongs to.
+    /// Connects a client of this process to the stream's service.
     ///
     /// # Errors
-    /// Ring sizes out of range, or no memory for them.
+    /// Ring sizes out of range, or no memory.
     ///
     /// # Panics
     /// Never: a stream has its acceptor until it stops.
@@ -183,10 +174,10 @@ impl EventStream {
         self.acceptor.as_ref().expect("a stream has its acceptor until it stops").client(options)
     }
 
-    /// Link for a node of this process. It is lost for good when the stream stops.
+    /// Link for a node of this process, lost for good when the stream stops.
     ///
     /// # Errors
-    /// Ring sizes out of range, or no memory for them.
+    /// Ring sizes out of range, or no memory.
     pub fn local_link(&self, options: SharedMemoryOptions) -> Result<SharedMemoryLink, ClientError> {
         Ok(SharedMemoryLink::local(self.connect(options.rings)?, self.reader(1), options))
     }
@@ -226,31 +217,31 @@ impl EventStream {
         self.window.released_sequence()
     }
 
-    /// Nodes connected over networks, as of their last report.
+    /// Nodes connected over networks.
     #[must_use]
     pub const fn status(&self) -> &SharedStatus {
         &self.status
     }
 
-    /// TCP addresses for nodes, if it listens on any.
+    /// TCP addresses for nodes.
     #[must_use]
     pub const fn tcp_addresses(&self) -> Option<TcpAddresses> {
         self.tcp_addresses
     }
 
-    /// TCP address for clients of its service, if it listens on one.
+    /// TCP address for clients of its service.
     #[must_use]
     pub const fn client_address(&self) -> Option<SocketAddr> {
         self.client_address
     }
 
-    /// Counters of the stream. Other processes read them from the file `counters` of its directory.
+    /// Counters, also in the file `counters` of the directory.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Socket for other processes of this machine.
+    /// Socket for other processes.
     #[must_use]
     pub fn socket_path(&self) -> Option<&Path> {
         self.acceptor.as_ref().and_then(|acceptor| acceptor.socket_path())
@@ -261,8 +252,8 @@ impl EventStream {
         self.threads().map(ThreadGroup::pin_warnings).unwrap_or_default()
     }
 
-    /// Time that each thread of the stream was kept from running while it spun (by an interrupt, another thread or the
-    /// hypervisor), in the order of the plan.
+    /// Time that each thread was kept from running while it spun (interrupt, other thread, hypervisor), in the order of
+    /// the plan.
     #[must_use]
     pub fn pauses(&self) -> Vec<Pauses> {
         self.threads().map(ThreadGroup::pauses).unwrap_or_default()
@@ -280,19 +271,18 @@ impl EventStream {
         }
     }
 
-    /// Failure that has stopped the stream, if there was one.
+    /// Failure that has stopped the stream.
     #[must_use]
     pub fn failure(&self) -> Option<StreamError> {
         let failure = self.threads()?.failures().failure().map(StreamError::Stopped)?;
-        // Relaxed: only a note that the owner was told.
         self.is_failure_reported.store(true, Ordering::Relaxed);
         Some(failure)
     }
 
-    /// Sends a request to the sequencer. It overtakes all publishers' frames that are not in the stream yet.
+    /// Sends a request to the sequencer, ahead of all publishers' frames that are not in the stream yet.
     ///
     /// # Errors
-    /// Too many requests are waiting: the sequencer must have stopped.
+    /// Too many requests wait: the sequencer must have stopped.
     pub fn ask(&self, request: SequencerRequest) -> Result<(), StreamError> {
         let full = |_| ClientError::Disconnected { peer: "this process".to_owned(), reason: None };
         self.requests.push(request).map_err(full)?;
@@ -300,7 +290,7 @@ impl EventStream {
         Ok(())
     }
 
-    /// Stops cleanly: takes no more input, journals all frames taken, writes the state. Returns the last sequence.
+    /// Stops cleanly: journals all frames taken, writes the state; returns the last sequence.
     ///
     /// # Errors
     /// The error that has stopped the stream, before or now.
@@ -309,8 +299,7 @@ impl EventStream {
         Ok(self.released_sequence())
     }
 
-    /// Ends a stream started by hand as if its process had died: nothing more is taken, journaled or sent. For
-    /// simulations.
+    /// Ends a stream started by hand as if its process had died; for simulations.
     pub fn abandon(mut self) {
         if matches!(self.driver, Some(StreamDriver::Caller(_))) {
             self.driver = None;
@@ -318,7 +307,7 @@ impl EventStream {
     }
 
     fn end(&mut self) -> Result<(), StreamError> {
-        // Release: pairs with the Acquire in Ingress::poll.
+        // Pairs with the Acquire in Ingress::poll.
         self.ingress.stopped.store(true, Ordering::Release);
         let threads = match self.driver.take() {
             Some(StreamDriver::Threads(threads)) => threads,
@@ -343,7 +332,7 @@ impl EventStream {
         ended
     }
 
-    /// Checks that acknowledged frames are still in their files.
+    /// Acknowledged frames must still be in their files.
     fn check_files(&self) -> Result<(), StreamError> {
         self.preparer.as_ref().map_or(Ok(()), PreparerThread::check_files)
     }
@@ -351,7 +340,7 @@ impl EventStream {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        // An owner that has asked for the failure reports it itself.
+        // Unless the owner reports it itself.
         if let Err(error) = self.end()
             && !*self.is_failure_reported.get_mut()
         {

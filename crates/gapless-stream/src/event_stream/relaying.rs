@@ -1,5 +1,4 @@
-//! Starting a relay. It must learn the stream's identity before anything else, and resumes at the end of its own
-//! journal.
+//! Starting a relay. It must learn the stream's identity before anything else.
 
 use super::builder::{Journaling, StreamBuilder, StreamRole};
 use super::carried_frames;
@@ -59,7 +58,7 @@ pub(super) fn start(
         && layout.journal().is_dir()
         && !matches!(JournalReader::open(layout.journal()), Err(JournalError::NoJournal { .. }))
     {
-        // Written to the device before the journal exists.
+        // On the device before the journal exists.
         let Some(origin) = &origin else {
             let reason = "it is missing beside a journal; put it back from a copy of this directory, or move the directory away: the \
                           relay fetches what its stream still holds";
@@ -98,7 +97,6 @@ pub(super) fn start(
     }
     let kept = kept_of(connected.identity);
     if let Some(kept) = &kept {
-        // The current feed session, if it began before the journal.
         let now = connected.feed.filter(|feed| feed.first_sequence < first_sequence);
         let is_unknown = now.is_some_and(|now| feeds.find_by_name(now.name).is_none());
         if is_unknown || (opened_before && kept.is_older(&feeds, first_sequence)) {
@@ -123,7 +121,7 @@ pub(super) fn start(
     let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
     recovery.journal = report;
     if let Some((_, preparer)) = syncer_and_preparer {
-        // No state depends on the relayed frames: retention alone decides which are kept.
+        // No state depends on relayed frames: retention alone decides.
         preparer.set_snapshot_sequence(u64::MAX);
     }
     let links = RelayLinks {
@@ -143,7 +141,6 @@ pub(super) fn start(
     builder.start(Box::new(relay), Vec::new(), shared, recovery, Some(clock))
 }
 
-/// The error for an upstream that is not the stream recorded in the directory.
 fn other_origin(layout: &StreamLayout, other: &ClientError) -> StreamError {
     let next = "move the directory away: what the stream holds is fetched again into a new one";
     let reason = match other {
@@ -164,7 +161,6 @@ fn connect(
     stopped: &AtomicBool,
 ) -> Result<ConnectionInfo, StreamError> {
     let mut waits = WaitNotices::after_a_second();
-    // Acquire: pairs with the store that stops the start.
     while !stopped.load(Ordering::Acquire) {
         let now_ns = clock.now().monotonic_ns;
         match upstream.connect(start, seen, now_ns) {
@@ -192,7 +188,6 @@ fn open(
     options.persistence.open(&layout.journal(), JournalParameters { first_sequence, new_stream_id, ..opening })
 }
 
-/// Feed sessions in the journal after those of `feeds`, and the last frame of its last whole message.
 fn fold(
     layout: &StreamLayout,
     opened: &mut OpenedJournal,
@@ -232,10 +227,9 @@ fn fold(
     Ok((feeds, seen))
 }
 
-/// Maximum length of the file, bytes.
 const ORIGIN_LENGTH_MAX: u64 = 1 << 10;
 
-/// File next to the journal that names the upstream of the directory: a small text file.
+/// File next to the journal that names the upstream.
 struct UpstreamRecord {
     identity: StreamIdentity,
 }

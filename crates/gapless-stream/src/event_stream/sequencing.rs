@@ -1,5 +1,3 @@
-//! Starting a stream that sequences frames: recovers the sequencer and starts its agents.
-
 use super::builder::{Journaling, StreamBuilder, StreamRole};
 use super::carried_frames;
 use super::{EventStream, StreamRecovery};
@@ -51,7 +49,6 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     let mut builder =
         StreamBuilder::new(options, directory, identity, recovery.last_sequence + 1, opened, StreamRole::Sequencer)?;
     if sequencer.feeds().newest().is_none() {
-        // There is room: the mailbox is not shared yet.
         let _ = builder.requests.push(SequencerRequest::BeginFeed { name: options.feed_session });
     }
     let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
@@ -91,7 +88,6 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     builder.start(Box::new(ingress), vec![(AgentRole::Responder, Box::new(responder))], shared, recovery, clock)
 }
 
-/// Recovers the sequencer from its newest state file and the journal after it.
 fn recover(
     layout: &StreamLayout,
     opened: &mut OpenedJournal,

@@ -1,5 +1,3 @@
-//! Collecting the parts of messages, with and without free memory.
-
 use super::*;
 use gapless_wire::FrameWriter;
 
@@ -25,7 +23,6 @@ fn gap(next_session_seq: u64) -> CollectResult {
     CollectResult::Answer(Decision::Gap { next_session_seq })
 }
 
-/// Memory for two messages of two parts of 1,000 bytes.
 fn room_for_two() -> Fragments {
     let length = 2 * aligned_length(HEADER_LENGTH + 1_000);
     Fragments::new(2 * (MESSAGE_OVERHEAD + length + 2 * PART_OVERHEAD), 1 << 20)
@@ -64,7 +61,6 @@ fn mismatched_parts_are_malformed() {
 
 #[test]
 fn length_limit_is_inclusive() {
-    // Two parts of 1,000 bytes and one of 8.
     let limit = 2 * 1_064 + 72;
     for (last, is_taken) in [(8, true), (9, false)] {
         let mut fragments = Fragments::new(1 << 20, limit);
@@ -104,7 +100,6 @@ fn longest_idle_is_evicted_and_resent() {
         "the evicted message starts again"
     );
     assert_eq!(add_at(&mut fragments, 3, &part(3, 2, 1, 2, 1_000), 1, now_ns), CollectResult::Complete);
-    // A complete message waits only for the stream, and for any time.
     assert_eq!(add_at(&mut fragments, 1, &part(1, 2, 1, 2, 1_000), 1, now_ns), CollectResult::Complete);
     assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 9 * now_ns), CollectResult::NoMemory);
     fragments.forget(3);
@@ -142,7 +137,6 @@ fn waiters_are_served_in_order() {
     assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 2), CollectResult::NoMemory);
     assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 3), CollectResult::Kept);
     assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 4), CollectResult::Kept);
-    // A waiting publisher that disconnects, or stops asking, delays no other.
     assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 5), CollectResult::NoMemory);
     fragments.forget_from(ConnectionId(4));
     assert_eq!(add_at(&mut fragments, 5, &part(5, 1, 0, 2, 10), 1, 6), CollectResult::Kept);
@@ -174,7 +168,6 @@ fn postponed_frames_answered_sparsely() {
         assert_eq!(add(&mut fragments, &part(session, 1, 0, 2, 1_000), 1), CollectResult::Kept);
     }
     let mut answers = 0;
-    // The message arrives repeatedly, at once.
     for now_ns in (0..LOOK_INTERVAL_NS * 3).step_by(100_000) {
         let begin = add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns);
         assert!(begin == gap(1) || begin == CollectResult::Postponed, "{begin:?}");
@@ -182,11 +175,9 @@ fn postponed_frames_answered_sparsely() {
         assert!((2..40).all(|session_seq| fragments.drops_silently(3, session_seq, now_ns)));
     }
     assert_eq!(answers, 3);
-    // A query for missing frames, by the last frame, gets an answer.
     let now_ns = LOOK_INTERVAL_NS * 4;
     assert!(!fragments.drops_silently(3, 39, now_ns) && fragments.drops_silently(3, 39, now_ns));
     assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), CollectResult::Postponed);
-    // The session is recalled once there is room, and only once.
     assert_eq!((fragments.recalled(now_ns), fragments.next_recall_ns()), (None, Some(now_ns + LOOK_INTERVAL_NS)));
     fragments.forget(1);
     fragments.forget(2);
@@ -219,7 +210,6 @@ fn unfinished_message_expects_next() {
 
 #[test]
 fn finished_connection_waits_in_ring() {
-    // A connection with nothing unfinished can wait for memory: its reservation is released.
     let mut fragments = room_for_two();
     for session in [1, 2] {
         assert_eq!(add_at(&mut fragments, 1, &part(session, 1, 0, 2, 10), 1, 0), CollectResult::Kept);
@@ -235,7 +225,6 @@ fn finished_connection_waits_in_ring() {
 #[test]
 fn minimum_rate_is_not_evicted() {
     let second_ns = 1_000_000_000;
-    // Parts that take a second each.
     let length = BYTES_PER_S_MIN as usize - HEADER_LENGTH;
     let mut fragments = Fragments::new(1, 1 << 20);
     for (index, now_ns) in [(0, 0), (1, 2 * second_ns), (2, 4 * second_ns)] {
@@ -248,7 +237,6 @@ fn minimum_rate_is_not_evicted() {
     assert!(!fragments.has(2) && fragments.evicted() == 1);
 }
 
-/// Two messages that take all memory, of connection 1, and one that is put off.
 fn with_one_postponed(now_ns: u64) -> Fragments {
     let mut fragments = room_for_two();
     for session in [1, 2] {
@@ -262,7 +250,6 @@ fn with_one_postponed(now_ns: u64) -> Fragments {
 fn only_repeated_postponed_is_answered() {
     let mut fragments = with_one_postponed(0);
     assert_eq!(add_at(&mut fragments, 1, &part(3, 2, 1, 20, 8), 1, 0), CollectResult::Postponed);
-    // First copies are dropped, however late.
     for session_seq in 3..6 {
         assert!(fragments.drops_silently(3, session_seq, session_seq * LOOK_INTERVAL_NS));
     }
@@ -293,7 +280,6 @@ fn recall_waits_for_turn_with_timeout() {
     for session in [1, 2] {
         assert_eq!(add_at(&mut fragments, 1, &part(session, 1, 0, 2, 1_000), 1, 0), CollectResult::Kept);
     }
-    // Another connection waits for memory in its ring, and is first.
     assert_eq!(add_at(&mut fragments, 2, &part(9, 1, 0, 2, 1_000), 1, 0), CollectResult::NoMemory);
     for (session, now_ns) in [(3, 1), (4, 2)] {
         assert_eq!(add_at(&mut fragments, 1, &part(session, 1, 0, 20, 8), 1, now_ns), gap(1));
@@ -302,7 +288,6 @@ fn recall_waits_for_turn_with_timeout() {
     fragments.forget(2);
     assert_eq!(fragments.recalled(IDLE_NS_MAX), None);
     assert_eq!(fragments.recalled(LATE_NS), Some((3, ConnectionId(1))));
-    // The recalled session does not arrive either.
     assert_eq!(fragments.recalled(LATE_NS + IDLE_NS_MAX), None);
     assert_eq!(fragments.recalled(LATE_NS + LATE_NS), Some((4, ConnectionId(1))));
 }
@@ -310,7 +295,6 @@ fn recall_waits_for_turn_with_timeout() {
 #[test]
 fn postponed_overflow_is_answered() {
     let mut fragments = with_one_postponed(0);
-    // Complete messages are not evicted.
     for session in [1, 2] {
         assert_eq!(add(&mut fragments, &part(session, 2, 1, 2, 1_000), 1), CollectResult::Complete);
     }
@@ -334,7 +318,6 @@ fn postponed_overflow_is_answered() {
 
 #[test]
 fn forgetting_removes_everything() {
-    // A lost connection removes its own postponed messages, and no others.
     let mut fragments = with_one_postponed(0);
     assert_eq!(add_at(&mut fragments, 2, &part(7, 1, 0, 2, 60), 1, 0), CollectResult::NoMemory);
     fragments.forget_from(ConnectionId(2));
@@ -342,7 +325,6 @@ fn forgetting_removes_everything() {
     fragments.forget_from(ConnectionId(1));
     assert_eq!((fragments.reserved_bytes, fragments.next_recall_ns()), (0, None));
     assert!(!fragments.has(1) && !fragments.drops_silently(3, 3, 0));
-    // Everything is removed except the count of evictions.
     let mut fragments = with_one_postponed(0);
     assert_eq!(add_at(&mut fragments, 2, &part(5, 1, 0, 3, 1_000), 1, LATE_NS), CollectResult::Kept);
     assert!(fragments.evicted() > 0 && fragments.next_recall_ns().is_some());

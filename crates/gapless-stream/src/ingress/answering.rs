@@ -1,5 +1,3 @@
-//! Answers to frames that are not appended, passed to the service.
-
 use super::Ingress;
 use crate::messages::ResponderMessage;
 use crate::sequencer::Decision;
@@ -7,8 +5,7 @@ use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;
 
 impl Ingress {
-    /// Tells the service how to answer a frame that is not appended. Returns an error that makes the whole ring
-    /// unusable.
+    /// An error makes the whole ring unusable.
     pub(super) fn answer(
         &mut self,
         decision: Decision,
@@ -39,7 +36,6 @@ impl Ingress {
         None
     }
 
-    /// Tells a publisher whose message was postponed that there is room now.
     #[inline]
     pub(super) fn recall(&mut self) {
         let now_ns = self.now.monotonic_ns;

@@ -1,19 +1,16 @@
-//! Commands of the operator, handled like those of the API. Each outcome reports the sequence at which the command took
-//! effect.
-
 use super::Ingress;
 use crate::StreamError;
 use gapless_client::control_messages::{ControlCommand, ControlOutcome, ControlStatus};
 use gapless_wire::mark::Mark;
 
 impl Ingress {
-    /// Executes a request and pushes its outcome. `false` while the window is full.
+    /// `false` while the window is full.
     #[cold]
     pub(super) fn execute_control(&mut self, number: u64, command: &ControlCommand) -> Result<bool, StreamError> {
         let Some(status) = self.control(command)? else { return Ok(false) };
-        // The mark of a command that took effect is the last appended frame.
+        // A command's mark is the last appended frame.
         let outcome = ControlOutcome { number, status, sequence: self.sequencer.last_sequence() };
-        // The control server limits waiting requests: a full mailbox means that it has ended.
+        // A full mailbox means that the control server has ended: it limits waiting requests.
         let _ = self.shared.outcomes.push(outcome);
         Ok(true)
     }

@@ -1,5 +1,5 @@
-//! Commands of the caller that polls the [`Ingress`] itself. They are passed by a call, not through a ring, and their
-//! transaction is appended when it returns. The session is an ordinary one of the stream.
+//! Commands of the caller that polls the [`Ingress`], by a call instead of a ring; the transaction is appended when it
+//! returns. The session is an ordinary one.
 
 use super::Ingress;
 use crate::StreamError;
@@ -10,38 +10,35 @@ use gapless_transport::token::random_token;
 use gapless_wire::control::SessionOpen;
 use gapless_wire::{FrameHeader, Kind};
 
-/// The acceptor counts up from 0 and never reaches this number.
+/// The acceptor counts up from 0 and never reaches it.
 const DIRECT: ConnectionId = ConnectionId(u32::MAX);
 
 #[derive(Debug)]
 pub struct DirectSession {
     session: u64,
-    /// The last command could not be run, and its session was not named since.
     is_deferred: bool,
 }
 
 #[derive(Debug)]
 pub enum DirectCommand<'a> {
-    /// The transaction is appended; readers see it after [`Ingress::publish`].
+    /// Readers see it after [`Ingress::publish`].
     Appended {
-        /// Sequence of the transaction's last frame.
         last_sequence: u64,
         transaction: &'a [u8],
     },
-    /// Cannot run yet: the service is not ready, or the window has no room. Nothing has changed; retry after a poll.
+    /// The service is not ready, or the window has no room: retry after a poll.
     NotYet,
-    /// The session has expired, or was never opened.
     SessionUnknown,
 }
 
 impl Ingress {
-    /// Sets the time of the commands that follow, up to the next poll.
+    /// Time of the commands that follow, up to the next poll.
     #[inline]
     pub fn set_now(&mut self, now: Now) {
         self.now = self.time.lead(now);
     }
 
-    /// Opens a session for direct commands. `None` while the service is not ready, or the window has no room.
+    /// Opens a session; `None` while the service is not ready, or the window has no room.
     ///
     /// # Errors
     /// A corrupt window.
@@ -56,7 +53,7 @@ impl Ingress {
         Ok(Some(DirectSession { session, is_deferred: false }))
     }
 
-    /// Runs the next command of `direct` and appends its transaction. `schema` is that of the command.
+    /// Runs the next command and appends its transaction.
     ///
     /// # Errors
     /// A corrupt window.

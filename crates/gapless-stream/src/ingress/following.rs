@@ -1,7 +1,5 @@
-//! An [`Ingress`] as a cluster's member. While it follows, it appends the leader's frames and stamps none. When it
-//! leads, it continues after them. The sequencer's state is kept current meanwhile, so leading starts at once.
-//!
-//! Called by the agent that owns the ingress, between its polls. Nothing here releases.
+//! An [`Ingress`] as a cluster's member, called between its polls. As follower it appends the leader's frames and
+//! stamps none, and keeps the sequencer's state current, so leading starts at once. Nothing here releases.
 
 use super::Ingress;
 use super::publishers::TurnResult;
@@ -18,35 +16,27 @@ use gapless_wire::prefetch::FramesAhead;
 use gapless_wire::{Frame, HEADER_LENGTH, Kind, aligned_length};
 use std::sync::Arc;
 
-/// Handling of publishers' frames by this member.
 #[derive(Debug)]
 pub(super) enum IngressRole {
-    /// Stamps and appends them.
     Leading,
-    /// Drops them and redirects their publishers.
     Following {
-        /// Addresses of the leader, one a line, empty if they are not known; `None` without a leader.
+        /// Addresses of the leader, one a line, empty if unknown.
         leader: Option<Arc<str>>,
-        /// Without a leader, publishers wait until this time for the next one instead of being sent from member to
-        /// member.
+        /// Publishers wait until then for the next leader instead of being sent from member to member.
         awaited_until_ns: u64,
-        /// The last frame taken was not the last of its message.
         is_mid_message: bool,
     },
 }
 
-/// Notices that the service has not received yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UnsentRoleChanges {
     deposed: bool,
-    /// Sequence after which this member leads.
     leads_after: Option<u64>,
 }
 
-/// Interval of repeating the redirect to a publisher that stays, ns: an answer that finds no room is lost.
+/// An answer that finds no room is lost.
 const TELL_AGAIN_NS: u64 = 100_000_000;
-/// Time for which a member without a leader keeps its publishers waiting for the next one, ns; then they try other
-/// members.
+/// After this time publishers try other members.
 const LEADER_AWAITED_NS: u64 = 200_000_000;
 
 impl Ingress {
@@ -56,7 +46,7 @@ impl Ingress {
         matches!(self.role, IngressRole::Following { .. })
     }
 
-    /// Redirects publishers from now on even while this member leads: it runs no service that could answer them.
+    /// Redirects publishers even while leading, for want of a service.
     pub const fn redirect_all(&mut self) {
         self.serves = false;
     }
@@ -72,19 +62,19 @@ impl Ingress {
         self.window.last_sequence()
     }
 
-    /// Time of the stream as far as it is known here; the leader sends it to its followers.
+    /// Stream time, which the leader sends to its followers.
     #[must_use]
     pub const fn time(&self) -> &StreamTime {
         &self.time
     }
 
-    /// Takes over the leader's stream time `stream_ns`. `false` if that time cannot be valid.
+    /// Takes over the leader's time; `false` if invalid.
     pub fn observe_time(&mut self, stream_ns: u64, now: Now) -> bool {
         !self.is_following() || self.time.observe(stream_ns, now)
     }
 
-    /// Takes frames of publishers from now on and stamps them with `term`; sequenced time continues after that of the
-    /// existing frames. Publishers that were redirected must reopen their sessions.
+    /// Takes frames from now on and stamps them with `term`; sequenced time continues. Redirected publishers must
+    /// reopen their sessions.
     ///
     /// # Errors
     /// [`StreamError::Follow`] if `term` is below that of the last frame, or that frame is not the last of its message.
@@ -96,7 +86,7 @@ impl Ingress {
             return Err(self.follow_error("in the middle of a message, where nobody can lead".to_owned()));
         }
         self.sequencer.begin_term(term);
-        // Timers may have fired since the service set them, and this member does not know which.
+        // Timers may have fired unknown to this member.
         self.sequencer.forget_own_timers();
         self.unsent.leads_after = Some(self.window.last_sequence());
         self.time.lead_after(self.sequencer.last_timestamp_ns());
@@ -104,7 +94,6 @@ impl Ingress {
             speculation.transactions.lead(term, self.window.last_sequence());
         }
         self.role = IngressRole::Leading;
-        // A publisher that waited for a leader has to open its sessions here, or has already.
         self.redirect_now();
         Ok(())
     }
@@ -113,10 +102,9 @@ impl Ingress {
         self.publishers.iter_mut().filter_map(|each| each.next_redirect_ns.as_mut()).for_each(|next_ns| *next_ns = 0);
     }
 
-    /// Takes nothing from publishers from now on and appends nothing of its own: no timer fires, no session expires.
-    /// Publishers are redirected to `leader`: its addresses, one a line; empty if they are not known. `None` means that
-    /// there is no leader, and publishers wait for a moment. Frames sent but not appended are dropped; publishers
-    /// resend them to the leader.
+    /// Stops taking frames and appending its own: no timer fires, no session expires. Publishers are redirected to
+    /// `leader` (addresses, one a line; empty if unknown), and wait for a moment if `None`. They resend frames that
+    /// were not appended.
     pub fn follow(&mut self, leader: Option<&str>) {
         let until_ns = self.now.monotonic_ns + LEADER_AWAITED_NS;
         match &mut self.role {
@@ -141,20 +129,19 @@ impl Ingress {
                     publisher.complete = None;
                     publisher.frames_ahead = FramesAhead::default();
                     publisher.was_detached = true;
-                    // A publisher waiting for frames appended here must be notified too: they may be truncated.
+                    // Published frames may be truncated.
                     publisher.next_redirect_ns = Some(0);
                 }
             }
         }
-        // Redirected publishers are notified of the change.
         self.redirect_now();
     }
 
-    /// Appends frames as a leader has stamped them: whole, padded, back to back, with valid checksums. Returns the
-    /// number of bytes taken: fewer than given while the window is full. Readers see them after [`Ingress::publish`].
+    /// Appends whole, padded frames, back to back, with valid checksums, as a leader has stamped them. Returns the
+    /// number of bytes taken, fewer while the window is full. Readers see them after [`Ingress::publish`].
     ///
     /// # Errors
-    /// [`StreamError::Follow`] if this member leads, or a frame does not continue the stream by sequence, time or term.
+    /// [`StreamError::Follow`] if this member leads, or a frame does not continue the stream by sequence, time or term;
     /// [`StreamError::Log`] for a frame that is too long. Frames before the faulty one were taken.
     pub fn append_followed(&mut self, frames: &[u8]) -> Result<usize, StreamError> {
         if !self.is_following() {
@@ -204,12 +191,10 @@ impl Ingress {
         Some(format!("frame {sequence} of term {term} at {timestamp_ns} ns does not continue it at {before_ns} ns"))
     }
 
-    /// Truncates all unreleased frames after `sequence` and continues with `sequencer`, which must be the state at that
-    /// point ([`rebuild`](crate::sequencer_recovery::rebuild)). Timers of the stream's own service are not in the
-    /// stream: the service is asked for them when this member leads ([`ResponderMessage::Leads`]).
-    ///
-    /// If the truncated frames were published, their space becomes free only after every cursor of appended frames has
-    /// polled, and rewound if necessary.
+    /// Truncates unreleased frames after `sequence`; `sequencer` must be the state there
+    /// ([`rebuild`](crate::sequencer_recovery::rebuild)). The service is asked for its timers, which are not in the
+    /// stream, when this member leads ([`ResponderMessage::Leads`]). The space of published frames becomes free only
+    /// after every cursor of appended frames has polled, and rewound if necessary.
     ///
     /// # Errors
     /// [`StreamError::Follow`] if this member leads, or `sequencer` is at another sequence;
@@ -236,13 +221,11 @@ impl Ingress {
         Ok(())
     }
 
-    /// Whether notices wait for room in the service's mailbox.
     #[inline]
     pub(super) const fn has_unsent(&self) -> bool {
         self.unsent.deposed || self.unsent.leads_after.is_some()
     }
 
-    /// Sends the service the waiting notices, as far as there is room.
     #[inline]
     pub(super) fn send_unsent(&mut self) {
         let UnsentRoleChanges { deposed, leads_after } = self.unsent;
@@ -262,8 +245,8 @@ impl Ingress {
         StreamError::Follow { last_sequence: self.window.last_sequence(), term: self.sequencer.term(), reason }
     }
 
-    /// Whether the sequencer's state may be written to a file: it covers whole messages only. At a clean stop (`ends`)
-    /// a follower writes it only if every frame is released.
+    /// The state covers whole messages only; a follower writes it at a clean stop (`ends`) only if every frame is
+    /// released.
     pub(super) fn is_state_whole(&self, ends: bool) -> bool {
         match self.role {
             IngressRole::Leading => true,
@@ -273,7 +256,6 @@ impl Ingress {
         }
     }
 
-    /// Accounts for frames that a follower has taken outside its own poll.
     #[inline]
     pub(super) fn write_state_if_due(&mut self) {
         let (sequence, now_ns) = (self.window.last_sequence(), self.now.monotonic_ns);
@@ -284,7 +266,7 @@ impl Ingress {
         }
     }
 
-    /// Executes the requests that a follower can. Its service's timers are ignored: it is asked for them when it leads.
+    /// Ignores the service's timers: it is asked for them when this member leads.
     pub(super) fn execute_as_follower(&mut self) -> usize {
         let mut work = 0;
         if let Some(request) = self.request_between_feeds.take() {
@@ -297,7 +279,6 @@ impl Ingress {
                 SequencerRequest::Throttle(throttle) => self.throttle(throttle),
                 SequencerRequest::Control { number, .. } => {
                     let (status, sequence) = (ControlStatus::Follower, self.sequencer.last_sequence());
-                    // The control server limits waiting requests: a full mailbox means that it has ended.
                     let _ = self.shared.outcomes.push(ControlOutcome { number, status, sequence });
                 }
                 SequencerRequest::Halt { .. }
@@ -314,17 +295,16 @@ impl Ingress {
         work
     }
 
-    /// The turn of a publisher from which nothing is taken.
     #[cold]
     pub(super) fn redirect(&mut self, number: usize) -> Result<TurnResult, StreamError> {
-        // The publisher causes at most one message to the service, even if its ring is unusable.
+        // Even an unusable ring causes at most one message.
         if !self.links.service.has_room(1) {
             return Ok(TurnResult::Taken(0));
         }
         if let IngressRole::Following { leader: None, awaited_until_ns, .. } = self.role
             && self.now.monotonic_ns < awaited_until_ns
         {
-            // Frames sent stay in the ring: if this member leads next, they are taken from there.
+            // If this member leads next, frames are taken from the ring.
             let publisher = &mut self.publishers[number];
             if publisher.next_redirect_ns.is_some() || publisher.reader.next_length().is_ok_and(|next| next.is_some()) {
                 publisher.next_redirect_ns = Some(awaited_until_ns);
@@ -367,9 +347,8 @@ impl Ingress {
         Ok(TurnResult::Taken(dropped))
     }
 
-    /// Redirects a publisher if `decision` concerns a session that it opened before this member followed another
-    /// leader, and has not reopened since. That happens after it reopened only one of two sessions: it has to reopen
-    /// all, and nothing more is taken from it. Returns whether it was redirected.
+    /// For a session opened before this member followed another leader, and not reopened since: the publisher has
+    /// reopened only another one, and must reopen all. Returns whether it was redirected.
     #[cold]
     pub(super) fn redirect_if_detached(&mut self, decision: Decision, session: u64, number: usize) -> bool {
         let publisher = &mut self.publishers[number];

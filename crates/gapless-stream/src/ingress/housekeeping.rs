@@ -1,5 +1,3 @@
-//! The sequencer's own frames: requests of the service or the stream's owner, due timers, expired sessions.
-
 use super::Ingress;
 use crate::StreamError;
 use crate::messages::SequencerRequest;
@@ -12,7 +10,7 @@ use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, mark};
 use std::sync::atomic::Ordering;
 
 impl Ingress {
-    /// Appends a frame of the sequencer's own and returns its sequence; `None` while the window is full.
+    /// `None` while the window is full.
     pub(super) fn append_own(&mut self, kind: Kind, session: u64, payload: &[u8]) -> Result<Option<u64>, StreamError> {
         let length = HEADER_LENGTH + payload.len();
         let claim = match self.window.claim(length) {
@@ -30,7 +28,6 @@ impl Ingress {
         Ok(Some(sequence))
     }
 
-    /// Handles requests to the sequencer, due timers and expired sessions.
     pub(super) fn append_due(&mut self) -> Result<usize, StreamError> {
         let mut work = 0;
         while let Some(request) = self.links.requests.pop() {
@@ -61,7 +58,7 @@ impl Ingress {
             self.sequencer.take_timer(timer);
             work += 1;
         }
-        // Sessions found earlier, whose close had no room, may have been refreshed since.
+        // Found earlier, without room for the close, they may have been refreshed since.
         let found = self.sequencer.look_for_expired_sessions(self.now.epoch_ns);
         if !found.is_empty() {
             self.expired = found;
@@ -88,7 +85,7 @@ impl Ingress {
         Ok(work)
     }
 
-    /// Executes a request of the service or the stream's owner. `false` while the window is full.
+    /// `false` while the window is full.
     pub(super) fn execute_request(&mut self, request: &SequencerRequest) -> Result<bool, StreamError> {
         match request {
             SequencerRequest::SetTimer { timer, deadline_ns } => self.sequencer.set_timer(*timer, *deadline_ns),
@@ -136,8 +133,7 @@ impl Ingress {
         }
     }
 
-    /// Ends the current feed session and begins the next; requests made between the two follow directly. `false` while
-    /// the window is full.
+    /// Requests made between the two follow directly. `false` while the window is full.
     pub(super) fn begin_feed(&mut self, name: FeedSession) -> Result<bool, StreamError> {
         if let Some(feed_session) = self.sequencer.feed_session()
             && !self.append_mark(Mark::FeedEnded { feed_session })?
@@ -151,7 +147,7 @@ impl Ingress {
         Ok(is_begun)
     }
 
-    /// Appends a mark and applies it to the sequencer. `false` while the window is full.
+    /// `false` while the window is full.
     pub(super) fn append_mark(&mut self, mark: Mark<'_>) -> Result<bool, StreamError> {
         let mut payload = [0; mark::LENGTH_MAX];
         let length = mark.write_to(&mut payload);
@@ -161,10 +157,8 @@ impl Ingress {
         Ok(true)
     }
 
-    /// Publishes the feed sessions, and whether the stream is halted, to other threads.
     pub(super) fn publish_feeds(&self) {
         self.shared.feeds.lock().clone_from(self.sequencer.feeds());
-        // Relaxed: read by status requests only; orders nothing.
         self.shared.is_stream_halted.store(self.sequencer.is_halted(), Ordering::Relaxed);
     }
 }

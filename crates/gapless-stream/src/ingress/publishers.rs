@@ -1,6 +1,3 @@
-//! The publishers of an [`Ingress`]: connecting them, how much each may send now, and removing one whose ring is
-//! unusable.
-
 use super::Ingress;
 use crate::messages::{PublisherEvent, ResponderMessage};
 use gapless_client::throttle::TokenBucket;
@@ -12,42 +9,38 @@ use gapless_wire::prefetch::FramesAhead;
 pub(super) struct ConnectedPublisher {
     pub connection: ConnectionId,
     pub reader: RingReader,
-    /// Whether this process has verified both checksums of the ring's frames.
+    /// Both checksums of its frames are verified.
     pub is_checked: bool,
     pub frames_ahead: FramesAhead,
-    /// Session of a complete message that waits for room in the window.
+    /// Session of a message that waits for room in the window.
     pub complete: Option<u64>,
     pub bucket: Option<TokenBucket>,
-    /// The publisher was told that it is throttled, and nothing was taken since.
+    /// The publisher knows that it is throttled.
     pub throttle_reported: bool,
-    /// The publisher is gone: its ring is drained, then dropped.
+    /// Publisher gone; the ring is drained, then dropped.
     pub closed: bool,
-    /// Set while frames are not taken until the publisher reopens a session. It was told that this member does not
-    /// lead, or is told at this time, monotonic ns.
+    /// Set while frames wait until the publisher reopens a session: it was told that this member does not lead, or is
+    /// told then, monotonic ns.
     pub next_redirect_ns: Option<u64>,
-    /// This member has followed another since the publisher connected: it no longer owns the sessions it opened before.
+    /// This member has followed another since, and no longer owns earlier sessions.
     pub was_detached: bool,
-    /// To be removed after this poll.
+    /// Removed after this poll.
     pub done: bool,
 }
 
 impl ConnectedPublisher {
-    /// Whether its ring gets no more frames.
     pub(super) fn is_gone(&self) -> bool {
         self.closed || self.reader.is_writer_closed()
     }
 }
 
 pub(super) enum TurnResult {
-    /// Number of frames taken.
     Taken(usize),
-    /// Number of frames taken; the next must wait for the publisher's rate limit or for memory.
     Waits(usize),
-    /// The window or the service's mailbox is full: ends the turns of all publishers in this poll.
+    /// Ends the turns of all publishers in this poll.
     WindowFull(usize),
-    /// The ring is corrupt.
     Corrupt(String),
-    /// A frame of this session that no publisher may send; the ring cannot be used after it.
+    /// The ring cannot be used after this frame.
     Malformed(&'static str, u64),
 }
 
@@ -83,7 +76,6 @@ impl Ingress {
         self.links.counters.publishers.set(self.publishers.len() as u64);
     }
 
-    /// Number of frames that a publisher may send now; `None` if it has to wait.
     #[inline]
     pub(super) fn allowance(&mut self, number: usize) -> Option<usize> {
         let publisher = &mut self.publishers[number];
@@ -103,8 +95,7 @@ impl Ingress {
         None
     }
 
-    /// Removes a publisher with an unusable ring and notifies it. The notice names the `session` at fault, since a
-    /// relay's connection carries many.
+    /// The notice names the `session`, since a relay's connection carries many.
     #[cold]
     pub(super) fn drop_corrupt(&mut self, number: usize, reason: &str, session: u64) {
         let publisher = &mut self.publishers[number];

@@ -1,5 +1,4 @@
-//! An [`Ingress`] with speculative execution: in place of a command or a timer it appends the resulting transaction,
-//! contiguously, in one frame or several.
+//! Appends the resulting transaction, contiguously, in place of a command or a timer.
 
 use super::Ingress;
 use crate::StreamError;
@@ -15,29 +14,24 @@ use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::descriptor::{ENCODING_FLAGS, REFUSED_FLAG, TRANSACTION_FLAG};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts};
 
-/// Service whose handlers run before commands are in the stream, and the buffers for it.
 pub(super) struct SpeculativeExecution {
     pub transactions: Box<dyn Transactions>,
-    /// Transaction being appended, and a command received in fragments.
     bytes: Vec<u8>,
     command: Vec<u8>,
-    /// Longest transaction, bytes.
     length_max: usize,
-    /// Free space that the window must have before a handler runs, because its effect cannot be undone.
+    /// Room for a transaction, needed before a handler runs: its effect cannot be undone.
     pub room_bytes: usize,
 }
 
 impl SpeculativeExecution {
     fn new(transactions: Box<dyn Transactions>, message_bytes_max: usize, frame_length_max: usize) -> Self {
-        // Each frame takes its header and padding.
         let (part, overhead) = (frame_length_max - HEADER_LENGTH, HEADER_LENGTH + 8);
         let (frames, rest) = (message_bytes_max / (part + overhead), message_bytes_max % (part + overhead));
         let length_max = (frames * part + rest.saturating_sub(overhead)).min(part * usize::from(u16::MAX));
         Self { transactions, bytes: Vec::new(), command: Vec::new(), length_max, room_bytes: message_bytes_max }
     }
 
-    /// Runs the handler of a command; its transaction is then appended under the same header. That is the command's
-    /// header, with the sequence and time stamped for the transaction.
+    /// Runs a command's handler; `header` has the sequence and time of the transaction.
     #[inline]
     pub fn run(
         &mut self,
@@ -53,7 +47,7 @@ impl SpeculativeExecution {
         execution
     }
 
-    /// Appends the last transaction; the caller has checked that there is room.
+    /// Appends the last transaction; there is room.
     #[inline]
     pub fn append(
         &self,
@@ -86,7 +80,6 @@ impl SpeculativeExecution {
 }
 
 impl SpeculativeExecution {
-    /// See [`Transactions::become_version`].
     #[cold]
     pub(super) fn become_version(&mut self, version: u32) {
         self.transactions.become_version(version);
@@ -102,7 +95,6 @@ pub(super) fn drop_deferred(speculation: &mut Option<SpeculativeExecution>, fram
     }
 }
 
-/// Forgets the deferred sessions of a connection that is gone.
 pub(super) fn forget_deferred_from(
     deferred: &mut DeferredSessions,
     speculation: &mut Option<SpeculativeExecution>,
@@ -114,7 +106,7 @@ pub(super) fn forget_deferred_from(
 }
 
 impl Ingress {
-    /// Runs commands and timers through `transactions` before they are appended, while this member leads.
+    /// Runs commands and timers through `transactions` before they are appended.
     #[must_use]
     pub fn with_speculative_execution(mut self, transactions: Box<dyn Transactions>) -> Self {
         let message_bytes_max = self.options.message_bytes_max;
@@ -123,14 +115,13 @@ impl Ingress {
         self
     }
 
-    /// Whether this turn may append: the state of a service with speculative execution must be recovered first.
+    /// The service's state must be recovered first.
     #[inline]
     pub(super) fn may_append(&mut self) -> bool {
         let last_sequence = self.window.last_sequence();
         self.speculation.as_mut().is_none_or(|speculation| speculation.transactions.poll(last_sequence))
     }
 
-    /// Whether the window has room for the largest transaction of the next command.
     #[inline]
     pub(super) fn has_room_for_transaction(&mut self) -> Result<bool, StreamError> {
         match &self.speculation {
@@ -139,13 +130,12 @@ impl Ingress {
         }
     }
 
-    /// Appends the transaction of the command in the claim of `length` bytes, or defers the command. Its session has
-    /// counted it.
+    /// Appends the transaction, or defers the command, which its session has counted.
     #[inline]
     pub(super) fn append_transaction(&mut self, length: usize, connection: ConnectionId) -> Result<(), StreamError> {
         let Self { sequencer, window, speculation, now, deferred, links, .. } = self;
         let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
-        // Claims the same place again: the frame is still there.
+        // The same place again: the frame is still there.
         let claim = window.claim(length)?;
         let frame = Frame::parse(claim).expect("it was checked");
         let last_timestamp_ns = sequencer.last_timestamp_ns();
@@ -166,7 +156,6 @@ impl Ingress {
         Ok(())
     }
 
-    /// Like [`Ingress::append_transaction`], for the complete message of `session`.
     #[cold]
     pub(super) fn append_long_transaction(
         &mut self,
@@ -203,7 +192,6 @@ impl Ingress {
         Ok(())
     }
 
-    /// Asks publishers to resend deferred commands that the service can run now.
     #[inline]
     pub(super) fn recall_deferred(&mut self) {
         while !self.deferred.is_empty() && self.links.service.has_room(1) {
@@ -218,7 +206,7 @@ impl Ingress {
         }
     }
 
-    /// Appends the transaction of the service's due timer. `false` while the window is full.
+    /// `false` while the window is full.
     pub(super) fn append_timer_transaction(&mut self, timer: Timer) -> Result<bool, StreamError> {
         if !self.has_room_for_transaction()? {
             return Ok(false);
@@ -227,7 +215,7 @@ impl Ingress {
         let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         sequencer.take_timer(timer);
         let fired = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns };
-        // The service has cancelled or reset the timer, and the sequencer does not know yet.
+        // Cancelled or reset, unknown to the sequencer.
         if !speculation.transactions.is_set(fired) {
             return Ok(true);
         }
@@ -242,7 +230,6 @@ impl Ingress {
         Ok(true)
     }
 
-    /// Notes a frame that enters the stream as it was sent.
     #[cold]
     pub(super) fn note_passed(&mut self, kind: Kind, session: u64, acknowledged: u64) {
         let Some(speculation) = &mut self.speculation else { return };

@@ -1,6 +1,6 @@
-//! [`ClientPort`]: the TCP port for clients of a service, on this machine or another. Messages and answers are as at
-//! the command port of a stream (`docs/protocols/upstream.md`), with the position
-//! [`POSITION_NONE`](gapless_wire::upstream::POSITION_NONE), because clients read only their replies.
+//! [`ClientPort`]: the TCP port for clients of a service. Messages are as at a stream's command port
+//! (`docs/protocols/upstream.md`), with the position [`POSITION_NONE`](gapless_wire::upstream::POSITION_NONE), because
+//! clients read only their replies.
 
 use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, WelcomeFacts};
 use super::endpoints::ServedStream;
@@ -22,23 +22,21 @@ pub struct ClientPort {
     pub sessions: ClientSessionOptions,
 }
 
-/// Heartbeat interval of an otherwise silent client, ns.
 const HEARTBEAT_INTERVAL_NS: u64 = 1_000_000_000;
 
 impl ClientPort {
-    /// Default options, for clients that connect to `address`.
+    /// Default options.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         let sessions = ClientSessionOptions {
             heartbeat_interval_ns: HEARTBEAT_INTERVAL_NS,
-            // A reply passes its ring whole.
             rings: RingSizes::default(),
             ..ClientSessionOptions::default()
         };
         Self { address, sessions }
     }
 
-    /// Checks that frames of `frame_length_max` bytes fit its packets and rings.
+    /// Whether frames fit packets and rings.
     ///
     /// # Errors
     /// [`StreamError::Option`] states the allowed values.

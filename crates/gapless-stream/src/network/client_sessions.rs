@@ -1,5 +1,5 @@
-//! [`ClientSessions`]: the nodes connected over a network, for every carrier of packets. It admits nodes, puts their
-//! frames into rings like those of a local publisher, and takes the sequencer's answers out of them.
+//! [`ClientSessions`]: nodes connected over a network, for every carrier of packets. Their frames go into rings like
+//! those of a local publisher.
 
 use crate::acceptor::Acceptor;
 use crate::counters::prefixed_counters;
@@ -31,9 +31,9 @@ pub struct ClientSessionOptions {
     /// Users that may connect; if empty, everyone.
     pub users: Vec<Credentials>,
     pub clients_max: usize,
-    /// Heartbeat interval of a node, ns; after ten silent intervals the node is dropped.
+    /// Heartbeat interval of a node, ns; it is dropped after ten silent ones.
     pub heartbeat_interval_ns: u64,
-    /// Sizes of the rings between a node's connection and the sequencer.
+    /// Rings between a node's connection and the sequencer.
     pub rings: RingSizes,
 }
 
@@ -51,7 +51,7 @@ impl Default for ClientSessionOptions {
 impl ClientSessionOptions {
     #[must_use]
     pub fn is_authorized(&self, username: &Field<6>, password: &Field<10>) -> bool {
-        // Compares every user, so that the timing reveals nothing.
+        // Every user, so that the timing reveals nothing.
         let known = |user: &Credentials| user.username.matches(username) & user.password.matches(password);
         self.users.is_empty() || self.users.iter().fold(false, |any, user| any | known(user))
     }
@@ -82,9 +82,7 @@ pub struct ClientSession {
     last_packet_ns: u64,
     frames_published: u64,
     frames_dropped: u64,
-    /// Something was written to its ring since the last flush.
     is_dirty: bool,
-    /// No packet with its key has arrived yet.
     is_new: bool,
 }
 
@@ -93,20 +91,18 @@ pub struct WelcomeFacts {
     pub window: Window,
     /// Finds nodes that have seen another history.
     pub history: HistoryCheck,
-    /// The feed sessions; `None` if the stream belongs to a service, whose clients read only their replies.
+    /// Feed sessions; `None` if the stream belongs to a service.
     pub feeds: Option<SharedFeeds>,
     /// First sequence that is still kept.
     pub first_retained: Box<dyn Fn() -> u64 + Send>,
 }
 
 pub struct ClientSessions {
-    /// Name that tells these nodes from those of other networks.
     network: Transport,
     options: ClientSessionOptions,
     acceptor: Arc<Acceptor>,
     facts: WelcomeFacts,
     sessions: FxHashMap<u64, ClientSession>,
-    /// Sessions dropped since the last sweep, which reports them.
     dropped: Vec<(u64, Peer)>,
     status: SharedStatus,
     counters: ClientSessionCounters,
@@ -115,7 +111,7 @@ pub struct ClientSessions {
 }
 
 pub enum AdmissionResult {
-    /// Admitted now or before, with this key.
+    /// Key of a node admitted now or before.
     Admitted(u64),
     Refused,
 }
@@ -123,19 +119,18 @@ pub enum AdmissionResult {
 /// Result of offering frames that must not be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferResult {
-    /// All are in the ring.
     All,
-    /// This many bytes are in the ring; there is no room now for the rest.
+    /// This many bytes are in the ring; no room for the rest.
     Part(usize),
-    /// The following bytes are not a valid frame, or the sequencer takes nothing more from this client.
+    /// No valid frame follows, or the sequencer takes nothing more.
     Refused,
 }
 
-/// Heartbeat intervals without a packet after which a node is dropped.
+/// Silent intervals until a node is dropped.
 const SILENT_INTERVALS: u64 = 10;
 
 impl ClientSessions {
-    /// Starts without nodes, in the network of this name.
+    /// No nodes yet.
     #[must_use]
     pub fn new(
         network: Transport,
@@ -155,7 +150,7 @@ impl ClientSessions {
         &self.counters
     }
 
-    /// Answers a hello from `peer` with a packet in `answer`; returns its length too.
+    /// Writes the packet that answers a hello to `answer`; returns its length, too.
     pub fn handle_hello(
         &mut self,
         peer: Peer,
@@ -276,7 +271,6 @@ impl ClientSessions {
         })
     }
 
-    /// Start sequence for a node that asks for `position`, and the feed session that contains it.
     fn start_sequence(
         &self,
         feeds: &SharedFeeds,
@@ -309,7 +303,7 @@ impl ClientSessions {
         }
     }
 
-    /// Finds the client with `key`, if it sends from `peer`, and marks it as seen at `now_ns`.
+    /// Finds a client that sends from `peer`, and marks it as seen.
     #[inline]
     pub fn client_mut(&mut self, key: u64, peer: Peer, now_ns: u64) -> Option<&mut ClientSession> {
         let client = self.sessions.get_mut(&key).filter(|client| client.peer == peer)?;
@@ -317,12 +311,12 @@ impl ClientSessions {
         Some(client)
     }
 
-    /// Puts published frames into the ring of the client with `key`, as many as fit.
+    /// Puts frames into the client's ring, as many as fit.
     #[inline]
     pub fn publish(&mut self, key: u64, frames: &[u8]) -> usize {
         let Some(client) = self.sessions.get_mut(&key) else { return 0 };
         if client.link.writer.is_reader_closed() {
-            // The sequencer has dropped its ring: its next packet is answered like one of an unknown peer.
+            // The sequencer has dropped its ring.
             self.drop_session(key);
             return 0;
         }
@@ -336,7 +330,7 @@ impl ClientSessions {
         taken
     }
 
-    /// Like [`ClientSessions::publish`], for a carrier that keeps frames without room and offers them again.
+    /// [`ClientSessions::publish`] for a carrier that offers frames without room again.
     #[inline]
     pub fn offer(&mut self, key: u64, frames: &[u8]) -> OfferResult {
         self.sessions.get_mut(&key).map_or(OfferResult::Refused, |client| client.offer(frames))
@@ -359,7 +353,7 @@ impl ClientSessions {
         }
     }
 
-    /// Removes a client that leaves. Returns its address.
+    /// Removes a leaving client; returns its address.
     pub fn leave(&mut self, key: u64) -> Option<Peer> {
         let client = self.sessions.remove(&key)?;
         self.counters.nodes.set(self.sessions.len() as u64);
@@ -369,18 +363,18 @@ impl ClientSessions {
         Some(client.peer)
     }
 
-    /// Makes frames published since the last call visible to the sequencer.
+    /// Makes published frames visible to the sequencer.
     #[inline]
     pub fn flush(&mut self) {
         for client in self.sessions.values_mut() {
             if std::mem::take(&mut client.is_dirty) && client.link.writer.publish() {
-                // Fails only if the counter is full; then the sequencer is being woken already.
+                // Fails only if the counter is full: the sequencer is being woken already.
                 let _ = rustix::io::write(&client.link.wake_service, &1u64.to_ne_bytes());
             }
         }
     }
 
-    /// Passes packets of answers to `send`, each of at most `packet_length_max` bytes.
+    /// Passes answers to `send`, in packets of at most `packet_length_max` bytes.
     #[inline]
     pub fn answer(&mut self, packet_length_max: usize, mut send: impl FnMut(u64, Peer, &[u8])) -> usize {
         let mut count = 0;
@@ -390,15 +384,14 @@ impl ClientSessions {
         count
     }
 
-    /// Like [`ClientSessions::answer`], for the client with `key` alone. The packets together are at most as long as
-    /// its ring and their headers.
+    /// [`ClientSessions::answer`] for one client, at most a ring of frames and headers.
     #[inline]
     pub fn answer_one(&mut self, key: u64, packet_length_max: usize, mut send: impl FnMut(u64, Peer, &[u8])) -> usize {
         self.sessions.get_mut(&key).map_or(0, |client| client.answer(key, packet_length_max, &mut send))
     }
 
     /// Drops silent nodes and notes the state of all, once per interval and after a session was dropped. Calls `gone`
-    /// with the addresses of nodes dropped now or since the last sweep.
+    /// for nodes dropped since the last sweep.
     pub fn sweep(&mut self, now_ns: u64, mut gone: impl FnMut(u64, Peer)) {
         if now_ns < self.next_sweep_ns && self.dropped.is_empty() {
             return;
@@ -414,7 +407,6 @@ impl ClientSessions {
             !is_silent
         });
         for (key, peer) in std::mem::take(&mut self.dropped) {
-            // The node may have reconnected.
             if !self.sessions.values().any(|client| client.peer == peer) {
                 gone(key, peer);
             }
@@ -435,7 +427,7 @@ impl ClientSessions {
         nodes.extend(self.sessions.values().map(status));
     }
 
-    /// Prepares for sleep: answers wake the agent that serves this.
+    /// Prepares for sleep: answers wake the agent.
     pub fn arm(&self) {
         self.sessions.values().for_each(|client| client.link.reader.arm());
     }
@@ -443,12 +435,12 @@ impl ClientSessions {
     pub fn disarm(&self) {
         for client in self.sessions.values() {
             client.link.reader.disarm();
-            // Empties the counter; failing on an empty one is fine too.
+            // Empties the counter; may fail on an empty one.
             let _ = rustix::io::read(&client.link.wake_publisher, &mut [0u8; 8]);
         }
     }
 
-    /// Adds the descriptors that become readable when there is an answer and this side sleeps.
+    /// Adds the descriptors that wake this side.
     pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         descriptors.extend(self.sessions.values().map(|client| client.link.wake_publisher.as_fd()));
     }
@@ -458,18 +450,14 @@ impl ClientSessions {
     }
 }
 
-/// Result of a packet of published frames.
 struct PublishResult {
-    /// Frames put into the ring.
     taken: usize,
-    /// Frames for which there was no room.
     dropped: u64,
-    /// Whether the packet held nothing but frames.
     is_whole: bool,
 }
 
 impl ClientSession {
-    /// Whether this is the first packet after the hello; true only once.
+    /// First packet after the hello; true once.
     #[inline]
     pub fn take_is_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
@@ -478,11 +466,11 @@ impl ClientSession {
     #[inline]
     fn publish(&mut self, frames: &[u8]) -> PublishResult {
         let (mut position, mut taken, mut dropped) = (0, 0, 0);
-        // A damaged frame counts as lost. In the ring it would spoil the frames after it.
+        // A damaged frame counts as lost; in the ring it would spoil those after it.
         while let Ok(frame) = Frame::parse(&frames[position..]).and_then(|frame| frame.verify().map(|()| frame)) {
             let end = position + aligned_length(frame.length());
             let Some(padded) = frames.get(position..end) else { break };
-            // A frame without room is resent: a frame after it would only cause a gap.
+            // A later frame would only cause a gap.
             if dropped > 0 || self.link.writer.append(padded).is_err() {
                 dropped += 1;
             } else {
@@ -525,7 +513,7 @@ impl ClientSession {
     fn answer(&mut self, key: u64, packet_length_max: usize, send: &mut impl FnMut(u64, Peer, &[u8])) -> usize {
         let mut count = 0;
         let mut packet = Vec::new();
-        // The rings belong to this process; their frames were written by the sequencer.
+        // Written by the sequencer, in rings of this process.
         while let Ok(Some(length)) = self.link.reader.next_length() {
             let padded = aligned_length(length);
             if packet.is_empty() {

@@ -1,5 +1,3 @@
-//! [`PacketNetwork`]: configuration of the packet ports of a sequencer, and creation of their agents.
-
 use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, SharedStatus, WelcomeFacts};
 use super::feed_sender::{FeedCounters, FeedSender, FeedSenderOptions};
 use super::gateway::Gateway;
@@ -26,32 +24,28 @@ use std::sync::Arc;
 
 #[derive(Clone)]
 pub enum Carrier {
-    /// Sockets of the operating system.
     Udp {
-        /// Outgoing interface for multicast packets.
         interface: Interface,
-        /// Time to live of multicast packets: the number of routers that they may pass, plus one.
+        /// Time to live of multicast packets.
         hops: u8,
-        /// Whether several packets may pass the kernel as one.
         segmentation: Segmentation,
     },
-    /// A network in memory, for tests and simulations.
     Memory(MemoryNetwork),
 }
 
-/// Packet ports of a sequencer, and their options.
+/// Packet ports of a sequencer.
 #[derive(Clone)]
 pub struct PacketNetwork {
     pub carrier: Carrier,
-    /// Address to which nodes publish.
+    /// Address for publishing.
     pub command: Peer,
-    /// Address at which nodes request missed messages.
+    /// Address for requests of missed messages.
     pub request: Peer,
-    /// Multicast groups of the feed: A, and B if there are two. If empty, the feed goes to each node separately.
+    /// Multicast groups of the feed, A and B; without, each node gets the feed separately.
     pub groups: Vec<Peer>,
     /// Credentials and number of admitted clients.
     pub sessions: ClientSessionOptions,
-    /// Whether a packet of the feed may hold several frames.
+    /// A packet may hold several frames.
     pub batch: bool,
     /// Longest packet, bytes of UDP payload.
     pub packet_length_max: usize,
@@ -60,7 +54,7 @@ pub struct PacketNetwork {
 }
 
 impl PacketNetwork {
-    /// Default options, for UDP at `command` and `request`, with the feed sent to each node separately.
+    /// Defaults for UDP, without multicast.
     #[must_use]
     pub fn udp(command: Peer, request: Peer) -> Self {
         let carrier = Carrier::Udp { interface: Interface::Default, hops: 1, segmentation: Segmentation::Auto };
@@ -76,7 +70,7 @@ impl PacketNetwork {
         }
     }
 
-    /// Longest frame that fits the packets in both directions, bytes.
+    /// Longest frame that fits in both directions, bytes.
     #[must_use]
     pub const fn frame_length_max(&self) -> usize {
         let down = mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH;
@@ -86,13 +80,12 @@ impl PacketNetwork {
         if padded < down { padded } else { down }
     }
 
-    /// Checks that frames of `frame_length_max` bytes fit its packets.
+    /// Whether frames fit its packets.
     ///
     /// # Errors
     /// [`StreamError::Option`] states the allowed values.
     pub fn check(&self, frame_length_max: usize) -> Result<(), StreamError> {
         let refuse = |option, reason: String| Err(StreamError::Option { option, reason });
-        // Downstream as MoldUDP64, upstream with padding.
         let down = mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH + frame_length_max;
         let needed = down.max(upstream::HEADER_LENGTH + aligned_length(frame_length_max));
         if needed > self.packet_length_max {
@@ -118,7 +111,6 @@ impl PacketNetwork {
 }
 
 impl PacketNetwork {
-    /// Checks that its longest packets fit `route`, on which they leave for `to`.
     fn check_route(&self, route: Option<Route>, to: Peer) -> Result<(), StreamError> {
         let Some(route) = route else { return Ok(()) };
         route
@@ -134,7 +126,7 @@ pub(crate) struct ServedStream<'a> {
     pub history: HistoryCheck,
     pub journal: Option<PathBuf>,
     pub next_sequence: u64,
-    /// The stream ends with this process: no other process continues its feed sessions.
+    /// No other process continues the feed sessions.
     pub ends_here: bool,
     pub status: SharedStatus,
     pub counters: &'a Counters,
@@ -158,7 +150,6 @@ impl ServedStream<'_> {
     }
 }
 
-/// Builds the agents of `network`: gateway, feed, replayer.
 pub(crate) fn build(
     network: &PacketNetwork,
     cursor: GatingCursor,
@@ -224,8 +215,7 @@ fn agents<S: Datagrams + 'static>(
     };
     let feeds = served.feeds.lock().clone();
     let counters = FeedCounters::add_to(served.counters)?;
-    // Packets to a single node come from the address that it sends to, so that they pass NAT and firewalls on the way
-    // back.
+    // Packets to a single node come from the address that it sends to, so that they pass NAT and firewalls.
     let feed = FeedSender::new(command, cursor, &feeds, served.next_sequence, options, changes, counters)
         .with_group_sockets(groups)
         .with_ending_feed(served.ends_here);

@@ -1,5 +1,5 @@
-//! [`FeedSender`]: the agent that sends released frames to all nodes as MoldUDP64, to multicast groups, single nodes,
-//! or both. It waits for no acknowledgement: nodes request lost packets.
+//! [`FeedSender`]: sends released frames as MoldUDP64 to multicast groups, single nodes, or both, without
+//! acknowledgement: nodes request lost packets.
 
 use crate::counters::counters;
 use crate::{AgentRole, StreamError};
@@ -20,13 +20,13 @@ use std::collections::VecDeque;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedSenderOptions {
-    /// Groups that get every packet: feed A, and B if there are two.
+    /// Groups: feed A, and B if there are two.
     pub groups: Vec<Peer>,
-    /// Whether a packet may hold several frames.
+    /// A packet may hold several frames.
     pub batch: bool,
     /// Longest packet, bytes of UDP payload.
     pub packet_length_max: usize,
-    /// Heartbeat interval of an idle feed, ns. Three more follow shortly after the last packet, so that a loss at the
+    /// Heartbeat interval of an idle feed, ns; three more follow shortly after the last packet, so that a loss at the
     /// end is noticed soon.
     pub heartbeat_interval_ns: u64,
 }
@@ -44,7 +44,6 @@ impl Default for FeedSenderOptions {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedChange {
-    /// Sends every packet to this address too.
     Join(Peer),
     Leave(Peer),
 }
@@ -61,13 +60,11 @@ counters! {
     }
 }
 
-/// A feed session that has ended: readers may still request its last messages.
+/// Readers may still request its last messages.
 #[derive(Clone, Copy)]
 struct EndedFeed {
     name: FeedSession,
-    /// Number after its last message.
     next_number: u64,
-    /// Times that the end was announced.
     announcements: u32,
     next_ns: u64,
 }
@@ -75,25 +72,20 @@ struct EndedFeed {
 /// Agent between the window and the network.
 pub struct FeedSender<S> {
     socket: S,
-    /// Sockets of the groups, if they have their own.
     group_sockets: Vec<Box<dyn Datagrams>>,
     cursor: GatingCursor,
     options: FeedSenderOptions,
     feed: Option<Feed>,
     next_number: u64,
-    /// No other process continues the feed session.
     ends_here: bool,
-    /// A stop was requested, and the feed session has not ended yet.
     is_ending: bool,
-    /// Ended feed sessions whose end is still announced, newest first.
+    /// The end is still announced; newest first.
     ended: VecDeque<EndedFeed>,
     targets: Vec<Peer>,
     changes: Mailbox<FeedChange>,
     counters: FeedCounters,
-    /// Packets back to back, and their lengths.
     packets: Vec<u8>,
     lengths: Vec<usize>,
-    /// Current target, and the packets that it has received.
     target: usize,
     packets_taken: usize,
     bytes_taken: usize,
@@ -102,21 +94,18 @@ pub struct FeedSender<S> {
     warnings: Warnings,
 }
 
-/// Limit on the packets made in one poll, bytes together: the most that segmentation offload takes at once.
+/// The most that segmentation offload takes at once.
 const PACKETS_LENGTH_MAX: usize = 60_000;
-/// Delays of the first heartbeats after the last packet, ns.
 const FIRST_HEARTBEATS_NS: [u64; 3] = [2_000_000, 20_000_000, 200_000_000];
-/// Announcements of the end of a session, about as frequent as heartbeats: half a minute.
+/// About as frequent as heartbeats: half a minute.
 const END_OF_SESSION_COUNT: u32 = 30;
-/// The same for a stream that ends with its process.
+/// For a stream that ends with its process.
 const LAST_END_COUNT: u32 = 3;
-/// Limit on ended sessions that are announced; older ones are dropped.
 const ENDED_MAX: usize = 8;
 
 impl<S: Datagrams + 'static> FeedSender<S> {
-    /// Creates an agent that sends the frames of `cursor`, whose scope is the released frames, starting at
-    /// `next_sequence`. `feeds` are the feed sessions up to there. The end of the last ended one is announced again,
-    /// because a node may have missed it.
+    /// `cursor`: released frames from `next_sequence` on; `feeds`: feed sessions up to there. The end of the last one
+    /// is announced again, because a node may have missed it.
     #[must_use]
     pub fn new(
         socket: S,
@@ -160,14 +149,14 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         }
     }
 
-    /// Ends the feed session when this agent stops: no other process continues it.
+    /// Ends the feed session with this agent.
     #[must_use]
     pub fn with_ending_feed(mut self, ends_here: bool) -> Self {
         self.ends_here = ends_here;
         self
     }
 
-    /// Sends to each group by a socket of its own, in the order of the groups.
+    /// A socket for each group, in order.
     #[must_use]
     pub fn with_group_sockets(mut self, group_sockets: Vec<Box<dyn Datagrams>>) -> Self {
         self.group_sockets = group_sockets;
@@ -175,7 +164,6 @@ impl<S: Datagrams + 'static> FeedSender<S> {
     }
 
     fn change_targets(&mut self) {
-        // Waits until the prepared packets have gone to all targets.
         while self.lengths.is_empty()
             && let Some(change) = self.changes.pop()
         {
@@ -201,7 +189,6 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         }
     }
 
-    /// Makes packets of released frames. Returns the number of frames.
     #[inline]
     fn pack(&mut self, now_ns: u64) -> Result<usize, StreamError> {
         let frames = self.cursor.available()?;
@@ -215,11 +202,10 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                 && let Some(Mark::FeedBegan { feed_session }) = mark_at(&frames[position..])
             {
                 self.feed = Some(Feed { name: feed_session, first_sequence: first, last_sequence: None });
-                // The end of an earlier session with the same name no longer holds.
+                // Ends of earlier sessions with the same name no longer hold.
                 self.ended.retain(|ended| ended.name != feed_session);
             }
             let Some(feed) = self.feed else {
-                // Frames outside a feed session are not sent.
                 position += aligned_length(length_at(&frames[position..]));
                 continue;
             };
@@ -249,8 +235,8 @@ impl<S: Datagrams + 'static> FeedSender<S> {
             self.lengths.push(length);
             offset += length;
             if is_over {
-                // Must precede the first packet of the next session: a reader that follows numbers instead of names
-                // starts over then.
+                // Before the first packet of the next session: a reader that follows numbers instead of names starts
+                // over then.
                 let length = mold::end_of_session(&mut self.packets[offset..], feed.name, self.next_number);
                 self.lengths.push(length);
                 offset += length;
@@ -268,7 +254,6 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         Ok(count)
     }
 
-    /// Sends the packets to all targets, as far as the carrier takes them. Returns whether all were sent.
     #[inline]
     fn send(&mut self) -> bool {
         while self.target < self.targets.len() {
@@ -292,7 +277,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                         self.packets_taken += taken;
                     }
                     Err(error) => {
-                        // Treated as lost: a reader requests it once the path works again.
+                        // A reader requests it once the path works again.
                         self.counters.refused.add(lengths.len() as u64);
                         if SendRefusal::is_too_narrow(&error) {
                             self.warnings.warn_now(|| format!("a node misses packets of the feed: {error}"));
@@ -325,13 +310,12 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         self.heartbeats = self.heartbeats.saturating_add(1);
     }
 
-    /// Delay after the announcement number `times`.
     fn interval_ns(&self, times: u32) -> u64 {
         let interval_ns = self.options.heartbeat_interval_ns;
         FIRST_HEARTBEATS_NS.get(times as usize).map_or(interval_ns, |first| interval_ns.min(*first))
     }
 
-    /// Announces ended sessions again when due. Independent of heartbeats, which a busy next session does not send.
+    /// Not by heartbeats, which a busy next session does not send.
     #[cold]
     fn announce_ended(&mut self, now_ns: u64) {
         for index in 0..self.ended.len() {
@@ -348,7 +332,6 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         self.ended.retain(|ended| ended.announcements < END_OF_SESSION_COUNT);
     }
 
-    /// Sends a packet without frames to all targets.
     fn send_to_all(&mut self, packet: &[u8]) {
         for target in &self.targets {
             if self.socket.send(*target, packet, packet.len()).is_err() {
@@ -358,7 +341,6 @@ impl<S: Datagrams + 'static> FeedSender<S> {
     }
 }
 
-/// Keeps the ends of the newest sessions.
 fn note_end(all: &mut VecDeque<EndedFeed>, ended: EndedFeed) {
     all.truncate(ENDED_MAX - 1);
     all.push_front(ended);

@@ -1,5 +1,4 @@
-//! [`Gateway`]: the agent of the command port. It puts nodes' datagrams into rings and sends the sequencer's answers
-//! back. Packets are untrusted: unknown peers are refused and counted.
+//! [`Gateway`]: the command port's agent, between nodes' datagrams and rings. Packets are untrusted.
 
 use super::client_sessions::ClientSessions;
 use super::feed_sender::FeedChange;
@@ -14,14 +13,14 @@ use rustix::fd::BorrowedFd;
 pub struct Gateway<S> {
     socket: S,
     sessions: ClientSessions,
-    /// Joining and leaving nodes, if the feed is sent to single nodes.
+    /// If the feed is sent to single nodes.
     feed: Option<Mailbox<FeedChange>>,
     packet_length_max: usize,
     replies: Vec<(Peer, Vec<u8>)>,
 }
 
 impl<S: Datagrams> Gateway<S> {
-    /// Creates an agent that serves `sessions` at `socket`.
+    /// An agent for `sessions` at `socket`.
     #[must_use]
     pub fn new(
         socket: S,
@@ -117,7 +116,6 @@ impl<S: Datagrams> Agent for Gateway<S> {
         }
         let (socket, packet_length_max) = (&mut self.socket, self.packet_length_max);
         for (peer, packet) in self.replies.drain(..) {
-            // The node asks again for a lost answer.
             let _ = socket.send(peer, &packet, packet.len());
         }
         work += self.sessions.answer(packet_length_max, |_, peer, packet| {

@@ -1,8 +1,5 @@
-//! [`Replayer`]: the agent that answers MoldUDP64 requests. It sends missed messages, from the window or the journal,
-//! to the requesting node alone, in ordinary packets.
-//!
-//! Each request is answered by one packet. Further packets follow, up to the allowance of the address, because the
-//! source address may be forged.
+//! [`Replayer`]: sends missed messages, from the window or the journal, to the requesting node. A request gets one
+//! packet, and more only up to the allowance of the address, because it may be forged.
 
 use crate::AgentRole;
 use crate::counters::counters;
@@ -30,36 +27,31 @@ counters! {
 
 pub struct Replayer<S> {
     socket: S,
-    /// Recently used readers, the latest first: requests of one node follow each other.
+    /// The latest first: requests of one node follow each other.
     readers: Vec<ReplayMerge>,
     make_reader: Box<dyn Fn(u64) -> ReplayMerge + Send>,
     feeds: SharedFeeds,
     counters: ReplayerCounters,
     requests: Vec<(Peer, MoldRequest)>,
-    /// Rest of requests with packets still to be sent, and the limit on those packets.
     unfinished: VecDeque<(Peer, MoldRequest, u32)>,
     allowances: Allowances,
     warnings: Warnings,
     packet: Vec<u8>,
-    /// Polls left until the socket is read again.
     polls_left: u32,
 }
 
-/// While no request arrives, the socket is read in one of this many polls: each read is a system call on the hot path.
+/// While no request arrives: each read is a system call on the hot path.
 const POLLS_PER_LOOK: u32 = 16;
 
-/// Limit on packets that answer one request.
 const ANSWER_PACKETS_MAX: u32 = 64;
-/// Limit on further packets sent in one poll: messages share this thread.
+/// Messages share this thread.
 const FURTHER_PER_POLL: usize = 8;
-/// Limit on requests with further packets pending; beyond it only the first packet is sent.
 const UNFINISHED_MAX: usize = 64;
 
-/// Readers kept; each may hold a mapped segment of the journal.
 const READERS_MAX: usize = 8;
 
 impl<S: Datagrams> Replayer<S> {
-    /// Creates an agent that answers the requests at `socket`, with the readers of `make_reader`.
+    /// An agent for the requests at `socket`.
     #[must_use]
     pub fn new(
         socket: S,
@@ -83,7 +75,7 @@ impl<S: Datagrams> Replayer<S> {
         }
     }
 
-    /// Sends one packet with as many requested messages as fit. Returns their number: 0 if none is available.
+    /// As many messages as fit one packet; returns their number, 0 if none is available.
     fn send_part(&mut self, to: Peer, request: MoldRequest) -> u16 {
         let feed = self.feeds.lock().find_by_name(request.feed_session).copied();
         let first = feed.and_then(|feed| feed.sequence_of(request.sequence));
@@ -103,7 +95,6 @@ impl<S: Datagrams> Replayer<S> {
             }
             match reader.read() {
                 Ok(ReplayRead::Frame(frame)) if writer.push(frame.bytes()) => count += 1,
-                // Left for the next packet.
                 Ok(ReplayRead::Frame(frame)) => {
                     let length = frame.length();
                     reader.step_back(length);
@@ -116,7 +107,7 @@ impl<S: Datagrams> Replayer<S> {
             }
         };
         if let Err(error) = outcome {
-            // A request must not stop the stream: the journal's writer reports the journal's errors.
+            // The journal's writer reports the journal's errors.
             self.warnings.warn_now(|| format!("a request cannot be answered from the journal: {error}"));
             return 0;
         }
@@ -124,7 +115,6 @@ impl<S: Datagrams> Replayer<S> {
             return 0;
         }
         let length = writer.finish();
-        // An unsent packet is requested again.
         if let Err(error) = self.socket.send(to, &self.packet[..length], length)
             && SendRefusal::is_too_narrow(&error)
         {
@@ -136,9 +126,8 @@ impl<S: Datagrams> Replayer<S> {
         count
     }
 
-    /// Answers a request with its first packet and notes the rest.
     fn answer(&mut self, to: Peer, request: MoldRequest) {
-        // A client that requests the rest itself is answered by its requests, without duplicates.
+        // The client requests the rest itself.
         self.unfinished.retain(|(peer, rest, _)| *peer != to || !overlap(rest, &request));
         let count = self.send_part(to, request);
         if count == 0 {
@@ -152,7 +141,7 @@ impl<S: Datagrams> Replayer<S> {
         }
     }
 
-    /// Sends some due packets; those of one request in a row, because its reader is in place.
+    /// One request's in a row, because its reader is in place.
     fn send_due(&mut self, now_ns: u64) -> usize {
         let mut sent = 0;
         while sent < FURTHER_PER_POLL
@@ -162,7 +151,7 @@ impl<S: Datagrams> Replayer<S> {
                 continue;
             }
             let count = self.send_part(to, request);
-            // 0: no messages are left of the feed session, or none are there yet.
+            // 0: no messages are left, or none are there yet.
             if count > 0 {
                 sent += 1;
                 self.counters.further.add(1);
@@ -175,7 +164,6 @@ impl<S: Datagrams> Replayer<S> {
     }
 }
 
-/// Rest of a request after `sent` messages, with the limit on its packets.
 fn rest_of(to: Peer, request: MoldRequest, sent: u16, packets_left: u32) -> Option<(Peer, MoldRequest, u32)> {
     let (sequence, count) = (request.sequence + u64::from(sent), request.count - sent);
     (count > 0 && packets_left > 0).then_some((to, MoldRequest { sequence, count, ..request }, packets_left))
@@ -186,29 +174,27 @@ fn overlap(one: &MoldRequest, other: &MoldRequest) -> bool {
     one.feed_session == other.feed_session && one.sequence < end(other) && other.sequence < end(one)
 }
 
-/// Allowances of further packets, by address and in total.
 #[derive(Default)]
 struct Allowances {
     by_address: HashMap<IpAddr, Allowance>,
     all: Option<Allowance>,
 }
 
-/// A token bucket: so many packets at once, one more after each interval.
+/// A token bucket.
 #[derive(Clone, Copy)]
 struct Allowance {
     packets: u64,
     at_ns: u64,
 }
 
-/// Limit on further packets to one address at once.
 const ADDRESS_PACKETS_MAX: u64 = 256;
-/// Interval after which an address may get one more packet, ns: 2,000 a second.
+/// 2,000 a second.
 const ADDRESS_INTERVAL_NS: u64 = 500_000;
-/// Like [`ADDRESS_PACKETS_MAX`], for all addresses together.
+/// Like [`ADDRESS_PACKETS_MAX`], for all addresses.
 const ALL_PACKETS_MAX: u64 = 1_024;
-/// Like [`ADDRESS_INTERVAL_NS`], for all addresses together: 20,000 a second.
+/// 20,000 a second.
 const ALL_INTERVAL_NS: u64 = 50_000;
-/// Limit on tracked addresses; others get no further packets until one of them has been quiet.
+/// Others get no further packets until one has been quiet.
 const ADDRESSES_MAX: usize = 256;
 
 impl Allowance {
@@ -223,10 +209,9 @@ impl Allowance {
 }
 
 impl Allowances {
-    /// Whether one more packet may go to `address`.
     fn take(&mut self, address: IpAddr, now_ns: u64) -> bool {
         if !self.by_address.contains_key(&address) && self.by_address.len() >= ADDRESSES_MAX {
-            // An address with a full allowance need not be tracked.
+            // A full allowance need not be tracked.
             let full_ns = ADDRESS_PACKETS_MAX * ADDRESS_INTERVAL_NS;
             self.by_address.retain(|_, allowance| now_ns.saturating_sub(allowance.at_ns) < full_ns);
             if self.by_address.len() >= ADDRESSES_MAX {
@@ -261,7 +246,7 @@ impl<S: Datagrams> Agent for Replayer<S> {
             self.answer(from, request);
         }
         self.requests = requests;
-        // After new requests, which may replace some pending ones.
+        // New requests may replace pending ones.
         work += self.send_due(now.monotonic_ns);
         if work == 0 {
             self.polls_left = POLLS_PER_LOOK;
@@ -270,7 +255,7 @@ impl<S: Datagrams> Agent for Replayer<S> {
     }
 
     fn arm(&mut self) {
-        // Makes the last poll before sleep read the socket.
+        // The last poll before sleep reads the socket.
         self.polls_left = 0;
     }
 
@@ -293,7 +278,6 @@ mod tests {
         (0..5_000).take_while(|_| allowances.take(address(number), now_ns)).count()
     }
 
-    /// Requests with a forged source address do not flood it.
     #[test]
     fn address_allowance_is_enforced() {
         let mut allowances = Allowances::default();

@@ -1,5 +1,5 @@
-//! [`SoupServer`]: the agent "rewind". It sends every released frame, starting anywhere, to clients that log in by
-//! SoupBinTCP 3.00. A slow client lags and costs one buffer, but delays no other.
+//! [`SoupServer`]: the agent "rewind": sends released frames, starting anywhere, by SoupBinTCP 3.00. A slow client
+//! costs one buffer, but delays no other.
 
 mod client;
 
@@ -19,14 +19,14 @@ use gapless_wire::soup::LOGIN_LENGTH;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 
-/// Admission of clients, and limits on the cost of each.
+/// Admission of clients, and cost of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SoupServerOptions {
     /// Credentials and number of admitted clients.
     pub sessions: ClientSessionOptions,
-    /// Time after which a client without login is dropped, ns.
+    /// Time until a client must log in, ns.
     pub login_timeout_ns: u64,
-    /// Bytes prepared for a client at once. Its buffer holds one frame more, and the control packets.
+    /// Bytes prepared for a client at once; its buffer has one frame more.
     pub batch_bytes: usize,
 }
 
@@ -61,9 +61,9 @@ pub struct SoupSource {
     pub window: Window,
     pub feeds: SharedFeeds,
     pub make_reader: Box<dyn Fn(u64) -> ReplayMerge + Send>,
-    /// Connection that publishes nothing: it wakes the agent for new frames in the window.
+    /// Publishes nothing; wakes the agent for new frames.
     pub news: PublisherLink,
-    /// The stream ends with this process: when it stops, clients that have everything are told.
+    /// No other process continues the feed session.
     pub ends_here: bool,
 }
 
@@ -74,15 +74,13 @@ pub struct SoupServer {
     counters: SoupServerCounters,
     now_ns: u64,
     next_deadline_ns: u64,
-    /// Deadline of closing, even if some clients lag.
     close_by_ns: Option<u64>,
     warnings: Warnings,
 }
 
-/// A client's receive buffer, bytes: a login, or some heartbeats.
 const INCOMING_BYTES: usize = 1_024;
 const TIMER_INTERVAL_NS: u64 = 50_000_000;
-/// Longest wait of a stop for clients to receive all frames, ns.
+/// Limit on the wait for lagging clients.
 const CLOSING_NS: u64 = 100_000_000;
 
 impl SoupServer {
@@ -107,7 +105,6 @@ impl SoupServer {
         self.server.local_address()
     }
 
-    /// Whether a stop was requested, and the feed session ends with it.
     const fn is_ending(&self) -> bool {
         self.source.ends_here && self.close_by_ns.is_some()
     }
@@ -124,7 +121,6 @@ impl SoupServer {
         Ok(came.events)
     }
 
-    /// Visits every client: receives from it, and sends as many frames as it has room for. Returns the work done.
     fn serve(&mut self, now_ns: u64) -> usize {
         let released_sequence = self.source.window.released_sequence();
         let is_timer_due = now_ns >= self.next_deadline_ns;
@@ -174,7 +170,7 @@ impl SoupServer {
                     counters.overtaken.add(1);
                     warnings.warn(now_ns, || format!("the rewind client at {peer} is dropped: {error}"));
                 }
-                // A client must not stop the stream: the journal's writer reports the journal's errors.
+                // The journal's writer reports the journal's errors.
                 SoupDisconnect::Failed(error) => {
                     warnings.warn(now_ns, || {
                         format!("the rewind client at {peer} is dropped, its frames cannot be read: {error}")
@@ -211,7 +207,7 @@ impl Agent for SoupServer {
     }
 
     fn arm(&mut self) {
-        // Only a client that has everything waits for new frames.
+        // A client that has everything.
         if self.server.slots().any(|slot| slot.state.is_reading()) {
             self.source.news.reader.arm();
         }
@@ -219,7 +215,6 @@ impl Agent for SoupServer {
 
     fn disarm(&mut self) {
         self.source.news.reader.disarm();
-        // Empties the counter; failing on an empty one is fine too.
         let _ = rustix::io::read(&self.source.news.wake_publisher, &mut [0u8; 8]);
     }
 
@@ -239,7 +234,6 @@ impl Agent for SoupServer {
     fn is_drained(&self) -> bool {
         let released_sequence = self.source.window.released_sequence();
         let is_caught_up = |client: &SoupClient| match self.is_ending() {
-            // Includes the end of the session.
             true => !client.is_reading(),
             false => client.is_caught_up(released_sequence),
         };

@@ -1,5 +1,3 @@
-//! [`TcpNetwork`]: configuration of the TCP ports of a sequencer, and creation of their agents.
-
 use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions};
 use super::endpoints::ServedStream;
 use super::soup_server::{SoupServer, SoupServerCounters, SoupServerOptions, SoupSource};
@@ -12,36 +10,36 @@ use gapless_wire::aligned_length;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// TCP ports of a sequencer, and their options.
+/// TCP ports of a sequencer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpNetwork {
-    /// Address at which nodes publish; port 0 picks a free one.
+    /// Address for publishing; port 0 picks a free one.
     pub command: SocketAddr,
-    /// Address for reading the stream by SoupBinTCP, from any frame; port 0 picks a free one.
+    /// Address of SoupBinTCP; port 0 picks a free one.
     pub rewind: SocketAddr,
-    /// Credentials and number of admitted clients, for each of the two ports.
+    /// Admission, for each of the two ports.
     pub sessions: ClientSessionOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpAddresses {
-    /// Address at which nodes publish.
+    /// Address for publishing.
     pub command: SocketAddr,
-    /// Address for reading the stream by SoupBinTCP.
+    /// Address of SoupBinTCP.
     pub rewind: SocketAddr,
 }
 
-/// Longest frame over TCP, bytes: a SoupBinTCP packet counts its length in 16 bits.
+/// Longest frame over TCP, bytes: SoupBinTCP counts in 16 bits.
 pub const FRAME_LENGTH_TCP: usize = 65_000;
 
 impl TcpNetwork {
-    /// Default options, for nodes that publish at `command` and read at `rewind`.
+    /// Default options.
     #[must_use]
     pub fn new(command: SocketAddr, rewind: SocketAddr) -> Self {
         Self { command, rewind, sessions: ClientSessionOptions::default() }
     }
 
-    /// Checks that frames of `frame_length_max` bytes fit its packets and rings.
+    /// Whether frames fit packets and rings.
     ///
     /// # Errors
     /// [`StreamError::Option`] states the allowed values.
@@ -68,10 +66,8 @@ impl TcpNetwork {
     }
 }
 
-/// Rings of the rewind agent's own connection, which only serves to wake it: nothing passes through them.
 const NEWS_RINGS: RingSizes = RingSizes { command_ring_bytes: 4096, reply_ring_bytes: 4096 };
 
-/// Builds the agents of `network`, gateway and rewind; returns them with their addresses.
 pub(crate) fn build(
     network: &TcpNetwork,
     served: &ServedStream<'_>,

@@ -1,6 +1,5 @@
-//! [`TcpGateway`]: the agent of the command port over TCP. A node sends the same packets as to the datagram port, back
-//! to back; its messages go into a ring of its own. Nothing is lost while it is connected: a full ring blocks its
-//! connection, and so the node.
+//! [`TcpGateway`]: the command port over TCP, with the packets of the datagram port back to back. Nothing is lost while
+//! a node is connected: a full ring blocks its connection.
 
 use super::client_sessions::{AdmissionResult, ClientSessions, OfferResult};
 use crate::counters::counters;
@@ -15,7 +14,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 
 counters! {
-    /// Counters of the agent, without those of its sessions.
+    /// Counters without those of sessions.
     pub struct TcpGatewayCounters {
         /// Connections, including those without a welcome.
         connections: "tcp-gateway.connections",
@@ -29,17 +28,18 @@ counters! {
 }
 
 enum TcpNodeState {
-    /// Silent since this time.
-    Anonymous { since_ns: u64 },
+    Anonymous {
+        since_ns: u64,
+    },
     Admitted {
         key: u64,
-        /// Bytes of the first packet's frames that are in the ring already.
         taken: usize,
-        /// There was no room for the remaining frames.
         is_stuck: bool,
     },
-    /// Refused. After the refusal is sent, the node has until this time to close; see the rewind port.
-    Leaving { until_ns: Option<u64> },
+    /// Refused. The node closes first, until this time; see the rewind port.
+    Leaving {
+        until_ns: Option<u64>,
+    },
 }
 
 enum NodeDisconnect {
@@ -52,7 +52,6 @@ pub struct TcpGateway {
     server: TcpServer<TcpNodeState>,
     sessions: ClientSessions,
     counters: TcpGatewayCounters,
-    /// Buffer for the answers to a node, bytes.
     outgoing_bytes: usize,
     hello_timeout_ns: u64,
     next_timer_ns: u64,
@@ -63,16 +62,13 @@ pub struct TcpGateway {
 
 const HELLO_TIMEOUT_NS: u64 = 5_000_000_000;
 const ANSWER_PACKET_LENGTH_MAX: usize = 60_000;
-/// Extra buffer for a welcome or a refusal, bytes.
 const WELCOME_ROOM: usize = 4_096;
 const TIMER_INTERVAL_NS: u64 = 50_000_000;
-/// Interval of retrying a full ring, ns.
 const STUCK_INTERVAL_NS: u64 = 50_000;
-/// Time for a refused node to close its connection, ns.
 const LEAVING_NS: u64 = 1_000_000_000;
 
 impl TcpGateway {
-    /// Listens at `local` for `sessions`, each with a ring of `reply_ring_bytes` for answers; port 0 picks a free one.
+    /// Listens at `local` (port 0: a free one); answers go through rings of `reply_ring_bytes`.
     ///
     /// # Errors
     /// The operating system's.
@@ -86,7 +82,6 @@ impl TcpGateway {
             server: TcpServer::bind(local, connections_max)?,
             sessions,
             counters,
-            // A ring's worth of frames with the headers of their packets.
             outgoing_bytes: 2 * reply_ring_bytes + WELCOME_ROOM,
             hello_timeout_ns: HELLO_TIMEOUT_NS,
             next_timer_ns: 0,
@@ -101,7 +96,6 @@ impl TcpGateway {
         self.server.local_address()
     }
 
-    /// Serves every connection. Returns the work done.
     fn serve(&mut self) -> usize {
         let Self { server, sessions, counters, outgoing_bytes, hello_timeout_ns, now_ns, warnings, .. } = self;
         let now_ns = *now_ns;
@@ -114,7 +108,7 @@ impl TcpGateway {
                     work += count;
                     if let TcpNodeState::Admitted { key, is_stuck: true, .. } = slot.state {
                         any_stuck = true;
-                        // The report waits after the frames in the connection, so the node counts as seen.
+                        // The node's report waits after its frames.
                         sessions.client_mut(key, slot.connection.peer(), now_ns);
                     }
                     if is_timer_due { overdue(&slot.state, *hello_timeout_ns, now_ns) } else { None }
@@ -156,7 +150,6 @@ impl TcpGateway {
     }
 }
 
-/// Receives from a connection and sends it pending answers. Returns the work done.
 #[inline]
 fn serve(
     slot: &mut ConnectionSlot<TcpNodeState>,
@@ -194,7 +187,7 @@ fn serve(
     Ok(work)
 }
 
-/// Takes the complete packets, as far as there is room for their frames. Returns the number of packets of frames taken.
+/// As far as there is room; returns the number of packets of frames.
 fn receive(
     slot: &mut ConnectionSlot<TcpNodeState>,
     sessions: &mut ClientSessions,
@@ -269,7 +262,6 @@ fn receive(
     }
 }
 
-/// The reason for closing a connection whose time is up.
 fn overdue(caller: &TcpNodeState, hello_timeout_ns: u64, now_ns: u64) -> Option<NodeDisconnect> {
     match caller {
         TcpNodeState::Anonymous { since_ns } if now_ns.saturating_sub(*since_ns) > hello_timeout_ns => {

@@ -1,5 +1,3 @@
-//! From a stream's file to its options. A value that is invalid for the sequencer is refused with its line.
-
 use super::{EventStreamOptions, message_length_within};
 use crate::StreamError;
 use crate::network::TcpNetwork;
@@ -83,7 +81,6 @@ impl EventStreamOptions {
         }
     }
 
-    /// Checks values that are valid alone, but not with the rest of the file.
     fn check_against(&self, config: &StreamConfig) -> Result<(), StreamError> {
         let refuse = |option, reason| Err(with_line(StreamError::Option { option, reason }, config));
         let mut journal = JournalOptions::new("journal", 1);
@@ -121,7 +118,6 @@ fn persistence(journal: &JournalSettings) -> Persistence {
     }
 }
 
-/// Ports for nodes of other machines, by packets and by TCP.
 fn networks(config: &StreamConfig) -> (Option<PacketNetwork>, Option<TcpNetwork>) {
     let NetworkSettings { command, request, rewind, .. } = config.network;
     let by_packets = matches!(config.transport, Transport::Udp | Transport::Multicast);
@@ -138,7 +134,7 @@ fn networks(config: &StreamConfig) -> (Option<PacketNetwork>, Option<TcpNetwork>
             ..defaults
         }
     });
-    // Nodes that use packets read over TCP when they lag far; the command port has one number for both.
+    // Nodes that use packets read over TCP when they lag far.
     let tcp = command.zip(rewind).filter(|_| config.transport != Transport::SharedMemory);
     (packets, tcp.map(|(command, rewind)| TcpNetwork { sessions, ..TcpNetwork::new(command, rewind) }))
 }
@@ -164,7 +160,6 @@ fn sessions(config: &StreamConfig) -> ClientSessionOptions {
     }
 }
 
-/// Adds the line of the key that sets the option.
 fn with_line(error: StreamError, config: &StreamConfig) -> StreamError {
     let (StreamError::Option { option, reason }, Some(lines)) = (&error, &config.lines) else { return error };
     let key = match *option {

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! It is written before the journal has the frame that begins a feed session. So a file that lacks a session of the
-//! journal or the stream is an older copy, and is ignored like a damaged one. An earlier version wrote no first line.
+//! journal or the stream is an older copy, and is ignored like a damaged one.
 
 use crate::StreamError;
 use gapless_agent::checked_file;
@@ -19,7 +19,6 @@ use gapless_wire::feed_session::FeedSession;
 use std::path::PathBuf;
 
 const SEAL: &str = "sealed ";
-/// Maximum length of the file, bytes.
 const LENGTH_MAX: u64 = 16 << 20;
 
 pub(crate) struct KeptFeeds {
@@ -38,7 +37,7 @@ impl KeptFeeds {
         format!("{:08x}", crc32c(format!("{stream_id:032x} {incarnation:016x}\n{lines}").as_bytes()))
     }
 
-    /// All feed sessions in the file; `None` if it is damaged, or of another stream.
+    /// `None` if damaged, or of another stream.
     fn parse(&self, text: &str) -> Option<Vec<Feed>> {
         let lines = match text.strip_prefix(SEAL) {
             None => text,
@@ -47,8 +46,7 @@ impl KeptFeeds {
         lines.lines().map(parse).collect()
     }
 
-    /// Whether the file lacks one of these feed sessions that begins at `first_sequence` or later: then it is an older
-    /// copy.
+    /// The file lacks a later feed session, so it is an older copy.
     pub fn is_older(&self, feeds: &Feeds, first_sequence: u64) -> bool {
         let known = checked_file::read_to_string(&self.path, LENGTH_MAX)
             .ok()
@@ -59,7 +57,7 @@ impl KeptFeeds {
         feeds.all().iter().filter(|feed| feed.first_sequence >= first_sequence).any(|feed| !is_known(feed))
     }
 
-    /// The feed sessions up to the frame before `first_sequence`, as of that frame; later ones are in the journal.
+    /// Feed sessions as of the frame before `first_sequence`; later ones are in the journal.
     pub fn before(&self, first_sequence: u64) -> Feeds {
         let text = match checked_file::read_to_string(&self.path, LENGTH_MAX) {
             Ok(text) => text,
@@ -70,8 +68,7 @@ impl KeptFeeds {
             }
         };
         let Some(feeds) = self.parse(&text) else {
-            // Frames older than the journal's first mark are then served to no reader, which is better than under a
-            // wrong name.
+            // Frames before the journal's first mark are then served to no reader: better than under a wrong name.
             tracing::warn!(path = %self.path.display(), "the file of the feed sessions of before is damaged");
             return Feeds::default();
         };
@@ -170,7 +167,6 @@ mod tests {
         std::fs::write(&path, &right).unwrap();
         let other = StreamIdentity { incarnation: 10, ..IDENTITY };
         assert_eq!(KeptFeeds::at(path.clone(), other).before(100), Feeds::default());
-        // Written by an earlier version without a seal.
         std::fs::write(&path, "1 10 MONDAY\n").unwrap();
         assert_eq!(kept.before(5).all().len(), 1);
     }

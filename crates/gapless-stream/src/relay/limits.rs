@@ -1,6 +1,5 @@
-//! [`RelayLimits`]: limits of the frames that may pass a relay. Frames and messages too long for the stream or the
-//! relay are refused here, where the publisher is known. The sequencer sees all nodes of a relay as one publisher and
-//! would drop all of them.
+//! [`RelayLimits`]: frames and messages too long for the stream or the relay are refused here. The sequencer sees all
+//! nodes of a relay as one publisher and would drop all of them.
 
 use crate::StreamError;
 use crate::fragments::shortest_length;
@@ -10,26 +9,24 @@ use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind, aligned_length};
 
-/// Limits common to a relay and its upstream.
+/// Common limits of a relay and its upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayLimits {
-    /// Longest frame that passes, bytes: the smaller of both limits.
+    /// Longest frame that passes, bytes.
     pub frame_length_max: usize,
-    /// Longest message that passes, with the headers and padding of its frames, bytes: the smaller of both limits.
+    /// Longest message that passes, with headers and padding, bytes.
     pub message_bytes_max: usize,
     window_bytes: usize,
-    /// Longest frame that the window here takes, bytes.
     window_frame_length_max: usize,
 }
 
 impl RelayLimits {
-    /// Limits that satisfy both a relay with `options` and the stream that it is connected to at `peer`.
+    /// Limits of both a relay with `options` and the stream at `peer`.
     ///
     /// # Errors
     /// [`StreamError::Option`], if the frames of the stream do not fit here.
     pub fn common(options: &EventStreamOptions, connected: &ConnectionInfo, peer: &str) -> Result<Self, StreamError> {
         let frame_length_max = options.frame_length_max.min(connected.frame_length_max);
-        // Longest message here, in frames as long as the stream's.
         let ours = message_bytes_max(options.message_length_max, frame_length_max).min(options.window_bytes / 2);
         let limits = Self {
             frame_length_max,
@@ -40,7 +37,7 @@ impl RelayLimits {
         limits.check_fit(connected, peer).map(|()| limits)
     }
 
-    /// Checks that the stream still has the limits announced to the nodes here.
+    /// Whether the limits announced to the nodes still hold.
     ///
     /// # Errors
     /// As for [`RelayLimits::common`]; or the stream's limits have shrunk.
@@ -81,10 +78,10 @@ impl RelayLimits {
         Ok(())
     }
 
-    /// Checks that the sequencer would not drop the publisher of `frame`, as far as a single frame shows.
+    /// Whether the sequencer would keep the publisher of `frame`, as far as one frame shows.
     ///
     /// # Errors
-    /// Reason why it would.
+    /// Reason why not.
     #[inline]
     pub fn check(&self, frame: &Frame<'_>) -> Result<(), &'static str> {
         if frame.length() > self.frame_length_max {

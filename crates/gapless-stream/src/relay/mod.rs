@@ -1,12 +1,5 @@
-//! [`Relay`]: the agent in the sequencer's place, in a process that relays a stream. It appends the received frames,
-//! with their sequences, to a window of its own. Frames published by its nodes go up to the sequencer, whose answers
-//! come back to them. It decides nothing.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `limits` | limits of the relayed frames |
-//! | `feeds` | beginnings of the feed sessions |
-//! | `open_requests` | sessions that nodes here have asked to open |
+//! [`Relay`]: in the sequencer's place, appends the received frames, with their sequences, to a window of its own. Its
+//! nodes' frames go up to the sequencer, whose answers come back. It decides nothing.
 
 pub(crate) mod feeds;
 pub(crate) mod limits;
@@ -59,7 +52,6 @@ struct RelayedPublisher {
     connection: ConnectionId,
     reader: RingReader,
     bucket: Option<TokenBucket>,
-    /// The publisher was told that it is throttled, and nothing was taken since.
     throttle_reported: bool,
     closed: bool,
     done: bool,
@@ -74,14 +66,13 @@ struct RelayedSession {
 pub struct RelayLinks {
     /// From the acceptor.
     pub publishers: Mailbox<PublisherEvent>,
-    /// Sends answers to the nodes here.
+    /// Answers to the nodes here.
     pub egress: Egress,
     /// Threads to wake after frames were appended.
     pub downstream: Vec<Waker>,
     pub feeds: SharedFeeds,
-    /// File of the feed sessions, if there is a journal that outlives the process.
     pub(crate) kept_feeds: Option<KeptFeeds>,
-    /// Rate limit of each node here; the sequencer sees all of them as one.
+    /// Limit of each node here; the sequencer sees all as one.
     pub throttle: Option<Throttle>,
     pub limits: RelayLimits,
     pub counters: RelayCounters,
@@ -106,17 +97,15 @@ pub struct Relay {
     is_up: bool,
     identity: StreamIdentity,
     window: WindowWriter,
-    /// At tier `memory` a frame is released as soon as it is appended.
     releaser: Option<Releaser>,
     publishers: Vec<RelayedPublisher>,
     links: RelayLinks,
     shared: Arc<IngressShared>,
     opening: OpenRequests,
     sessions: FxHashMap<u64, RelayedSession>,
-    /// Frames of an incomplete message; only whole messages are published.
+    /// Of an incomplete message; only whole ones are published.
     unpublished: usize,
     seen: SeenFrame,
-    /// A frame that waits for room in the window.
     pending: Vec<u8>,
     frame: Vec<u8>,
     answers: Vec<Vec<u8>>,
@@ -126,14 +115,11 @@ pub struct Relay {
     waits: WaitNotices,
 }
 
-/// Interval of checking the connection to the stream, ns.
 const LOOK_INTERVAL_NS: u64 = 2_000_000;
-/// Limit on frames relayed in one poll, in each direction.
 const FRAMES_PER_POLL: usize = 256;
 
 impl Relay {
-    /// Creates an agent that relays the stream `identity` from `upstream`, which is connected already, into `window`.
-    /// `seen` is the last frame relayed before.
+    /// A relay of `upstream`, connected already; `seen` is the last frame relayed before.
     #[must_use]
     pub fn new(
         upstream: Box<dyn NodeLink>,
@@ -174,7 +160,6 @@ impl Relay {
         Arc::clone(&self.shared)
     }
 
-    /// Connects and continues at the end of the window.
     #[cold]
     fn connect(&mut self, now: Now) -> Result<(), StreamError> {
         let start = Start::Sequence(self.window.last_sequence() + 1);
@@ -188,12 +173,11 @@ impl Relay {
         self.links.counters.connections.add(1);
         self.links.counters.connected.set(1);
         self.request_reopen();
-        // The stream sends this frame again.
         self.pending.clear();
         Ok(())
     }
 
-    /// Handles the loss of frames on their way up: their publishers reopen their sessions and resend the missing ones.
+    /// After the loss of frames on their way up: publishers resend the missing ones.
     #[cold]
     fn request_reopen(&mut self) {
         let sessions: Vec<_> =
@@ -212,11 +196,10 @@ impl Relay {
         let length = Refusal { code, detail, text }.write_to(&mut payload);
         let (kind, flags) = (Kind::Reply, REFUSED_FLAG);
         let header = FrameHeader { kind, flags, session, ..FrameHeader::default() };
-        // Without room for the refusal: the node resends and is answered again.
+        // Without room the node resends and is answered again.
         let _ = self.links.egress.deliver(connection, &header, CheckedPayload::new(&payload[..length]));
     }
 
-    /// Appends frames of the stream to the window.
     #[inline]
     fn read_upstream(&mut self, now: Now) -> Result<usize, StreamError> {
         let mut count = 0;
@@ -239,7 +222,7 @@ impl Relay {
         Ok(count)
     }
 
-    /// Appends the pending frame. `false` while the window is full.
+    /// `false` while the window is full.
     #[inline]
     fn append(&mut self) -> Result<bool, StreamError> {
         let due = self.window.last_sequence() + 1;
@@ -278,7 +261,7 @@ impl Relay {
         Ok(true)
     }
 
-    /// Number of frames that the publisher may send up now; it is told when it has to wait.
+    /// The publisher is told when it has to wait.
     fn allowance(&mut self, number: usize, now: Now) -> usize {
         let publisher = &mut self.publishers[number];
         let Some(bucket) = &publisher.bucket else { return FRAMES_PER_POLL };
@@ -296,7 +279,6 @@ impl Relay {
         0
     }
 
-    /// Forwards the frames that nodes here have published.
     #[inline]
     fn publish_upstream(&mut self, now: Now) -> Result<usize, StreamError> {
         let mut work = 0;
@@ -349,7 +331,7 @@ impl Relay {
                     .get(&frame.session())
                     .is_some_and(|session| session.publishers.contains(&publisher.connection))
                 {
-                    // The sequencer sees all nodes here as one: the owner of a session is checked here.
+                    // The sequencer sees all nodes here as one.
                     sessions_of_others.push((publisher.connection, frame.session()));
                     publisher.reader.advance(length);
                     continue;
@@ -357,12 +339,11 @@ impl Relay {
                 if frame.kind() == Kind::SessionClose
                     && let Some(session) = self.sessions.get(&frame.session())
                 {
-                    // Earlier requests with this token are void: the token may pass to a successor. Requests for its
-                    // other sessions stay: on another relay they belong to other nodes.
+                    // The token may pass to a successor. Requests for its other sessions stay: on another relay they
+                    // belong to other nodes.
                     self.opening.forget(session.token, publisher.connection);
                 }
                 if !self.upstream.send(&self.frame)? {
-                    // The upstream is full: ends the turns of all publishers.
                     break 'publishers;
                 }
                 publisher.reader.advance(length);
@@ -405,7 +386,6 @@ impl Relay {
         self.links.counters.publishers.set(self.publishers.len() as u64);
     }
 
-    /// Delivers the sequencer's answers to the publishers concerned.
     #[inline]
     fn deliver_answers(&mut self) -> Result<usize, StreamError> {
         let answers = &mut self.answers;
@@ -434,7 +414,7 @@ impl Relay {
                     session.token = opened.token;
                     let known = &mut session.publishers;
                     for (connection, shared) in &opening {
-                        // A publisher that takes over a session is its only owner.
+                        // A publisher that takes over a session owns it alone.
                         if !shared {
                             known.clear();
                         }
@@ -445,7 +425,6 @@ impl Relay {
                 None if refusal.is_some_and(|refusal| refusal.code == RefusalCode::Limit) => {
                     self.opening.refused(refusal.map_or(0, |refusal| refusal.detail))
                 }
-                // An answer to the whole connection concerns all publishers here.
                 None if frame.session() == 0 => self.publishers.iter().map(|each| each.connection).collect(),
                 None => self.sessions.get(&frame.session()).map_or_else(Vec::new, |session| session.publishers.clone()),
             };
@@ -458,18 +437,17 @@ impl Relay {
         }
         if let Some(leaders) = leaders {
             self.upstream.on_not_leader(&leaders)?;
-            // There is no other leader to go to: frames are resent until this member leads.
+            // Resent until this member leads: there is no other leader to go to.
             self.request_reopen();
         }
         if is_dropped {
             self.drop_done();
-            // The sequencer takes nothing more from this connection; the others continue on a new one.
+            // The others continue on a new connection.
             return Err(ClientError::Disconnected { peer: self.upstream.peer(), reason: None }.into());
         }
         Ok(count)
     }
 
-    /// Handles the sequencer's refusal of a frame of `session` and everything after it.
     #[cold]
     fn drop_publishers_of(&mut self, session: u64) {
         tracing::warn!(
@@ -483,7 +461,6 @@ impl Relay {
         }
     }
 
-    /// Handles publishers that have connected or disconnected; returns their number.
     fn take_publisher_events(&mut self) -> usize {
         let mut events = 0;
         while let Some(event) = self.links.publishers.pop() {
@@ -549,10 +526,10 @@ impl Agent for Relay {
         self.now_ns = now.monotonic_ns;
         self.links.egress.refresh();
         let events = self.take_publisher_events();
-        // Acquire: pairs with the thread that stops the input and then looks at the appended frames.
+        // Pairs with the thread that stops the input and then looks at the appended frames.
         if self.shared.stopped.load(Ordering::Acquire) {
-            // No reader has seen an incomplete message, and the stream sends it again.
-            // Release: pairs with the thread that waits for the last append.
+            // No reader has seen an incomplete message, and the stream sends it again. Release: pairs with the thread
+            // that waits for the last append.
             self.shared.halted.store(true, Ordering::Release);
             return Ok(0);
         }
@@ -590,7 +567,7 @@ impl Agent for Relay {
                 }
             }
         }
-        // A thread that is about to sleep must announce that in the ring of a new publisher as well.
+        // A thread that is about to sleep must announce that in a new publisher's ring, too.
         Ok(work + events)
     }
 
@@ -606,7 +583,6 @@ impl Agent for Relay {
         self.upstream.watch(descriptors);
     }
 
-    /// Time of the next request, heartbeat or attempt to connect.
     fn next_deadline_ns(&self) -> Option<u64> {
         Some(self.now_ns + LOOK_INTERVAL_NS)
     }

@@ -1,5 +1,5 @@
-//! [`OpenRequests`]: sessions that nodes of a relay have asked for and the sequencer has not answered yet. Bounded: a
-//! node asks again until it is answered, so a forgotten entry costs only time.
+//! [`OpenRequests`]: sessions that a relay's nodes have asked for, unanswered. Bounded: a node asks again, so a
+//! forgotten entry costs only time.
 
 use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
@@ -18,18 +18,15 @@ struct OpenRequest {
 struct OpenRequester {
     connection: ConnectionId,
     shared: bool,
-    /// Only session that it accepts; 0 for any.
+    /// 0 for any.
     session: u64,
 }
 
-/// Limit on tokens at one time.
 const OPENINGS_MAX: usize = 1 << 16;
-/// Time without an answer after which a token is forgotten, ns.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
 impl OpenRequests {
-    /// Notes that `connection` asks for the session of `token`, and for no other than `session` if that is not 0.
-    /// `false` if the table is full, and it must ask again.
+    /// Notes a request, for `session` only if that is not 0. `false` if the table is full: ask again.
     pub fn ask(&mut self, token: u128, session: u64, connection: ConnectionId, shared: bool, now_ns: u64) -> bool {
         if self.asked.len() >= OPENINGS_MAX && !self.asked.contains_key(&token) {
             return false;
@@ -41,16 +38,14 @@ impl OpenRequests {
         true
     }
 
-    /// Handles the opening of `session`, of `token`. Returns the connections that asked for it, and whether they share
-    /// it.
+    /// Connections that asked, and whether they share the session.
     pub fn opened(&mut self, token: u128, session: u64) -> Vec<(ConnectionId, bool)> {
         let requesters = self.asked.remove(&token).map(|opening| opening.requesters).unwrap_or_default();
         let wants = |each: &&OpenRequester| [0, session].contains(&each.session);
         requesters.iter().filter(wants).map(|each| (each.connection, each.shared)).collect()
     }
 
-    /// Handles the refusal of a session whose token has the low half `token_low`. Returns the connections that asked
-    /// for it.
+    /// Connections that asked; `token_low` is the token's low half.
     pub fn refused(&mut self, token_low: u64) -> Vec<ConnectionId> {
         let mut who = Vec::new();
         self.asked.retain(|token, opening| {
@@ -63,7 +58,7 @@ impl OpenRequests {
         who
     }
 
-    /// Withdraws the request of `connection` for the session of `token`.
+    /// Withdraws a request.
     pub fn forget(&mut self, token: u128, connection: ConnectionId) {
         if let Some(opening) = self.asked.get_mut(&token) {
             opening.requesters.retain(|each| each.connection != connection);
@@ -80,7 +75,7 @@ impl OpenRequests {
         });
     }
 
-    /// Forgets requests that were not answered for long.
+    /// Forgets old requests.
     pub fn sweep(&mut self, now_ns: u64) {
         self.asked.retain(|_, opening| now_ns.saturating_sub(opening.asked_ns) < PATIENCE_NS);
     }

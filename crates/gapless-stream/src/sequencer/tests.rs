@@ -1,5 +1,3 @@
-//! Decisions on each frame, the sequencer's state, and that a fold of the stream gives the same state.
-
 use super::*;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length, mark, stamp};
 
@@ -31,7 +29,6 @@ fn timer_request(session: u64, session_seq: u64, timer: u64, deadline_ns: u64) -
     of_kind(Kind::TimerRequest, session, session_seq, &TimerFired { timer, deadline_ns }.to_bytes())
 }
 
-/// A sequencer and the stream that it has stamped.
 struct World {
     sequencer: Sequencer,
     stream: Vec<Vec<u8>>,
@@ -53,7 +50,6 @@ impl World {
         sequence
     }
 
-    /// Decides on a frame, and appends it if that is the decision.
     fn offer_at(&mut self, mut bytes: Vec<u8>, connection: ConnectionId, epoch_ns: u64) -> Decision {
         let decision = self.sequencer.decide(&Frame::parse(&bytes).unwrap(), connection, epoch_ns);
         if decision == Decision::AppendRefused {
@@ -100,14 +96,12 @@ impl World {
         self.sequencer.take_timer(timer);
     }
 
-    /// A sequencer rebuilt from the stream alone.
     fn folded(&self) -> Sequencer {
         let mut folded = Sequencer::new(*self.sequencer.rules());
         self.stream.iter().for_each(|bytes| folded.observe(&Frame::parse(bytes).unwrap()));
         folded
     }
 
-    /// Asserts that the stream gives the same state.
     fn check_fold(&self) {
         let (here, folded) = (&self.sequencer, self.folded());
         let position = |each: &Sequencer| (each.last_sequence(), each.last_timestamp_ns(), each.term());
@@ -144,13 +138,11 @@ fn session_frames_taken_once_in_order() {
     assert_eq!(world.offer(of_kind(Kind::Acknowledge, session, 3, &[0; 8]), ONE), Decision::Append);
     assert_eq!(world.sequencer.prefetch(&[session, session + 1]), 2);
     assert_eq!(world.sequencer.expected(session, ONE), Ok(4));
-    // A message of several frames.
     world.sequencer.count_message(session, 3);
     assert_eq!(world.sequencer.expected(session, ONE), Ok(7));
     assert_eq!(world.offer(of_kind(Kind::SessionClose, session, 7, b""), ONE), Decision::Append);
     assert_eq!(world.offer(event(session, 8), ONE), Decision::SessionUnknown);
     assert_eq!((world.sequencer.session_count(), world.sequencer.session(session)), (0, None));
-    // The token of a closed session opens a new one.
     assert_eq!(world.open(7), 6);
     world.check_fold();
 }
@@ -164,13 +156,11 @@ fn session_belongs_to_its_publisher() {
         assert_eq!(world.sequencer.expected(session, connection), Err(Decision::SessionUnknown));
     }
     assert_eq!(world.offer(event(session + 1, 1), ONE), Decision::SessionUnknown);
-    // The token moves the session to another connection.
     let reopen = Decision::Reopen { session, token: 7, next_session_seq: 1 };
     assert_eq!(world.offer(of_kind(Kind::SessionOpen, 0, 0, &open_payload(7, true)), OTHER), reopen);
     world.sequencer.attach(session, OTHER, true);
     assert_eq!(world.offer(event(session, 1), ONE), Decision::SessionUnknown);
     assert_eq!(world.offer(event(session, 1), OTHER), Decision::Append);
-    // A lost connection detaches its session.
     assert!(!world.sequencer.is_detached(session));
     world.sequencer.detach(ONE);
     assert_eq!(world.sequencer.expected(session, OTHER), Ok(2));
@@ -251,16 +241,13 @@ fn forbidden_frames_are_malformed() {
         for kind in [Kind::Mark, Kind::Timer, Kind::Reply] {
             assert!(is_malformed(world.offer(of_kind(kind, session, 1, b""), ONE)), "{kind:?}");
         }
-        // A service takes only commands.
         assert_eq!(is_malformed(world.offer(event(session, 1), ONE)), !rules.takes_events);
         let next = 1 + u64::from(rules.takes_events);
         assert_eq!(is_malformed(world.offer(timer_request(session, next, 1, 5), ONE)), !rules.takes_events);
-        // Opens with a malformed payload, a number, or too large a window.
         assert!(is_malformed(world.offer(of_kind(Kind::SessionOpen, 0, 0, b"?"), ONE)));
         assert!(is_malformed(world.offer(open(0, 1, 64), ONE)));
         assert!(is_malformed(world.offer(open(0, 0, rules.window_messages_max + 1), ONE)));
         assert_eq!(world.offer(open(0, 0, rules.window_messages_max), ONE), Decision::Append);
-        // A client of a service cannot name an earlier session.
         assert_eq!(is_malformed(world.offer(open(9, 0, 64), ONE)), !rules.takes_events);
     }
     assert_eq!((stream.window_messages_max, service.window_messages_max), (WINDOW_MESSAGES_MAX, 64));
@@ -282,7 +269,6 @@ fn timers_fire_move_and_cancel() {
     assert_eq!((world.sequencer.due_timer(99), world.sequencer.due_timer(100)), (None, Some(due[0])));
     world.sequencer.cancel_timer(1, 100);
     assert_eq!(world.sequencer.next_deadline_ns(), Some(300));
-    // Moved, cancelled, and fired.
     assert_eq!(world.offer(timer_request(first, 3, 1, 200), ONE), Decision::Append);
     assert_eq!(world.offer(timer_request(first, 4, 2, 0), ONE), Decision::Append);
     assert!(world.sequencer.timers().eq(&[timer(first, 1, 200), timer(second, 1, 300)]));
@@ -290,16 +276,13 @@ fn timers_fire_move_and_cancel() {
     world.fire(timer(first, 1, 200));
     assert!(world.sequencer.timers().eq(&[timer(second, 1, 300)]));
     world.check_fold();
-    // A timer fired at an earlier deadline is not the one that was set since.
     assert_eq!(world.offer(timer_request(first, 5, 1, 600), ONE), Decision::Append);
     world.fire(timer(first, 1, 200));
     assert_eq!(world.sequencer.deadlines.get(&(first, 1)), Some(&600));
     assert!(world.sequencer.timers().eq(&[timer(second, 1, 300), timer(first, 1, 600)]));
     world.check_fold();
-    // Sequenced time counts, even if the clock is earlier.
     world.put(event(0, 0), 300);
     assert_eq!(world.sequencer.due_timer(0), Some(timer(second, 1, 300)));
-    // Closing a session removes its timers, and no others.
     assert_eq!(world.offer(of_kind(Kind::SessionClose, second, 2, b""), ONE), Decision::Append);
     assert!(world.sequencer.timers().eq(&[timer(first, 1, 600)]));
     assert_eq!(Vec::from_iter(&world.sequencer.deadlines), [(&(first, 1), &600)]);
@@ -311,7 +294,7 @@ fn own_timers_are_not_publishers() {
     sequencer.set_timer(1, 100);
     sequencer.restore_timer(Timer { deadline_ns: 50, owner: 3, timer: 1 });
     sequencer.restore_timer(Timer { deadline_ns: 60, owner: 0, timer: 2 });
-    // A follower reads the timer from a transaction. The leader's service has it; a new leader's service sets it again.
+    // From a transaction of a service with speculative execution.
     let header = FrameHeader { kind: Kind::Timer, flags: TRANSACTION_FLAG, ..FrameHeader::default() };
     let fired = frame(&header, &TimerFired { timer: 1, deadline_ns: 100 }.to_bytes());
     sequencer.observe(&Frame::parse(&fired).unwrap());
@@ -343,7 +326,6 @@ fn timer_over_limit_is_refused() {
         world.check_fold();
     }
     assert_eq!(world.sequencer.timers().count(), 2);
-    // A publisher may not set the refused flag, and the form of the request is fixed.
     let header = FrameHeader { kind: Kind::TimerRequest, session, session_seq: 8, ..FrameHeader::default() };
     let refused = FrameHeader { flags: REFUSED_FLAG, ..header };
     let payload = TimerFired { timer: 1, deadline_ns: 5 }.to_bytes();
@@ -414,7 +396,6 @@ fn silent_sessions_expire() {
     let due_ns = start_ns + EXPIRY_NS;
     assert!(!sequencer.is_expired(silent, due_ns) && sequencer.is_expired(silent, due_ns + 1));
     assert!(!sequencer.is_expired(shared, u64::MAX) && !sequencer.is_expired(99, u64::MAX));
-    // Scans once a second.
     assert!(sequencer.look_for_expired_sessions(due_ns - second_ns + 2).is_empty());
     assert!(sequencer.look_for_expired_sessions(due_ns + 1).is_empty());
     assert_eq!(world.offer_at(event(talking, 1), ONE, due_ns), Decision::Append);
@@ -424,7 +405,6 @@ fn silent_sessions_expire() {
     sequencer.close_expired(also);
     assert_eq!(sequencer.look_for_expired_sessions(due_ns + 2 + second_ns), [silent]);
     assert_eq!((sequencer.session_count(), sequencer.session(also)), (3, None));
-    // Sequenced time may be ahead of the clock.
     world.put(event(0, 0), due_ns + EXPIRY_NS + 1);
     assert!(world.sequencer.is_expired(talking, 0));
 }

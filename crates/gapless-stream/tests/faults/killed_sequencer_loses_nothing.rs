@@ -1,10 +1,5 @@
-//! Kills the sequencer's process repeatedly while three nodes publish. It resumes from its journal, assigns no sequence
-//! twice, and every node has each of its messages once and in order. Nodes are killed too, at any moment of their
-//! publishing, without an effect on the others.
-//!
-//! Without debug assertions the kill comes from outside, at a random moment. With them the sequencer kills itself at
-//! each named crash point instead, two of them in parallel; the hits are printed and must not be zero. Prints its seed
-//! and takes one from `GAPLESS_SEED`.
+//! Kills the sequencer's process, and nodes, repeatedly: without debug assertions at random moments, with them at each
+//! named crash point. Prints its seed and takes one from `GAPLESS_SEED`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -34,7 +29,6 @@ use std::time::{Duration, Instant};
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Number of kills from outside at each tier, at each crash point, and of nodes; fewer in the run with every change.
 fn kills_from_outside_count() -> u64 {
     rounds(8, 3)
 }
@@ -47,14 +41,11 @@ fn node_kills() -> u64 {
     rounds(6, 3)
 }
 
-/// Crash points tested in parallel: most of the time goes into starting and waiting.
 const SIDE_BY_SIDE: usize = 2;
 
-/// First arguments of the killed processes.
 const SEQUENCER: &str = "killed_sequencer_loses_nothing::sequencer";
 const NODE: &str = "killed_sequencer_loses_nothing::node";
 
-/// Runs a sequencer or a node if this process was started as one, until it is killed; does not return then.
 pub fn play_a_part_if_asked() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -137,7 +128,6 @@ impl Sequencer {
         command.args([deployment.command.to_string(), deployment.request.to_string()]);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         let mut process = Process::start(&mut command);
-        // If it dies before it runs, the test starts it again.
         process.next_line();
         Self(process)
     }
@@ -146,7 +136,6 @@ impl Sequencer {
         self.0.kill();
     }
 
-    /// Whether it has died at its own crash point.
     fn has_died(&mut self) -> bool {
         let Some(status) = self.0.ended() else { return false };
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
@@ -167,7 +156,6 @@ impl Deployment {
         Self { directory: tempfile::tempdir().unwrap(), tier, command: free_address(), request: free_address() }
     }
 
-    /// A node over UDP that only opens a session.
     fn visitor(&self) -> StreamNode<AnyLink> {
         StreamNode::new(self.udp(), StreamNodeOptions::default())
     }
@@ -188,7 +176,6 @@ struct Node {
     owner: u64,
     node: StreamNode<AnyLink>,
     sent: u64,
-    /// Last own message read, and everything read.
     own: u64,
     met: Vec<(u64, u64, u64)>,
 }
@@ -199,7 +186,6 @@ impl Node {
         Self { owner, node, sent: 0, own: 0, met: Vec::new() }
     }
 
-    /// Polls the node; returns the number of frames read.
     fn poll(&mut self, publish: bool) -> usize {
         if publish && self.node.can_publish() && self.node.in_flight() < 200 {
             let length = [16, 100, 1_000, 4_000][self.sent as usize % 4];
@@ -225,7 +211,6 @@ impl Node {
     }
 }
 
-/// Lets each node publish if it may, and read; yields the processor if no frame has arrived.
 fn poll(nodes: &mut [Node], publish: bool) {
     let came: usize = nodes.iter_mut().map(|node| node.poll(publish)).sum();
     if came == 0 {
@@ -233,7 +218,6 @@ fn poll(nodes: &mut [Node], publish: bool) {
     }
 }
 
-/// Waits until everything published has come back to all nodes, and all have read the same.
 fn settle(nodes: &mut [Node], deployment: &Deployment) {
     let deadline = Instant::now() + PATIENCE;
     let all = |nodes: &[Node]| nodes.iter().map(|node| node.sent).sum::<u64>();
@@ -247,7 +231,6 @@ fn settle(nodes: &mut [Node], deployment: &Deployment) {
         assert!(first.met == other.met, "two nodes have met different streams");
     }
     assert_eq!(first.met.len() as u64, all(nodes));
-    // The journal has the same frames, without a gap.
     let mut replay = JournalReader::open(deployment.directory.path().join("journal")).unwrap().replay(1).unwrap();
     let (mut sequence, mut last_ns, mut numbers) = (0, 0, HashMap::<u64, u64>::new());
     while let Some(frame) = replay.next_frame().unwrap() {
@@ -292,12 +275,10 @@ fn kills_at(tier: &'static str, point: &str, random: &mut Random) {
     let mut visitor = None;
     for pass in &passes {
         let mut sequencer = Sequencer::start(&deployment, &[("GAPLESS_CRASH_POINT", format!("{point}:{pass}"))]);
-        // The point must be hit at least once; a busy machine takes its time.
         let until = Instant::now() + if hits == 0 { PATIENCE } else { Duration::from_secs(20) };
         while !sequencer.has_died() && Instant::now() < until {
             poll(&mut nodes, true);
             if point == "before_answer" {
-                // A new client gets an answer.
                 let visitor = visitor.get_or_insert_with(|| deployment.visitor());
                 if visitor.poll(64, |_| {}).is_err() || visitor.session().is_some() {
                     *visitor = deployment.visitor();
@@ -318,7 +299,7 @@ fn nodes_are_killed(random: &mut Random) {
     let sequencer = Sequencer::start(&deployment, &[]);
     let mut nodes = deployment.nodes();
     for round in 0..node_kills() {
-        // Two processes in turn, so that each resumes its session after a death.
+        // In turn, so that each resumes its session after a death.
         let token = 100 + round % 2;
         let place = deployment.directory.path().to_str().unwrap();
         let mut node = Process::start(this_program().args([NODE, place, &token.to_string()]));
@@ -330,7 +311,6 @@ fn nodes_are_killed(random: &mut Random) {
         }
         node.kill();
     }
-    // Messages of the dead nodes are in the stream up to their death, once and without a gap.
     poll(&mut nodes, false);
     let deadline = Instant::now() + PATIENCE;
     while nodes.iter().any(|node| node.own < node.sent) {

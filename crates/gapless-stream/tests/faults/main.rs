@@ -1,5 +1,4 @@
-//! Promises of an event stream when its sequencer or its nodes are killed, or the link between them is cut: one
-//! program, without a harness, see `gapless_testkit::scenarios`.
+//! One program, without a harness, see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,5 @@
-//! Through a relay many nodes share one connection, another relay's: one of them closes its session, and the requests
-//! of the others are still answered.
+//! Through a relay many nodes share one connection: one closes its session, and the others' requests are still
+//! answered.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, frame, open};
@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A link that holds back the sequencer's answers while told to.
 struct DelayingLink {
     link: SharedMemoryLink,
     is_late: Arc<AtomicBool>,

@@ -1,5 +1,5 @@
-//! Promises of every carrier of datagrams: on a lossless path, a taken packet arrives complete, with its sender. One
-//! suite for sockets of both families, a multicast group, and the network in memory.
+//! On a lossless path, a taken packet arrives complete, with its sender: sockets of both families, a multicast group,
+//! and the network in memory.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_transport::network::{
@@ -10,13 +10,11 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV6};
 use std::time::{Duration, Instant};
 
-/// One sender, and the receivers of packets to `target`.
 struct Setting<D> {
     sender: D,
     receivers: Vec<D>,
     target: Peer,
     unread_bytes_max: usize,
-    /// Delivers sent packets, if that must be done explicitly.
     let_arrive: Box<dyn Fn()>,
 }
 
@@ -58,7 +56,6 @@ fn packet_arrives_with_its_sender<D: Datagrams>(mut setting: Setting<D>) {
 }
 
 fn equal_packets_arrive_unchanged<D: Datagrams>(mut setting: Setting<D>) {
-    // More than the kernel splits from one message, by number and by bytes.
     let packets = made_of(&[997; 75]);
     let bytes = packets.concat();
     assert!(bytes.len() > 65_535);
@@ -76,7 +73,7 @@ fn shorter_last_packet_stays_short<D: Datagrams>(mut setting: Setting<D>) {
         assert_eq!(setting.sender.send(setting.target, &bytes, 100).unwrap(), bytes.len());
         setting.expect(&packets);
     }
-    // A longer one after that must not be split at the earlier length.
+    // Must not be split at the earlier length.
     let packets = made_of(&[1000]);
     assert_eq!(setting.sender.send(setting.target, &packets[0], 1000).unwrap(), 1000);
     setting.expect(&packets);
@@ -95,11 +92,10 @@ fn mixed_lengths_arrive_unchanged<D: Datagrams>(mut setting: Setting<D>) {
     }
 }
 
-/// Headers of IPv6 and UDP, bytes.
 const IPV6_HEADERS: usize = 48;
 
 fn longest_packet_arrives<D: Datagrams>(mut setting: Setting<D>) {
-    // The longer headers of IPv6 count too, because packets are not fragmented.
+    // IPv6's longer headers count too: packets are not fragmented.
     let route = Route::to(setting.target).filter(|_| setting.target.is_ipv6());
     let longest = route.map_or(PACKET_LENGTH_MAX, |route| PACKET_LENGTH_MAX.min(route.mtu_bytes - IPV6_HEADERS));
     let packets = made_of(&[longest]);
@@ -158,13 +154,11 @@ fn descriptor_shows_waiting_packets<D: Datagrams>(mut setting: Setting<D>) {
 }
 
 impl<D: Datagrams> Setting<D> {
-    /// Every receiver gets exactly these packets from the sender.
     fn expect(&mut self, packets: &[Vec<u8>]) {
         (self.let_arrive)();
         let sender = self.sender.local_address();
         for receiver in &mut self.receivers {
             let mut received: Vec<Vec<u8>> = Vec::new();
-            // Far longer than needed: it only ends a failed test.
             let end = Instant::now() + Duration::from_secs(10);
             loop {
                 let before = received.len();
@@ -184,7 +178,6 @@ impl<D: Datagrams> Setting<D> {
     }
 }
 
-/// Packets of these lengths, each with different contents.
 fn made_of(lengths: &[usize]) -> Vec<Vec<u8>> {
     let packet = |(number, length): (usize, &usize)| (0..*length).map(|at| (number * 31 + at * 7) as u8).collect();
     lengths.iter().enumerate().map(packet).collect()
@@ -205,7 +198,7 @@ fn group_receiver_gets_only_its_group() {
         Ok(sockets) => sockets,
         Err(error) => return eprintln!("SKIPPED groups on loopback: {error}"),
     };
-    // To itself: the group's receivers, at the same port, must not get it.
+    // The group's receivers, at the same port, must not get it.
     sender.send(sender.local_address(), b"the host", 10).unwrap();
     sender.send(other.local_address(), b"the other", 10).unwrap();
     sender.send(group.local_address(), b"the group", 10).unwrap();
@@ -218,7 +211,6 @@ fn group_receiver_gets_only_its_group() {
 #[test]
 fn refusal_names_peer_and_size() {
     let mut socket = UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into())).unwrap();
-    // A port that no socket can have.
     let nowhere = (Ipv4Addr::LOCALHOST, 0).into();
     let errors = [
         socket.send(nowhere, &[0; 123], 123).unwrap_err(),
@@ -263,8 +255,6 @@ fn unreachable_packet_is_harmless() {
 }
 
 mod settings {
-    //! Carriers that the suite runs on. An error means that this machine does not have it.
-
     use super::*;
 
     pub fn udp_ipv4() -> io::Result<Setting<UdpSocket>> {
@@ -291,7 +281,6 @@ mod settings {
         let target: Peer = (Ipv4Addr::new(239, 255, 71, 3), sender.local_address().port()).into();
         let mut options = UdpOptions::of_group(target.ip(), target.port(), loopback());
         let mut receivers = vec![UdpSocket::open(&options)?];
-        // By name as well as by address, and one that receives packets singly.
         options.multicast.as_mut().unwrap().interface = Interface::Name("lo".to_owned());
         receivers.push(UdpSocket::open(&options)?);
         options.segmentation = Segmentation::Off;
@@ -303,7 +292,7 @@ mod settings {
         Interface::Address(Ipv4Addr::LOCALHOST.into())
     }
 
-    /// Sender whose port is unique among tests, so a group at that port belongs to this test.
+    /// The port is unique among tests, so a group there belongs to this test.
     pub fn sender_to_groups() -> io::Result<UdpSocket> {
         let mut options = UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into());
         options.multicast_out.interface = loopback();
@@ -339,14 +328,12 @@ mod settings {
     }
 }
 
-/// A socket, and one connected to it.
 fn pair() -> (UdpSocket, UdpSocket) {
     let server = UdpSocket::open(&UdpOptions::at(Peer::new(Ipv4Addr::LOCALHOST.into(), 0))).unwrap();
     let client = UdpSocket::open(&UdpOptions::to(server.local_address())).unwrap();
     (server, client)
 }
 
-/// Next packets, at least `count`, and their senders.
 fn taken(socket: &mut UdpSocket, count: usize) -> Vec<(Peer, Vec<u8>)> {
     let (mut packets, deadline) = (Vec::new(), Instant::now() + Duration::from_secs(30));
     while packets.len() < count {
@@ -369,7 +356,6 @@ fn renewed_route_still_works() {
         client.renew().unwrap();
         assert_eq!(client.local_address(), here);
     }
-    // No packets of other senders.
     let mut stranger = UdpSocket::open(&UdpOptions::at(Peer::new(Ipv4Addr::LOCALHOST.into(), 0))).unwrap();
     let _ = stranger.send(here, b"strange", 7);
     server.send(here, b"last", 4).unwrap();
@@ -382,11 +368,10 @@ fn peer_keeps_its_given_name() {
         eprintln!("SKIPPED: no IPv6");
         return;
     };
-    // A scope has no meaning here, and senders of packets have none: only the given name has it.
+    // Senders of packets have no scope: only the given name has it.
     let there = SocketAddrV6::new(Ipv6Addr::LOCALHOST, server.local_address().port(), 0, 7).into();
     let mut client = UdpSocket::open(&UdpOptions::to(there)).unwrap();
     let here = client.local_address();
-    // Singly, many for each read, then joined.
     for round in 0..40u8 {
         let count = if round < 20 { 1 } else { 100 };
         server.send(here, &vec![round; 50 * count], 50).unwrap();

@@ -1,5 +1,4 @@
-//! Retention deletes old segments while late readers still read them. The error of such a reader is that its frames are
-//! gone, not that the journal is damaged; and the stream continues.
+//! Late readers of segments deleted by retention learn that their frames are gone, not that the journal is damaged.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -71,7 +70,7 @@ fn reader_of_deleted_frames_is_told() {
     let mut of_journal = StreamNode::new(JournalLink::new(&journal), StreamNodeOptions::reading(Start::First));
     let mut reader = stream.reader(1);
     let begun = Instant::now();
-    // All wait until each has started: a reader ahead would be past the deleted segments.
+    // A reader ahead would be past the deleted segments.
     while node.position() < 100 || of_journal.position() < 100 || reader.sequence() < 100 {
         assert!(begun.elapsed() < PATIENCE, "they read the beginning");
         if node.position() < 100 {
@@ -84,7 +83,7 @@ fn reader_of_deleted_frames_is_told() {
             reader.read().unwrap();
         }
     }
-    // Like retention: from the first on, never the last.
+    // Like retention: never the last.
     let segments = segments(&journal);
     assert!(segments.len() >= 6, "{segments:?}");
     segments[..segments.len() - 2].iter().for_each(|segment| std::fs::remove_file(segment).unwrap());
@@ -108,7 +107,6 @@ fn reader_of_deleted_frames_is_told() {
     assert!(came < MESSAGES, "all of it came");
     reaches(&stream, "rewind.clients_overtaken", 1);
     assert_eq!(counter(&stream, "rewind.malformed"), 0);
-    // Remaining frames can be read, and the stream continues.
     let mut later = StreamNode::new(link(), StreamNodeOptions::reading(Start::First));
     publisher.publish(TYPE, b"after that").unwrap();
     publisher.poll_until(PATIENCE, "it to come back", |node| node.in_flight() == 0, |_| {}).unwrap();

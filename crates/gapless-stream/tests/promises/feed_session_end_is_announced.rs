@@ -1,5 +1,5 @@
-//! Receivers that know only the standard protocols get the end of a feed session: before the next one begins, again
-//! after a restart, and when the stream ends with its process. They can still request missed messages of it.
+//! Receivers that know only the standard protocols get the end of a feed session: before the next one, after a restart,
+//! and when the stream ends with its process; they can still request its messages.
 
 use crate::raw_soup::{Client, login};
 use gapless_client::client::MessageType;
@@ -30,15 +30,12 @@ fn name(text: &str) -> FeedSession {
     FeedSession::new(text).unwrap()
 }
 
-/// A minimal receiver of MoldUDP64: it counts numbers, treats lower ones as duplicates in any session, and starts over
-/// at the end of its session.
+/// Counts numbers, treats lower ones as duplicates in any session, and starts over at the end of its session.
 struct MinimalReceiver {
     socket: UdpSocket,
     session: Option<FeedSession>,
     next: u64,
-    /// Messages of nodes, without the stream's own frames.
     messages: Vec<Vec<u8>>,
-    /// Names and numbers of the ends received.
     ends: Vec<(String, u64)>,
 }
 
@@ -147,7 +144,6 @@ fn roll_over_loses_nothing() {
     let ends: Vec<&str> = simple.ends.iter().map(|(name, _)| name.as_str()).collect();
     assert!(ends.starts_with(&["MONDAY", "TUESDAY"]), "{ends:?}");
 
-    // Our own node follows, unaffected by packets about earlier feed sessions.
     let mut met = Vec::new();
     let mut poll = |until: &dyn Fn(&Vec<Vec<u8>>) -> bool| {
         let deadline = Instant::now() + PATIENCE;
@@ -167,7 +163,6 @@ fn roll_over_loses_nothing() {
     assert_eq!(poll(&|_| Instant::now() > later), all, "no message comes twice");
     assert_eq!(ours.position(), stream.released_sequence() + 1);
 
-    // Missing messages of the first session are still sent.
     let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
     asking.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let request = MoldRequest { feed_session: name("MONDAY"), sequence: 2, count: 3 };
@@ -179,7 +174,6 @@ fn roll_over_loses_nothing() {
     let packet = MoldPacket::parse(&answer[..length.expect("there is an answer")]).unwrap();
     assert_eq!((packet.feed_session, packet.sequence), (name("MONDAY"), 2));
 
-    // The feed session outlives the process: a stop does not end it, and a start announces earlier ends.
     drop((ours, publisher));
     stream.stop().unwrap();
     let mut after = MinimalReceiver::join(network.groups[0]);

@@ -1,6 +1,5 @@
-//! Packets of a running stream, captured at real sockets, are MoldUDP64 to an independent decoder. tshark decodes the
-//! session, sequence, count, lengths and messages of each as they are in the journal; also of heartbeats, the end of a
-//! session and requests. Without tshark the test reports that it is skipped.
+//! tshark decodes captured packets of a running stream to the journal's contents: also heartbeats, the end of a session
+//! and requests. Skipped without tshark.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -58,7 +57,6 @@ fn node_behind(tap: &Tap, network: &PacketNetwork, group: SocketAddr) -> StreamN
     StreamNode::new(link, StreamNodeOptions::reading(Start::First))
 }
 
-/// Captures packets until `is_done` accepts them; returns all.
 fn catch(
     caught: &mut Vec<CapturedPacket>,
     what: &str,
@@ -106,7 +104,6 @@ fn tshark_decodes_the_journal() {
     let released = stream.released_sequence();
     let is_heartbeat = |caught: &[CapturedPacket]| caught.iter().filter(|each| count_of(each) == 0).count() >= 3;
     catch(&mut caught, "no heartbeat came", || capture::take(&mut member, group), is_heartbeat);
-    // A late node requests earlier messages, and gets answers; the tap is in between.
     let mut late = node_behind(&tap, &network, group);
     let read_all = |late: &mut StreamNode<_>, tap: &mut Tap| {
         late.poll(256, |_| {}).unwrap();
@@ -137,7 +134,7 @@ fn tshark_decodes_the_journal() {
     }
     against_the_journal(&stream_place, &decoded);
 
-    // Control: damage is detected, one message more than there is, and one longer than its room.
+    // Control: one message too many, and one longer than its room.
     for damage in [19, 21] {
         let first = caught.iter().find(|each| (1..100).contains(&count_of(each)) && each.to == group).unwrap();
         let mut damaged = first.clone();
@@ -148,7 +145,7 @@ fn tshark_decodes_the_journal() {
     }
 }
 
-/// Each decoded message is the frame with its sequence; every frame was in a packet; and every kind of packet was seen.
+/// Every frame was in a packet, and every kind of packet was seen.
 fn against_the_journal(stream_place: &Path, decoded: &[DecodedPacket]) {
     let mut frames: BTreeMap<(String, u64), Vec<u8>> = BTreeMap::new();
     let mut replay = JournalReader::open(stream_place.join("journal")).unwrap().replay(1).unwrap();

@@ -1,5 +1,5 @@
-//! No checksum covers a heartbeat, and anyone who reaches the group can send one. An announcement far beyond the known
-//! end counts once the sequencer has confirmed it; until then it causes no requests and no movement.
+//! No checksum covers a heartbeat, so an announcement far beyond the known end counts only once the sequencer has
+//! confirmed it.
 
 use crate::memory_world::{GROUP, TYPE, World, at};
 use gapless_client::node::{Start, StreamNodeOptions};
@@ -7,7 +7,6 @@ use gapless_transport::network::{Datagrams, MemorySocket, Peer};
 use gapless_wire::FeedSession;
 use gapless_wire::mold::{end_of_session, heartbeat};
 
-/// Sends forged packets to the group: a heartbeat and an end of the feed session.
 fn forge(forger: &mut MemorySocket, number: u64) {
     let mut packet = [0; 20];
     heartbeat(&mut packet, FeedSession::new("MONDAY").unwrap(), number);
@@ -39,7 +38,7 @@ fn forgeries_are_counted_and_ignored() {
     }
     let counts = world.nodes[reader].link().counts();
     assert!(counts.claims_doubted >= 3_000, "{counts:?}");
-    // During 200 ms of attack the sequencer is asked at growing intervals.
+    // The sequencer is asked at growing intervals.
     assert!((1..=6).contains(&counts.claims_refuted), "{counts:?}");
     world.nodes[publisher].publish(TYPE, b"and it goes on").unwrap();
     world.until(&both, "it goes on", |world| world.read == [51, 51]);
@@ -52,7 +51,7 @@ fn honest_far_heartbeat_is_confirmed() {
     let reader = world.node(StreamNodeOptions::reading(Start::First));
     let both = [publisher, reader];
     world.until(&both, "both are in", |world| world.nodes[0].can_publish());
-    // The reader does not poll meanwhile, and the operating system keeps only the first part for it.
+    // The operating system keeps only the first part for a reader that does not poll.
     for number in 0..6_000u64 {
         let mut payload = [0; 1_000];
         payload[..8].copy_from_slice(&number.to_le_bytes());

@@ -1,6 +1,5 @@
-//! A peer that is not admitted, and invalid packets, are refused or ignored over UDP, multicast and TCP. They are
-//! counted, change nothing in the stream, and never get an answer longer than the request. Honest nodes continue
-//! meanwhile.
+//! Invalid packets, and peers not admitted, are refused or ignored over UDP, multicast and TCP: counted, without
+//! effect, and never answered at greater length.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -32,12 +31,10 @@ use tempfile::TempDir;
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const TYPE: MessageType = MessageType { schema: SCHEMA, encoding: Encoding::Opaque };
 
-/// A protected stream over packets and TCP, and an honest node over each.
 struct World {
     stream: EventStream,
     network: PacketNetwork,
     nodes: Vec<StreamNode<AnyLink>>,
-    /// Receiving address of the first node.
     node_address: SocketAddr,
     published: u64,
     seen: Vec<u64>,
@@ -55,7 +52,6 @@ impl World {
         options.feed_session = FeedSession::new(FEED).unwrap();
         let (username, password) = (Field::new("honest").unwrap(), Field::new("swordfish").unwrap());
         let users = vec![Credentials { username, password }];
-        // No node is dropped for its silence.
         let sessions =
             ClientSessionOptions { users, heartbeat_interval_ns: 60_000_000_000, ..ClientSessionOptions::default() };
         let (command, request) = (free_address(), free_address());
@@ -77,7 +73,6 @@ impl World {
             UdpSocket::open(&UdpOptions::of_group(group.ip(), group.port(), interface.clone())).unwrap()
         };
         let joined = network.groups.iter().map(join).collect();
-        // No node gives up the sequencer while the machine is busy.
         let silence_ns_max = 60_000_000_000;
         let by_packets =
             DatagramOptions { username, password, silence_ns_max, ..DatagramOptions::new(command, request) };
@@ -112,7 +107,6 @@ impl World {
         }
     }
 
-    /// Each honest node publishes, and both read just that: nothing else has entered the stream.
     fn go_on(&mut self) {
         for index in 0..self.nodes.len() {
             let last = self.stream.released_sequence();
@@ -143,7 +137,6 @@ impl World {
     }
 }
 
-/// A peer with a socket, and none of our code.
 struct RawPeer {
     socket: StdSocket,
     command: SocketAddr,
@@ -161,7 +154,7 @@ impl RawPeer {
         buffer[..length].to_vec()
     }
 
-    /// Packets before the answer to a hello that is always refused: the port answers in order.
+    /// Up to the answer to a hello that is always refused: the port answers in order.
     fn answers(&mut self) -> Vec<Vec<u8>> {
         self.nonce += 1;
         self.send(&hello(|hello| (hello.nonce, hello.password) = (self.nonce, Field::BLANK)));
@@ -177,7 +170,6 @@ impl RawPeer {
         }
     }
 
-    /// Connects like a node; returns its key.
     fn come_in(&self) -> u64 {
         self.send(&hello(|_| ()));
         let answer = self.next();
@@ -189,7 +181,6 @@ impl RawPeer {
     }
 }
 
-/// Asserts that `label` has grown by one, and no others except the counters of the refused hello after it.
 fn assert_counted(what: &str, before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>, label: &str) {
     let mut expected = before.clone();
     *expected.get_mut(label).unwrap() += 1;
@@ -208,7 +199,6 @@ fn strangers_at_the_command_port() {
         let stolen = insider.come_in();
         insider.send(&packet(stolen, UpstreamBody::Report(NodeReport::default())));
         if groups == 0 {
-            // From now on it gets the feed, too.
             reaches(&world.stream, "feed.targets", 2);
         }
         let mut attempt = |world: &World, what: &str, bytes: &[u8], label: &str| {
@@ -241,7 +231,6 @@ fn strangers_at_the_command_port() {
         }
         world.go_on();
         let (session, next) = (world.nodes[0].session().unwrap(), world.nodes[0].next_session_seq().unwrap());
-        // No key, any key, and one that belongs to another node.
         for key in [0, 0x1234_5678_9abc_def1, stolen] {
             let said = [
                 ("frames", packet(key, UpstreamBody::Frames(&event(session, next)))),
@@ -260,7 +249,6 @@ fn strangers_at_the_command_port() {
             }
             world.go_on();
         }
-        // The key is still valid for its owner.
         let before = counter(&world.stream, "gateway.packets_unknown");
         insider.send(&packet(stolen, UpstreamBody::Report(NodeReport::default())));
         insider.send(&packet(stolen, UpstreamBody::Farewell));
@@ -288,7 +276,7 @@ fn a_client_that_misbehaves() {
         assert_eq!(counter(&world.stream, "gateway.packets_unknown"), 0, "{what}");
         world.go_on();
     }
-    // A whole event for a session that another node has opened: it is refused, without effect.
+    // Refused: the session is another node's.
     client.send(&packet(key, UpstreamBody::Frames(&event(session, world.nodes[0].next_session_seq().unwrap()))));
     match UpstreamPacket::parse(&client.next()).unwrap().body {
         UpstreamBody::Answers(answers) => assert!(!answers.is_empty()),
@@ -312,7 +300,6 @@ fn feed_needs_a_proven_key() {
     reaches(&world.stream, "feed.targets", 2);
     world.go_on();
     assert_eq!(client.next()[..10], FeedSession::new(FEED).unwrap().bytes());
-    // The client reconnects with a position that does not exist: it is dropped, and so is its earlier connection.
     let far = world.stream.released_sequence() + 1_000;
     client.send(&hello(|hello| (hello.nonce, hello.position) = (8, far)));
     reaches(&world.stream, "gateway.nodes", 1);
@@ -346,11 +333,9 @@ fn bad_requests_get_no_answer() {
         ["requests_refused", "requests_answered", "frames"]
             .map(|label| counter(&world.stream, &format!("replayer.{label}")))
     };
-    // The honest node has requested earlier messages.
     let before = counts();
     for (number, (what, bytes)) in attempts.iter().enumerate() {
         stranger.send(bytes);
-        // The valid request after it is answered, and nothing before that.
         stranger.send(&good);
         let answer = stranger.next();
         assert_eq!(mold::MoldPacket::parse(&answer).unwrap().sequence, 1, "{what}");
@@ -374,11 +359,11 @@ fn strangers_cannot_disturb_a_node() {
         for packet in [&beat[..], &beat[..19], &[0xa5; 500]] {
             stranger.send_to(packet, at).unwrap();
         }
-        // Only the sequencer may report that a node is unknown, and only to the holder of the key.
+        // Only the sequencer may report an unknown node, and only to the holder of the key.
         for (_, packet) in from_a_sequencer(99) {
             stranger.send_to(&packet, world.node_address).unwrap();
         }
-        // The kernel accepts packets to the single node only from the sequencer.
+        // The kernel drops packets of others to the single node.
         let expected = if groups > 0 { (foreign + 1, damaged + 2) } else { (foreign, damaged) };
         let begun = Instant::now();
         while world.foreign_and_damaged() != expected {
@@ -391,7 +376,6 @@ fn strangers_cannot_disturb_a_node() {
     }
 }
 
-/// Bytes received from `port` by a sender of `bytes`, up to the end.
 fn told(port: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect(port).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -431,7 +415,6 @@ fn strangers_over_tcp() {
         assert_eq!((of(&world, "connections_dropped"), of(&world, "packets_malformed")), (dropped, dropped), "{what}");
         world.go_on();
     }
-    // After a valid hello.
     let behind = |key: u64| {
         [
             ("another key", packet(key ^ 2, UpstreamBody::Report(NodeReport::default()))),
@@ -476,7 +459,6 @@ fn strangers_at_the_rewind_port() {
         assert_eq!(counter(&world.stream, "rewind.logins_refused"), number as u64 + 1);
         world.go_on();
     }
-    // A name and a password longer than the fields, in a packet of the length in its header.
     let text = format!("L{:<60}{:<100}{:<10}{:>20}", "honest", "swordfish", "", 1);
     let oversized = [&(text.len() as u16).to_be_bytes(), text.as_bytes()].concat();
     let hello = hello(|_| ());

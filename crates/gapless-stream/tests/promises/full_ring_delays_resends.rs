@@ -1,5 +1,4 @@
-//! A client that has to resend frames may find its ring full: then they are sent as there is room, in order, before
-//! anything new, without an error for the caller.
+//! Frames resent into a full ring go first, in order, as there is room.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::Waker;
@@ -20,11 +19,10 @@ use std::time::Duration;
 
 const TOKEN: u128 = 7;
 const SESSION: u64 = 1;
-/// For each command: four of them fill the ring.
+/// Four commands fill the ring.
 const PAYLOAD_LENGTH: usize = 900;
 const RINGS: RingSizes = RingSizes { command_ring_bytes: 4096, reply_ring_bytes: 4096 };
 
-/// The other side of the rings.
 struct Service {
     reader: RingReader,
     writer: RingWriter,
@@ -54,7 +52,6 @@ impl Service {
         self.say(&FrameHeader { kind, session, session_seq, sequence, ..FrameHeader::default() }, b"done");
     }
 
-    /// Numbers of the next commands, at most `count_max`.
     fn take(&mut self, count_max: usize) -> Vec<u64> {
         let mut numbers = Vec::new();
         while numbers.len() < count_max
@@ -109,7 +106,6 @@ fn resends_go_before_new_commands() {
     let (mut client, key, mut service) = connected();
     let sent: Vec<u64> = std::iter::from_fn(|| send(&mut client, key).ok()).collect();
     assert_eq!(sent, [1, 2, 3, 4], "so many fill the ring");
-    // The sequencer has lost earlier frames, and has not read the ring yet.
     service.refuse(1, 1);
     assert_eq!(client.poll(9, |incoming| panic!("{incoming:?}")).unwrap(), 1);
     assert!(!client.can_send(key), "new commands wait");

@@ -1,4 +1,3 @@
-//! A halt or resume requested between two feed sessions takes effect at the beginning of the next, before any message.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::client::MessageType;
@@ -24,7 +23,7 @@ impl TestNode {
         let begun = Instant::now();
         while self.met.last().is_none_or(|last| last != what) {
             assert!(begun.elapsed() < PATIENCE, "{what} does not come: {:?}", self.met);
-            // One frame at a time, so that later ones are not in the list yet.
+            // Later ones are not in the list yet.
             self.node
                 .poll(1, |event| match event {
                     NodeEvent::Message(message) => self.met.push(String::from_utf8(message.payload.to_vec()).unwrap()),

@@ -1,5 +1,4 @@
-//! Promises of event streams, their nodes and their networks: one program, with a module for each promise, because
-//! linking a program for each would take minutes more.
+//! One program with a module for each promise: linking one for each would take minutes more.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

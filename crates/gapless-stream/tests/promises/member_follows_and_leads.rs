@@ -1,5 +1,5 @@
-//! A cluster member appends its leader's frames and has the leader's knowledge: when it leads, it continues as if it
-//! had always led. While it follows, it takes nothing from publishers and redirects them.
+//! A member that appended its leader's frames continues as if it had always led; while it follows, it redirects
+//! publishers.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::member::{EXPIRY_NS, FRAME_LENGTH_MAX, IDENTITY, Member, WINDOW_BYTES, frames, rules, send};
@@ -36,7 +36,6 @@ fn close(session: u64, session_seq: u64) -> Vec<u8> {
     frame(&FrameHeader { kind: Kind::SessionClose, session, session_seq, ..FrameHeader::default() }, &[])
 }
 
-/// A leader with a feed session and one publisher, whose session is open.
 fn leader(now_ns: u64) -> (Member, PublisherLink, u64) {
     let mut member = Member::new();
     member.ingress.lead(1).unwrap();
@@ -56,7 +55,6 @@ fn opened(member: &Member) -> u64 {
     }
 }
 
-/// A follower that has everything `leader` has.
 fn follower_of(leader: &mut Member) -> Member {
     let mut member = Member::new();
     member.ingress.follow(None);
@@ -65,7 +63,6 @@ fn follower_of(leader: &mut Member) -> Member {
     member
 }
 
-/// One of many publishers that use all features.
 struct Actor {
     link: PublisherLink,
     session: u64,
@@ -91,7 +88,6 @@ fn follower_has_the_leaders_state() {
                 leader.poll(now_ns);
                 actors.push(Actor { link, session: opened(&leader), next: 1 });
             }
-            // A long silence.
             1 if below(40) == 0 => {
                 now_ns += EXPIRY_NS + 2 * S;
                 actors.clear();
@@ -136,7 +132,6 @@ fn follower_has_the_leaders_state() {
         leader.poll(now_ns);
         let appended = leader.appended();
         leader.release();
-        // Links split their data anywhere between frames.
         let mut from = 0;
         let mut ends = Vec::new();
         for frame in frames(&appended) {
@@ -161,7 +156,7 @@ fn follower_has_the_leaders_state() {
     println!("{timers_fired} timers fired, {expired} sessions expired, {parts} parts of messages");
     assert!(timers_fired > 10 && expired > 10 && parts > 100, "all cases occurred");
 
-    // From here on both lead: publishing the same to both has the same result.
+    // Both lead: the same input must have the same result.
     actors.clear();
     leader.poll(now_ns);
     let _ = (leader.appended(), leader.told());
@@ -201,8 +196,7 @@ fn time_continues_despite_slow_clock() {
     follower.poll(10 * S);
     let _ = follower.appended();
     assert_eq!(follower.ingress.sequencer().last_timestamp_ns(), before_ns + 1);
-    // Time does not stand still until the clock catches up: a timer due in a second fires within a second and a
-    // twentieth.
+    // A timer due in a second fires within a second and a twentieth.
     follower.requests.push(SequencerRequest::SetTimer { timer: 5, deadline_ns: before_ns + S }).unwrap();
     follower.poll(11 * S + 40 * MS);
     assert!(follower.appended().is_empty());
@@ -216,7 +210,7 @@ fn time_continues_despite_slow_clock() {
 #[test]
 fn expiry_counts_from_own_last_frame() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
-    // The stream was silent before, for almost the lifetime of a session.
+    // Almost the lifetime of a session.
     let sent_ns = 999 * S + EXPIRY_NS;
     send(&mut publisher, &event(session, 1, b"one"));
     leader.poll(sent_ns);
@@ -241,7 +235,6 @@ fn fast_clock_expires_nothing() {
         follower.ingress.follow(None);
         follower.take_over(&frames_of_leader);
         let _ = follower.appended();
-        // The new leader's clock is ahead by more than the lifetime of a silent session.
         let ahead_ns = 2 * EXPIRY_NS;
         let now_ns = 1_001 * S + ahead_ns;
         let now = Now { monotonic_ns: now_ns, epoch_ns: now_ns };
@@ -270,8 +263,7 @@ fn fast_clock_expires_nothing() {
 fn empty_term_accepts_earlier_leader() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     let mut follower = follower_of(&mut leader);
-    // This member leads for a moment and appends nothing; then another continues with frames that an earlier leader had
-    // appended.
+    // This member leads without appending; then another continues with an earlier leader's frames.
     for term in [3, 5] {
         follower.ingress.lead(term).unwrap();
         follower.ingress.follow(None);
@@ -281,7 +273,6 @@ fn empty_term_accepts_earlier_leader() {
     leader.poll(1_000 * S + MS);
     follower.take_over(&leader.appended());
     assert_eq!(follower.state(), leader.state());
-    // Once there is a frame of its own term, earlier terms are refused.
     follower.ingress.lead(6).unwrap();
     let mut own = follower.connect();
     send(&mut own, &open(8));
@@ -302,8 +293,7 @@ fn follower_redirects_publishers() {
     let appended = old.ingress.last_sequence();
     let state = old.state();
 
-    // A publisher from its time as leader is notified without sending anything: it may wait for frames that will be
-    // truncated.
+    // The publisher may wait for frames that will be truncated.
     old.ingress.follow(None);
     old.poll(1_000 * S + 1);
     assert_eq!(old.turned_away(), [""; 0], "the next leader is most often known in a moment");
@@ -326,7 +316,6 @@ fn follower_redirects_publishers() {
     old.poll(from_ns + 101 * MS);
     assert_eq!(old.turned_away(), ["/run/b"], "again after a while: an answer may have found no room");
 
-    // A new publisher is notified when it sends something.
     let mut late = old.connect();
     old.poll(from_ns + 102 * MS);
     assert_eq!(old.turned_away(), [""; 0]);
@@ -335,7 +324,6 @@ fn follower_redirects_publishers() {
     old.poll(from_ns + 104 * MS);
     assert_eq!(old.turned_away(), ["/run/b"]);
 
-    // No timer fires, no session expires, no mark is appended; the operator is notified.
     old.requests.push(SequencerRequest::Halt { reason: "no".to_owned() }).unwrap();
     old.requests.push(SequencerRequest::Control { number: 4, command: ControlCommand::Resume }).unwrap();
     old.poll(from_ns + 2 * EXPIRY_NS);
@@ -343,7 +331,7 @@ fn follower_redirects_publishers() {
     let outcome = old.ingress.shared().outcomes.pop().unwrap();
     assert_eq!((outcome.number, outcome.status), (4, ControlStatus::Follower));
 
-    // This member leads again. A publisher that has not reopened its session is not served; one that reopens it is.
+    // A publisher must reopen its session to be served.
     let _ = old.told();
     old.ingress.lead(3).unwrap();
     let now_ns = 1_002 * S + 2 * EXPIRY_NS;
@@ -388,7 +376,7 @@ fn publishers_wait_for_next_leader() {
     assert!(late.writer.backlog_bytes() > 0, "sent frames are still in the ring");
     assert!(Agent::next_deadline_ns(&old.ingress).is_some_and(|deadline_ns| deadline_ns <= 1_000 * S + 201 * MS));
 
-    // This member leads: a publisher that has opened its session meanwhile need not do so again.
+    // A session opened meanwhile need not be reopened.
     old.ingress.lead(2).unwrap();
     old.poll(1_000 * S + 151 * MS);
     let _ = old.appended();
@@ -398,7 +386,6 @@ fn publishers_wait_for_next_leader() {
     let attached = told.iter().filter(|each| matches!(each, ResponderMessage::Attach { token: 70, .. })).count();
     assert_eq!((away, attached), (1, 1), "the other publisher must reopen its session: {told:?}");
 
-    // Another member leads: waiting publishers are redirected.
     old.ingress.follow(None);
     send(&mut late, &event(appended + 1, 1, b"to somebody else"));
     old.poll(1_000 * S + 160 * MS);
@@ -519,7 +506,6 @@ fn truncated_frames_leave_no_trace() {
     follower.release();
     let (kept, state) = (follower.ingress.last_sequence(), follower.state());
 
-    // Frames that only this member has, of every kind.
     send(&mut publisher, &timer(session, 2, 3, 1_700 * S));
     send(&mut publisher, &part(session, 3, 0, 2, 10));
     send(&mut publisher, &part(session, 4, 1, 2, 10));
@@ -556,7 +542,6 @@ fn truncated_frames_leave_no_trace() {
     assert_eq!(follower.state(), state);
     assert_eq!(follower.ingress.shared().feeds.lock().all(), &state.feeds[..]);
 
-    // Another leader's frames replace them, once the reader of the appended frames has noticed.
     let mut elected = Member::with(sequencer(kept).unwrap());
     elected.ingress.lead(2).unwrap();
     let mut link = elected.connect();
@@ -615,7 +600,6 @@ fn discontinuous_frames_are_refused() {
     member.ingress.lead(4).unwrap();
     refused(&mut member, &bytes);
 
-    // No member may lead in the middle of a message.
     send(&mut publisher, &part(session, 4, 0, 2, 10));
     send(&mut publisher, &part(session, 5, 1, 2, 10));
     leader.poll(1_002 * S);
@@ -706,7 +690,6 @@ fn truncated_state_is_never_written() {
     member.poll(1_001 * S);
     let _ = member.appended();
     let cut = member.ingress.last_sequence();
-    // The state writer waits for these frames; others replace them.
     member.ingress.truncate_after(kept, reference).unwrap();
     member.cursor.available().unwrap_err();
     member.cursor.rewind();
@@ -751,7 +734,7 @@ fn new_leader_requests_timers() {
     leader.poll(1_000 * S + 1);
     member.poll(1_000 * S + 2);
     member.everything_told();
-    // The leader's timer fires; its follower's service sets its own late, after that.
+    // The follower's service sets its own timer late.
     leader.poll(1_002 * S);
     let fired = leader.appended();
     assert_eq!(frames(&fired).iter().filter(|frame| frame.kind() == Kind::Timer).count(), 1);

@@ -1,5 +1,4 @@
-//! The network in memory: equal seeds give equal runs, each fault occurs at its rate, and the counters account for
-//! every packet.
+//! Equal seeds give equal runs, each fault occurs at its rate, and the counters account for every packet.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_transport::network::{Datagrams, Faults, MemoryCounters, MemoryNetwork, MemorySocket, Peer};
@@ -26,7 +25,6 @@ fn send_number(socket: &mut MemorySocket, to: Peer, number: u64) {
 const EVERYTHING: Faults =
     Faults { loss: 0.1, duplication: 0.1, reordering: 0.1, corruption: 0.1, delay_ns: 100..=10_000 };
 
-/// Arrivals, with their times, of some traffic between two senders, one receiver and a group.
 fn run(seed: u64) -> (Vec<(u64, Peer, Vec<u8>)>, MemoryCounters) {
     let network = MemoryNetwork::new(seed, EVERYTHING);
     let (mut one, mut two) = pair(&network);
@@ -147,7 +145,6 @@ fn cut_link_drops_until_healed() {
 fn full_queue_drops_and_counts() {
     let network = MemoryNetwork::new(5, Faults::NONE);
     let (mut sender, mut receiver) = pair(&network);
-    // Room for three packets of 8 bytes.
     network.set_queue_bytes_max(3 * (64 + 8));
     for number in 0..5 {
         send_number(&mut sender, address(2), number);
@@ -204,7 +201,6 @@ fn dropped_socket_frees_its_address() {
     accounted_for(&network.counters());
 }
 
-/// Asserts that no packet is in flight or unaccounted for.
 fn accounted_for(counters: &MemoryCounters) {
     let MemoryCounters { sent, delivered, lost, duplicated, cut, overflowed, unreachable, .. } = *counters;
     assert_eq!(sent + duplicated, delivered + lost + cut + overflowed + unreachable, "{counters:?}");

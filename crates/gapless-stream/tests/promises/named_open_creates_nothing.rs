@@ -1,5 +1,4 @@
-//! An open that names a session finds that one and never creates another: used by a publisher that has published its
-//! session's close.
+//! An open that names a session never creates another: its publisher has published the session's close.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, RawPublisher, event, frame, part};
@@ -28,17 +27,14 @@ fn named_open_creates_no_session() {
     assert_eq!(one.answer(), unknown(77), "no session has the token");
     let session = one.open(TOKEN);
     one.send(&event(session, 1, b"one"));
-    // Also in the middle of a message, which then starts over.
     one.send(&part(session, 2, 0, 2, 100));
     one.send(&named(session));
     assert_eq!(one.answer(), Answer::Opened { session });
-    // From another connection, which takes it over.
     two.send(&named(session));
     assert_eq!(two.answer(), Answer::Opened { session });
     two.send(&close(session, 2));
     two.send(&named(session));
     assert_eq!(two.answer(), unknown(session), "it is closed");
-    // A successor's session is not taken away either.
     let another = one.open(TOKEN);
     assert!(another > session);
     two.send(&named(session));

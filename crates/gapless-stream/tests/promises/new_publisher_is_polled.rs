@@ -1,5 +1,4 @@
-//! A new publisher counts as work: the thread that reads its ring sleeps only after announcing so in the ring too, and
-//! is woken by its first message.
+//! A new publisher counts as work: the thread sleeps only after announcing so in the new ring, too.
 
 use gapless_agent::Now;
 use gapless_stream::event_stream::EventStream;

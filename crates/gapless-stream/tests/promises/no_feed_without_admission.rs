@@ -1,4 +1,3 @@
-//! A node that was admitted and is refused or dropped later gets no more packets of the feed.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::Now;
@@ -42,7 +41,6 @@ impl World {
         world
     }
 
-    /// Advances time by 1 ms, `count` times.
     fn turn(&mut self, count: u32) {
         for _ in 0..count {
             self.now_ns += 1_000_000;
@@ -86,7 +84,7 @@ impl World {
         answer.expect("a hello is answered")
     }
 
-    /// Connects and proves that the welcome has arrived; from then on it gets the feed.
+    /// Connects and proves that the welcome has arrived.
     fn come_in(&mut self, nonce: u64) {
         let Answer::Welcome(key) = self.hello(nonce, POSITION_FIRST) else { panic!("it is let in") };
         let mut packet = [0; 256];
@@ -108,7 +106,7 @@ fn refused_node_gets_no_feed() {
     let mut world = World::new();
     world.come_in(7);
     assert_eq!(world.targets(), 1);
-    // The node itself, lost between two feed sessions; or another one started in its place.
+    // The node itself, lost between two feed sessions, or another in its place.
     for nonce in [7, 8] {
         assert_eq!(world.hello(nonce, NOT_THERE_YET), Answer::Refused);
         world.turn(300);
@@ -116,7 +114,6 @@ fn refused_node_gets_no_feed() {
         world.come_in(nonce);
         assert_eq!(world.targets(), 1);
     }
-    // Refused and admitted again before the feed was notified.
     assert_eq!(world.hello(9, NOT_THERE_YET), Answer::Refused);
     world.come_in(10);
     world.turn(300);

@@ -1,4 +1,4 @@
-//! A client of a service, connected to a stream without a service, is not told that its commands are done.
+//! A client of a service, on a stream without one, is not told that its commands are done.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -19,7 +19,6 @@ fn no_outcome_without_a_service() {
     let called = client.call(key, WORD, b"take", Duration::from_secs(1));
     let Err(ClientError::OutcomeUnknown { session_seq: 1, reason }) = called else { panic!("{called:?}") };
     assert!(reason.contains("reply") || reason.contains("no service runs"), "{reason}");
-    // The stream reports that it has the command.
     assert_eq!(client.outcome(key, 1, Duration::from_millis(1_500)).unwrap(), Outcome::NotYetDone);
     let mut replies = 0;
     client.repeat(key, 1).unwrap();
@@ -27,7 +26,6 @@ fn no_outcome_without_a_service() {
         replies += client.poll(64, |incoming| panic!("{incoming:?}")).unwrap();
         replies > 0
     });
-    // No message arrives a little later either.
     for _ in 0..20 {
         client.poll(64, |incoming| panic!("{incoming:?}")).unwrap();
         client.wait(Duration::from_millis(5)).unwrap();

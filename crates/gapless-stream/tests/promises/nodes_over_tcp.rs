@@ -1,5 +1,4 @@
-//! The command port over TCP: a client that breaks its rules is dropped, one faster than the sequencer waits, and one
-//! that loses the connection reconnects.
+//! A client that breaks its rules is dropped, one faster than the sequencer waits, and a lost connection is remade.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -79,7 +78,6 @@ fn hello(password: &str) -> Vec<u8> {
     )
 }
 
-/// Everything up to the end of the connection.
 fn rest(mut socket: TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     match socket.read_to_end(&mut bytes) {
@@ -113,7 +111,6 @@ fn invalid_packet_is_dropped() {
         assert!(rest(socket).is_empty(), "{}", bytes.escape_ascii());
         turn_until("it is counted", || counter(&stream, "tcp-gateway.connections_dropped") == number as u64 + 1);
     }
-    // The same for an admitted client.
     let of_clients: [fn(u64) -> Vec<u8>; 3] = [
         |key| packet(key ^ 2, UpstreamBody::Report(NodeReport::default())),
         |key| packet(key, UpstreamBody::Frames(&[7; 64])),
@@ -160,11 +157,10 @@ fn unknown_node_is_told_so() {
 #[test]
 fn full_ring_blocks_without_loss() {
     let mut options = options();
-    // Three messages fill it, and the sequencer is slow.
     options.tcp.as_mut().unwrap().sessions.rings.command_ring_bytes = 4096;
     options.throttle = Some(Throttle { frames_per_s: 8_000, burst_frames: 10 });
     let stream = EventStream::start(&options).unwrap();
-    // Only a lost message is resent, unless the machine is so busy that one waits this long.
+    // Only a lost message is resent, unless one waits this long on a busy machine.
     const RESEND_INTERVAL: Duration = Duration::from_secs(30);
     let resend_interval_ns = RESEND_INTERVAL.as_nanos() as u64;
     let publisher = PublisherOptions { resend_interval_ns, ..PublisherOptions::default() };
@@ -179,13 +175,12 @@ fn full_ring_blocks_without_loss() {
         NodeEvent::State(NodeState::Connecting) => disconnects += 1,
         _ => {}
     };
-    // A blocked node is not silent, for longer than the timeout of a silent one.
+    // Longer than the timeout of a silent node: a blocked one is not silent.
     const HELD_UP: Duration = Duration::from_millis(2_500);
     let began = Instant::now();
     let (mut polled, mut longest_pause) = (began, Duration::ZERO);
     let mut published = 0u64;
     while published < 2_000 || began.elapsed() < HELD_UP {
-        // Far more than the ring holds.
         let is_full = node.in_flight() >= 1_000;
         if is_full {
             node.wait(Duration::from_millis(1)).unwrap();
@@ -195,7 +190,6 @@ fn full_ring_blocks_without_loss() {
             node.publish(TYPE, &payload).unwrap();
             published += 1;
         }
-        // A node that is not polled sends nothing, and a slow thread would be dropped for its silence.
         if is_full || published % 64 == 1 {
             node.poll(16, &mut hear).unwrap();
             longest_pause = longest_pause.max(polled.elapsed());
@@ -205,7 +199,6 @@ fn full_ring_blocks_without_loss() {
     let came = node.poll_until(PATIENCE, "all come back", |node| node.in_flight() == 0, &mut hear);
     let dropped = counter(&stream, "tcp-gateway.frames_dropped");
     assert_eq!((own, dropped), (published, 0), "{disconnects} disconnects, {} sent again: {came:?}", node.resent());
-    // If this thread was kept from polling, it really was silent.
     let was_polled = longest_pause < Duration::from_secs(1);
     let is_gone = disconnects > 0 || (node.resent() > 0 && began.elapsed() < RESEND_INTERVAL);
     assert!(!(was_polled && is_gone), "{disconnects} disconnects, {} sent again, {longest_pause:?}", node.resent());
@@ -216,7 +209,7 @@ fn lost_sequencer_is_seen_at_once() {
     let options = options();
     let stream = EventStream::start(&options).unwrap();
     let addresses = stream.tcp_addresses().unwrap();
-    // So patient that only the end of the connection can be noticed.
+    // Only the end of the connection can be noticed.
     let patient = TcpOptions { silence_ns_max: u64::MAX, ..TcpOptions::new(addresses.command, addresses.rewind) };
     let mut publishing = StreamNode::new(TcpLink::new(patient), StreamNodeOptions::default());
     publishing.wait_open(PATIENCE).unwrap();

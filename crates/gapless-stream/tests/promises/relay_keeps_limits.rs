@@ -1,5 +1,5 @@
-//! A relay announces the common limits of itself and the stream, and does not start if the stream's messages do not
-//! fit. It drops a publisher that sends frames refused by the stream, and no other.
+//! A relay announces the common limits of itself and the stream, does not start if the stream's messages do not fit,
+//! and drops only a publisher of refused frames.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, frame, part};
@@ -31,7 +31,6 @@ fn options(directory: &Path, frame_length_max: usize, message_length_max: usize)
     options
 }
 
-/// A stream with short frames over TCP.
 struct Origin {
     directory: TempDir,
     network: TcpNetwork,
@@ -70,7 +69,6 @@ fn node(relay: &EventStream) -> StreamNode<SharedMemoryLink> {
     node
 }
 
-/// Publishes `payload` and waits for its return.
 fn publish(node: &mut StreamNode<SharedMemoryLink>, payload: &[u8]) {
     let begun = Instant::now();
     while !node.can_publish() {
@@ -94,7 +92,6 @@ fn publish(node: &mut StreamNode<SharedMemoryLink>, payload: &[u8]) {
 fn nodes_get_the_common_limits() {
     let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let origin = Origin::start(100_000);
-    // The relay takes longer frames and messages; then shorter messages.
     let relay = origin.relay(&options(directories[0].path(), 32 << 10, 1 << 20)).unwrap();
     let mut node = self::node(&relay);
     publish(&mut node, &vec![1; 20_000]);
@@ -105,7 +102,6 @@ fn nodes_get_the_common_limits() {
     let mut other = self::node(&shorter);
     publish(&mut other, &vec![4; 10_000]);
     assert!(matches!(other.publish(TYPE, &vec![5; 11_000]), Err(ClientError::TooLong { .. })));
-    // The node still reads longer messages of others.
     publish(&mut node, &vec![6; 100_000]);
     let (begun, mut came) = (Instant::now(), false);
     while !came {
@@ -177,7 +173,7 @@ fn only_faulty_publisher_is_dropped() {
         &|session| vec![request(session, &timer[1..])],
         &|session| vec![reply(session)],
         &|_| vec![frame(&FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() }, b"nonsense")],
-        // The sequencer refuses faults that a single frame does not show.
+        // Faults that a single frame does not show.
         &|session| vec![part(session, 1, 1, 3, 100)],
         &|session| vec![part(session, 1, 0, 3, 100), event(session, 2, b"left unfinished")],
     ];
@@ -194,7 +190,6 @@ fn only_faulty_publisher_is_dropped() {
             std::thread::yield_now();
         }
         publish(&mut honest, format!("after offence {number}").as_bytes());
-        // The second connection to the relay works like the first.
         publish(&mut node(&relay), b"somebody new");
     }
     drop(honest);

@@ -1,5 +1,4 @@
-//! Nodes of a relay lose nothing although the path from the relay to the sequencer does: a lost last message, with no
-//! later one to reveal the gap, is resent by its node.
+//! A last message lost between relay and sequencer, with no later one to reveal the gap, is resent by its node.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -28,7 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A link over UDP that loses the given number of events.
 struct LossyLink {
     link: DatagramLink<UdpSocket>,
     to_lose: Arc<AtomicU32>,
@@ -100,7 +98,6 @@ fn node<L: NodeLink>(link: L) -> StreamNode<L> {
     node
 }
 
-/// Publishes `payloads`; everything comes back once and in order.
 fn publish<L: NodeLink>(node: &mut StreamNode<L>, payloads: &[Vec<u8>], naps: bool) {
     for payload in payloads {
         node.publish(TYPE, payload).unwrap();
@@ -155,10 +152,9 @@ fn lost_last_message_is_resent() {
         for naps in [false, true] {
             publish(&mut node, &payloads(20, 100), naps);
         }
-        // The last of several, all of several, and parts of a long one.
         for (lost, count, length) in [(1, 1, 100), (3, 3, 100), (2, 1, 100_000), (80, 1, 100_000)] {
             let before = node.resent();
-            // On a busy machine the loss may hit a message that was already sent twice: then it has no effect.
+            // The loss of a message that was already sent twice has no effect.
             turn_until("the lost message is resent", || {
                 to_lose.store(lost, Ordering::Relaxed);
                 publish(&mut node, &payloads(count, length), number == 1);

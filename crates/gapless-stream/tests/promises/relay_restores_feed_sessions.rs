@@ -1,5 +1,4 @@
-//! A relay whose journal no longer reaches the beginning of a feed session still knows which one its oldest frames
-//! belong to: after a restart, late nodes read all kept frames.
+//! A restarted relay still knows the feed session of its oldest frames, although its journal lacks the beginning.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::client::MessageType;
@@ -36,7 +35,6 @@ fn relay(directory: &Path, upstream: &Path) -> EventStream {
     let any_port = SocketAddr::from((own_loopback(), 0));
     let mut options = options(directory);
     options.tcp = Some(TcpNetwork::new(any_port, any_port));
-    // Two segments and the current one.
     options.persistence.retention.bytes_max = Some(12 << 20);
     let upstream = SharedMemoryLink::new(upstream, SharedMemoryOptions::default());
     EventStream::relay(&options, Box::new(upstream), Start::First, &AtomicBool::new(false)).unwrap()
@@ -51,7 +49,6 @@ fn publish(publisher: &mut StreamNode<SharedMemoryLink>, count: u32) {
     }
 }
 
-/// Waits until `relay` has all frames of `stream`.
 fn settle(stream: &EventStream, relay: &EventStream) {
     let begun = Instant::now();
     while relay.released_sequence() < stream.released_sequence() {
@@ -68,7 +65,6 @@ fn late_nodes_read_all_kept_frames() {
     let link = SharedMemoryLink::new(directory.path(), SharedMemoryOptions::default());
     let mut publisher = StreamNode::new(link, StreamNodeOptions::default());
     publisher.wait_open(PATIENCE).unwrap();
-    // Until Monday's beginning has left the relay's journal.
     let begun = Instant::now();
     while relayed.reader(1).first_held().unwrap() == 1 {
         assert!(begun.elapsed() < PATIENCE, "nothing is deleted");
@@ -76,7 +72,6 @@ fn late_nodes_read_all_kept_frames() {
         settle(&stream, &relayed);
     }
     let name = FeedSession::new("TUESDAY").unwrap();
-    // Alone, then with the next feed session after it.
     for rolls in [false, true] {
         if rolls {
             stream.ask(SequencerRequest::BeginFeed { name }).unwrap();

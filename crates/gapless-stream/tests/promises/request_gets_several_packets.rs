@@ -1,5 +1,4 @@
-//! A MoldUDP64 request for more than a packet holds is answered by several: a minimal client catches up with few
-//! requests. A node, which requests the rest itself, gets hardly any duplicates.
+//! A minimal client catches up with few requests; a node, which requests the rest itself, gets hardly any duplicates.
 
 use crate::memory_world::{TYPE, World};
 use crate::raw_soup::{PATIENCE, counter, reaches};
@@ -15,12 +14,10 @@ use std::time::{Duration, Instant};
 
 const MESSAGES: u64 = 5_000;
 
-/// A request byte by byte, by the specification.
 fn request(sequence: u64, count: u16) -> Vec<u8> {
     [&b"MONDAY    "[..], &sequence.to_be_bytes(), &count.to_be_bytes()].concat()
 }
 
-/// Sequence of a packet's first message and number of messages; checks each length.
 fn range(packet: &[u8]) -> (u64, u64) {
     assert_eq!(&packet[..10], b"MONDAY    ");
     let sequence = u64::from_be_bytes(packet[10..18].try_into().unwrap());
@@ -34,7 +31,6 @@ fn range(packet: &[u8]) -> (u64, u64) {
     (sequence, u64::from(count))
 }
 
-/// A stream with this many messages, and its request address.
 fn stream() -> (EventStream, SocketAddr) {
     let mut options = EventStreamOptions::in_memory();
     options.frame_length_max = 1_376;
@@ -72,7 +68,6 @@ fn minimal_client_catches_up() {
     client.connect(at).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut buffer = [0; 2_048];
-    // All packets of one request arrive in order: nothing on this machine reorders.
     client.send(&request(1, 600)).unwrap();
     let (mut next, mut packets) = (1, 0);
     while next <= 600 {
@@ -86,7 +81,7 @@ fn minimal_client_catches_up() {
     assert!(packets > 10, "{packets} packets");
     reaches(&stream, "replayer.packets_further", packets - 1);
     assert_eq!(counter(&stream, "replayer.requests_answered"), 1);
-    // The rest, left out by the allowance or lost by the machine, is requested again.
+    // Left out by the allowance, or lost by the machine.
     client.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let (begun, mut requests) = (Instant::now(), 0);
     while next <= last {
@@ -113,7 +108,7 @@ fn next_request_replaces_the_rest() {
     let reader = world.node(StreamNodeOptions::reading(Start::First));
     let both = [publisher, reader];
     world.until(&both, "both are in", |world| world.nodes[0].can_publish());
-    // The reader does not poll meanwhile, and the operating system keeps only the first part for it.
+    // The operating system keeps only the first part for a reader that does not poll.
     world.memory.set_queue_bytes_max(60_000);
     for number in 0..180u64 {
         for _ in 0..10 {

@@ -1,5 +1,4 @@
-//! A stream restored from an older copy of its whole directory: no file in it shows that, but a node that has seen more
-//! refuses it, whether the stream is shorter now or has continued differently, over each transport.
+//! No file shows that a whole directory was restored from an older copy, but a node that has seen more refuses it.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -77,14 +76,12 @@ impl Deployment {
         node
     }
 
-    /// Copies the directory to another name next to it.
     fn copy(&self, from: &str, to: &str) {
         let (from, to) = (self.directory.path().join(from), self.directory.path().join(to));
         copy(&from, &to);
     }
 }
 
-/// Publishes `count` messages, and reads until they have come back.
 fn publish(node: &mut Node, count: usize) {
     let (mut sent, mut came) = (0, 0);
     let deadline = Instant::now() + PATIENCE;
@@ -99,7 +96,6 @@ fn publish(node: &mut Node, count: usize) {
     }
 }
 
-/// Error that ends the node.
 fn ends(node: &mut Node) -> ClientError {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -173,6 +169,5 @@ fn diverged_over_tcp() {
 
 #[test]
 fn journal_shows_divergence() {
-    // More than the window holds.
     refuses_another_history(NodeTransport::SharedMemory, 12_000);
 }

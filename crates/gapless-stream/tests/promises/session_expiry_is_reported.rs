@@ -1,5 +1,4 @@
-//! A publisher whose session has expired loses no message silently: its earlier messages are in the stream, and a later
-//! one is there or reported as lost.
+//! A publisher whose session has expired loses no message silently.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -24,7 +23,6 @@ fn node(directory: &Path) -> StreamNode<SharedMemoryLink> {
     node
 }
 
-/// Polls until nothing is in flight, for at least this time; returns its own messages that came back.
 fn poll(node: &mut StreamNode<SharedMemoryLink>, at_least: Duration) -> Result<Vec<Vec<u8>>, ClientError> {
     let begun = Instant::now();
     let mut own = Vec::new();
@@ -62,7 +60,7 @@ fn stream(directory: &Path, session_expiry: Duration) -> EventStream {
 #[test]
 fn polling_publisher_reopens() {
     let directory = tempfile::tempdir().unwrap();
-    // Long enough that a message is in the stream before a newly opened session expires.
+    // A message must be in the stream before a new session expires.
     let stream = stream(directory.path(), Duration::from_millis(1_500));
     let mut node = node(directory.path());
     let mut sessions = Vec::new();
@@ -71,7 +69,6 @@ fn polling_publisher_reopens() {
         node.publish(WORD, &[round]).unwrap();
         assert_eq!(poll(&mut node, Duration::ZERO).unwrap(), [[round]]);
         sessions.push(node.session());
-        // The node opens another session by itself.
         let begun = Instant::now();
         while node.session().is_none() || node.session() == sessions[usize::from(round)] {
             assert!(begun.elapsed() < PATIENCE, "{sessions:?}");
@@ -87,7 +84,6 @@ fn polling_publisher_reopens() {
 #[test]
 fn sleeping_publisher_learns_of_loss() {
     let directory = tempfile::tempdir().unwrap();
-    // Long enough for that even on a busy machine.
     let stream = stream(directory.path(), Duration::from_millis(1_500));
     let mut first = node(directory.path());
     first.publish(WORD, &[1]).unwrap();
@@ -96,7 +92,6 @@ fn sleeping_publisher_learns_of_loss() {
     let open = |(label, value): &(String, u64)| label == "sequencer.sessions" && *value > 0;
     until("the session is open", || stream.counters().values().iter().any(open));
     until("the session has expired", || !stream.counters().values().iter().any(open));
-    // The node has not read the close of its session.
     first.publish(WORD, &[2]).unwrap();
     let lost = first.publish(WORD, &[3]).unwrap() - 1;
     match poll(&mut first, PATIENCE / 2) {

@@ -1,4 +1,4 @@
-//! At a stream's limit of sessions, a relay tells the node that asked for another one, and no other node.
+//! A relay tells only the node that asked for a session beyond the limit.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, RawPublisher, frame, open};
@@ -15,7 +15,7 @@ use gapless_wire::{Frame, FrameHeader, Kind};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// A link to a stream without room for sessions. It refuses the second request before the first.
+/// Refuses the second request before the first.
 #[derive(Default)]
 struct FullStreamLink {
     asked: Vec<u128>,

@@ -1,5 +1,5 @@
-//! A stream at tier `memory` keeps only the contents of its window. A reader over TCP that lags more is notified: a
-//! client by the end of its connection and the refusal of its next login, a node by an error.
+//! A reader over TCP that lags behind the window: a client gets the end of its connection and a refused login, a node
+//! an error.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -40,7 +40,6 @@ fn too_slow_reader_is_told() {
         }
         publisher.poll_until(PATIENCE, "all come back", |node| node.in_flight() == 0, |_| {}).unwrap();
     }
-    // Once the client reads, it needs frames that are gone.
     let mut expected = 1;
     while let Some((kind, payload)) = asleep.next() {
         if kind == b'S' {

@@ -1,5 +1,5 @@
-//! Nodes over UDP across a proxy that loses, duplicates, delays, reorders and damages packets of real sockets, 20 % of
-//! each, both ways: every node sees the same gapless stream. Prints its seed and takes one from `GAPLESS_SEED`.
+//! Nodes over UDP across a proxy that loses, duplicates, delays, reorders and damages 20 % of the packets of real
+//! sockets, both ways. Prints its seed and takes one from `GAPLESS_SEED`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -22,15 +22,13 @@ use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Pause between two polls of the sockets; a packet is delayed by up to ten times as much.
+/// A packet is delayed by up to ten times as much.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Messages of each node; a third of them in the run with every change.
 fn messages() -> u64 {
     rounds(600, 200)
 }
 
-/// A proxy in front of one port of the sequencer.
 struct BadNetwork {
     address: SocketAddr,
     stopped: Arc<AtomicBool>,
@@ -40,7 +38,6 @@ struct BadNetwork {
 
 struct DelayedPacket {
     due: Instant,
-    /// From the proxy's own socket to a node, or from the node's substitute socket to the sequencer.
     to_node: bool,
     node: SocketAddr,
     bytes: Vec<u8>,
@@ -54,7 +51,7 @@ impl BadNetwork {
         let (stopped, harmed) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let (stop, harm) = (Arc::clone(&stopped), Arc::clone(&harmed));
         let thread = std::thread::spawn(move || {
-            // A substitute socket for each node, so that the sequencer tells them apart.
+            // The sequencer tells the nodes apart by them.
             let mut nodes: HashMap<SocketAddr, StdSocket> = HashMap::new();
             let mut delayed: Vec<DelayedPacket> = Vec::new();
             let mut buffer = vec![0; 1 << 16];
@@ -81,7 +78,6 @@ impl BadNetwork {
                     if packet.due > now {
                         return true;
                     }
-                    // A full buffer loses it, too.
                     let _ = if packet.to_node {
                         front.send_to(&packet.bytes, packet.node)
                     } else {
@@ -96,8 +92,7 @@ impl BadNetwork {
     }
 }
 
-/// Loses a fifth of the packets, duplicates a fifth, damages a fifth, and delays each by up to 2 ms, which reorders
-/// them.
+/// A fifth each; delays of up to 2 ms reorder.
 fn suffer(
     delayed: &mut Vec<DelayedPacket>,
     random: &mut Random,

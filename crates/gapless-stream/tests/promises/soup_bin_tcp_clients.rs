@@ -1,5 +1,4 @@
-//! Every client that speaks SoupBinTCP 3.00 reads the stream: clients written by hand, byte by byte from the
-//! specification, without any of our code.
+//! Clients of SoupBinTCP 3.00, by hand from the specification, without any of our code.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
@@ -43,7 +42,6 @@ fn options(directory: &TempDir) -> EventStreamOptions {
     options
 }
 
-/// A stream, and a node of this process that publishes into it.
 struct World {
     stream: EventStream,
     node: StreamNode<SharedMemoryLink>,
@@ -104,7 +102,7 @@ fn payloads(count: u64, length: usize) -> Vec<Vec<u8>> {
 #[test]
 fn history_then_live_in_order() {
     let mut world = World::start();
-    // More than the window holds: it comes from the journal, and then from the window.
+    // More than the window: from the journal, then the window.
     let sent = payloads(5_000, 400);
     world.publish(sent.clone());
     let last = world.stream.released_sequence();
@@ -130,7 +128,6 @@ fn history_then_live_in_order() {
     }
     pieces.accepted("MONDAY", 1);
     reaches(&world.stream, "rewind.clients", 5);
-    // A client is gone after a logout, and after a disconnect.
     first.send(&[0, 1, b'O']);
     while first.next().is_some() {}
     drop(middle);
@@ -149,14 +146,12 @@ fn damage_ends_only_its_client() {
     let at = bytes.windows(400).position(|window| window == damaged).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
     file.write_all_at(&[!damaged[100]], at as u64 + 100).unwrap();
-    // One meets the damage at its login, the other after good frames.
     let mut at_it = world.logged_in("MONDAY", last - 3_500);
     let mut before_it = world.logged_in("MONDAY", 1);
     assert_eq!(at_it.next(), None);
     before_it.accepted("MONDAY", 1);
     while before_it.next().is_some() {}
     reaches(&world.stream, "rewind.clients", 0);
-    // The stream continues, and serves the others.
     let mut good = world.logged_in("MONDAY", last + 1);
     good.accepted("MONDAY", last + 1);
     let more = payloads(20, 30);
@@ -181,7 +176,6 @@ fn bad_login_is_refused() {
         (login("reader", "swordfish", "SUNDAY", 1), b'S'),
         (login("reader", "swordfish", "MONDAY", last + 2), b'S'),
         (login("reader", "swordfish", "MONDAY", u64::MAX), b'S'),
-        // Unreadable fields have an answer as well.
         (changed(2 + 1, 0xff), b'A'),
         (changed(2 + 1 + 6, 0xff), b'A'),
         (changed(2 + 1 + 6 + 10, 0xff), b'S'),
@@ -195,7 +189,6 @@ fn bad_login_is_refused() {
     }
     reaches(&world.stream, "rewind.logins_refused", refusals.len() as u64);
     reaches(&world.stream, "rewind.clients", 0);
-    // The limit is eight clients.
     let mut clients: Vec<_> = (0..8).map(|_| world.logged_in("", 1)).collect();
     clients.iter_mut().for_each(|client| client.accepted("MONDAY", 1));
     assert_eq!(world.client().next(), None);
@@ -211,7 +204,7 @@ fn invalid_bytes_are_dropped() {
     world.publish(payloads(10, 8));
     let good = login("reader", "swordfish", "", 1);
     let strangers: [&[u8]; 8] = [
-        // An oversized login: its length alone is enough.
+        // The length alone is refused.
         &[0x40, 0x00, b'L'],
         &[0, 48, b'L'],
         &[0, 0],
@@ -236,7 +229,6 @@ fn invalid_bytes_are_dropped() {
         while client.next().is_some() {}
         reaches(&world.stream, "rewind.malformed", (strangers.len() + number) as u64 + 1);
     }
-    // A legal packet is accepted, and messages and texts may have any length.
     let mut client = world.client();
     client.send(&good);
     client.accepted("MONDAY", 1);
@@ -264,7 +256,6 @@ fn sessions_count_from_one_and_end() {
     world.begin_feed("TUESDAY");
     world.publish(payloads(5, 16));
     let last = world.stream.released_sequence();
-    // A connected client receives the end.
     let mut monday_frames = Vec::new();
     loop {
         match watching.next().expect("an end message precedes the close") {
@@ -276,12 +267,10 @@ fn sessions_count_from_one_and_end() {
     }
     assert_eq!(watching.next(), None);
     let tuesday_first = monday_frames.len() as u64 + 1;
-    // A later one gets the same.
     let mut late = world.logged_in("MONDAY", 1);
     late.accepted("MONDAY", 1);
     assert_eq!(late.frames(1, tuesday_first - 1), payloads(10, 8));
     assert_eq!((late.next(), late.next()), (Some((b'Z', Vec::new())), None));
-    // The last frame is followed only by the end; numbers beyond that are refused.
     for number in [0, tuesday_first] {
         let mut client = world.logged_in("MONDAY", number);
         client.accepted("MONDAY", tuesday_first);
@@ -301,15 +290,14 @@ fn new_message_wakes_sleepers() {
     let mut client = world.logged_in("", 0);
     client.accepted("MONDAY", world.stream.released_sequence() + 1);
     let begun = Instant::now();
-    // Without a wake-up the agent sleeps for a tenth of a second, and is quick one time in ten by chance. On a busy
-    // machine some are late anyway: the test repeats until most of 21 in a row are quick.
+    // Without a wake-up the agent sleeps for a tenth of a second, and one time in ten is quick by chance. A busy
+    // machine delays some anyway, so most of 21 in a row must be quick.
     let mut times = VecDeque::new();
     while times.iter().filter(|time| **time < Duration::from_millis(10)).count() < 11 {
         assert!(begun.elapsed() < PATIENCE, "the agent was not woken: {times:?}");
         if times.len() == 21 {
             times.pop_front();
         }
-        // Long enough for the stream's threads to fall asleep.
         std::thread::sleep(Duration::from_millis(20));
         let begun = Instant::now();
         world.publish(payloads(1, 8));
@@ -318,11 +306,10 @@ fn new_message_wakes_sleepers() {
     }
 }
 
-/// Set for the process below.
 const IS_ALONE: &str = "GAPLESS_TEST_IS_ALONE";
 
-/// Whether this process runs only `test`, which measures a whole process while others run next to it. If it does not,
-/// the test runs in a new instance of this program, where it must succeed.
+/// Whether this process runs only `test`, which measures a whole process; if not, runs it in a new instance of this
+/// program.
 #[track_caller]
 fn is_alone(test: &str) -> bool {
     if std::env::var_os(IS_ALONE).is_some() {
@@ -353,7 +340,7 @@ fn slow_client_costs_no_other() {
     awake.accepted("MONDAY", 1);
     let before = anonymous_memory_bytes();
     let (mut longest, mut read) = (Duration::ZERO, 0);
-    // 30 MB for each, of which sockets and buffers hold a part.
+    // 30 MB, of which sockets and buffers hold a part.
     for _ in 0..300 {
         let begun = Instant::now();
         world.publish(payloads(100, 1_000));
@@ -364,9 +351,7 @@ fn slow_client_costs_no_other() {
     }
     let grown = anonymous_memory_bytes().saturating_sub(before);
     assert!(grown < 48 << 20, "{grown} bytes more; four clients do not read 120 MB");
-    // Otherwise they would block it forever.
     assert!(longest < PATIENCE / 2, "100 messages took {longest:?}");
-    // Slow clients are late, and lose nothing.
     for client in &mut asleep {
         assert_eq!(client.frames(1, read).len(), 30_000);
     }
@@ -386,7 +371,6 @@ impl ManualStream {
         Self { stream, now_ns: 1_000_000_000, _directory: directory }
     }
 
-    /// Advances time, with a turn for each tenth of a second.
     fn pass(&mut self, milliseconds: u64) {
         for _ in 0..milliseconds.div_ceil(100) {
             self.now_ns += 100_000_000;
@@ -394,7 +378,7 @@ impl ManualStream {
         }
     }
 
-    /// Turns with hardly any time until `client` gets a packet; `None` at its end.
+    /// In hardly any time; `None` at the end.
     fn next(&mut self, client: &mut Client) -> Option<(u8, Vec<u8>)> {
         client.socket.set_nonblocking(true).unwrap();
         let begun = Instant::now();
@@ -421,7 +405,7 @@ fn late_login_is_dropped() {
     world.pass(100);
     let mut slow = Client::connect(&world.stream);
     let bytes = login("reader", "swordfish", "", 1);
-    // A byte at a time: this would take half a minute.
+    // Would take half a minute.
     for byte in &bytes[..8] {
         slow.send(&[*byte]);
         world.pass(600);

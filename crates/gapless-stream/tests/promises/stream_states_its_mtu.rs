@@ -1,5 +1,4 @@
-//! A stream states its MTU, over each transport: a message that fits is one frame, a node with another MTU is told so,
-//! and a journal whose frames fit no packet is refused with the frame named.
+//! Over each transport, a node with another MTU is refused, and so is a journal whose frames fit no packet.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::StreamConfig;
@@ -42,7 +41,6 @@ fn node(config: &StreamConfig, start: Start) -> StreamNode<AnyLink> {
     StreamNode::new(config.link().unwrap(), StreamNodeOptions { start, ..config.node_options(None) })
 }
 
-/// Publishes messages of these lengths; returns the sequences of those that came back.
 fn publish(node: &mut StreamNode<AnyLink>, lengths: &[usize]) -> Vec<u64> {
     node.wait_open(PATIENCE).unwrap();
     for length in lengths {
@@ -51,7 +49,6 @@ fn publish(node: &mut StreamNode<AnyLink>, lengths: &[usize]) -> Vec<u64> {
     read(node, lengths)
 }
 
-/// Reads messages of these lengths; returns their sequences.
 fn read(node: &mut StreamNode<AnyLink>, lengths: &[usize]) -> Vec<u64> {
     let (mut sequences, begun) = (Vec::new(), Instant::now());
     while sequences.len() < lengths.len() {
@@ -78,7 +75,7 @@ fn fitting_message_is_one_frame() {
             let stream = start(&config);
             let sequences = publish(&mut node(&config, Start::Live), &[1_400, longest, longest]);
             assert_eq!(sequences[2] - sequences[0], 2, "{transport} {mtu}");
-            // A late joiner gets them by the replayer, the rewind port or from the journal.
+            // By the replayer, the rewind port or from the journal.
             assert_eq!(read(&mut node(&config, Start::First), &[1_400, longest, longest]), sequences);
             stream.stop().unwrap();
         }
@@ -149,7 +146,6 @@ fn journal_of_long_frames_is_refused() {
         assert!(text.contains(&words), "{words}: {text}");
     }
 
-    // No frame is lost: with the MTU in the error, everything is read.
     let enough = with(3_188);
     let stream = start(&enough);
     assert_eq!(read(&mut node(&enough, Start::First), &[100, 3_000, 100]), sequences);

@@ -1,4 +1,4 @@
-//! A throttle counts every frame taken, also in a turn that ends because the window is full.
+//! Even in a turn that ends because the window is full.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{RawPublisher, event};
@@ -16,11 +16,9 @@ fn full_window_turn_is_counted() {
     options.window_bytes = 1 << 20;
     options.message_length_max = 64 << 10;
     options.frame_length_max = 2 << 10;
-    // One turn may take more than the window holds.
     options.frames_per_poll_max = 1024;
     options.throttle = Some(Throttle { frames_per_s: 1, burst_frames: 2_000 });
     let mut stream = EventStream::start_by_hand(&options).unwrap();
-    // Time stands still.
     let now = Now { monotonic_ns: 5_000_000_000, epoch_ns: 1_000_000_000_000_000_000 };
     let rings = RingSizes { command_ring_bytes: 8 << 20, ..RingSizes::default() };
     let mut publisher = RawPublisher::connect_with(&stream, rings);
@@ -40,6 +38,6 @@ fn full_window_turn_is_counted() {
         last = if released == last.0 { (released, last.1 + 1) } else { (released, 0) };
     }
     assert!(turns > 102, "the window was full in between");
-    // The frame that opened the session was the first of the burst.
+    // The session's open was the first of the burst.
     assert_eq!(stream.released_sequence() - before, 1_999);
 }

@@ -1,5 +1,5 @@
-//! A stream has a limit of timers. A publisher that asks for one more is told in the stream which one was not set, and
-//! continues; a restart remembers the refusals.
+//! A publisher beyond the limit is told in the stream which timer was not set, and continues; a restart remembers the
+//! refusals.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -35,7 +35,6 @@ fn node(directory: &Path, token: u128) -> Node {
     StreamNode::new(link, StreamNodeOptions::with_token(token))
 }
 
-/// Waits until everything published has come back; returns the timers refused meanwhile, and whether each was its own.
 fn settle(node: &mut Node) -> Vec<(u64, bool)> {
     let mut refused = Vec::new();
     let take = |event: NodeEvent<'_>| {
@@ -82,7 +81,6 @@ fn timer_over_limit_is_refused() {
     assert_eq!(settle(&mut node), [(TIMERS_MAX, true)], "the refused timer is reported once");
     assert_eq!(node.resent(), resent, "nothing is sent again");
 
-    // A replaced timer does not count twice, nor does one that takes a cancelled one's place.
     set_timer(&mut node, 5, NEVER_NS);
     set_timer(&mut node, 6, 0);
     set_timer(&mut node, TIMERS_MAX + 1, NEVER_NS);
@@ -91,7 +89,6 @@ fn timer_over_limit_is_refused() {
     drop(node);
     stream.stop().unwrap();
 
-    // The state, and the journal after it, restore the same timers.
     std::fs::remove_dir_all(directory.path().join("sequencer")).unwrap();
     let stream = start(directory.path());
     let mut other = self::node(directory.path(), 8);

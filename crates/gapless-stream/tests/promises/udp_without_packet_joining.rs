@@ -1,4 +1,3 @@
-//! An interface that refuses joined packets ends only the joining.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_transport::network::{Datagrams, UdpOptions, UdpSocket};
@@ -6,16 +5,9 @@ use nix::sys::socket::setsockopt;
 use nix::{libc, setsockopt_impl, sockopt_impl};
 use std::net::Ipv4Addr;
 
-// The kernel joins only packets that it computes checksums for: without them it refuses like an interface without
-// checksum offload.
-sockopt_impl!(
-    /// Leaves checksums out.
-    NoChecksums,
-    SetOnly,
-    libc::SOL_SOCKET,
-    libc::SO_NO_CHECK,
-    bool
-);
+// The kernel joins only packets that it computes checksums for; without them it refuses like an interface without
+// offload.
+sockopt_impl!(NoChecksums, SetOnly, libc::SOL_SOCKET, libc::SO_NO_CHECK, bool);
 
 fn pair() -> (UdpSocket, UdpSocket) {
     let options = UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into());
@@ -58,7 +50,7 @@ fn late_refusal_loses_nothing() {
     let to = receiver.local_address();
     assert_eq!(sender.send(to, &[1; 300], 100).unwrap(), 300);
     assert_eq!(receive(&mut receiver, 3), [100; 3]);
-    // The route to some peers supports joined packets and the route to others does not; the socket is the same.
+    // Only the route to some peers supports joined packets.
     setsockopt(&sender.fd().unwrap(), NoChecksums, &true).unwrap();
     assert_eq!(sender.send(to, &[1; 100], 100).unwrap(), 100);
     assert_eq!(receive(&mut receiver, 1), [100]);

@@ -1,5 +1,4 @@
-//! Memory for unfinished messages is bounded, and held for a bounded time: a publisher that begins a message without
-//! continuing it makes room for one that does.
+//! Memory for unfinished messages is bounded, and held for a bounded time.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, part};
@@ -14,10 +13,8 @@ use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
 const LONG: usize = 16 << 20;
-/// Pause of nodes without new messages between two polls.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Memory for two messages of 16 MiB.
 fn options() -> EventStreamOptions {
     let mut options = EventStreamOptions::in_memory();
     options.frame_length_max = 8 << 10;
@@ -35,7 +32,6 @@ fn node(stream: &EventStream) -> StreamNode<SharedMemoryLink> {
     StreamNode::new(link, StreamNodeOptions::default())
 }
 
-/// First of `count` parts that are together as long as a message may be.
 fn first_part(session: u64) -> Vec<u8> {
     let length = 8_000;
     part(session, 1, 0, (LONG / length) as u16, length)
@@ -44,12 +40,11 @@ fn first_part(session: u64) -> Vec<u8> {
 #[test]
 fn unfinished_message_delays_no_other() {
     let stream = EventStream::start(&options()).unwrap();
-    // One connection with a session that continues and many that do not, and some other connections.
     let mut others: Vec<_> = (0..6).map(|_| RawPublisher::connect(&stream)).collect();
     let sessions: Vec<_> = others.iter_mut().enumerate().map(|(index, each)| each.open(100 + index as u128)).collect();
     for (other, session) in others.iter_mut().zip(&sessions) {
         other.send(&first_part(*session));
-        // The first is idle for longest, and is evicted.
+        // The longest idle one is evicted.
         other.wait_taken();
     }
     let mut honest = [node(&stream), node(&stream), node(&stream)];
@@ -78,10 +73,8 @@ fn unfinished_message_delays_no_other() {
             assert!(begun.elapsed() < PATIENCE, "{met} of 18 came, then none");
         }
     }
-    // All but the messages that the last node has still to read.
     assert!(met >= 16, "{met} came");
     assert!(counter(&stream, "sequencer.messages_evicted") >= 4);
-    // The publisher of the evicted message is told when it continues, and may begin again.
     let (first, session) = (&mut others[0], sessions[0]);
     first.send(&part(session, 2, 1, (LONG / 8_000) as u16, 8_000));
     assert_eq!(first.answer(), Answer::Refused { code: RefusalCode::Gap, session, detail: 1 });
@@ -92,7 +85,7 @@ fn unfinished_message_delays_no_other() {
     stream.stop().unwrap();
 }
 
-/// The nodes of a relay are one connection to the sequencer, like this.
+/// The nodes of a relay are one connection to the sequencer.
 #[test]
 fn connection_never_waits_for_itself() {
     let stream = EventStream::start(&options()).unwrap();
@@ -104,7 +97,6 @@ fn connection_never_waits_for_itself() {
     publisher.send(&first_part(sessions[2]));
     let session = sessions[2];
     assert_eq!(publisher.answer(), Answer::Refused { code: RefusalCode::Gap, session, detail: 1 });
-    // Frames after it are not blocked, and free the room that it needs.
     let count = (LONG / 8_000) as u16;
     for index in 1..count {
         publisher.send(&part(sessions[0], 1 + u64::from(index), index, count, 8_000));
@@ -125,7 +117,6 @@ fn connection_never_waits_for_itself() {
     stream.stop().unwrap();
 }
 
-/// A message without memory is not retried in a loop.
 #[test]
 fn postponed_message_is_recalled() {
     let mut options = options();
@@ -147,13 +138,11 @@ fn postponed_message_is_recalled() {
     let asked_again = Answer::Refused { code: RefusalCode::Gap, session, detail: 1 };
     whole(&mut publisher, session, 0);
     assert_eq!(publisher.answer(), asked_again);
-    // All of it was refused, with the frames after it; the next answer is for a repeated frame.
     publisher.send(&event(session, 1 + u64::from(count), b"behind it"));
     let repeated = event(sessions[1], 9, b"too early");
     publisher.send(&repeated);
     let other = Answer::Refused { code: RefusalCode::Gap, session: sessions[1], detail: 2 };
     assert_eq!(publisher.answer(), other, "only the first refused part is answered");
-    // Completing the other two makes room.
     whole(&mut publisher, sessions[0], 1);
     assert_eq!(publisher.answer(), asked_again);
     whole(&mut publisher, session, 0);

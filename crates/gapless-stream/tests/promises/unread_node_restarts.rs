@@ -1,5 +1,5 @@
-//! A node starts with the first kept frame, and loses its connection before it has read any. It then starts with the
-//! first kept frame again, because the earlier one may be deleted. A node that has read continues after its last frame.
+//! A node that loses its connection before it has read anything starts with the first kept frame again, which may be
+//! another one now.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -17,7 +17,6 @@ use std::time::Duration;
 
 const TYPE: MessageType = MessageType { schema: 9 << 16 | 1, encoding: Encoding::Opaque };
 
-/// A link that records the start of its node, and breaks at the next read when told to.
 struct BreakingLink {
     link: SharedMemoryLink,
     starts: Arc<Mutex<Vec<Start>>>,

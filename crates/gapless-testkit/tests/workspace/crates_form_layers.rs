@@ -1,8 +1,7 @@
-//! Crates form layers: each imports only from layers below its own. The numbers are those of ARCHITECTURE.md.
+//! Each crate imports only from layers below its own; the numbers are those of ARCHITECTURE.md.
 
 use super::workspace;
 
-/// Layer of each crate.
 const FLOORS: [(&str, u8); 28] = [
     ("gapless-cli", 12),
     ("gapless-bench", 11),
@@ -39,7 +38,6 @@ fn floor(name: &str) -> u8 {
     found.unwrap_or_else(|| panic!("{name} has no layer in this test")).1
 }
 
-/// Returns the crates of this workspace in a manifest, each with the kind of the dependency.
 fn dependencies(manifest: &str) -> Vec<(&str, &str)> {
     let mut kind = None;
     let mut found = Vec::new();

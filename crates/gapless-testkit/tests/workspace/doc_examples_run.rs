@@ -1,4 +1,4 @@
-//! Examples in documentation are tested. A crate with `doctest = false` has none.
+//! A crate with `doctest = false` has no examples.
 
 use super::workspace;
 
@@ -19,7 +19,7 @@ fn doc_examples_are_run() {
     assert!(untested > 5, "only {untested} crates have no examples");
 }
 
-/// Counts the code blocks in documentation comments that `cargo test` would run.
+/// Counts only code blocks that `cargo test` would run.
 fn examples(text: &str) -> usize {
     let (mut count, mut is_inside) = (0, false);
     let comments = text.lines().filter_map(|line| {

@@ -1,5 +1,5 @@
-//! Every file, function, type, crate and test that a document names exists, and every link has a target. A test of
-//! `gapless-cli` checks the program's command lines.
+//! Every file, function, type, crate and test that a document names exists, and every link has a target. `gapless-cli`
+//! tests the command lines.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use gapless_testkit::documents::{self, Document};
 use super::rust_tokens::{self, Token, TokenKind};
 use super::workspace;
 
-/// Foreign names in documents: Linux, Rust and Cargo, protocols, libraries, the machines of examples.
+/// Linux, Rust and Cargo, protocols, libraries, the machines of examples.
 const FOREIGN: &[&str] = include!("foreign_names.in");
 
 #[test]
 fn names_in_documents_exist() {
     let root = workspace::root();
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
-    // The list of renamed items has names that no longer exist.
+    // Its names no longer exist.
     for path in documents::of_workspace(&root).into_iter().filter(|path| !path.ends_with("docs/renames.md")) {
         let text = std::fs::read_to_string(&path).expect("a document can be read");
         let shown = path.strip_prefix(&root).expect("the file is in the workspace").display().to_string();
@@ -31,19 +31,18 @@ fn names_in_documents_exist() {
     assert!(wrong.is_empty(), "{} names in documents do not exist:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Names of the workspace, read once for both tests.
+/// Read once for both tests.
 static HOUSE: LazyLock<KnownNames> = LazyLock::new(|| KnownNames::read(&workspace::root()));
 
-/// All names that a document may use.
 struct KnownNames {
     root: PathBuf,
-    /// Paths of files, split into parts.
+    /// Split into parts.
     files: Vec<Vec<String>>,
-    /// Paths of folders and of files without extension, split into parts, without `src`.
+    /// Folders, and files without extension; split, without `src`.
     places: Vec<Vec<String>>,
     crates: BTreeSet<String>,
     items: DefinedItems,
-    /// All words of the sources: names in texts, metrics, options of files.
+    /// Names in texts, metrics, options of files.
     words: HashSet<String>,
     foreign: BTreeSet<&'static str>,
 }
@@ -93,13 +92,13 @@ impl KnownNames {
         self.places.push(self.parts(&path.with_extension("")).into_iter().filter(|part| part != "src").collect());
         self.files.push(parts);
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        // Documents do not count as sources, and this file contains the names that must not exist.
+        // Documents are no sources, and this file contains names that must not exist.
         let is_this = path.file_stem().is_some_and(|name| name == "document_names_exist");
         if is_this || matches!(extension, "md" | "json" | "txt" | "svg" | "csv" | "in") {
             return;
         }
         let Ok(text) = std::fs::read_to_string(path) else { return };
-        // Words count with hyphens, as in the names of threads and options, and without.
+        // With hyphens, as in names of threads and options, and without.
         for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-') {
             for part in std::iter::once(word).chain(word.split('-').filter(|part| part.len() < word.len())) {
                 if !self.words.contains(part) {
@@ -117,11 +116,11 @@ impl KnownNames {
         relative.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
     }
 
-    /// Lists the names in `document` that do not exist, with their lines. `path` is the document's own path.
+    /// Names with lines; `path` is the document's own.
     fn unknown_names(&self, path: &Path, document: &Document) -> Vec<(usize, String)> {
         let mut unknown_names = Vec::new();
         for piece in &document.code {
-            // A document may use names that its own examples define.
+            // Names that the document's own examples define.
             let is_own =
                 |name: &str| document.blocks.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
             if let Some(what) = self.unknown_name_reason(&piece.text)
@@ -162,7 +161,6 @@ impl KnownNames {
         if name.is_empty() || self.foreign.contains(name) || name.contains(['=', '{', '<', '|', '*', '"', '$']) {
             return None;
         }
-        // Code, or a command line.
         let is_call = name.ends_with(')');
         let name = match name.split_once('(') {
             Some((function, _)) => {
@@ -214,7 +212,7 @@ impl KnownNames {
         None
     }
 
-    /// Returns whether the path of a file or folder ends with `name`; `src` and the extension may be left out.
+    /// Some path ends with `name`; `src` and the extension may be left out.
     fn is_path(&self, name: &str) -> bool {
         let parts = name.trim_end_matches('/').split('/').map(str::to_owned).collect::<Vec<_>>();
         let short = parts.iter().filter(|part| *part != "src").cloned().collect::<Vec<_>>();
@@ -226,12 +224,10 @@ fn name_of(path: &Path) -> String {
     path.file_name().expect("a path has a name").to_string_lossy().into_owned()
 }
 
-/// Definitions in the sources.
 #[derive(Default)]
 struct DefinedItems {
     /// All names, without their owners.
     names: BTreeSet<String>,
-    /// Functions, variants, fields and constants of types, traits and modules.
     members: BTreeMap<String, BTreeSet<String>>,
     traits: BTreeMap<String, BTreeSet<String>>,
 }
@@ -250,7 +246,7 @@ impl DefinedItems {
         has(owner) || of_traits() || of_module()
     }
 
-    /// Collects the definitions in `tokens`, on every level.
+    /// Covers every level.
     fn read(&mut self, tokens: &[Token<'_>]) {
         for (index, token) in tokens.iter().enumerate() {
             if let TokenKind::Group(_, inside) = &token.kind {
@@ -299,7 +295,7 @@ impl DefinedItems {
         }
     }
 
-    /// Collects the fields of a type or a variant: names before a lone colon.
+    /// Names before a lone colon, of a type or a variant.
     fn fields(&mut self, owner: &str, tokens: &[Token<'_>]) {
         for (index, pair) in tokens.windows(2).enumerate() {
             let is_path = tokens.get(index + 2).is_some_and(|token| token.is_mark(':'));
@@ -309,7 +305,6 @@ impl DefinedItems {
         }
     }
 
-    /// Collects the functions, constants and types of a trait or an `impl`.
     fn members(&mut self, owner: &str, tokens: &[Token<'_>]) {
         for pair in tokens.windows(2) {
             if let (Some("fn" | "const" | "type"), Some(name)) = (pair[0].word(), pair[1].word()) {
@@ -319,13 +314,13 @@ impl DefinedItems {
     }
 }
 
-/// Returns whether an item, and not a type, may begin after `before`.
+/// An item, not a type, may begin after `before`.
 fn is_at_item(before: &[Token<'_>]) -> bool {
     let Some(last) = before.last() else { return true };
     last.is_mark(';') || last.is_word("unsafe") || last.group('{').is_some() || last.group('[').is_some()
 }
 
-/// Returns the type and the trait of an `impl` from the tokens between the keyword and its block.
+/// Type and trait, from the tokens between `impl` and its block.
 fn implemented<'a>(tokens: &[Token<'a>]) -> (Option<&'a str>, Option<&'a str>) {
     let (mut owner, mut of_trait, mut depth) = (None, None, 0);
     for (index, token) in tokens.iter().enumerate() {

@@ -1,5 +1,4 @@
-//! The exports of `gapless` are a committed list of names, `crates/gapless/public-names.txt`, so that each change of it
-//! is visible.
+//! The exports of `gapless` are committed in `crates/gapless/public-names.txt`, so that each change is visible.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,7 +7,7 @@ use std::path::Path;
 use super::rust_tokens::{self, Token};
 use super::workspace;
 
-/// Largest number of exported names: about 200 for services, streams, clusters and calls, and 80 for the command bus.
+/// About 200 for services, streams, clusters and calls, and 80 for the command bus.
 const NAMES_MAX: usize = 280;
 const LIST: &str = "public-names.txt";
 
@@ -31,7 +30,7 @@ fn exported_names_match_the_list() {
     assert!(own <= NAMES_MAX, "the facade exports {own} names; at most {NAMES_MAX} are allowed");
 }
 
-/// Returns `module::Name` for each name that the modules of the facade export.
+/// `module::Name` for each export.
 ///
 /// # Panics
 /// If a module re-exports a whole crate, or uses a glob: no list of names.
@@ -55,7 +54,7 @@ fn names_of(source: &Path) -> BTreeSet<String> {
                 Some("mod") if item.body[item.body.len() - 1].is_mark(';') => {
                     names.extend(item.body[1].word().map(str::to_owned));
                 }
-                // The README's code, which is compiled as an example and not exported.
+                // The README's code, compiled as an example and not exported.
                 Some("struct") if item.attributes.iter().any(|attribute| is_of_examples(attribute)) => {}
                 _ => panic!("{} has other items than modules and names", path.display()),
             }
@@ -64,7 +63,6 @@ fn names_of(source: &Path) -> BTreeSet<String> {
     names
 }
 
-/// Returns whether `attribute` is `cfg(doctest)`.
 fn is_of_examples(attribute: &[Token<'_>]) -> bool {
     let mut words = Vec::new();
     rust_tokens::words(attribute, &mut words);

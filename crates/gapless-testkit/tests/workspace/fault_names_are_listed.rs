@@ -1,5 +1,5 @@
-//! Crash points and mutants: every name in the sources is listed in `gapless-agent/src/fault.rs`, and each listed name
-//! occurs in the sources. The calls themselves look at names only while one is armed, because they are on the hot path.
+//! `gapless-agent/src/fault.rs` lists every crash point and mutant, and the sources use each. Calls check names only
+//! while one is armed, because they are on the hot path.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn fault_names_are_listed_and_used() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Collects the calls with a name, and all string literals.
+/// Calls with a name, and all string literals.
 fn read(tokens: &[Token<'_>], called: &mut BTreeSet<(String, String)>, named: &mut BTreeSet<String>) {
     literals(tokens, named);
     for (index, token) in tokens.iter().enumerate() {

@@ -1,6 +1,5 @@
-//! Paths are opened with `gapless_agent::checked_file` or a `Folder`, so that a link, a pipe or an endless file of
-//! another user does no harm. The same holds for renaming and removing: a link on the path could lead to another user's
-//! files. Exceptions are listed with their reasons.
+//! Paths are opened, renamed and removed with `gapless_agent::checked_file` or a `Folder`, so that a link, a pipe or an
+//! endless file of another user does no harm. Exceptions are listed with their reasons.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,7 +21,6 @@ const CRATES: [&str; 10] = [
     "gapless-transport",
 ];
 
-/// Modules that open by other means, with the reason.
 const REASONS: [(&str, &str); 14] = [
     (
         "gapless-cli/src/commands/request.rs",
@@ -58,7 +56,6 @@ const REASONS: [(&str, &str); 14] = [
     ),
 ];
 
-/// Functions that open, rename or remove a path, by their qualifier.
 const OPENS: [(&str, &[&str]); 4] = [
     ("File", &["open", "create", "create_new", "options"]),
     ("OpenOptions", &["new"]),
@@ -108,13 +105,13 @@ fn files_are_opened_in_their_folder() {
     assert!(idle.is_empty(), "these open no file, and need no reason: {}", idle.join(", "));
 }
 
-/// Returns whether a file is declared for tests alone.
+/// Declared for tests alone.
 pub fn is_of_tests(file: &Path) -> bool {
     let is_of_tests = |name: &str| name == "tests" || name.ends_with("_tests") || name == "documented_commands";
     file.with_extension("").iter().filter_map(|part| part.to_str()).any(is_of_tests)
 }
 
-/// Returns lines and names of the direct opens in a source, without its tests.
+/// Lines and names, without tests.
 fn opens_in(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for item in rust_tokens::items(&rust_tokens::tokens(text)).1 {
@@ -152,7 +149,6 @@ fn find(tokens: &[Token<'_>], found: &mut Vec<(usize, String)>) {
     }
 }
 
-/// Returns whether the first string among the arguments is a path of the kernel.
 fn begins_in_the_kernel(arguments: &[Token<'_>]) -> bool {
     arguments.iter().find_map(first_text).is_some_and(|text| OF_THE_KERNEL.iter().any(|path| text.starts_with(path)))
 }

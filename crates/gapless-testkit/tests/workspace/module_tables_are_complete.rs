@@ -1,12 +1,11 @@
-//! The head of a crate is its table of contents: it lists every module from the top layer down. Folders with a table
-//! list all modules, too, in any order.
+//! The head of a crate lists every module from the top layer down. Folders with a table list all modules, too, in any
+//! order.
 
 use std::collections::BTreeMap;
 
 use super::module_tree::TREES;
 use super::workspace;
 
-/// Header of a table of modules.
 const TABLE: &str = "//! | module |";
 
 #[test]
@@ -57,7 +56,7 @@ fn crate_tables_go_top_down() {
     assert!(wrong.is_empty(), "{} rows are below a module that they use:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Returns the modules of the tables in a file's head with their row numbers. A row may name several.
+/// Maps modules to row numbers; a row may name several.
 fn rows(text: &str) -> BTreeMap<&str, usize> {
     let head = text.lines().take_while(|line| line.starts_with("//!"));
     let mut rows = BTreeMap::new();
@@ -70,7 +69,7 @@ fn rows(text: &str) -> BTreeMap<&str, usize> {
     rows
 }
 
-/// Returns the module that a line declares, if it has a file of its own.
+/// `None` for a module without a file of its own.
 fn declared_module(line: &str) -> Option<&str> {
     let line = line.strip_suffix(';')?;
     let at = line.find("mod ")?;

@@ -1,5 +1,4 @@
-//! The modules of one crate and the references between them, read from its sources. Tests do not count; macros are read
-//! as words.
+//! Modules of a crate and their references, read from its sources. Tests do not count; macros are read as words.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,10 +7,9 @@ use std::sync::LazyLock;
 use super::rust_tokens::{self, Item, Token, TokenKind};
 use super::workspace;
 
-/// A module's path within its crate; the crate's root is empty.
+/// Path within its crate; empty for the root.
 pub type ModulePath = Vec<String>;
 
-/// One module: its definitions, its imports and its references.
 #[derive(Default)]
 struct ModuleItems {
     children: BTreeSet<String>,
@@ -22,14 +20,12 @@ struct ModuleItems {
     file: PathBuf,
 }
 
-/// A reference from one module to another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ModuleReference {
-    /// Module with the reference.
+    /// Has the reference.
     pub from: ModulePath,
-    /// Module with the definition.
+    /// Has the definition.
     pub to: ModulePath,
-    /// File and line.
     pub place: String,
     pub written: Vec<String>,
 }
@@ -38,7 +34,7 @@ pub struct ModuleTree {
     modules: BTreeMap<ModulePath, ModuleItems>,
 }
 
-/// The trees of all crates by name, read once for all tests: of the library, or of the program without one.
+/// Trees by crate, read once for all tests: of the library, or of the program without one.
 pub static TREES: LazyLock<BTreeMap<String, ModuleTree>> = LazyLock::new(|| {
     let root_of = |folder: &Path| {
         let roots = ["src/lib.rs", "src/main.rs"].map(|file| folder.join(file));
@@ -48,7 +44,7 @@ pub static TREES: LazyLock<BTreeMap<String, ModuleTree>> = LazyLock::new(|| {
 });
 
 impl ModuleTree {
-    /// Reads the modules of `root_file`, a `lib.rs` or `main.rs`.
+    /// `root_file` is a `lib.rs` or `main.rs`.
     pub fn read(root_file: &Path) -> ModuleTree {
         let mut tree = ModuleTree { modules: BTreeMap::new() };
         let folder = root_file.parent().expect("a source file lies in a folder");
@@ -56,7 +52,7 @@ impl ModuleTree {
         tree
     }
 
-    /// Returns the references between modules, each resolved to the defining module.
+    /// Resolved to the defining modules.
     pub fn namings(&self) -> Vec<ModuleReference> {
         let mut found = Vec::new();
         for (from, module) in &self.modules {
@@ -76,7 +72,6 @@ impl ModuleTree {
         found
     }
 
-    /// Returns the number of modules.
     pub fn len(&self) -> usize {
         self.modules.len()
     }
@@ -110,7 +105,7 @@ impl ModuleTree {
                             Some(name) => _ = module.imports.insert(name, written.clone()),
                             None => module.globs.push(written.clone()),
                         }
-                        // A re-export is no dependency of its module: the paths of its users are followed through it.
+                        // A re-export is no dependency of its module: the users' paths are followed through it.
                         if !item.is_public {
                             module.named.push((written, line));
                         }
@@ -145,7 +140,7 @@ impl ModuleTree {
         }
     }
 
-    /// Resolves `written` in `from` to the defining module; `None` for names of other crates and for locals.
+    /// `None` for names of other crates and for locals.
     fn resolve(&self, from: &[String], written: &[String], depth: usize) -> Option<ModulePath> {
         if depth > 12 {
             return None;
@@ -195,8 +190,7 @@ impl ModuleTree {
         Some(at)
     }
 
-    /// Resolves the path of a `use`: a first word that is neither a child nor an item is a crate. See
-    /// [`resolve`](Self::resolve).
+    /// A first word that is neither a child nor an item is a crate. See [`resolve`](Self::resolve).
     fn resolve_import(&self, at: &[String], import: &[String], depth: usize) -> Option<ModulePath> {
         match import.first()?.as_str() {
             "crate" | "self" | "super" => self.resolve(at, import, depth + 1),
@@ -213,13 +207,11 @@ impl ModuleTree {
     }
 }
 
-/// A collector of the paths in an item.
 struct PathCollector<'a> {
     into: &'a mut Vec<(Vec<String>, usize)>,
 }
 
 impl PathCollector<'_> {
-    /// Collects the paths among tokens.
     fn words(&mut self, tokens: &[Token<'_>]) {
         let mut path: Vec<String> = Vec::new();
         let mut line = 0;
@@ -278,7 +270,7 @@ fn defined_name(item: &Item<'_, '_>) -> Option<String> {
     name?.word().map(str::to_owned)
 }
 
-/// Returns whether `attribute` excludes its item from release builds: `cfg(test)`, alone or within `all(…)`.
+/// `cfg(test)`, alone or within `all(…)`.
 fn is_for_tests(attribute: &[Token<'_>]) -> bool {
     let mut words = Vec::new();
     rust_tokens::words(attribute, &mut words);

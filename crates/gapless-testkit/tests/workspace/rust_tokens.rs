@@ -1,28 +1,25 @@
-//! Rust sources as trees of tokens with their lines: the part of the language that the house tests need, much faster
-//! than a full parser. All comments are left out, doc comments too.
+//! Rust sources as trees of tokens with lines: as much as the house tests need, much faster than a full parser.
+//! Comments, also doc comments, are left out.
 
 use std::iter::Peekable;
 use std::slice::Iter;
 
-/// One token, or a group with its delimiters.
 #[derive(Debug)]
 pub struct Token<'a> {
     pub kind: TokenKind<'a>,
-    /// Line of its first character, from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// Line of its last character.
     pub last_line: usize,
 }
 
 #[derive(Debug)]
 pub enum TokenKind<'a> {
-    /// A name or a keyword.
+    /// Name or keyword.
     Word(&'a str),
     /// A string with its quotes, a number, a lifetime.
     Literal(&'a str),
-    /// A character of punctuation.
     Mark(char),
-    /// The tokens between two delimiters, with the opening one.
+    /// Delimited tokens, with the opening delimiter.
     Group(char, Vec<Token<'a>>),
 }
 
@@ -39,7 +36,6 @@ impl<'a> Token<'a> {
         matches!(self.kind, TokenKind::Mark(found) if found == mark)
     }
 
-    /// Returns the inner tokens of a group that begins with `delimiter`.
     pub fn group(&self, delimiter: char) -> Option<&[Self]> {
         match &self.kind {
             TokenKind::Group(found, inside) if *found == delimiter => Some(inside),
@@ -48,8 +44,6 @@ impl<'a> Token<'a> {
     }
 }
 
-/// Parses the tokens of a source file.
-///
 /// # Panics
 /// If a delimiter is not matched.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
@@ -134,7 +128,7 @@ impl<'a> TokenReader<'a> {
         let is_word = is_of_word(first) && !first.is_ascii_digit();
         if is_word {
             self.skip_word();
-            // The prefix of a string, or a raw name.
+            // Prefix of a string, or a raw name.
             let hashes = self.bytes[self.at..].iter().take_while(|byte| **byte == b'#').count();
             let is_prefix = matches!(&self.text[start..self.at], "r" | "b" | "br" | "c" | "cr");
             let is_raw = self.text[start..self.at].contains('r');
@@ -205,18 +199,16 @@ impl<'a> TokenReader<'a> {
     }
 }
 
-/// One item of a file or a module.
 pub struct Item<'t, 'a> {
-    /// Inner tokens of its attributes.
+    /// Inner tokens.
     pub attributes: Vec<&'t [Token<'a>]>,
-    /// All tokens of the item.
     pub tokens: &'t [Token<'a>],
     /// Tokens from its keyword on: `fn`, `mod`, `use`, `impl`; the name of a called macro.
     pub body: &'t [Token<'a>],
     pub is_public: bool,
 }
 
-/// Splits `tokens` into the inner attributes and the items.
+/// Inner attributes, then items.
 pub fn items<'t, 'a>(tokens: &'t [Token<'a>]) -> (Vec<&'t [Token<'a>]>, Vec<Item<'t, 'a>>) {
     let (mut inner, mut found, mut at) = (Vec::new(), Vec::new(), 0);
     while at < tokens.len() {
@@ -236,7 +228,7 @@ pub fn items<'t, 'a>(tokens: &'t [Token<'a>]) -> (Vec<&'t [Token<'a>]>, Vec<Item
         }
         let Some(first) = tokens.get(at) else { break };
         let is_public = first.is_word("pub");
-        // Skips modifiers before a keyword; `const` may be the keyword itself.
+        // Skips modifiers; `const` may be the keyword itself.
         loop {
             let is_const_function = tokens[at].is_word("const")
                 && tokens
@@ -266,7 +258,7 @@ pub fn items<'t, 'a>(tokens: &'t [Token<'a>]) -> (Vec<&'t [Token<'a>]>, Vec<Item
     (inner, found)
 }
 
-/// Collects all words among `tokens`, also inside of groups.
+/// Covers groups, too.
 pub fn words<'a>(tokens: &[Token<'a>], into: &mut Vec<&'a str>) {
     for token in tokens {
         match &token.kind {
@@ -277,10 +269,10 @@ pub fn words<'a>(tokens: &[Token<'a>], into: &mut Vec<&'a str>) {
     }
 }
 
-/// A path in a `use`: its parts, and its local name; `None` for a glob import.
+/// Parts and local name; `None` for a glob import.
 pub type UsePath = (Vec<String>, Option<String>);
 
-/// Returns the paths of a `use` from the tokens after that keyword.
+/// `tokens` follow the keyword.
 pub fn used(tokens: &[Token<'_>]) -> Vec<UsePath> {
     let mut found = Vec::new();
     flatten(&mut tokens.iter().peekable(), &mut Vec::new(), &mut found);

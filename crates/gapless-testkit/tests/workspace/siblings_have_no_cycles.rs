@@ -1,4 +1,4 @@
-//! Modules of one folder form layers: no two of them depend on each other, directly or through others.
+//! No two modules of a folder depend on each other, directly or through others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,12 +29,11 @@ fn siblings_have_no_import_cycles() {
     assert!(cycles == 0, "{cycles} import cycles of modules:\n{report}");
 }
 
-/// Returns the length of the common prefix of both paths.
 fn common_length(naming: &ModuleReference) -> usize {
     naming.from.iter().zip(&naming.to).take_while(|(a, b)| a == b).count()
 }
 
-/// Finds the cycles among the children of each module: parent, names in the cycle, and the references that close it.
+/// Parent, names in the cycle, references that close it.
 fn sibling_cycles(tree: &ModuleTree) -> Vec<(ModulePath, Vec<String>, Vec<ModuleReference>)> {
     let mut arrows: BTreeMap<ModulePath, BTreeMap<(String, String), Vec<ModuleReference>>> = BTreeMap::new();
     for naming in tree.namings() {
@@ -63,7 +62,6 @@ fn sibling_cycles(tree: &ModuleTree) -> Vec<(ModulePath, Vec<String>, Vec<Module
     found
 }
 
-/// Returns the nodes that are reachable from `start` in one or more steps.
 fn reachable_from(arrows: &BTreeMap<(String, String), Vec<ModuleReference>>, start: &str) -> BTreeSet<String> {
     let mut reached = BTreeSet::new();
     let mut next = vec![start.to_owned()];

@@ -1,6 +1,5 @@
-//! TCP connections set `TCP_NODELAY`: otherwise a second small write waits for the acknowledgement of the first, which
-//! the peer may delay by 40 ms. A file that connects or accepts sets the option, or gives the socket to `TcpSocket` or
-//! `TcpConnection`, which do.
+//! TCP connections set `TCP_NODELAY`: otherwise a second small write waits for the acknowledgement of the first, by up
+//! to 40 ms. A file that connects or accepts sets it, or uses `TcpSocket` or `TcpConnection`, which do.
 
 use std::path::Path;
 
@@ -8,7 +7,7 @@ use super::files_are_opened_in_their_folder::{is_of_test, is_of_tests};
 use super::rust_tokens;
 use super::workspace;
 
-/// Files that send nothing on their connections, with the reason.
+/// They send nothing on their connections.
 const REASONS: [(&str, &str); 2] = [
     ("gapless-load/src/peers/rabbitmq/node.rs", "a look whether somebody listens"),
     ("gapless-supervisor/src/driver/readiness.rs", "a look whether somebody listens"),
@@ -39,7 +38,7 @@ fn tcp_sends_without_delay() {
     assert!(idle.is_empty(), "these need no reason: {}", idle.join(", "));
 }
 
-/// Returns whether a source that connects or accepts sets the option; `None` for one that does neither.
+/// `None` for a source that neither connects nor accepts.
 fn sets_the_option(text: &str) -> Option<bool> {
     let mut words = Vec::new();
     for item in rust_tokens::items(&rust_tokens::tokens(text)).1 {

@@ -1,13 +1,10 @@
-//! Paths of the workspace and its crates.
-
 use std::path::{Path, PathBuf};
 
-/// Returns the folder of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a crate lies in <root>/crates/").to_path_buf()
 }
 
-/// Returns the folders of all crates with a library, by name.
+/// Crates with a library.
 pub fn crates() -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root().join("crates")).expect("the crates can be listed") {
@@ -22,7 +19,6 @@ pub fn crates() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Lists the Rust files below `folder`.
 pub fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];

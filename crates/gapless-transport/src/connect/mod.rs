@@ -1,5 +1,3 @@
-//! Connecting to a service that admits publishers.
-
 pub mod shared_memory;
 pub mod tcp;
 
@@ -13,13 +11,11 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectOptions {
     pub link: RingSizes,
-    /// Stream that the service must have; zeros for any.
+    /// Required stream; zeros for any.
     pub identity: StreamIdentity,
-    /// Whether the publisher wants to read the stream.
     pub reads: bool,
-    /// The part of the stream seen so far.
     pub seen: SeenFrame,
-    /// MTU of the publisher; without one it takes the stream's.
+    /// `None` takes the stream's.
     pub mtu: Option<Mtu>,
     pub timeout: Duration,
 }
@@ -38,8 +34,7 @@ impl ConnectOptions {
     }
 }
 
-/// Reason for refusing a publisher that states `stated`, if the MTU of the stream is `stream`; the same for every
-/// transport.
+/// Refusal of a publisher that states `stated`; the same text for every transport.
 #[must_use]
 pub fn other_mtu(stream: Option<Mtu>, stated: Option<Mtu>) -> String {
     let stated = stated.map_or_else(|| "none".to_owned(), |mtu| mtu.to_string());

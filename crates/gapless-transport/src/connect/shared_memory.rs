@@ -1,4 +1,4 @@
-//! The publisher's side of the handshake: hello, welcome, four descriptors.
+//! Publisher's side of the handshake: hello, welcome, four descriptors.
 
 use super::{ConnectOptions, other_mtu};
 use crate::TransportError;
@@ -20,13 +20,13 @@ use std::io::{ErrorKind, IoSliceMut};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Interval of retrying a full accept queue.
+/// Until a full accept queue is retried.
 const LINE_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Connects to the service that listens on the socket `path`, and logs long waits.
+/// Connects to the socket `path`, and logs long waits.
 ///
 /// # Errors
-/// No process listens there; a refusal; no answer in time.
+/// No listener; a refusal; no answer in time.
 pub fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, TransportError> {
     let (begun, mut waits) = (Instant::now(), WaitNotices::after_a_second());
     waits.begin(0);
@@ -61,30 +61,29 @@ pub fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, T
     }
 }
 
-/// Whether a retry may succeed: no process listens yet, or the one listening admits no publishers now.
+/// No listener yet, or it admits no publishers now.
 #[must_use]
 pub fn is_retryable(error: &TransportError) -> bool {
     match error {
         TransportError::System { source, .. } => {
             let is_absence = matches!(
                 source.kind(),
-                // No process listens, or it died in the middle of the handshake.
+                // No listener, or it died in the handshake.
                 ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
             );
             is_absence || is_queue_full(error)
         }
-        // The connection was closed during the handshake: the service is stopping or was killed.
+        // Closed during the handshake: the service is stopping or was killed.
         TransportError::Handshake { status: None | Some(HandshakeStatus::Unavailable), .. } => true,
         _ => false,
     }
 }
 
-/// Whether the accept queue is full: the listening process is stalled.
 fn is_queue_full(error: &TransportError) -> bool {
     matches!(error, TransportError::System { source, .. } if source.kind() == ErrorKind::WouldBlock)
 }
 
-/// A connection with a hello in progress. No method blocks, except [`PendingDial::wait`].
+/// A hello in progress; only [`PendingDial::wait`] blocks.
 pub struct PendingDial {
     socket: OwnedFd,
     peer: String,
@@ -99,10 +98,10 @@ pub enum DialResult {
 }
 
 impl PendingDial {
-    /// Sends a hello to the service that listens on the socket `path`.
+    /// Sends a hello to the socket `path`.
     ///
     /// # Errors
-    /// No process listens there, or the accept queue is full: see [`is_retryable`].
+    /// No listener, or a full accept queue: see [`is_retryable`].
     pub fn begin(path: &Path, options: &ConnectOptions) -> Result<Self, TransportError> {
         let peer = path.display().to_string();
         options.check(&peer)?;
@@ -122,13 +121,12 @@ impl PendingDial {
         self.begun.elapsed()
     }
 
-    /// Description of the peer: the socket, its process, and whether that is stopped.
+    /// The socket, its process, and whether that is stopped.
     fn describe_peer(&self) -> String {
         let process = self.process.map(|process| format!(" ({process})")).unwrap_or_default();
         format!("{}{process}", self.peer)
     }
 
-    /// Text of the missing answer, with its reason.
     #[must_use]
     pub fn silence(&self) -> String {
         self.process.map_or_else(|| "somebody is there and does not answer".to_owned(), PeerProcess::silence)
@@ -139,18 +137,18 @@ impl PendingDial {
         self.options.timed_out(&self.describe_peer())
     }
 
-    /// Sleeps until the answer has arrived, or for `timeout`.
+    /// Sleeps until the answer or `timeout`.
     ///
     /// # Errors
     /// The operating system cannot wait.
     pub fn wait(&self, timeout: Duration) -> Result<(), TransportError> {
         let action = || format!("connecting to {}", self.peer);
-        // A signal, such as Ctrl-C, is not an answer: its handler has run, and the caller continues.
+        // A signal is no answer: its handler has run, and the caller continues.
         readiness::wait(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(timeout))
             .map_err(TransportError::system(action()))
     }
 
-    /// Returns the connection, if the service has answered.
+    /// Connection, if the service has answered.
     ///
     /// # Errors
     /// A refusal, or the service has closed the connection.

@@ -1,4 +1,4 @@
-//! Connecting to a service on another machine, by TCP: the packets are those of `docs/protocols/upstream.md`.
+//! TCP connection to a service, with the packets of `docs/protocols/upstream.md`.
 
 use super::ConnectOptions;
 use crate::TransportError;
@@ -18,7 +18,6 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// Size of the send and the receive buffer, bytes.
 const BUFFER_BYTES: usize = 2 * PACKET_LENGTH_MAX;
 
 enum ConnectFailure {
@@ -28,10 +27,10 @@ enum ConnectFailure {
     OtherHistory,
 }
 
-/// Connects to the service at `address`, a host and a port.
+/// Connects to a host and a port.
 ///
 /// # Errors
-/// The name has no address; no process listens there; a refusal; no answer in time.
+/// No address for the name; no listener; a refusal; no answer in time.
 pub fn connect(
     address: &str,
     options: &ConnectOptions,
@@ -57,15 +56,13 @@ pub fn connect(
     Err(outcome)
 }
 
-/// Addresses of a host and a port. A name lookup may take as long as the system's resolver likes: it runs on a thread
-/// of its own, which is waited for at most `timeout`.
+/// On a thread of its own, awaited for at most `timeout`: the system's resolver may take as long as it likes.
 fn resolve(address: &str, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = address.parse() {
         return Ok(vec![address]);
     }
     let (asked, (sender, receiver)) = (address.to_owned(), std::sync::mpsc::channel());
     let ask = move || {
-        // The caller may have given up.
         let _ = sender.send(asked.to_socket_addrs().map(Iterator::collect));
     };
     spawn_helper("gapless-lookup", ask).map_err(io::Error::other)?;
@@ -141,7 +138,6 @@ fn with_connection(
     let pump = Pump::new((connection, key), (commands, replies), heartbeat_interval);
     let welcome = Welcome {
         status: HandshakeStatus::Welcome,
-        // The service's own number and process are irrelevant here.
         connection: 0,
         process_id: 0,
         identity,
@@ -151,6 +147,5 @@ fn with_connection(
         released_sequence: welcome.released_sequence,
         mtu: None,
     };
-    // The owner of these drives the pump.
     Ok(PublisherLink { pump: Some(Box::new(pump)), ..PublisherLink::of_rings(welcome, writer, reader)? })
 }

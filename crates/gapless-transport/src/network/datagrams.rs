@@ -1,13 +1,11 @@
-//! [`Datagrams`]: the interface of a carrier of packets, and the packets that every carrier refuses.
-
 use super::route::{Route, RouteTooNarrow};
 use rustix::fd::BorrowedFd;
 use std::io;
 
-/// Address of a peer. A network in memory has addresses of its own.
+/// A network in memory has addresses of its own.
 pub type Peer = std::net::SocketAddr;
 
-/// Longest packet of any carrier, bytes: the maximum of UDP over IPv4, 65,535 less 20 of IP's header and 8 of UDP's.
+/// Maximum of UDP over IPv4: 65,535 less 20 of IP's header and 8 of UDP's.
 pub const PACKET_LENGTH_MAX: usize = 65_507;
 
 /// An unreliable carrier of packets that never blocks: sockets of the operating system, or a
@@ -26,24 +24,19 @@ pub const PACKET_LENGTH_MAX: usize = 65_507;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Datagrams: Send {
-    /// Sends the packets that lie back to back in `bytes`, each `packet_length` bytes long except
-    /// the last, which may be shorter.
-    ///
-    /// Returns the number of bytes taken, always whole packets. If it is less than given, the carrier has no room now,
-    /// or refuses the next packet. Sending the rest again shows which, by 0 or an error. A taken packet may still be
-    /// lost.
+    /// Sends packets back to back, each `packet_length` bytes long; the last may be shorter. Returns the bytes taken,
+    /// always whole packets. Fewer: no room now, or the next packet is refused; sending the rest shows which, by 0 or
+    /// an error. A taken packet may still be lost.
     ///
     /// # Errors
-    /// The first packet is refused: it is longer than [`PACKET_LENGTH_MAX`], or by the operating system, with its
-    /// reason. The error holds a [`SendRefusal`].
+    /// The first packet is longer than [`PACKET_LENGTH_MAX`], or refused by the operating system. The error holds a
+    /// [`SendRefusal`].
     ///
     /// # Panics
     /// If `packet_length` is 0.
     fn send(&mut self, to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize>;
 
-    /// Sends the packets that lie back to back in `bytes`, each with its length in `lengths`, bytes.
-    ///
-    /// Returns the number of packets taken; otherwise like [`Datagrams::send`].
+    /// As [`Datagrams::send`], with the lengths of the packets; returns the number of packets taken.
     ///
     /// # Errors
     /// As for [`Datagrams::send`].
@@ -52,46 +45,39 @@ pub trait Datagrams: Send {
     /// If `lengths` holds a 0 or does not add up to the length of `bytes`.
     fn send_uneven(&mut self, to: Peer, bytes: &[u8], lengths: &[usize]) -> io::Result<usize>;
 
-    /// Receives once: calls `take` with each packet and its sender, and returns the number of packets. 0 if none is
-    /// waiting; after any other number there may be more.
+    /// Receives once and returns the number of packets: 0 if none is waiting, otherwise there may be more.
     ///
     /// # Errors
     /// An error of the operating system that a retry cannot fix.
     fn receive(&mut self, take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize>;
 
-    /// Looks up the route to its peer again, for an end with a single peer: the host may have other addresses and
-    /// routes than before. Waiting packets may be lost. No effect without a route to look up.
+    /// Looks up the route to a single peer again: the host's addresses may have changed. Waiting packets may be lost.
     ///
     /// # Errors
-    /// An error of the operating system. This end continues as well as it can; a later call may succeed.
+    /// An error of the operating system; this end continues as well as it can, and a later call may succeed.
     fn renew(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Interface and longest packet of the route to its peer, for an end with a single peer, if they are known.
     fn route(&self) -> Option<Route> {
         None
     }
 
-    /// Address of this end for others; for a multicast receiver its group.
+    /// For a multicast receiver its group.
     fn local_address(&self) -> Peer;
 
-    /// Descriptor for `poll`, if the carrier has one.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 }
 
-/// Reason why a packet was not taken, found inside the [`io::Error`] of [`Datagrams::send`].
 #[derive(Debug, thiserror::Error)]
 pub enum SendRefusal {
-    /// No carrier takes a packet of this length.
     #[error("a packet of {packet_bytes} bytes to {peer} is longer than {PACKET_LENGTH_MAX}, the most that UDP carries")]
     TooLong { packet_bytes: usize, peer: Peer },
-    /// The route does not take packets of this length.
     #[error("sending to {peer}: {narrow}")]
     TooNarrow { peer: Peer, narrow: RouteTooNarrow },
     #[error("sending a packet of {packet_bytes} bytes to {peer}: {source}")]
     System {
-        /// Length of the packet; the longest, if several were sent in one call.
+        /// The longest, if several were sent in one call.
         packet_bytes: usize,
         peer: Peer,
         source: io::Error,
@@ -99,7 +85,7 @@ pub enum SendRefusal {
 }
 
 impl SendRefusal {
-    /// Whether `error` means that the route takes no packet of this length, so that a retry never helps.
+    /// A retry never helps.
     #[must_use]
     pub fn is_too_narrow(error: &io::Error) -> bool {
         let refused = error.get_ref().and_then(|source| source.downcast_ref::<Self>());
@@ -117,13 +103,11 @@ impl From<SendRefusal> for io::Error {
     }
 }
 
-/// Checks common to all carriers before sending packets of equal length.
 pub(super) fn check_even(to: Peer, bytes: &[u8], packet_length: usize) -> Result<(), SendRefusal> {
     assert!(packet_length > 0, "packets of no length were to be sent to {to}");
     check_length(to, packet_length.min(bytes.len()))
 }
 
-/// Checks common to all carriers before sending packets of different lengths.
 pub(super) fn check_uneven(to: Peer, bytes: &[u8], lengths: &[usize]) -> Result<(), SendRefusal> {
     let (mut total, mut longest) = (0, 0);
     for &length in lengths {

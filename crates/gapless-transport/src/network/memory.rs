@@ -1,5 +1,5 @@
-//! [`MemoryNetwork`]: a network in memory for tests and simulation. Its time is moved by hand and its faults come from
-//! one seed, so the same calls in the same order produce the same packets.
+//! [`MemoryNetwork`]: for tests and simulation. Time is moved by hand and faults come from one seed, so the same calls
+//! produce the same packets.
 
 use super::datagrams::{Datagrams, Peer, check_even, check_uneven};
 use super::random::Random;
@@ -9,29 +9,25 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Default queue length of one socket, bytes; see [`MemoryNetwork::set_queue_bytes_max`].
+/// Default; see [`MemoryNetwork::set_queue_bytes_max`].
 const QUEUE_BYTES_MAX: usize = 4 << 20;
-/// Overhead of each packet in a queue, bytes, so that many small packets are bounded too.
 const PACKET_OVERHEAD_BYTES: usize = 64;
-/// Limit on packets of one `receive`: the same as of a real socket.
 const PACKETS_PER_RECEIVE: usize = 64;
 
-/// Faults on the way, independent for each packet and receiver. Rates are from 0 (never) to 1 (always).
+/// Faults, independent for each packet and receiver; rates from 0 (never) to 1 (always).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
     pub loss: f64,
     pub duplication: f64,
-    /// Rate of holding a packet back, by up to three more delays and at least 1 ns, while later ones pass. The others
-    /// of the same sender and receiver keep their order.
+    /// Held back by up to three more delays and at least 1 ns; other packets of the same sender and receiver keep their
+    /// order.
     pub reordering: f64,
-    /// Rate of flipping one bit.
     pub corruption: f64,
-    /// Delay, ns: uniform in this range.
+    /// Uniform in this range.
     pub delay_ns: RangeInclusive<u64>,
 }
 
 impl Faults {
-    /// No faults: every packet arrives at once, exactly once, and in order.
     pub const NONE: Self = Self { loss: 0.0, duplication: 0.0, reordering: 0.0, corruption: 0.0, delay_ns: 0..=0 };
 
     fn check(&self) {
@@ -48,35 +44,31 @@ impl Default for Faults {
     }
 }
 
-/// Fates of the packets. `sent + duplicated` is the sum of `delivered`, `lost`, `cut`, `overflowed`, `unreachable` and
-/// the packets in flight.
+/// `sent + duplicated` is the sum of `delivered`, `lost`, `cut`, `overflowed`, `unreachable` and the packets in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryCounters {
-    /// Taken from senders; a packet to a group counts once for each member.
+    /// A packet to a group counts once for each member.
     pub sent: u64,
-    /// Given to receivers, including copies and damaged ones.
+    /// Including copies and damaged packets.
     pub delivered: u64,
     pub lost: u64,
     pub duplicated: u64,
-    /// Damaged, whether delivered or not.
     pub corrupted: u64,
-    /// Delivered after a packet that was sent later from the same sender to the same receiver; copies do not count.
+    /// Delivered after a later packet of the same sender and receiver; copies do not count.
     pub reordered: u64,
     pub cut: u64,
-    /// Dropped by the receiver's full queue.
     pub overflowed: u64,
-    /// Sent to an unused address, or to a socket that closed before receiving them.
     pub unreachable: u64,
 }
 
-/// A network in memory. Clones are the same network.
+/// Clones are the same network.
 #[derive(Clone)]
 pub struct MemoryNetwork {
     state: Arc<Mutex<NetworkState>>,
 }
 
 impl MemoryNetwork {
-    /// Creates a network without sockets at time 0.
+    /// No sockets, time 0.
     ///
     /// # Panics
     /// If a rate is not between 0 and 1, or the range of delays is empty.
@@ -98,8 +90,6 @@ impl MemoryNetwork {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Opens a socket at `address`.
-    ///
     /// # Errors
     /// The address is in use.
     pub fn socket(&self, address: Peer) -> io::Result<MemorySocket> {
@@ -112,7 +102,7 @@ impl MemoryNetwork {
         Ok(MemorySocket { network: self.clone(), address, arrived: Vec::with_capacity(PACKETS_PER_RECEIVE) })
     }
 
-    /// Sets the faults of later packets; packets in flight keep their fate.
+    /// For later packets; those in flight keep their fate.
     ///
     /// # Panics
     /// As for [`MemoryNetwork::new`].
@@ -121,14 +111,13 @@ impl MemoryNetwork {
         self.lock().faults = faults;
     }
 
-    /// Sets the limit on packets in flight to and waiting at each socket, bytes; a packet counts 64 more than its
-    /// contents. Packets over the limit are dropped and counted.
+    /// Limit on packets in flight to and waiting at each socket, a packet counting 64 bytes more than its contents;
+    /// more are dropped and counted.
     pub fn set_queue_bytes_max(&self, bytes: usize) {
         self.lock().queue_bytes_max = bytes;
     }
 
-    /// Sets the number of packets that the socket at `address` takes for sending before it reports that it has no room;
-    /// `None` for no limit.
+    /// Packets that the socket at `address` takes before it reports no room; `None` for no limit.
     ///
     /// # Panics
     /// If no socket has this address.
@@ -138,18 +127,15 @@ impl MemoryNetwork {
         end.send_room = packets;
     }
 
-    /// Drops all later packets between the two, both ways.
     pub fn cut(&self, one: Peer, other: Peer) {
         self.cut_one_way(one, other);
         self.cut_one_way(other, one);
     }
 
-    /// Drops all later packets from `from` to `to`.
     pub fn cut_one_way(&self, from: Peer, to: Peer) {
         self.lock().cuts.insert((from, to));
     }
 
-    /// Ends the cuts between the two, both ways.
     pub fn heal(&self, one: Peer, other: Peer) {
         let mut state = self.lock();
         state.cuts.remove(&(one, other));
@@ -169,18 +155,15 @@ impl MemoryNetwork {
         self.lock().now_ns += ns;
     }
 
-    /// Sets the time to `now_ns`.
-    ///
     /// # Panics
-    /// If that is in the past.
+    /// If `now_ns` is in the past.
     pub fn set_time(&self, now_ns: u64) {
         let mut state = self.lock();
         assert!(now_ns >= state.now_ns, "the time {} would go back to {now_ns}", state.now_ns);
         state.now_ns = now_ns;
     }
 
-    /// Time at which the next packet can be received, ns; in the past if one is waiting. Nothing happens before, so a
-    /// simulator may jump there.
+    /// In the past if a packet is waiting. Nothing happens before, so a simulator may jump there.
     #[must_use]
     pub fn next_arrival_ns(&self) -> Option<u64> {
         self.lock().ends.values().filter_map(|end| end.queue.first_key_value()).map(|(key, _)| key.arrival_ns).min()
@@ -197,17 +180,16 @@ impl MemoryNetwork {
     }
 }
 
-/// A socket of a [`MemoryNetwork`]; it leaves the network when it is dropped.
+/// Leaves the network when dropped.
 pub struct MemorySocket {
     network: MemoryNetwork,
     address: Peer,
-    /// Kept for its memory; empty between calls.
     arrived: Vec<QueuedPacket>,
 }
 
 impl MemorySocket {
-    /// Joins `group`: receives packets sent to it, including its own. Any address becomes a group when a socket joins
-    /// it; a socket with the same address no longer receives its packets.
+    /// Receives packets to `group`, including its own. Any address becomes a group when a socket joins it; a socket
+    /// with that address no longer receives its packets.
     pub fn join(&self, group: Peer) {
         self.network.lock().groups.entry(group).or_default().insert(self.address);
     }
@@ -239,7 +221,7 @@ impl Datagrams for MemorySocket {
     }
 
     fn receive(&mut self, take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize> {
-        // The lock is released first: `take` may send.
+        // Released first: `take` may send.
         self.network.lock().deliver(self.address, &mut self.arrived);
         let count = self.arrived.len();
         for packet in self.arrived.drain(..) {
@@ -269,7 +251,7 @@ struct NetworkState {
     now_ns: u64,
     packets_ever: u64,
     queue_bytes_max: usize,
-    // Ordered maps: iteration must not depend on a hash's seed.
+    // Iteration must not depend on a hash's seed.
     ends: BTreeMap<Peer, MemoryEndpoint>,
     groups: BTreeMap<Peer, BTreeSet<Peer>>,
     links: BTreeMap<(Peer, Peer), LinkState>,
@@ -284,11 +266,9 @@ struct MemoryEndpoint {
     send_room: Option<usize>,
 }
 
-/// Order of receiving packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ArrivalOrder {
     arrival_ns: u64,
-    /// Number of the packet in the network.
     number: u64,
 }
 
@@ -296,22 +276,19 @@ struct QueuedPacket {
     from: Peer,
     /// One allocation for all members of a group.
     bytes: Arc<[u8]>,
-    /// Number of the packet on its link.
     link_number: u64,
     is_copy: bool,
 }
 
-/// State of the packets from one socket to another.
 #[derive(Default)]
 struct LinkState {
     sent: u64,
-    /// Earliest arrival of the next packet that is not held back, so that packets keep their order.
+    /// Keeps packets in order unless they are held back.
     last_arrival_ns: u64,
     delivered: u64,
 }
 
 impl NetworkState {
-    /// Takes a packet if the sender has room, and sends it to all receivers.
     fn take(&mut self, from: Peer, to: Peer, packet: &[u8]) -> bool {
         if let Some(room) = self.ends.get_mut(&from).and_then(|end| end.send_room.as_mut()) {
             if *room == 0 {

@@ -1,18 +1,4 @@
-//! Packets and connections between machines. Higher layers see only [`Datagrams`] and [`TcpConnection`].
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`datagrams`] | [`Datagrams`]: the interface of a carrier of packets |
-//! | [`shared`] | one carrier for two agents |
-//! | [`udp`] | [`UdpSocket`]: the carrier over UDP |
-//! | `udp_receive` | receiving by UDP |
-//! | `udp_peer` | connecting a socket to a single peer, and the errors that it receives |
-//! | [`route`] | [`Route`]: outgoing interface and its MTU |
-//! | [`udp_options`] | [`UdpOptions`]: local address, multicast group and buffer sizes of a socket |
-//! | [`memory`] | [`MemoryNetwork`]: the carrier of tests, with its own time and seeded faults |
-//! | `random` | the random numbers of its faults |
-//! | [`tcp`] | [`TcpConnection`]: a connection that never blocks, and its buffers |
-//! | [`tcp_server`] | a listening port and its connections |
+//! Packets and connections between machines.
 //!
 //! A carrier may lose, duplicate, delay and reorder packets. It never joins or splits them.
 

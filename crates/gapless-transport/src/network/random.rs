@@ -1,4 +1,4 @@
-//! [`Random`]: pseudorandom numbers of the network in memory, determined by the seed; not for secrets.
+//! Deterministic; not for secrets.
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
@@ -13,15 +13,14 @@ impl Random {
         gapless_wire::split_mix::next(&mut self.0)
     }
 
-    /// Whether an event of this probability (0 to 1) happens. Draws one number, even at 0 and 1, so that changing one
-    /// rate does not change the other faults.
+    /// Draws one number, even at 0 and 1, so that changing one rate does not change the other faults.
     pub(super) fn chance(&mut self, probability: f64) -> bool {
-        // The upper 53 bits are a fraction that an f64 holds exactly.
+        // 53 bits are a fraction that an f64 holds exactly.
         let fraction = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
         fraction < probability
     }
 
-    /// A number from `lowest` to `highest`, inclusive. The bias of the multiplication is below one in 2^64 / range.
+    /// Inclusive; the bias is below one in 2^64 / range.
     pub(super) fn between(&mut self, lowest: u64, highest: u64) -> u64 {
         let range = u128::from(highest - lowest) + 1;
         lowest + ((u128::from(self.next()) * range) >> 64) as u64
@@ -34,7 +33,7 @@ mod tests {
 
     #[test]
     fn numbers_match_published_generator() {
-        // From the reference implementation with seed 1234567.
+        // Reference implementation with seed 1234567.
         let mut random = Random::new(1_234_567);
         assert_eq!(random.next(), 6_457_827_717_110_365_317);
         assert_eq!(random.next(), 3_203_168_211_198_807_973);

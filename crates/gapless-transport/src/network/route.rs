@@ -1,5 +1,3 @@
-//! [`Route`]: outgoing interface of packets, and the longest packet that it carries.
-
 use gapless_agent::regular_file::read_text;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{getsockopt, sockopt};
@@ -12,9 +10,8 @@ use std::path::Path;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Name of the interface; the address of this host if no interface has it.
+    /// Or this host's address, if no interface has it.
     pub interface: String,
-    /// Longest IP packet, bytes.
     pub mtu_bytes: usize,
 }
 
@@ -26,18 +23,15 @@ pub struct Route {
     route.mtu_bytes
 )]
 pub struct RouteTooNarrow {
-    /// Length of the packet with its headers, bytes.
     pub packet_bytes: usize,
     pub route: Route,
 }
 
-/// Headers of IPv4 and UDP, bytes.
 const HEADERS_IPV4: usize = 28;
-/// Headers of IPv6 and UDP, bytes.
 const HEADERS_IPV6: usize = 48;
 
 impl Route {
-    /// Interface with `address`; `None` if no interface has it, or the MTU is unknown.
+    /// `None` if no interface has it, or the MTU is unknown.
     #[must_use]
     pub fn of_address(address: IpAddr) -> Option<Self> {
         let interface = interface_of(address)?;
@@ -45,7 +39,7 @@ impl Route {
         Some(Self { interface, mtu_bytes })
     }
 
-    /// Route from this host to `peer`; `None` without a route.
+    /// `None` without a route.
     #[must_use]
     pub fn to(peer: SocketAddr) -> Option<Self> {
         let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -57,7 +51,7 @@ impl Route {
     pub(super) fn of_connected(socket: &OwnedFd) -> Option<Self> {
         let local = SocketAddr::try_from(getsockname(socket).ok()?).ok()?.ip();
         let interface = interface_of(local);
-        // The kernel's figure includes routes that stay on this host, and routers after the interface.
+        // Includes routes that stay on this host, and routers after the interface.
         let path_mtu = if local.is_ipv4() { getsockopt(socket, sockopt::IpMtu).ok() } else { None };
         let mtu_bytes = match path_mtu {
             Some(mtu) => usize::try_from(mtu).ok()?,
@@ -66,10 +60,10 @@ impl Route {
         Some(Self { interface: interface.unwrap_or_else(|| local.to_string()), mtu_bytes })
     }
 
-    /// Checks that packets of `packet_length` bytes of UDP payload to `peer` fit.
+    /// Whether a UDP payload of `packet_length` bytes to `peer` fits.
     ///
     /// # Errors
-    /// They do not fit; the text names the interface.
+    /// It does not fit; the text names the interface.
     pub fn check(&self, packet_length: usize, peer: IpAddr) -> Result<(), RouteTooNarrow> {
         let packet_bytes = packet_length + if peer.is_ipv4() { HEADERS_IPV4 } else { HEADERS_IPV6 };
         if packet_bytes <= self.mtu_bytes {
@@ -97,8 +91,7 @@ pub(super) fn interface_of(address: IpAddr) -> Option<String> {
     getifaddrs().ok()?.find(has_address).map(|found| found.interface_name).or(loopback)
 }
 
-/// MTU of the interface with `address`, from a socket whose multicast packets use it: unlike the file, this is right
-/// for the process's network namespace.
+/// From a socket whose multicast packets use it: unlike the file, right for the process's network namespace.
 fn mtu_at(address: IpAddr) -> Option<usize> {
     let IpAddr::V4(address) = address else { return None };
     let flags = SocketFlags::CLOEXEC;
@@ -108,7 +101,7 @@ fn mtu_at(address: IpAddr) -> Option<usize> {
     usize::try_from(getsockopt(&socket, sockopt::IpMtu).ok()?).ok()
 }
 
-/// Group of all hosts of a network, at the discard port; nothing is sent there.
+/// At the discard port; nothing is sent there.
 const ALL_HOSTS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 1)), 9);
 
 fn interface_mtu(interface: &str) -> Option<usize> {

@@ -1,4 +1,4 @@
-//! [`SharedDatagrams`]: one carrier for two agents, so that both send from one address.
+//! One carrier for two agents, so that both send from one address.
 
 use super::datagrams::{Datagrams, Peer};
 use super::route::Route;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub struct SharedDatagrams<S> {
     carrier: Arc<Mutex<S>>,
-    /// Descriptor of the same socket, which can be waited for without the lock.
+    /// For waiting without the lock.
     descriptor: Option<Arc<rustix::fd::OwnedFd>>,
     local_address: Peer,
 }
@@ -21,8 +21,6 @@ impl<S> Clone for SharedDatagrams<S> {
 }
 
 impl<S: Datagrams> SharedDatagrams<S> {
-    /// Shares `carrier`.
-    ///
     /// # Errors
     /// The operating system has no more descriptors.
     pub fn new(carrier: S) -> io::Result<Self> {
@@ -32,7 +30,7 @@ impl<S: Datagrams> SharedDatagrams<S> {
     }
 
     fn lock(&self) -> MutexGuard<'_, S> {
-        // A carrier that panicked in a call has taken the packet or not: both can happen on a network.
+        // A carrier that panicked has taken the packet or not: both can happen on a network.
         self.carrier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,4 @@
-//! [`TcpConnection`]: one TCP connection that never blocks, with a bounded buffer in each direction. Higher layers
-//! interpret the bytes.
+//! A nonblocking TCP connection with a bounded buffer in each direction.
 
 use crate::sockets::{SocketRead, TcpSocket};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,13 +9,11 @@ use std::net::SocketAddr;
 pub enum Received {
     Bytes(usize),
     Nothing,
-    /// The buffer is full; the rest waits until some of it is consumed.
+    /// The rest waits until some of the buffer is consumed.
     Full,
-    /// The other side has ended its stream.
     End,
 }
 
-/// A byte queue with fixed memory.
 #[derive(Debug)]
 struct ByteQueue {
     bytes: Vec<u8>,
@@ -45,7 +42,7 @@ impl ByteQueue {
 
     #[inline]
     fn room(&mut self) -> &mut [u8] {
-        // Waiting bytes are moved only if they are few compared to the room gained.
+        // Only if few bytes move compared to the room gained.
         if self.start > 0 && (self.end == self.bytes.len() || self.start > self.bytes.len() / 2) {
             self.bytes.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -78,8 +75,7 @@ pub struct TcpConnection {
 }
 
 impl TcpConnection {
-    /// Starts connecting to `peer`, with buffers of these sizes in bytes. The first calls of [`TcpConnection::receive`]
-    /// and [`TcpConnection::send`] show the outcome; until then no bytes move.
+    /// The first calls of [`TcpConnection::receive`] and [`TcpConnection::send`] show the outcome.
     ///
     /// # Errors
     /// An error of the operating system, if it is known at once.
@@ -105,18 +101,14 @@ impl TcpConnection {
         self.peer
     }
 
-    /// Resizes the receive buffer, bytes.
-    ///
     /// # Panics
-    /// If its contents do not fit.
+    /// If the contents do not fit.
     pub fn resize_incoming(&mut self, bytes: usize) {
         self.incoming.resize(bytes);
     }
 
-    /// Resizes the send buffer, bytes.
-    ///
     /// # Panics
-    /// If its contents do not fit.
+    /// If the contents do not fit.
     pub fn resize_outgoing(&mut self, bytes: usize) {
         self.outgoing.resize(bytes);
     }
@@ -141,17 +133,14 @@ impl TcpConnection {
         })
     }
 
-    /// Received bytes that are not consumed yet.
     #[inline]
     #[must_use]
     pub fn incoming(&self) -> &[u8] {
         self.incoming.waiting()
     }
 
-    /// Consumes the first `length` received bytes.
-    ///
     /// # Panics
-    /// If fewer have arrived.
+    /// If fewer bytes have arrived.
     #[inline]
     pub fn consume(&mut self, length: usize) {
         self.incoming.consume(length);
@@ -162,7 +151,7 @@ impl TcpConnection {
         self.outgoing.room()
     }
 
-    /// Adds the first `length` bytes of the room to the send buffer.
+    /// Adds the first `length` bytes of the room.
     ///
     /// # Panics
     /// If there was less room.
@@ -171,7 +160,6 @@ impl TcpConnection {
         self.outgoing.commit(length);
     }
 
-    /// Queues all of `bytes` for sending, or returns `false`.
     #[inline]
     pub fn queue(&mut self, bytes: &[u8]) -> bool {
         let Some(place) = self.room().get_mut(..bytes.len()) else { return false };
@@ -186,7 +174,7 @@ impl TcpConnection {
         self.outgoing.end - self.outgoing.start
     }
 
-    /// Sends as many bytes as the operating system takes. Returns whether that was all.
+    /// Returns whether all was sent.
     ///
     /// # Errors
     /// The connection failed, or could not be made.
@@ -201,7 +189,7 @@ impl TcpConnection {
         Ok(true)
     }
 
-    /// Tells the other side that nothing follows the queued bytes.
+    /// Nothing follows the queued bytes.
     pub fn finish(&self) {
         self.socket.finish();
     }

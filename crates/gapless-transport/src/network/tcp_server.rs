@@ -1,7 +1,6 @@
-//! [`TcpServer`]: a listening port and its connections, for a polling agent. One system call reports the events of all.
-//!
-//! The operating system reports each change once (edge-triggered `epoll`), and the server remembers it until a read or
-//! write finds nothing more to do. So a connection that is not read for a while costs no system calls.
+//! [`TcpServer`]: a port and its connections, for a polling agent. One edge-triggered `epoll` reports the events of
+//! all; each is remembered until a read or write finds nothing more to do, so an unread connection costs no system
+//! calls.
 
 use super::tcp::{Received, TcpConnection};
 use crate::TransportError;
@@ -22,7 +21,7 @@ pub struct ConnectionSlot<T> {
 }
 
 impl<T> ConnectionSlot<T> {
-    /// Like [`TcpConnection::receive`], if there may be bytes.
+    /// If there may be bytes.
     ///
     /// # Errors
     /// As for [`TcpConnection::receive`].
@@ -36,7 +35,7 @@ impl<T> ConnectionSlot<T> {
         Ok(received)
     }
 
-    /// Like [`TcpConnection::send`], if there may be room.
+    /// If there may be room.
     ///
     /// # Errors
     /// As for [`TcpConnection::send`].
@@ -49,12 +48,10 @@ impl<T> ConnectionSlot<T> {
     }
 }
 
-/// Result of a look at the port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PollResult {
-    /// Events of connections, and new connections.
     pub events: usize,
-    /// Connections closed at once because of the limit.
+    /// Closed at once because of the limit.
     pub refused: u64,
 }
 
@@ -67,28 +64,23 @@ pub struct TcpServer<T> {
     connections_max: usize,
     next_look_ns: u64,
     last_packet_ns: u64,
-    /// Whether connections may be waiting at the port.
     may_accept: bool,
     next_accept_ns: u64,
     warnings: Warnings,
 }
 
-/// Token of the port; those of connections are indices.
 const PORT: u64 = u64::MAX;
-/// Limit on events taken in one look.
 const EVENTS_MAX: usize = 64;
-/// Limit on connections accepted in one look.
 const ACCEPTS_MAX: usize = 16;
-/// The system is asked again after the quiet time divided by this. A call costs most of a microsecond, and an event is
-/// seen late by at most a quarter of the time before it.
+/// Next look after the quiet time divided by this: a call costs most of a microsecond, and an event is seen late by at
+/// most a quarter of the time before it.
 const LOOK_DIVISOR: u64 = 4;
-/// Longest time between two looks, ns.
 const LOOK_INTERVAL_NS_MAX: u64 = 20_000;
-/// Pause after the system ran out of descriptors, ns.
+/// After the system ran out of descriptors.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
 impl<T> TcpServer<T> {
-    /// Listens at `local`; port 0 picks a free one.
+    /// Port 0 picks a free one.
     ///
     /// # Errors
     /// The operating system's.
@@ -126,7 +118,7 @@ impl<T> TcpServer<T> {
         self.connections
     }
 
-    /// Asks the system for events; `make` wraps the socket of a new connection.
+    /// Asks for events; `make` wraps a new connection's socket.
     ///
     /// # Errors
     /// An error of the operating system that a retry cannot fix.
@@ -180,7 +172,6 @@ impl<T> TcpServer<T> {
             let (stream, peer) = match accept(&self.listener) {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // The peer has disconnected again, or a signal.
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
                     continue;
                 }
@@ -204,7 +195,7 @@ impl<T> TcpServer<T> {
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
             let watched = epoll::add(&self.epoll, &connection, EventData::new_u64(index as u64), flags);
             if let Err(error) = watched {
-                // Out of memory, or of watches for this user: a new connection must not end the existing ones.
+                // Out of memory or watches: a new connection must not end the existing ones.
                 self.warnings.warn(now_ns, || format!("the connection of {peer} cannot be watched: {error}"));
                 refused += 1;
                 continue;
@@ -220,12 +211,11 @@ impl<T> TcpServer<T> {
         refused
     }
 
-    /// Visits every connection; closes those for which `visit` returns `false`.
     #[inline]
     pub fn retain(&mut self, mut visit: impl FnMut(&mut ConnectionSlot<T>) -> bool) {
         for place in &mut self.slots {
             if place.as_mut().is_some_and(|slot| !visit(slot)) {
-                // Closing it also removes it from the epoll.
+                // Closing also removes it from the epoll.
                 *place = None;
                 self.connections -= 1;
             }
@@ -259,12 +249,10 @@ mod tests {
         server.look(now_ns, |socket, peer| Ok((TcpConnection::over(socket, peer, 8, 8)?, ()))).unwrap().events
     }
 
-    /// Waits until the server has events.
     fn wait(server: &TcpServer<()>) {
         poll(&mut [PollFd::new(server, PollFlags::IN)], None).unwrap();
     }
 
-    /// A server that has accepted the client at `now_ns`, and knows that it may write.
     fn connected(now_ns: u64) -> (TcpServer<()>, TcpConnection) {
         let mut server = server();
         let client = TcpConnection::connect(server.local_address(), 8, 8).unwrap();

@@ -1,5 +1,3 @@
-//! [`UdpSocket`]: packets by UDP, many of them in one call through the kernel if possible.
-//!
 //! Passing the kernel's network stack costs 1 to 2 µs, for one packet or for 64 of equal length that the kernel splits
 //! at its far end (`UDP_SEGMENT`; the last may be shorter). The receiving kernel keeps or joins them (`UDP_GRO`), and
 //! one call takes them all. The segment length is set on the socket, and only when it changes: unlike a control message
@@ -19,49 +17,42 @@ use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, send, sendmmsg, sendt
 use std::fmt;
 use std::io::{self, IoSlice};
 
-/// Limit on segments of one message. Newer kernels take 128.
+/// Newer kernels take 128.
 const SEGMENTS_MAX: usize = 64;
-/// Limit on packets of one call that sends each as a message of its own.
 const MESSAGES_PER_CALL: usize = 32;
 
-/// Directions in which the kernel handles many packets at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// Sending. Ends when an interface turns out not to support it.
+    /// Ends when an interface does not support it.
     pub send: bool,
-    /// Receiving. Begins when packets queue up for the first time.
+    /// Begins when packets first queue up.
     pub receive: bool,
 }
 
 pub struct UdpSocket {
     socket: OwnedFd,
     local: Peer,
-    /// Requested local address.
     requested_local: Peer,
-    /// Single peer, if it has one.
     peer: Option<Peer>,
-    /// Whether the socket is connected to the peer.
     is_connected: bool,
-    /// Whether packets are sent joined.
     joins: bool,
-    /// Current segment length of the kernel, bytes; 0 for none.
+    /// Of the kernel; 0 for none.
     segment_bytes: usize,
-    /// Longest segment that fits the interface, bytes; packets longer than that failed when joined.
+    /// Longer packets failed when joined.
     segment_bytes_max: usize,
     inbox: Inbox,
 }
 
 impl UdpSocket {
-    /// Opens a socket. It works without the kernel's support for joined packets too; [`UdpSocket::offload`] shows which
-    /// is in use.
+    /// Works without the kernel's support for joined packets too; see [`UdpSocket::offload`].
     ///
     /// # Errors
-    /// Contradictory options, an address or interface that the host does not have, and any other error of the operating
-    /// system; the text names the step that failed.
+    /// Contradictory options, an unknown address or interface, other errors of the operating system; the text names the
+    /// step that failed.
     pub fn open(options: &UdpOptions) -> io::Result<Self> {
         let socket = open(options)?;
         let wanted = options.segmentation == Segmentation::Auto;
-        // 0 is the current value: this only asks whether the kernel knows the option.
+        // Sets the current value, only to ask whether the kernel knows the option.
         let joins = wanted && setsockopt(&socket, UdpGsoSegment, &0).is_ok();
         let inbox = Inbox::new(&socket, options.peer, wanted);
         let peer = options.peer;
@@ -80,7 +71,6 @@ impl UdpSocket {
         Ok(opened)
     }
 
-    /// Connects it to its peer, if it has one and there is a route.
     fn connect(&mut self) -> io::Result<()> {
         let Some(peer) = self.peer else { return Ok(()) };
         let connected = connect_to(&self.socket, peer);
@@ -91,7 +81,6 @@ impl UdpSocket {
         Ok(())
     }
 
-    /// Directions in which the kernel now handles many packets at a time.
     #[must_use]
     pub fn offload(&self) -> Offload {
         Offload { send: self.joins, receive: self.inbox.joins() }
@@ -102,7 +91,7 @@ impl UdpSocket {
         self.inbox.counters()
     }
 
-    /// Size of the receive buffer as the kernel counts, bytes: twice the requested size, or twice the system's limit.
+    /// As the kernel counts: twice the requested size, or twice the system's limit.
     ///
     /// # Errors
     /// An error of the operating system.
@@ -110,7 +99,7 @@ impl UdpSocket {
         Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
     }
 
-    /// Size of the send buffer as the kernel counts, bytes.
+    /// As the kernel counts.
     ///
     /// # Errors
     /// An error of the operating system.
@@ -118,7 +107,6 @@ impl UdpSocket {
         Ok(sockopt::socket_send_buffer_size(&self.socket)?)
     }
 
-    /// Number of packets of this length that are sent as one message.
     fn segments_max(&self, packet_length: usize) -> usize {
         if !self.joins || packet_length > self.segment_bytes_max {
             return 1;
@@ -126,8 +114,7 @@ impl UdpSocket {
         (PACKET_LENGTH_MAX / packet_length).min(SEGMENTS_MAX)
     }
 
-    /// Number of the next packets that are sent as one message: those as long as the first, and a shorter one after
-    /// them.
+    /// Packets as long as the first, and a shorter one after them.
     fn run_at(&self, lengths: &[usize]) -> usize {
         let length = lengths[0];
         let packets_max = self.segments_max(length).min(lengths.len());
@@ -136,17 +123,16 @@ impl UdpSocket {
         equal + usize::from(is_followed)
     }
 
-    /// Sends `bytes` as packets of `packet_length` in one message. Returns the number of bytes taken.
     fn send_run(&mut self, to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize> {
         self.set_segment_bytes(packet_length);
         let errno = match self.retry_interrupted(|this| this.send_single(to, bytes)) {
             Err(errno @ (Errno::INVAL | Errno::IO | Errno::MSGSIZE)) => errno,
             sent => return taken(sent, to, packet_length),
         };
-        // Either the interface does not support it, or the address is wrong: sending singly shows which.
+        // No support by the interface, or a wrong address: sending singly shows which.
         let sent = self.send_each(to, bytes, bytes.chunks(packet_length).map(<[u8]>::len))?;
         if sent > 0 && errno == Errno::MSGSIZE {
-            // A joined packet, unlike a single one, is not split further to fit the interface.
+            // A joined packet, unlike a single one, is not split to fit the interface.
             self.segment_bytes_max = packet_length - 1;
         } else if sent > 0 {
             self.joins = false;
@@ -156,8 +142,7 @@ impl UdpSocket {
         Ok((sent * packet_length).min(bytes.len()))
     }
 
-    /// Sends each packet as a message of its own, in one call. Returns the number taken, of the first
-    /// [`MESSAGES_PER_CALL`].
+    /// One call; returns the number taken, of the first [`MESSAGES_PER_CALL`].
     fn send_each(&mut self, to: Peer, bytes: &[u8], lengths: impl Iterator<Item = usize> + Clone) -> io::Result<usize> {
         let longest = lengths.clone().take(MESSAGES_PER_CALL).max().unwrap_or(0);
         let mut rest = bytes;
@@ -187,7 +172,6 @@ impl UdpSocket {
         taken(sent, to, packet.len())
     }
 
-    /// The only system call for sending a single message.
     fn send_single(&self, to: Peer, bytes: &[u8]) -> Result<usize, Errno> {
         if self.is_connected && self.peer == Some(to) {
             return send(&self.socket, bytes, SendFlags::empty());
@@ -195,7 +179,7 @@ impl UdpSocket {
         sendto(&self.socket, bytes, SendFlags::empty(), &to)
     }
 
-    /// Makes a call whose packets, at most `longest` bytes long, the kernel must not split.
+    /// The kernel must not split packets of at most `longest` bytes.
     fn without_segmentation<T>(
         &mut self,
         longest: usize,
@@ -205,7 +189,7 @@ impl UdpSocket {
             self.set_segment_bytes(0);
         }
         match self.retry_interrupted(&call) {
-            // An interface without segmentation refuses whole packets too while it is switched on.
+            // An interface without segmentation refuses whole packets too while it is on.
             Err(Errno::INVAL | Errno::IO | Errno::MSGSIZE) if self.segment_bytes != 0 => {
                 self.set_segment_bytes(0);
                 self.retry_interrupted(&call)
@@ -214,8 +198,7 @@ impl UdpSocket {
         }
     }
 
-    /// Repeats a call that was interrupted by a signal. Also repeats one whose error may belong to an earlier packet:
-    /// the kernel reports it once, so the second result belongs to this packet.
+    /// Also after an error that may belong to an earlier packet: the kernel reports it once.
     fn retry_interrupted<T>(&self, call: impl Fn(&Self) -> Result<T, Errno>) -> Result<T, Errno> {
         let mut may_be_of_earlier = self.peer.is_some();
         loop {
@@ -230,7 +213,6 @@ impl UdpSocket {
     fn set_segment_bytes(&mut self, segment_bytes: usize) {
         if segment_bytes != self.segment_bytes {
             let set = setsockopt(&self.socket, UdpGsoSegment, &(segment_bytes as i32));
-            // The option was accepted when the socket was opened, as is each value below 65,536.
             assert!(set.is_ok(), "the kernel refuses to cut at {segment_bytes} bytes: {set:?}");
             self.segment_bytes = segment_bytes;
         }
@@ -255,7 +237,6 @@ impl Datagrams for UdpSocket {
             match sent {
                 Ok(0) => break,
                 Ok(sent) => done += sent,
-                // The caller gets the error with the rest.
                 Err(_) if done > 0 => break,
                 Err(error) => return Err(error),
             }
@@ -335,14 +316,13 @@ fn local_of(socket: &OwnedFd) -> io::Result<Peer> {
     name.map_err(failed("reading a socket's address".to_owned()))
 }
 
-/// Interface that refuses a packet for its length, if it is found.
 #[cold]
 fn too_narrow(peer: Peer, packet_bytes: usize) -> Option<SendRefusal> {
     let narrow = Route::to(peer)?.check(packet_bytes, peer.ip()).err()?;
     Some(SendRefusal::TooNarrow { peer, narrow })
 }
 
-/// Number of bytes taken: 0 if there is no room.
+/// 0 if there is no room.
 fn taken(sent: Result<usize, Errno>, peer: Peer, packet_bytes: usize) -> io::Result<usize> {
     match sent {
         Ok(sent) => Ok(sent),

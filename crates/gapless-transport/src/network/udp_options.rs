@@ -1,5 +1,3 @@
-//! [`UdpOptions`]: local address, multicast group and buffer sizes of a socket; and creating it.
-
 use super::route::interface_of;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, netdevice, sockopt};
@@ -9,28 +7,25 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpOptions {
-    /// Address to bind. Port 0: the operating system chooses a free one. With `multicast` only the port counts, which
-    /// should not be 0 then, as a chosen one may belong to another group. The address must be the unspecified one of
-    /// the group's family.
+    /// Port 0: any free one. With `multicast` only the port counts, which should not be 0, as a chosen one may belong
+    /// to another group; the address must then be the unspecified one of the group's family.
     pub local: SocketAddr,
-    /// Single peer of the socket: packets from elsewhere are not received, and sending saves the route lookup, 0.2 µs
-    /// each. There need not be a route yet; [`super::Datagrams::renew`] looks it up again.
+    /// Other senders are ignored, and sending saves the route lookup, 0.2 µs each. The route may come later:
+    /// [`super::Datagrams::renew`].
     pub peer: Option<SocketAddr>,
-    /// Group to receive. The socket then receives nothing else, and sockets of other processes may receive the same
-    /// group at the same port.
+    /// The socket receives nothing else; other processes may receive the same group at the same port.
     pub multicast: Option<MulticastGroup>,
     pub multicast_out: MulticastOut,
-    /// Size of the operating system's receive buffer, bytes. The system counts its own overhead, which for small
-    /// packets is several times their contents. The limit is `net.core.rmem_max`, unless the process is privileged.
+    /// The system counts its own overhead, for small packets several times their contents. The limit is
+    /// `net.core.rmem_max`, unless privileged.
     pub receive_buffer_bytes: usize,
-    /// Size of the operating system's send buffer, bytes; the limit is `net.core.wmem_max`.
+    /// The limit is `net.core.wmem_max`.
     pub send_buffer_bytes: usize,
-    /// Whether several packets may pass the kernel as one.
     pub segmentation: Segmentation,
 }
 
 impl UdpOptions {
-    /// A socket at `local`: buffers of 4 MiB and 1 MiB, segmentation if it works.
+    /// Buffers of 4 MiB and 1 MiB, segmentation if it works.
     #[must_use]
     pub const fn at(local: SocketAddr) -> Self {
         Self {
@@ -44,15 +39,14 @@ impl UdpOptions {
         }
     }
 
-    /// A socket with the single peer `peer`, at a port chosen by the operating system; otherwise like
-    /// [`UdpOptions::at`].
+    /// A port chosen by the operating system; otherwise [`UdpOptions::at`].
     #[must_use]
     pub fn to(peer: SocketAddr) -> Self {
         let local = SocketAddr::new(unspecified_like(peer.ip()), 0);
         Self { peer: Some(peer), ..Self::at(local) }
     }
 
-    /// A socket that receives `group` at `port`, from `interface`; otherwise like [`UdpOptions::at`].
+    /// Receives `group` from `interface`; otherwise [`UdpOptions::at`].
     #[must_use]
     pub fn of_group(group: IpAddr, port: u16, interface: Interface) -> Self {
         let multicast = Some(MulticastGroup { group, interface });
@@ -70,25 +64,22 @@ const fn unspecified_like(address: IpAddr) -> IpAddr {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MulticastGroup {
     pub group: IpAddr,
-    /// Incoming interface of its packets.
     pub interface: Interface,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MulticastOut {
     pub interface: Interface,
-    /// Time to live: the number of routers that they may pass, plus one; 1 stays in the local network. 0 to 255.
+    /// Time to live: routers to pass, plus one; 1 stays in the local network. 0 to 255.
     pub hops: u8,
-    /// Whether sockets of this host that have joined get them too. Needed between processes of one host.
+    /// Needed between processes of one host.
     pub loops_back: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interface {
-    /// Chosen by the routing table.
     Default,
     Address(IpAddr),
-    /// With this name, for example `eth0`.
     Name(String),
 }
 
@@ -102,22 +93,22 @@ impl fmt::Display for Interface {
     }
 }
 
-/// Whether several packets may pass the kernel as one.
+/// Several packets pass the kernel as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segmentation {
-    /// If the kernel and the interface support it.
+    /// If kernel and interface support it.
     Auto,
     Off,
 }
 
-/// Creates the socket, without the settings of segmentation.
+/// Without the settings of segmentation.
 pub(super) fn open(options: &UdpOptions) -> io::Result<OwnedFd> {
     let family = if options.local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))
         .map_err(failed("making a UDP socket".to_owned()))?;
     if options.local.is_ipv6() {
-        // One family for each socket, so that a peer has a single address.
+        // A peer then has a single address.
         sockopt::set_ipv6_v6only(&socket, true).map_err(failed("making a socket for IPv6 alone".to_owned()))?;
     }
     never_fragment(&socket, family).map_err(failed("asking for packets that are never cut".to_owned()))?;
@@ -140,8 +131,7 @@ pub(super) fn open(options: &UdpOptions) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Address to bind for a multicast group. Bound to the group itself, a socket receives no other group of the same port,
-/// and no unicast packets.
+/// Bound to the group itself, a socket receives no other group of the same port, and no unicast packets.
 fn group_address(socket: &OwnedFd, options: &UdpOptions, multicast: &MulticastGroup) -> io::Result<SocketAddr> {
     let (group, local) = (multicast.group, options.local);
     let reason = if !group.is_multicast() {
@@ -162,8 +152,8 @@ fn group_address(socket: &OwnedFd, options: &UdpOptions, multicast: &MulticastGr
     Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
 }
 
-/// Forbids fragmentation: the kernel refuses a packet longer than the MTU of its route, and routers do not split it.
-/// Losing one fragment would lose the whole packet, and no sender would notice.
+/// The kernel refuses a packet longer than its route's MTU, and routers do not split it: losing one fragment would lose
+/// the whole packet unnoticed.
 fn never_fragment(socket: &OwnedFd, family: AddressFamily) -> Result<(), rustix::io::Errno> {
     if family == AddressFamily::INET {
         sockopt::set_ip_mtu_discover(socket, sockopt::Ipv4PathMtuDiscovery::DO)
@@ -174,7 +164,7 @@ fn never_fragment(socket: &OwnedFd, family: AddressFamily) -> Result<(), rustix:
 
 fn set_buffers(socket: &OwnedFd, options: &UdpOptions) -> io::Result<()> {
     let (receive_bytes, send_bytes) = (options.receive_buffer_bytes, options.send_buffer_bytes);
-    // Beyond the system's limit only with privileges; otherwise the limit is used silently.
+    // Beyond the system's limit only with privileges; otherwise silently the limit.
     if sockopt::set_socket_recv_buffer_size_force(socket, receive_bytes).is_err() {
         sockopt::set_socket_recv_buffer_size(socket, receive_bytes)
             .map_err(failed(format!("setting a receive buffer of {receive_bytes} bytes")))?;
@@ -224,7 +214,7 @@ fn send_by(socket: &OwnedFd, family: AddressFamily, out: &MulticastOut) -> io::R
     Ok(())
 }
 
-/// Index of an interface in the kernel; 0 lets it choose.
+/// 0 lets the kernel choose.
 fn index_of(socket: &OwnedFd, interface: &Interface) -> io::Result<u32> {
     match interface {
         Interface::Default => Ok(0),

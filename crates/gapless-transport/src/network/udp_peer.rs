@@ -1,5 +1,5 @@
-//! Connecting a [`super::UdpSocket`] to one peer, and handling the resulting errors. The kernel reports the error of an
-//! earlier packet to a connected socket, at its next call; an unconnected socket never receives it.
+//! Connected UDP sockets. The kernel reports an earlier packet's error at the next call; an unconnected socket never
+//! receives it.
 
 use super::Peer;
 use rustix::fd::OwnedFd;
@@ -7,10 +7,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, bind, connect, connect_unspec, getsockname, recv, sockopt};
 use std::net::SocketAddr;
 
-/// Minimum size of a waiting packet in the receive buffer, with the kernel's metadata, bytes.
 const WAITING_BYTES_MIN: usize = 512;
 
-/// Connects a bound socket to `peer`. Returns whether it is connected: it is not without a route.
+/// Returns false without a route.
 pub(super) fn connect_to(socket: &OwnedFd, peer: Peer) -> Result<bool, Errno> {
     match connect(socket, &peer) {
         Ok(()) => {}
@@ -27,8 +26,7 @@ pub(super) fn connect_to(socket: &OwnedFd, peer: Peer) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Disconnects from the peer, and from the host's address that was chosen by connecting. The port, that of `local`,
-/// stays the same unless another socket has taken it meanwhile.
+/// Also from the host's address chosen by connecting. The port of `local` stays, unless another socket has taken it.
 pub(super) fn disconnect(socket: &OwnedFd, local: SocketAddr, unconnected: SocketAddr) -> Result<(), Errno> {
     connect_unspec(socket)?;
     let bound = Peer::try_from(getsockname(socket)?)?;
@@ -42,10 +40,8 @@ pub(super) fn disconnect(socket: &OwnedFd, local: SocketAddr, unconnected: Socke
     }
 }
 
-/// Whether an error only means that an earlier packet was not delivered: no listener, no route, forbidden, or too long
-/// for a part of the path. The next packet may arrive, and the lost one is requested or resent.
-///
-/// These are the errors that Linux makes of ICMP and ICMPv6 messages, and of its own routes and filters.
+/// An earlier packet was not delivered: no listener, no route, forbidden, or too long. These are Linux's errors for
+/// ICMP and ICMPv6 messages, its own routes and filters.
 pub(super) const fn is_lost_packet(errno: Errno) -> bool {
     matches!(
         errno,

@@ -1,5 +1,4 @@
-//! [`Inbox`]: receiving of a [`super::UdpSocket`]. It uses the simplest call while packets arrive singly, like an
-//! awaited answer, and many packets for each call while they queue up.
+//! The simplest call while packets arrive singly, many packets for each call while they queue up.
 
 use super::Peer;
 use super::udp_peer::is_lost_packet;
@@ -12,38 +11,33 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, recvfrom};
 use std::io::IoSliceMut;
 
-/// Limit on the contents of one message, bytes: no packet is longer, and the kernel joins no more.
+/// No packet is longer, and the kernel joins no more.
 const MESSAGE_BYTES_MAX: usize = 1 << 16;
-/// Messages for each call while they queue up.
 const MESSAGES_PER_CALL: usize = 16;
-/// Number of consecutive successful reads after which many packets are requested at once. It need not mean that they
-/// queue up: a receiver that answers each packet may find the next one when the answer is sent.
+/// Successful reads in a row until many packets are requested at once. They need not mean a queue: a receiver that
+/// answers may find the next packet when the answer is sent.
 const FRUITFUL_LOOKS: u32 = 8;
-/// Messages in one call that show that packets queue up.
 const QUEUED_MESSAGES: usize = 4;
-/// Room for two control messages, the length of joined packets and the count of overflows, 24 bytes each.
+/// Length of joined packets and count of overflows, 24 bytes each.
 const CONTROL_BYTES: usize = 48;
 
 type PacketHandler<'a> = &'a mut dyn FnMut(Peer, &[u8]);
 
-/// Counts of packets that a socket did not deliver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpCounters {
-    /// Packets longer than the receive buffer.
+    /// Longer than the receive buffer.
     pub truncated: u64,
-    /// Times that the receive buffer was too full for arriving packets. Reported with a later packet, and only after
-    /// packets have queued up. Joined packets count as one.
+    /// The receive buffer was too full. Reported with a later packet, only after packets have queued up; joined packets
+    /// count as one.
     pub overflowed: u64,
 }
 
-/// Receive buffers of a socket, and its way of receiving.
 pub(super) struct Inbox {
-    /// Allocated by the operating system page by page, when first written to.
+    /// Allocated page by page, when first written to.
     buffers: Box<[u8]>,
     control: ControlBuffer,
     senders: SenderFilter,
     fruitful_looks: u32,
-    /// Whether the kernel may join packets, once they queue up.
     may_join: bool,
     joins: bool,
     counters: UdpCounters,
@@ -51,14 +45,12 @@ pub(super) struct Inbox {
 
 #[derive(Clone, Copy)]
 struct SenderFilter {
-    /// Only the peer, if there is one.
     peer: Option<Peer>,
-    /// Whether the kernel filters the senders.
     is_connected: bool,
 }
 
 impl SenderFilter {
-    /// Sender of a packet; `None` if it is not accepted. The peer keeps the name that it was given.
+    /// `None` if not accepted; the peer keeps its given name.
     fn name(self, from: impl FnOnce() -> Option<Peer>) -> Option<Peer> {
         match self.peer {
             Some(peer) if self.is_connected => Some(peer),
@@ -68,13 +60,13 @@ impl SenderFilter {
     }
 }
 
-/// Aligned as the headers of control messages require.
+/// As the headers of control messages require.
 #[repr(align(8))]
 struct ControlBuffer([u8; CONTROL_BYTES]);
 
 impl Inbox {
     pub(super) fn new(socket: &OwnedFd, peer: Option<Peer>, may_join: bool) -> Self {
-        // Without it, overflows are not counted; nothing else differs.
+        // Without it, overflows are not counted.
         let _ = setsockopt(socket, RxqOvfl, &1);
         Self {
             buffers: vec![0; MESSAGE_BYTES_MAX * MESSAGES_PER_CALL].into_boxed_slice(),
@@ -87,7 +79,6 @@ impl Inbox {
         }
     }
 
-    /// Sets whether the kernel delivers only packets of the peer.
     pub(super) fn set_connected(&mut self, is_connected: bool) {
         self.senders.is_connected = is_connected;
     }
@@ -100,7 +91,6 @@ impl Inbox {
         self.joins
     }
 
-    /// Receives with one call; returns the number of packets.
     pub(super) fn look(&mut self, socket: &OwnedFd, take: PacketHandler<'_>) -> Result<usize, Errno> {
         loop {
             let found = if self.fruitful_looks >= FRUITFUL_LOOKS {
@@ -111,7 +101,6 @@ impl Inbox {
                 self.take_one(socket, take)
             };
             match found {
-                // Only ignored packets arrived; more may follow.
                 Ok(0) => {}
                 Ok(packets) => {
                     self.fruitful_looks = self.fruitful_looks.saturating_add(1);
@@ -129,9 +118,8 @@ impl Inbox {
         }
     }
 
-    /// Starts receiving joined packets. From then on every packet needs the more expensive call, 0.2 µs more than the
-    /// simple one, 0.1 µs more if none is there. So it starts only when it pays. It never ends: waiting packets that
-    /// are joined already would be received without their segment length.
+    /// Every packet then costs 0.2 µs more, an empty look 0.1 µs, so it starts only when it pays. It never ends:
+    /// waiting joined packets would be received without their segment length.
     fn enable_joining(&mut self, socket: &OwnedFd) {
         if self.may_join && !self.joins {
             self.joins = setsockopt(socket, UdpGroSegment, &true).is_ok();
@@ -141,7 +129,7 @@ impl Inbox {
 
     fn take_one(&mut self, socket: &OwnedFd, take: PacketHandler<'_>) -> Result<usize, Errno> {
         let buffer = &mut self.buffers[..MESSAGE_BYTES_MAX];
-        // With this flag the length is that of the packet, even if the buffer is shorter.
+        // The length is then the packet's, even if the buffer is shorter.
         let (length, from) = if self.senders.is_connected {
             let (_, length) = recv(socket, &mut *buffer, RecvFlags::TRUNC)?;
             (length, None)
@@ -166,9 +154,8 @@ impl Inbox {
     }
 
     fn take_many(&mut self, socket: &OwnedFd, take: PacketHandler<'_>) -> Result<usize, Errno> {
-        // Created for each call, which is cheap compared to its packets: nix does not restore the lengths of the
-        // control buffers. A second use of the headers would receive joined packets without their segment length
-        // (nix-rust/nix#2813).
+        // For each call: nix does not restore the lengths of the control buffers, so a second use would receive joined
+        // packets without their segment length (nix-rust/nix#2813).
         let control = Some(vec![0; CONTROL_BYTES]);
         let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(MESSAGES_PER_CALL, control);
         let mut buffers = self.buffers.chunks_exact_mut(MESSAGE_BYTES_MAX);
@@ -184,14 +171,12 @@ impl Inbox {
             self.enable_joining(socket);
         }
         if taken < MESSAGES_PER_CALL {
-            // The queue is empty.
             self.fruitful_looks = 0;
         }
         Ok(packets)
     }
 }
 
-/// Passes on the packets of a message, which may be several joined ones.
 fn split_joined(
     message: &RecvMsg<'_, '_, SockaddrStorage>,
     senders: SenderFilter,
@@ -207,7 +192,7 @@ fn split_joined(
             _ => {}
         }
     }
-    // Without complete control messages the ends of the packets are unknown.
+    // Without complete control messages the packets' ends are unknown.
     if message.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC) {
         counters.truncated += 1;
         return 0;
@@ -250,7 +235,6 @@ mod tests {
         let socket = open(&UdpOptions::at(Peer::new(Ipv4Addr::LOCALHOST.into(), 0))).unwrap();
         let here = Peer::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
         let mut inbox = Inbox::new(&socket, Some(name), true);
-        // Singly, few for each read, many, then joined.
         for (fruitful_looks, strangers, joins) in
             [(0, 1, false), (FRUITFUL_LOOKS, 1, false), (FRUITFUL_LOOKS, 2, true), (0, 1, true)]
         {
@@ -268,7 +252,6 @@ mod tests {
                 inbox.look(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap();
                 assert!(Instant::now() < deadline, "nothing has come");
             }
-            // Reads the packets after it, until none is left.
             while inbox.look(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap() > 0 {}
             assert_eq!(packets, [(name, b"known".to_vec())]);
             assert_eq!(inbox.joins(), joins, "{strangers} before and after");

@@ -1,12 +1,10 @@
-//! [`Address`]: address of a connection, and its text form.
-
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub const SHARED_MEMORY_PREFIX: &str = "shm:";
-/// Longest path of a Unix socket in Linux, bytes.
+/// Linux's limit for a Unix socket.
 const PATH_LENGTH_MAX: usize = 107;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,10 +23,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// Path in a shared memory address, `shm:/run/orders/2`; `None` for another kind of address.
+/// Path in `shm:/run/orders/2`; `None` for another kind of address.
 ///
 /// # Errors
-/// Fault of a shared memory address with an invalid path.
+/// Fault of an invalid path.
 pub fn shared_memory_path(address: &str) -> Result<Option<PathBuf>, &'static str> {
     let Some(path) = address.strip_prefix(SHARED_MEMORY_PREFIX) else { return Ok(None) };
     if !path.starts_with('/') || path.ends_with('/') || path.contains('\0') {

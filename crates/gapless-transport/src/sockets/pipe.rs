@@ -1,5 +1,4 @@
-//! [`Network`]: source of connections outside of the operating system, such as a simulator's network. Handshake,
-//! framing and all higher layers are the same.
+//! Connections from outside of the operating system, such as a simulator's network.
 
 use super::bytes::SocketRead;
 use rustix::fd::AsFd;
@@ -9,13 +8,11 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Factory of connections.
 #[derive(Clone, Debug, Default)]
 pub enum Network {
     /// TCP of the operating system.
     #[default]
     Tcp,
-    /// Supplied by the application.
     Other(Arc<dyn Pipes>),
 }
 
@@ -31,16 +28,14 @@ impl PartialEq for Network {
 
 impl Eq for Network {}
 
-/// A network of the application. Its addresses are those of the configuration.
+/// Its addresses are those of the configuration.
 pub trait Pipes: Debug + Send + Sync {
-    /// Starts connecting to `address`; the pipe's first calls show the outcome.
+    /// The pipe's first calls show the outcome.
     ///
     /// # Errors
     /// The failure, if it is known at once.
     fn dial(&self, address: SocketAddr) -> io::Result<Box<dyn Pipe>>;
 
-    /// Listens at `address`.
-    ///
     /// # Errors
     /// The address is in use.
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn PipeListener>>;
@@ -49,19 +44,19 @@ pub trait Pipes: Debug + Send + Sync {
 /// A byte stream that never blocks. Its descriptor becomes readable when there is work; a pipe polled by hand may have
 /// any descriptor.
 pub trait Pipe: AsFd + Debug + Send {
-    /// Fills `room`, which is not empty, with received bytes; 0 after the other side has ended its stream.
+    /// Fills `room`, which is not empty; 0 after the other side's end.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`] if there are no bytes now; any other error means that the pipe is broken.
     fn receive(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Sends the first of `bytes`; returns the number taken.
+    /// Returns the number taken.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`] if none are taken now; any other error means that the pipe is broken.
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Tells the other side that nothing follows the sent bytes.
+    /// Nothing follows the sent bytes.
     fn finish(&self);
 }
 
@@ -73,8 +68,6 @@ pub trait PipeListener: AsFd + Debug + Send {
     fn accept(&self) -> io::Result<(Box<dyn Pipe>, SocketAddr)>;
 }
 
-/// Converts the result of a pipe's receive to a socket's.
-///
 /// # Errors
 /// The pipe is broken.
 pub fn to_socket_read(received: io::Result<usize>) -> io::Result<SocketRead> {
@@ -86,8 +79,6 @@ pub fn to_socket_read(received: io::Result<usize>) -> io::Result<SocketRead> {
     }
 }
 
-/// Converts the result of a pipe's send.
-///
 /// # Errors
 /// The pipe is broken.
 pub fn to_sent_bytes(sent: io::Result<usize>) -> io::Result<usize> {

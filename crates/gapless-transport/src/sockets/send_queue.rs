@@ -1,14 +1,12 @@
-//! [`SendQueue`]: bytes that a socket did not take yet. Bounded; its user decides what happens at the limit.
+//! Bytes that a socket did not take yet. Bounded; its user decides what happens at the limit.
 
 use super::socket::Socket;
 use std::io;
 
-/// Memory kept by an empty queue, bytes; more is freed.
+/// More is freed when empty.
 const KEPT_BYTES: usize = 1 << 20;
-/// Bytes offered to the socket at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Waiting bytes, in order.
 #[derive(Debug, Default)]
 pub struct SendQueue {
     bytes: Vec<u8>,
@@ -29,7 +27,7 @@ impl SendQueue {
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
-        // Waiting bytes are moved only if they are few compared to the room gained.
+        // Only if few bytes move compared to the room gained.
         if self.start > self.bytes.len() / 2 && self.bytes.len() + bytes.len() > self.bytes.capacity() {
             self.bytes.drain(..self.start);
             self.start = 0;
@@ -37,7 +35,7 @@ impl SendQueue {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Sends as many bytes as the socket takes; returns their number.
+    /// Returns the bytes taken.
     ///
     /// # Errors
     /// The connection failed.

@@ -1,5 +1,4 @@
-//! [`SharedSocket`]: bytes between two processes of one host, through two rings in shared memory. Knows no message
-//! formats.
+//! [`SharedSocket`]: bytes between two processes of one host, through two rings in shared memory.
 //!
 //! The dialling side creates both rings and sends their descriptors over a Unix socket. That is one packet of 8 bytes,
 //! "GAPRING\1", with the ring to the other side and the ring from it. After that the socket carries only wake-ups: one
@@ -34,21 +33,19 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// Allowed sizes of a ring, bytes; powers of two.
+/// Bytes; powers of two.
 pub const RING_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 28;
-/// Packet that carries the rings.
 const RINGS_MAGIC: [u8; 8] = *b"GAPRING\x01";
 const RINGS: usize = 2;
 const PREFIX_LENGTH: usize = 8;
-/// Limit on the bytes of one record: the other side reads the first part of a long message while the next is written.
+/// The other side reads the first part of a long message while the next is written.
 const PIECE_BYTES_MAX: usize = 32 << 10;
 const BACKLOG: i32 = 16;
 
 pub struct SharedSocket {
     socket: OwnedFd,
-    /// `None` until they have arrived.
     rings: Option<Rings>,
-    /// Whether the other side has closed its socket, or announced the end of its stream.
+    /// The other side closed its socket, or announced its end.
     is_hung_up: bool,
 }
 
@@ -63,10 +60,10 @@ struct Rings {
 }
 
 impl SharedSocket {
-    /// Connects to the listener at `path`, and creates the rings.
+    /// Connects to `path`, and creates the rings.
     ///
     /// # Errors
-    /// No process listens there, or a process of another user does.
+    /// No listener, or one of another user.
     pub fn dial(path: &Path, ring_bytes: usize) -> io::Result<Self> {
         let socket = unix_socket()?;
         rustix::net::connect(&socket, &socket_address(path)?)?;
@@ -77,14 +74,12 @@ impl SharedSocket {
         let make = || ring::create(&MemoryKind::Shared, ring_bytes, identity).map_err(from_log_error);
         let ((writer, its_reader), (its_writer, reader)) = (make()?, make()?);
         send_rings(&socket, [its_reader.fd(), its_writer.fd()])?;
-        // The other process has these ends now; dropping them here must not announce a close.
+        // The other process has these ends now; dropping them must not announce a close.
         its_reader.leave_to_peer();
         its_writer.leave_to_peer();
         Ok(Self { socket, rings: Some(Rings::over(writer, reader)), is_hung_up: false })
     }
 
-    /// Fills `room` with received bytes.
-    ///
     /// # Errors
     /// The connection failed, or the other side violated the protocol.
     #[inline]
@@ -101,8 +96,7 @@ impl SharedSocket {
         Ok(if taken > 0 { SocketRead::Bytes(taken) } else { SocketRead::End })
     }
 
-    /// Sends the slices as one, as far as there is room now; returns the number of bytes. Their total must be a
-    /// multiple of 8.
+    /// Sends the slices as one, as far as there is room; returns the bytes.
     ///
     /// # Errors
     /// The connection failed.
@@ -117,19 +111,17 @@ impl SharedSocket {
         }
         let (sent, sleeps) = rings.put(slices)?;
         if sleeps && rings.writer.wakes_reader() {
-            // No room for a wake-up means that there are enough of them; an end is noticed when receiving.
+            // No room for a wake-up means that there are enough; an end is noticed when receiving.
             let _ = rustix::net::send(&self.socket, &[0], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         }
         Ok(sent)
     }
 
-    /// Tells the other side that nothing follows the sent bytes.
     pub fn finish(&self) {
-        // A broken connection needs no end.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
     }
 
-    /// Takes wake-ups off the socket, and notices its end.
+    /// Takes wake-ups, and notices the end.
     pub fn check(&mut self) {
         if self.rings.is_none() {
             return;
@@ -146,14 +138,13 @@ impl SharedSocket {
         }
     }
 
-    /// Prepares for sleep until the descriptor is readable; the caller checks once more after this.
+    /// Before sleep on the descriptor; check once more after this.
     pub fn arm(&self) {
         if let Some(rings) = &self.rings {
             rings.reader.arm();
         }
     }
 
-    /// Ends the preparation for sleep.
     pub fn disarm(&mut self) {
         if let Some(rings) = &self.rings {
             rings.reader.disarm();
@@ -161,7 +152,6 @@ impl SharedSocket {
         self.check();
     }
 
-    /// Takes over the rings sent by the dialling side.
     #[cold]
     fn take_rings(&mut self) -> io::Result<SocketRead> {
         let mut bytes = [0; RINGS_MAGIC.len() + 1];
@@ -205,12 +195,11 @@ impl SharedSocket {
 
 impl Rings {
     fn over(writer: RingWriter, reader: RingReader) -> Self {
-        // A record with its prefix is at most half of a ring; a quarter lets both sides work.
+        // A record is at most half of a ring; a quarter lets both sides work.
         let piece_bytes_max = PIECE_BYTES_MAX.min(writer.frame_length_max() / 2 - PREFIX_LENGTH);
         Self { writer, reader, piece_bytes_max, record_length: 0, record_taken: 0, record_left: 0 }
     }
 
-    /// Fills `room` as far as there are bytes; returns their number.
     #[inline]
     fn take(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
@@ -234,7 +223,6 @@ impl Rings {
         Ok(filled)
     }
 
-    /// Starts the next record; returns whether there is one.
     #[inline]
     fn begin_record(&mut self) -> io::Result<bool> {
         let Some(length) = self.reader.next_length().map_err(from_log_error)? else { return Ok(false) };
@@ -248,7 +236,7 @@ impl Rings {
         Ok(true)
     }
 
-    /// Writes as much as there is room for; returns the number of bytes, and whether the reader sleeps.
+    /// Bytes written, and whether the reader sleeps.
     #[inline]
     fn put(&mut self, slices: &[IoSlice<'_>]) -> io::Result<(usize, bool)> {
         let length: usize = slices.iter().map(|slice| slice.len()).sum();
@@ -297,7 +285,7 @@ impl fmt::Debug for SharedSocket {
     }
 }
 
-/// Listener for members of this host. Dropping it removes the socket's file.
+/// For members of this host. Dropping it removes the socket's file.
 #[derive(Debug)]
 pub struct SharedListener {
     socket: OwnedFd,
@@ -305,7 +293,7 @@ pub struct SharedListener {
 }
 
 impl SharedListener {
-    /// Listens at `path`, mode 0600; a file left by a killed process is replaced.
+    /// Mode 0600; a file left by a killed process is replaced.
     ///
     /// # Errors
     /// Another process listens there, or the file is not a socket.
@@ -313,7 +301,7 @@ impl SharedListener {
         let address = socket_address(path)?;
         match rustix::net::connect(unix_socket()?, &address) {
             Err(Errno::NOENT) => {}
-            // This error also occurs for a file that is not a socket, which must be kept.
+            // Also the error of a file that is not a socket, which must be kept.
             Err(Errno::CONNREFUSED) if std::fs::symlink_metadata(path)?.file_type().is_socket() => {
                 checked_file::remove(path)?;
             }
@@ -321,7 +309,7 @@ impl SharedListener {
             Err(errno) => return Err(errno.into()),
         }
         let socket = unix_socket()?;
-        // No peer can connect before it has its mode: it does not listen yet.
+        // Not listening yet, so no peer can connect before it has its mode.
         socket_file::bind_for_user(&socket, path, &address)?;
         let listener = Self { socket, path: path.to_owned() };
         rustix::net::listen(&listener.socket, BACKLOG)?;
@@ -333,7 +321,7 @@ impl SharedListener {
         &self.path
     }
 
-    /// Next connection; its rings arrive later.
+    /// The rings arrive later.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] without a new connection.
@@ -342,7 +330,7 @@ impl SharedListener {
         check_connecting(&self.socket)?;
         let socket = rustix::net::accept_with(&self.socket, flags)?;
         if !PeerCredentials::of(&socket)?.is_trusted() {
-            // Treated like a peer that has disconnected: others may follow.
+            // Like a peer that has disconnected: others may follow.
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         Ok(SharedSocket { socket, rings: None, is_hung_up: false })
@@ -357,7 +345,6 @@ impl AsFd for SharedListener {
 
 impl Drop for SharedListener {
     fn drop(&mut self) {
-        // A missing file is fine.
         let _ = checked_file::remove(&self.path);
     }
 }
@@ -376,7 +363,7 @@ fn send_rings(socket: &OwnedFd, descriptors: [BorrowedFd<'_>; RINGS]) -> io::Res
     Ok(())
 }
 
-/// Checks that it is not too much memory to map; opening it checks the seal against shrinking.
+/// Not too much memory to map; opening checks the seal against shrinking.
 fn check_length(descriptor: &OwnedFd) -> io::Result<()> {
     let length = rustix::fs::fstat(descriptor)?.st_size;
     let length_max = (gapless_log::descriptor::HEADER_LENGTH + RING_BYTES.end()) as u64;

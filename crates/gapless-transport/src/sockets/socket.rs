@@ -1,4 +1,4 @@
-//! [`Socket`]: the carriers of bytes as one type, so that another carrier is another variant. Knows no message formats.
+//! The carriers of bytes as one type.
 
 use super::bytes::SocketRead;
 use super::pipe::{self, Pipe};
@@ -8,14 +8,11 @@ use super::tls::TlsSocket;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, IoSlice};
 
-/// A byte stream that never blocks.
 #[derive(Debug)]
 pub enum Socket {
     Tcp(TcpSocket),
     Tls(Box<TlsSocket>),
-    /// Two rings in shared memory.
     SharedMemory(Box<SharedSocket>),
-    /// A connection of another network.
     Other(Box<dyn Pipe>),
 }
 
@@ -25,8 +22,6 @@ impl Socket {
         Self::SharedMemory(Box::new(socket))
     }
 
-    /// Fills `room` with received bytes.
-    ///
     /// # Errors
     /// The connection failed.
     #[inline]
@@ -40,7 +35,7 @@ impl Socket {
         }
     }
 
-    /// Sends the slices as one, as far as they are taken now; returns the number of bytes.
+    /// As far as the slices are taken now; returns the bytes.
     ///
     /// # Errors
     /// The connection failed.
@@ -57,7 +52,7 @@ impl Socket {
         }
     }
 
-    /// Sends `bytes` as far as they are taken now; returns their number.
+    /// As far as `bytes` are taken now; returns their number.
     ///
     /// # Errors
     /// The connection failed.
@@ -71,7 +66,6 @@ impl Socket {
         }
     }
 
-    /// Tells the other side that nothing follows the sent bytes.
     pub fn finish(&mut self) {
         match self {
             Self::Tcp(socket) => socket.finish(),
@@ -81,7 +75,6 @@ impl Socket {
         }
     }
 
-    /// Whether it has taken bytes that are not sent yet.
     #[inline]
     #[must_use]
     pub fn has_unsent(&self) -> bool {
@@ -91,7 +84,7 @@ impl Socket {
         }
     }
 
-    /// Sends the bytes that it has taken, as far as possible now.
+    /// Sends the taken bytes, as far as possible now.
     ///
     /// # Errors
     /// The connection failed.
@@ -102,8 +95,7 @@ impl Socket {
         }
     }
 
-    /// Whether the other side may have this name: on protected connections its certificate must prove it; otherwise
-    /// always.
+    /// On protected connections the certificate must prove `name`; otherwise always true.
     #[must_use]
     pub fn proves(&self, name: &str) -> bool {
         match self {
@@ -112,7 +104,7 @@ impl Socket {
         }
     }
 
-    /// Checks for an end of the other side that [`Socket::receive`] cannot see by itself; to be called regularly.
+    /// Notices an end that [`Socket::receive`] cannot see by itself; to be called regularly.
     #[inline]
     pub fn check(&mut self) {
         match self {
@@ -121,7 +113,7 @@ impl Socket {
         }
     }
 
-    /// Prepares for sleep until the descriptor is readable; the caller checks once more after this.
+    /// Before sleep on the descriptor; check once more after this.
     #[inline]
     pub fn arm(&self) {
         match self {
@@ -130,7 +122,6 @@ impl Socket {
         }
     }
 
-    /// Ends the preparation for sleep.
     #[inline]
     pub fn disarm(&mut self) {
         match self {

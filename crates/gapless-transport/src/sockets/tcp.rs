@@ -1,5 +1,3 @@
-//! [`TcpSocket`]: bytes over a TCP connection. Knows no message formats.
-
 use super::bytes::{SocketRead, check_connecting};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -10,10 +8,8 @@ use std::io;
 use std::io::IoSlice;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-/// Next connection of a listener that never blocks, if a peer is connecting.
-///
 /// # Errors
-/// [`io::ErrorKind::WouldBlock`] if none is; an error of the operating system.
+/// [`io::ErrorKind::WouldBlock`] if no peer is connecting; an error of the operating system.
 pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     check_connecting(listener)?;
     listener.accept()
@@ -23,8 +19,7 @@ pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
 pub struct TcpSocket(OwnedFd);
 
 impl TcpSocket {
-    /// Starts connecting; the first reads and writes show the outcome. `kernel_buffer_bytes` is the size of the
-    /// operating system's buffers; 0 for its default.
+    /// The first reads and writes show the outcome. `kernel_buffer_bytes`: 0 for the system's default.
     ///
     /// # Errors
     /// An error of the operating system, if it is known at once.
@@ -38,8 +33,8 @@ impl TcpSocket {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        // On one machine without a listener, the source port can equal the destination port. Such a connection to
-        // itself would block the port for a process that is to listen there.
+        // On one machine without a listener, the source port can equal the destination port: a connection to itself,
+        // which would block the port for its listener.
         let own = rustix::net::getsockname(&socket)?;
         if SocketAddr::try_from(own).is_ok_and(|own| own == address) {
             return Err(io::ErrorKind::ConnectionRefused.into());
@@ -47,7 +42,7 @@ impl TcpSocket {
         Self::over(socket)
     }
 
-    /// Wraps an accepted connection and makes it nonblocking.
+    /// Makes an accepted connection nonblocking.
     ///
     /// # Errors
     /// An error of the operating system.
@@ -57,7 +52,7 @@ impl TcpSocket {
         Self::over(socket)
     }
 
-    /// Wraps a connection that is nonblocking already.
+    /// For a nonblocking connection.
     ///
     /// # Errors
     /// An error of the operating system.
@@ -67,7 +62,7 @@ impl TcpSocket {
         Ok(Self(socket))
     }
 
-    /// Fills `room`, which is not empty, with received bytes.
+    /// `room` is not empty.
     ///
     /// # Errors
     /// The connection failed, or could not be made.
@@ -81,7 +76,7 @@ impl TcpSocket {
         }
     }
 
-    /// Sends the slices as one, as far as they are taken now; returns the number of bytes.
+    /// As far as the slices are taken now; returns the bytes.
     ///
     /// # Errors
     /// The connection failed, or could not be made.
@@ -94,7 +89,7 @@ impl TcpSocket {
         }
     }
 
-    /// Sends `bytes` as far as they are taken now; returns their number.
+    /// As far as `bytes` are taken now; returns their number.
     ///
     /// # Errors
     /// The connection failed, or could not be made.
@@ -107,9 +102,7 @@ impl TcpSocket {
         }
     }
 
-    /// Tells the other side that nothing follows the sent bytes.
     pub fn finish(&self) {
-        // A broken connection needs no end.
         let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Write);
     }
 }
@@ -120,7 +113,7 @@ impl AsFd for TcpSocket {
     }
 }
 
-/// Sets the operating system's buffers in both directions; 0 for its default.
+/// 0 for the default.
 fn set_buffers(socket: &OwnedFd, bytes: usize) -> io::Result<()> {
     if bytes > 0 {
         sockopt::set_socket_recv_buffer_size(socket, bytes)?;

@@ -1,5 +1,3 @@
-//! The options of `gapless bench rpc curve`.
-
 use crate::Result;
 use clap::{Args, ValueEnum as _};
 use gapless_load::rpc::subject::{RpcSystem, WaitMode};
@@ -8,15 +6,12 @@ use gapless_measure::reporting::OutputArguments;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Samples of each size.
 const SAMPLES: u64 = 1_000;
-/// With `--quick`.
 const SAMPLES_QUICK: u64 = 200;
-/// The sizes that are shown, and the only ones with `--quick`, bytes.
+/// Bytes; the only ones with `--quick`.
 pub(super) const SIZES_SHOWN: [usize; 5] = [1, 64, 256, 1024, 4096];
-/// Connected callers of which one calls.
 const CONNECTED: [usize; 2] = [16, 256];
-/// The step of the curve, of the full one, and its end, bytes.
+/// Bytes: step of the curve, of the full one, and its end.
 const STEP: usize = 256;
 const STEP_FULL: usize = 32;
 const SIZE_LAST: usize = 4096;
@@ -56,7 +51,6 @@ pub struct CurveArguments {
     pub waiting: Vec<WaitMode>,
 }
 
-/// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CurvePlan {
     /// Ascending, bytes.
@@ -65,17 +59,12 @@ pub(super) struct CurvePlan {
     pub(super) turns: u32,
     pub(super) systems: Vec<RpcSystem>,
     pub(super) waiting: Vec<WaitMode>,
-    /// Connected callers of which one calls, next to the one that is alone on the curve.
+    /// Connected callers of which one calls.
     pub(super) connected: Vec<usize>,
-    /// For each floor at each size.
     pub(super) floor_time: Duration,
 }
 
 impl CurveArguments {
-    /// Makes the plan of the measurement.
-    ///
-    /// # Errors
-    /// A place for the picture that is no file.
     pub(super) fn plan(&self) -> Result<CurvePlan> {
         self.output.check()?;
         let extent = RunExtent::of(self.output.quick, self.full);
@@ -117,7 +106,6 @@ impl Default for CurveArguments {
     }
 }
 
-/// The named ones of `all`, or all if none was named.
 fn chosen<T: Copy + PartialEq>(named: &[T], all: &[T]) -> Vec<T> {
     all.iter().copied().filter(|each| named.is_empty() || named.contains(each)).collect()
 }
@@ -132,7 +120,6 @@ mod tests {
         assert_eq!((full.sizes.len(), full.sizes[0], full.sizes[1], full.sizes[128]), (129, 1, 32, 4096));
         let plan = CurveArguments::default().plan().unwrap();
         assert_eq!((plan.sizes.len(), &plan.sizes[..4], plan.sizes[17]), (18, &[1, 64, 256, 512][..], 4096));
-        // Sizes of published points and of the table.
         assert!([2560].iter().chain(&SIZES_SHOWN).all(|size| plan.sizes.contains(size)));
         assert_eq!((plan.samples, plan.systems.len(), plan.waiting.len()), (SAMPLES, 3, 2));
         let output = OutputArguments { quick: true, ..OutputArguments::default() };

@@ -1,5 +1,3 @@
-//! The results of an earlier run next to these: each figure by the same figure then.
-
 use super::refused;
 use super::rows::curve;
 use crate::{BenchError, Result};
@@ -9,13 +7,8 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The key of a row's figure by that of the earlier run.
 pub(super) const RATIO: &str = "earlier_ratio";
 
-/// Reads the results of an earlier run.
-///
-/// # Errors
-/// A file that is not there, or holds something else.
 pub(super) fn read(path: &Path) -> Result<Report> {
     let text = regular_file::open(path).and_then(std::io::read_to_string);
     let text = text.map_err(|source| BenchError::io("read", path, source))?;
@@ -30,7 +23,7 @@ pub(super) fn read(path: &Path) -> Result<Report> {
     Ok(report)
 }
 
-/// Adds its ratio to each row that the earlier run has, too, and a note for each curve: the median over all sizes.
+/// Adds ratios to the rows that both runs have, and a note for each curve: the median over all sizes.
 pub(super) fn compare(report: &mut Report, earlier: &Report) {
     let key = |row: &Row| Some((curve(row)?, row.config.payload_bytes?));
     let then: BTreeMap<_, f64> =

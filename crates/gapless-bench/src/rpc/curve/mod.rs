@@ -9,8 +9,7 @@
 //! | `table` | text of the report |
 //! | `rows` | the rows of the report, and the keys that tell them apart |
 //!
-//! All systems are measured in one run, by turns at each size, each next to the floor of the machine. Every server is a
-//! process, and serves only while it is measured.
+//! Every server is a process, and serves only while it is measured.
 
 mod arguments;
 mod earlier;
@@ -33,17 +32,13 @@ use rows::CallShape;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Calls in flight where there is more than one.
 const IN_FLIGHT: usize = 64;
-/// Calls in flight for each call that is alone: they take as long together.
+/// Calls in flight for each lone call: they take about as long.
 const CALLS_PER_SAMPLE: u64 = 10;
-/// Messages of a stream for each call that is alone: what sockets hold is a small part of them.
+/// What sockets hold is a small part of them.
 const MESSAGES_PER_SAMPLE: u64 = 20;
-/// Bytes of the calls with many callers connected.
 const CONNECTED_BYTES: usize = 256;
 
-/// Measures; returns the text to print.
-///
 /// # Errors
 /// A system that does not come up, a process that ends too early, an earlier run that cannot be read, a report or a
 /// picture that cannot be written.
@@ -67,22 +62,16 @@ pub fn run(arguments: &CurveArguments, interrupted: &AtomicBool) -> Result<Strin
     Ok(BenchRun::of(shown, &arguments.output, interrupted, measure)?.1)
 }
 
-/// Measures the points of the curve for another benchmark, without those of many callers.
-///
-/// # Errors
-/// As of [`run`].
 pub(crate) fn points(arguments: &CurveArguments, run: &mut BenchRun<'_>) -> Result<()> {
     measure(&CurvePlan { connected: Vec::new(), ..arguments.plan()? }, run)
 }
 
-/// Steps of the measurement, where all systems are installed.
 fn steps(plan: &CurvePlan) -> usize {
     let ways = |system: &RpcSystem| if *system == RpcSystem::Rabbitmq { 2 } else { 1 };
     let stands = plan.systems.iter().map(ways).sum::<usize>() * plan.waiting.len();
     plan.systems.len() + (plan.sizes.len() + plan.connected.len()) * stands * plan.turns as usize
 }
 
-/// Starts all systems, measures them by turns, and stops them.
 fn measure(plan: &CurvePlan, run: &mut BenchRun<'_>) -> Result<()> {
     let interrupted = run.interrupted;
     let mut brokers = Vec::new();
@@ -116,7 +105,6 @@ fn measure(plan: &CurvePlan, run: &mut BenchRun<'_>) -> Result<()> {
             Ok(())
         })?;
     }
-    // More and more callers: those of before stay.
     for &connected in &plan.connected {
         turns::measure(plan.turns as usize, run, |run, turn| {
             for stand in &mut stands {
@@ -136,7 +124,6 @@ fn measure(plan: &CurvePlan, run: &mut BenchRun<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The rows of one system at one size.
 fn one_size(stand: &mut RpcUnderTest<'_>, plan: &CurvePlan, size: usize, floors: &SizeFloors) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for in_flight in [1, IN_FLIGHT] {
@@ -159,11 +146,10 @@ fn one_size(stand: &mut RpcUnderTest<'_>, plan: &CurvePlan, size: usize, floors:
     Ok(rows)
 }
 
-/// The floors of one size, measured once.
 struct SizeFloors(Vec<FloorRow>);
 
 impl SizeFloors {
-    /// Measures them; what could not be measured is a note of the report.
+    /// What could not be measured is a note of the report.
     fn measure(report: &mut Report, plan: &CurvePlan, size: usize) -> Self {
         let bytes = size as u64 + HEADER_BYTES;
         let mut items = vec![(FloorKind::ShmPingPong, bytes), (FloorKind::ShmStream, bytes)];
@@ -180,7 +166,7 @@ impl SizeFloors {
         self.0.iter().find(|row| row.name == kind.name())
     }
 
-    /// The floor of a call: two threads that spin, or two that wake each other.
+    /// Two threads that spin, or two that wake each other.
     fn of_calls(&self, waiting: WaitMode) -> Option<&FloorRow> {
         self.of(match waiting {
             WaitMode::Spinning => FloorKind::ShmPingPong,
@@ -229,7 +215,6 @@ fn notes(plan: &CurvePlan) -> Vec<String> {
     notes
 }
 
-/// An error of an option.
 fn refused(text: impl Into<String>) -> crate::BenchError {
     crate::BenchError::Option(text.into())
 }

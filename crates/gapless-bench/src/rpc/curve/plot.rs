@@ -1,5 +1,3 @@
-//! The two pictures: calls a second, and messages a second one way, against size, all curves in each.
-
 use super::rows::curve;
 use crate::Result;
 use gapless_measure::plot::{Curve, add_point};
@@ -7,7 +5,7 @@ use gapless_measure::reporting::config_number;
 use gapless_measure::{FloorRow, Report, Row, reporting};
 use std::path::{Path, PathBuf};
 
-/// Writes the calls to `path`, and what goes one way to its neighbour.
+/// Calls go to `path`, one-way messages to its neighbour.
 pub(super) fn write(report: &Report, path: &Path) -> Result<()> {
     let is_call = |row: &Row| config_number(row, "in_flight").is_some();
     let a_second = |ns: u64| 1e9 / ns.max(1) as f64;
@@ -17,7 +15,7 @@ pub(super) fn write(report: &Report, path: &Path) -> Result<()> {
     ] {
         let floor_rate = |row: &FloorRow| row.rate_per_s.or(row.p50_ns.map(a_second));
         let floors = report.floor.iter().filter(|row| row.name == floor);
-        // The size of its row, without the header.
+        // Without the header.
         let points = floors.filter_map(|row| Some((row.payload_bytes.saturating_sub(64) as f64, floor_rate(row)?)));
         let mut curves = vec![Curve { name: format!("floor: {floor}"), points: points.collect() }];
         for row in report.rows.iter().filter(|row| is_of(row) && config_number(row, "connected") == Some(1)) {
@@ -52,8 +50,7 @@ mod tests {
         assert_eq!(one_way(Path::new("curve")), Path::new("curve-one-way.svg"));
     }
 
-    /// The pictures in README.md are drawn again from the committed run and compared. With `GAPLESS_DRAW=1` in the
-    /// environment they are written instead.
+    /// With `GAPLESS_DRAW=1` in the environment they are written instead.
     #[test]
     fn committed_pictures_match_their_data() {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/gapless-bench");

@@ -1,5 +1,3 @@
-//! The rows of the report, and the keys that tell them apart.
-
 use crate::rpc::rpc_under_test::{CpuTimes, OneWayStream, RpcUnderTest};
 use gapless_load::rpc::exchange::CallTotals;
 use gapless_load::rpc::subject::RpcSystem;
@@ -7,13 +5,11 @@ use gapless_measure::reporting::{config_number, keys, not_measured, word};
 use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde_json::{Map, Value, json};
 
-/// Shape of a row's calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallShape {
     pub(super) size: usize,
-    /// Calls in flight; none for one-way messages.
+    /// `None` for one-way messages.
     pub(super) in_flight: Option<usize>,
-    /// Connected callers, of which one calls.
     pub(super) connected: usize,
 }
 
@@ -75,18 +71,15 @@ impl CallShape {
     }
 }
 
-/// The row of a system that is not there, with the way to install it.
 pub(super) fn missing(system: RpcSystem, reason: &str) -> Row {
     not_measured(RowConfig { extra: keys(json!({ "system": word(system) })), ..RowConfig::default() }, reason)
 }
 
-/// A text of the configuration.
 pub(super) fn of_config<'a>(row: &'a Row, key: &str) -> Option<&'a str> {
     row.config.extra.get(key).and_then(Value::as_str)
 }
 
-/// The curve on which the row is a point, in words: system, acknowledgement, waiting, and how many calls. None for a
-/// row without a figure.
+/// Names the row's curve: system, acknowledgement, waiting, calls. `None` without a figure.
 pub(super) fn curve(row: &Row) -> Option<String> {
     row.throughput_per_s?;
     let mut words: Vec<String> = ["system", "acknowledgement", "waiting"]
@@ -97,7 +90,6 @@ pub(super) fn curve(row: &Row) -> Option<String> {
     Some(words.join(", "))
 }
 
-/// Calls or messages of a row, in words.
 pub(super) fn what(row: &Row) -> String {
     let mut text = match config_number(row, "in_flight") {
         None => "one way".to_owned(),

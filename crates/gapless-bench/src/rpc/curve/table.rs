@@ -1,5 +1,3 @@
-//! Text that is printed: the sizes that are usually stated, their floors, and notes.
-
 use super::arguments::SIZES_SHOWN;
 use super::earlier::RATIO;
 use super::rows::{of_config, what};
@@ -8,10 +6,8 @@ use gapless_measure::table::{self, RowColumn, TableStyle, TextTable, absent, col
 use gapless_measure::{Report, Row};
 use serde_json::Value;
 
-/// Number of sizes that are all shown.
 const SIZES_FEW: usize = 8;
 
-/// The figures of a row.
 pub(super) const COLUMNS: [RowColumn; 14] = [
     ("system", |row| of_config(row, "system").map_or_else(absent, str::to_owned)),
     ("acknowledged", |row| of_config(row, "acknowledgement").map_or_else(absent, str::to_owned)),
@@ -32,7 +28,6 @@ pub(super) const COLUMNS: [RowColumn; 14] = [
     column::VERIFIED,
 ];
 
-/// The whole text.
 pub(super) fn text(report: &Report) -> String {
     let mut sizes: Vec<u64> = report.rows.iter().filter_map(|row| row.config.payload_bytes).collect();
     sizes.sort_unstable();
@@ -44,14 +39,14 @@ pub(super) fn text(report: &Report) -> String {
         columns.push(("× earlier", |row| number(row, RATIO).map_or_else(absent, |ratio| format!("{ratio:.2}"))));
     }
     let floors = report.floor.iter().filter(|row| is_shown(row.payload_bytes.saturating_sub(64)));
-    // The floor without a payload is measured again at each size; one stands for all.
+    // The floor without a payload is measured at each size; one stands for all.
     let mut floors: Vec<_> = floors.filter(|row| row.payload_bytes > 0).cloned().collect();
     floors.extend(report.floor.iter().find(|row| row.payload_bytes == 0).cloned());
     floors.sort_by(|a, b| a.name.cmp(&b.name));
     whole(report, &by_curve(&rows, TableStyle::for_stdout(), &columns).to_string(), &floors)
 }
 
-/// The points of a curve below each other; they were measured size by size.
+/// Rows were measured size by size.
 fn by_curve(rows: &[&Row], style: TableStyle, columns: &[RowColumn]) -> TextTable {
     let mut rows = rows.to_vec();
     let key = |row: &Row| {
@@ -59,12 +54,10 @@ fn by_curve(rows: &[&Row], style: TableStyle, columns: &[RowColumn]) -> TextTabl
         let in_flight = config_number(row, "in_flight").unwrap_or(u64::MAX);
         (words, in_flight, config_number(row, "connected"))
     };
-    // Stable, so that sizes stay in their order.
     rows.sort_by_key(|row| key(row));
     TextTable::of_rows(style, &rows, 4, columns)
 }
 
-/// CPU time of a process for each call or message, µs.
 fn cpu(row: &Row, process: &str) -> String {
     let ns = row.extra.get("cpu_ns_per_call").and_then(|all| all[process].as_f64());
     ns.map_or_else(absent, |ns| table::microseconds(ns as u64))

@@ -1,5 +1,3 @@
-//! The options of `gapless bench rpc faults`.
-
 use super::KillLimit;
 use super::killing::new_seed;
 use clap::Args;
@@ -7,12 +5,11 @@ use gapless_measure::reporting::OutputArguments;
 use gapless_measure::{Result, RunExtent};
 use std::time::Duration;
 
-/// Number of kills of each row with instances or servers, and limit of the random kills under a supervisor.
+/// Kills of each row, and the limit of random kills under a supervisor.
 const USUAL: (usize, KillLimit) = (50, KillLimit::Time(Duration::from_secs(30)));
 const FULL: (usize, KillLimit) = (100, KillLimit::Time(Duration::from_secs(600)));
-/// Kills under a supervisor: one for each kind.
 const QUICK: (usize, KillLimit) = (3, KillLimit::Kills(5));
-/// A broker takes seconds to start: it is killed once for so many kills of the other rows.
+/// A broker takes seconds to start: one kill for this many of the other rows.
 const KILLS_PER_BROKER: usize = 20;
 
 /// Options of the benchmark.
@@ -38,23 +35,16 @@ pub struct FaultsArguments {
     pub seed: Option<u64>,
 }
 
-/// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FaultsPlan {
     pub(super) seed: u64,
-    /// Of instances and servers in each row.
     pub(super) kills: usize,
     pub(super) broker_kills: usize,
-    /// Of any process under a supervisor.
     pub(super) supervised: KillLimit,
     pub(super) floor_time: Duration,
 }
 
 impl FaultsArguments {
-    /// Makes the plan of the measurement.
-    ///
-    /// # Errors
-    /// A place for the picture that is no file.
     pub(super) fn plan(&self) -> Result<FaultsPlan> {
         self.output.check()?;
         let extent = RunExtent::of(self.output.quick, self.full);

@@ -1,5 +1,3 @@
-//! The instances of a route, each a process, and their callers.
-
 use super::killing::{Death, KillDice, Victims, kill};
 use crate::rpc::NAME;
 use gapless_load::rpc::faults::calling::caller_of;
@@ -19,7 +17,6 @@ pub(super) struct FaultInstances<'a> {
 }
 
 impl<'a> FaultInstances<'a> {
-    /// Starts so many, in a domain below `directory`.
     pub(super) fn start((directory, count, retry): (&Path, usize, Retry), interrupted: &'a AtomicBool) -> Result<Self> {
         let domain = open(directory)?;
         let assignment = FaultAssignment {

@@ -1,5 +1,3 @@
-//! A process dies at a random moment; when the kernel says so.
-
 use crate::rpc::failed;
 use gapless_load::rpc::faults::traffic::FaultCaller;
 use gapless_measure::Row;
@@ -11,33 +9,28 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Between a process that serves again and the next kill, at random.
+/// Random pause between a process that serves again and the next kill.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_millis(80);
 
-/// Processes that serve a route, and die.
 pub(super) trait Victims {
-    /// The calling end of one thread.
     type Caller: FaultCaller;
 
-    /// A caller that is connected.
     fn line(&mut self) -> Result<Self::Caller>;
 
-    /// Kills one of the processes, or more at once, and waits until everything is as before.
+    /// Kills one or more processes, and waits until all is restored.
     fn kill(&mut self, dice: &mut KillDice) -> Result<Vec<Death>>;
 
-    /// No caller waits any more for one that comes back.
+    /// Ends all waiting for a process that comes back.
     fn release(&self) {}
 
-    /// The file in which serving processes note each call that they begin.
+    /// File in which serving processes note each call that they begin.
     fn begun(&self) -> PathBuf;
 
-    /// Attempts of calls beyond the first.
     fn retried(&self) -> u64 {
         0
     }
 
-    /// Ends the serving processes after the calls, and adds the findings to the row.
     fn finish(self, row: &mut Row) -> Result<()>
     where
         Self: Sized,
@@ -47,24 +40,21 @@ pub(super) trait Victims {
     }
 }
 
-/// The end of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Death {
-    /// SIGKILL was about to be sent.
+    /// Taken before SIGKILL is sent.
     pub(super) killed_at: Instant,
-    /// The thread that waits for its pidfd saw that it was readable.
+    /// When its pidfd became readable.
     pub(super) sign_at: Instant,
 }
 
-/// Processes that were killed at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kill {
     pub(super) deaths: Vec<Death>,
-    /// Everything was as before.
     pub(super) restored_at: Instant,
 }
 
-/// Kills processes at once, and waits for the kernel's sign of each one's end on this thread.
+/// Kills processes at once, and waits for their pidfds on this thread.
 pub(super) fn kill(process_ids: &[u32]) -> Result<Vec<Death>> {
     let refused = |errno: rustix::io::Errno| BenchError::system("kill a process of the benchmark", errno);
     let open = |id: &u32| {
@@ -89,7 +79,7 @@ pub(super) fn kill(process_ids: &[u32]) -> Result<Vec<Death>> {
     pidfds.iter().zip(killed).map(wait).collect()
 }
 
-/// Equal seeds, equal throws: SplitMix64.
+/// SplitMix64.
 #[derive(Clone, Debug)]
 pub(super) struct KillDice(u64);
 
@@ -102,22 +92,19 @@ impl KillDice {
         gapless_wire::split_mix::next(&mut self.0)
     }
 
-    /// One of so many.
     pub(super) fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.next()) * count as u128) >> 64) as usize
     }
 
-    /// Before the next kill.
     pub(super) fn pause(&mut self) -> Duration {
         let range = (PAUSE_MAX - PAUSE_MIN).as_nanos() as usize;
         PAUSE_MIN + Duration::from_nanos(self.below(range) as u64)
     }
 }
 
-/// A seed that no run has had.
 pub(super) fn new_seed() -> Result<u64> {
     let mut bytes = [0_u8; 4];
-    // So few bytes come whole; a short number is typed again more easily.
+    // So few bytes come whole; a short number is easier to type again.
     getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|errno| BenchError::system("draw a seed", errno))?;
     Ok(u32::from_le_bytes(bytes).into())
 }

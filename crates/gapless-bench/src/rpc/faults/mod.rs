@@ -41,17 +41,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use supervised::{SupervisedProcesses, Victim};
 
-/// Instances of the route, and what becomes of calls whose instance has died.
 const INSTANCES: [usize; 3] = [1, 2, 4];
 const RETRIES: [Retry; 2] = [Retry::NotBegun, Retry::Always];
-/// Instances under a supervisor.
 const SUPERVISED: usize = 2;
-/// Threads that call.
 pub(crate) const CALLERS: usize = 16;
-/// The calls go on for so long before the first kill, and after the last.
+/// Calls go on this long before the first kill and after the last.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// Measures. Returns the text to print, and an error if an answer was wrong or doubled.
+/// Returns the text to print, and an error for a wrong or doubled answer.
 ///
 /// # Errors
 /// A process that cannot be started, a report or a picture that cannot be written.
@@ -74,19 +71,13 @@ pub fn run(arguments: &FaultsArguments, interrupted: &AtomicBool) -> Result<(Str
 }
 
 /// Kills the supervisor under calls, for another benchmark.
-///
-/// # Errors
-/// As of [`run`].
 pub(crate) fn supervisor_killed(arguments: &FaultsArguments, run: &mut BenchRun<'_>) -> Result<()> {
     let (plan, directory) = (arguments.plan()?, own_directory()?);
     let of = (Some(Victim::Supervisor), Retry::NotBegun, KillLimit::Kills(plan.kills));
     supervised(&plan, of, directory.path(), &mut KillDice::new(plan.seed), run)
 }
 
-/// Kills the broker of RabbitMQ under calls, for another benchmark; where it is not installed, the row says so.
-///
-/// # Errors
-/// As of [`run`].
+/// Kills RabbitMQ's broker under calls for another benchmark; the row says so if it is not installed.
 pub(crate) fn broker_killed(arguments: &FaultsArguments, run: &mut BenchRun<'_>) -> Result<()> {
     let (plan, directory) = (arguments.plan()?, own_directory()?);
     rabbitmq(&plan, &[BrokerVictim::Broker], directory.path(), &mut KillDice::new(plan.seed), run)
@@ -106,7 +97,7 @@ fn measure(plan: &FaultsPlan, run: &mut BenchRun<'_>) -> Result<()> {
             under_kills(subject, (plan, KillLimit::Kills(plan.kills)), victims, &mut dice, run)?;
         }
     }
-    // The supervisor may die without a failed call; so calls that have begun are not retried in these rows.
+    // The supervisor may die without a failed call, so calls that have begun are not retried.
     let each = Victim::ALL.map(|victim| (Some(victim), Retry::NotBegun, KillLimit::Kills(plan.kills)));
     for (victim, retry, until) in each.into_iter().chain([(None, Retry::Always, plan.supervised)]) {
         supervised(plan, (victim, retry, until), directory.path(), &mut dice, run)?;
@@ -114,7 +105,6 @@ fn measure(plan: &FaultsPlan, run: &mut BenchRun<'_>) -> Result<()> {
     rabbitmq(plan, &BrokerVictim::ALL, directory.path(), &mut dice, run)
 }
 
-/// The row of a supervisor and its instances, one of which is killed, or any.
 fn supervised(
     plan: &FaultsPlan,
     (victim, retry, until): (Option<Victim>, Retry, KillLimit),
@@ -130,7 +120,6 @@ fn supervised(
     under_kills(subject, (plan, until), victims, dice, run)
 }
 
-/// The rows of RabbitMQ, or the one that says how it is installed.
 fn rabbitmq(
     plan: &FaultsPlan,
     victims: &[BrokerVictim],
@@ -154,14 +143,12 @@ fn rabbitmq(
     Ok(())
 }
 
-/// When it is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KillLimit {
     Kills(usize),
     Time(Duration),
 }
 
-/// Adds the row of one subject: its callers call, and what serves them is killed again and again.
 fn under_kills<V: Victims>(
     subject: FaultSubject,
     (plan, until): (&FaultsPlan, KillLimit),
@@ -189,7 +176,6 @@ fn under_kills<V: Victims>(
         });
         let kills: Result<Vec<_>> = killed.collect();
         std::thread::sleep(QUIET);
-        // Relaxed: the flag guards no data (pairs with the load of the callers).
         stop.store(true, Ordering::Relaxed);
         victims.release();
         let seen = callers.into_iter().map(|caller| caller.join().map_err(|_| failed("a caller panicked")));

@@ -1,5 +1,5 @@
-//! RabbitMQ: one of its two servers is killed, and the broker gives its calls to the other; or the broker is killed and started
-//! again, as its server is, and its callers connect again.
+//! RabbitMQ: one of its two servers is killed, and the broker passes its calls to the other; or the broker is killed
+//! and started again with its server, and callers reconnect.
 
 use super::killing::{Death, KillDice, Victims, kill};
 use crate::rpc::{NAME, failed};
@@ -16,10 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// A process that dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BrokerVictim {
-    /// One of two servers.
     Server,
     Broker,
 }
@@ -27,7 +25,6 @@ pub(super) enum BrokerVictim {
 impl BrokerVictim {
     pub(super) const ALL: [Self; 2] = [Self::Server, Self::Broker];
 
-    /// Name in steps.
     pub(super) const fn words(self) -> &'static str {
         match self {
             Self::Server => "rabbitmq, one of two servers",
@@ -35,7 +32,6 @@ impl BrokerVictim {
         }
     }
 
-    /// Servers of the broker.
     pub(super) const fn servers(self) -> usize {
         match self {
             Self::Server => 2,
@@ -44,10 +40,9 @@ impl BrokerVictim {
     }
 }
 
-/// The broker and its servers.
 pub(super) struct BrokerUnderTest<'a> {
     victim: BrokerVictim,
-    /// Absent while they are started again.
+    /// `None` during a restart.
     running: Option<(RabbitMqBroker, Vec<Child<'a>>)>,
     address: Arc<BrokerAddress>,
     directory: PathBuf,
@@ -55,10 +50,10 @@ pub(super) struct BrokerUnderTest<'a> {
     interrupted: &'a AtomicBool,
 }
 
-/// Address of the broker that was started last.
+/// Address of the newest broker.
 #[derive(Default)]
 struct BrokerAddress {
-    /// With its number, from 1; the number 0 ends all waiting.
+    /// Number of the broker, from 1, and its address; number 0 ends all waiting.
     known: Mutex<(usize, Option<SocketAddr>)>,
     changed: Condvar,
 }
@@ -69,7 +64,7 @@ impl BrokerAddress {
         self.changed.notify_all();
     }
 
-    /// Waits for a broker after that of this number.
+    /// Waits for a broker newer than `number`.
     fn after(&self, number: usize) -> Option<(usize, SocketAddr)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.changed.wait_while(known, |(known, _)| *known != 0 && *known <= number);
@@ -79,7 +74,7 @@ impl BrokerAddress {
 }
 
 impl<'a> BrokerUnderTest<'a> {
-    /// Starts them below `directory`, or says how RabbitMQ is installed.
+    /// The inner error says how RabbitMQ is installed.
     pub(super) fn start(
         directory: &Path,
         victim: BrokerVictim,
@@ -107,7 +102,6 @@ impl<'a> BrokerUnderTest<'a> {
         Ok(Ok(()))
     }
 
-    /// Starts a server, and waits until it serves.
     fn start_server(&self, address: SocketAddr) -> Result<Child<'a>> {
         let assignment = FaultAssignment { place: ServerPlace::Broker(address), begun: self.begun() };
         let mut server = Child::start(NAME, "the server", (ChildRole::RpcFaults, &assignment), self.interrupted)?;
@@ -148,13 +142,10 @@ impl Victims for BrokerUnderTest<'_> {
     }
 }
 
-/// The calling end of one thread.
 pub(super) struct BrokerCaller {
     address: Arc<BrokerAddress>,
     connected: Option<RabbitMqCaller>,
-    /// Of the broker that it was connected with.
     number: usize,
-    /// Ticket of its last call.
     ticket: u64,
 }
 
@@ -163,7 +154,6 @@ impl FaultCaller for BrokerCaller {
         while self.connected.is_none() {
             let Some((number, address)) = self.address.after(self.number) else { return false };
             self.number = number;
-            // One that has been killed meanwhile is followed by another.
             self.connected = RabbitMqCaller::connect(address, ROUTE, WaitMode::Blocking).ok();
         }
         true

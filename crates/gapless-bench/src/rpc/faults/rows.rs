@@ -1,5 +1,3 @@
-//! Rows of the report, made of the callers' observations and the times of death.
-
 use super::CALLERS;
 use super::killing::{Death, Kill};
 use super::rabbitmq::BrokerVictim;
@@ -15,26 +13,16 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// 99 of 100 callers of lost calls know it within this time of the kernel's sign, ns.
+/// Target: 99 % of the callers of lost calls know it this soon after the kernel's sign.
 pub(super) const TARGET_P99_NS: u64 = 5_000_000;
 
-/// Subject of the kills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FaultSubject {
-    Gapless {
-        instances: usize,
-        retry: Retry,
-    },
-    /// Without a victim any of them, at random.
-    Supervised {
-        instances: usize,
-        retry: Retry,
-        victim: Option<Victim>,
-    },
+    Gapless { instances: usize, retry: Retry },
+    Supervised { instances: usize, retry: Retry, victim: Option<Victim> },
     Rabbitmq(BrokerVictim),
 }
 
-/// A policy's name in reports.
 pub(super) const fn words(retry: Retry) -> &'static str {
     match retry {
         Retry::Never => "never",
@@ -43,17 +31,15 @@ pub(super) const fn words(retry: Retry) -> &'static str {
     }
 }
 
-/// Observations of the callers.
 #[derive(Clone, Copy)]
 pub(super) struct TrafficSummary<'a> {
     pub(super) seen: &'a CallOutcomes,
     pub(super) shared: &'a SilenceClock,
     pub(super) elapsed: Duration,
-    /// Attempts beyond the first.
     pub(super) retried: u64,
 }
 
-/// The row of a subject. `begun` is how often each number was begun.
+/// `begun`: how often each number was begun.
 pub(super) fn row(
     subject: FaultSubject,
     TrafficSummary { seen, shared, elapsed, retried }: TrafficSummary<'_>,
@@ -73,7 +59,7 @@ pub(super) fn row(
             config["system"] = "rabbitmq".into();
             (config["acknowledgement"], config["workers"]) = ("explicit".into(), 1.into());
             if victim == BrokerVictim::Server {
-                // The broker gives every call that is not acknowledged to another server.
+                // The broker gives every unacknowledged call to another server.
                 (config["copies"], config["retry"]) = (victim.servers().into(), words(Retry::Always).into());
             }
         }
@@ -91,7 +77,6 @@ pub(super) fn row(
         FaultSubject::Gapless { retry, .. } | FaultSubject::Supervised { retry, .. } => retry == Retry::Always,
         FaultSubject::Rabbitmq(_) => true,
     };
-    // A process that only looks after instances may die unnoticed.
     let is_noticed = match subject {
         FaultSubject::Supervised { victim: Some(victim), .. } => failed == 0 || victim.is_serving(),
         _ => true,
@@ -113,7 +98,7 @@ pub(super) fn row(
         ..Row::default()
     };
     put(&mut row, "failed", json!(seen.failed));
-    // A broker does not count: each answer on another attempt is that of a retry.
+    // A broker does not count: each answer on a later attempt is a retry.
     put(&mut row, "retried", retried.max(seen.answered_again.len() as u64));
     put(&mut row, "answered_again", seen.answered_again.len());
     put(&mut row, "wrong", seen.wrong + never_begun as u64);
@@ -152,7 +137,7 @@ pub(super) fn row(
     row
 }
 
-/// Time from `from` of its death to the outcome of each call; 0 for outcomes that were known before.
+/// 0 for outcomes that were known before the death.
 fn after(touched: &[AffectedCall], deaths: &[Death], from: impl Fn(&Death) -> Instant) -> LatencyHistogram {
     let mut histogram = LatencyHistogram::new();
     for call in touched {
@@ -163,13 +148,12 @@ fn after(touched: &[AffectedCall], deaths: &[Death], from: impl Fn(&Death) -> In
     histogram
 }
 
-/// The first death in a call's time; or, of one that began when its instance was dead already, the last before its end.
+/// The first death during a call; or the last before its end, if its instance was dead when it began.
 fn death_of<'a>(call: &AffectedCall, deaths: &'a [Death]) -> Option<&'a Death> {
     let mut before = deaths.iter().filter(|death| death.killed_at <= call.known_at);
     before.clone().find(|death| death.sign_at >= call.began_at).or_else(|| before.next_back())
 }
 
-/// The row of a system that is not there, with the way to install it.
 pub(super) fn missing(reason: &str) -> Row {
     not_measured(RowConfig { extra: keys(json!({ "system": "rabbitmq" })), ..RowConfig::default() }, reason)
 }
@@ -190,11 +174,10 @@ mod tests {
         let touched = |began_ms, known_ms| AffectedCall { began_at: at(zero, began_ms), known_at: at(zero, known_ms) };
         for (call, expected) in [
             (touched(9, 14), Some(0)),
-            // Known from the end of the connection, before the sign.
+            // Known from the connection's end, before the sign.
             (touched(9, 11), Some(0)),
             (touched(9, 60), Some(0)),
             (touched(13, 60), Some(1)),
-            // Begun when its instance was dead.
             (touched(13, 14), Some(0)),
             (touched(60, 70), Some(1)),
             (touched(1, 5), None),

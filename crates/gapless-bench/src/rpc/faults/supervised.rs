@@ -1,4 +1,4 @@
-//! The instances of a route under a supervisor. The victims are one instance, all, or supervisor and guardian.
+//! Instances of a route under a supervisor; one instance, all, or supervisor and guardian are killed.
 
 use super::killing::{Death, KillDice, Victims, kill};
 use crate::rpc::check_interrupted;
@@ -23,12 +23,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Everything is as before within this time, or the measurement has failed.
 const RESTORED_WITHIN: Duration = Duration::from_secs(30);
-/// Between two looks whether it is.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Process that is killed under a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Victim {
     Supervisor,
@@ -43,7 +40,6 @@ impl Victim {
     pub(super) const ALL: [Self; 5] =
         [Self::Supervisor, Self::Guardian, Self::Both, Self::Instance, Self::AllInstances];
 
-    /// Name in reports.
     pub(super) const fn words(self) -> &'static str {
         match self {
             Self::Supervisor => "supervisor",
@@ -54,15 +50,14 @@ impl Victim {
         }
     }
 
-    /// Whether a call may notice.
+    /// Whether calls may notice.
     pub(super) const fn is_serving(self) -> bool {
         matches!(self, Self::Instance | Self::AllInstances)
     }
 }
 
-/// A supervisor, its instances, and their callers.
 pub(super) struct SupervisedProcesses<'a> {
-    /// Process that dies; without it one of them all at random.
+    /// `None`: any of them at random.
     victim: Option<Victim>,
     instances: usize,
     file: PathBuf,
@@ -79,7 +74,6 @@ pub(super) struct SupervisedProcesses<'a> {
 }
 
 impl<'a> SupervisedProcesses<'a> {
-    /// Starts so many instances below `directory`, and waits until all serve.
     pub(super) fn start(
         (directory, instances, retry): (&Path, usize, Retry),
         victim: Option<Victim>,
@@ -116,7 +110,6 @@ impl<'a> SupervisedProcesses<'a> {
         Ok(supervised)
     }
 
-    /// Takes charge like `gapless up`.
     fn take_charge(&self) -> Result<()> {
         take_charge(&self.file, &self.config, &RoleCommand::default(), RESTORED_WITHIN).map_err(failed)?;
         Ok(())
@@ -127,7 +120,7 @@ impl<'a> SupervisedProcesses<'a> {
         ControlClient::connect(&self.config.directory).ok()??.status().ok()
     }
 
-    /// Waits until supervisor, guardian and all instances are there, none of them a process that has `died`.
+    /// Waits until supervisor, guardian and all instances are there, none of them among `died`.
     fn restored(&self, died: &[u32]) -> Result<SupervisionStatus> {
         let deadline = Instant::now() + RESTORED_WITHIN;
         loop {
@@ -148,22 +141,21 @@ impl<'a> SupervisedProcesses<'a> {
         }
     }
 
-    /// Kills supervisor and guardian until neither runs, and starts another supervisor that takes over.
+    /// Kills both until neither runs, then starts another supervisor, which takes over.
     fn kill_both(&self, status: &SupervisionStatus) -> Result<Vec<Death>> {
         let directory = StateDirectory::open(&self.config.directory).map_err(failed)?;
         let mut deaths = kill(&processes(status)[..2].iter().flatten().copied().collect::<Vec<_>>())?;
-        // The one may have started the other again before its own end.
+        // One may have restarted the other before its own end.
         while is_any_role_running(&directory).map_err(failed)? {
             let status = status_of_files(&directory).map_err(failed)?;
             let left: Vec<u32> = processes(&status)[..2].iter().flatten().copied().collect();
-            // One that has ended by itself meanwhile need not be killed.
+            // May have ended by itself.
             deaths.extend(kill(&left).unwrap_or_default());
         }
         self.take_charge()?;
         Ok(deaths)
     }
 
-    /// Processes that have said that they serve and live.
     fn living(&self) -> Result<u64> {
         let started = read_numbers(&self.started)?;
         let name = self.started.to_string_lossy();
@@ -171,14 +163,13 @@ impl<'a> SupervisedProcesses<'a> {
     }
 }
 
-/// Supervisor, guardian, and all instances.
 fn processes(status: &SupervisionStatus) -> Vec<Option<u32>> {
     let mut all = vec![status.supervisor.supervisor_process_id, status.supervisor.guardian_process_id];
     all.extend(status.instances.iter().map(|instance| instance.process_id));
     all
 }
 
-/// Whether the number is a process's with this in its command; by now it may be another's, or that of a thread.
+/// The number may belong to another process or a thread by now.
 fn is_process(id: u64, named: &str) -> bool {
     let is_named = std::fs::read_to_string(format!("/proc/{id}/cmdline")).is_ok_and(|command| command.contains(named));
     is_named
@@ -187,12 +178,11 @@ fn is_process(id: u64, named: &str) -> bool {
         })
 }
 
-/// The supervisor's file.
 fn config_text(instances: usize, assignment: &FaultAssignment) -> Result<String> {
     let program = std::env::current_exe().map_err(|source| BenchError::system("find this program", source))?;
     let role = ChildRole::RpcFaults.to_possible_value().expect("every role has a name");
     let assignment = serde_json::to_string(assignment)?;
-    // Strings of JSON are strings of TOML.
+    // JSON strings are TOML strings.
     let command =
         serde_json::to_string(&[&program.to_string_lossy(), "bench", "child", role.get_name(), &*assignment])?;
     Ok(format!(
@@ -271,17 +261,15 @@ impl Victims for SupervisedProcesses<'_> {
 impl Drop for SupervisedProcesses<'_> {
     fn drop(&mut self) {
         if !self.is_ended {
-            // The error that the measurement ends with says more than this one.
+            // The error of the measurement says more.
             let _ = end_all(&self.config.directory, &RoleCommand::default(), RESTORED_WITHIN);
         }
     }
 }
 
-/// Resources of supervisor and guardian together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct SupervisorResources {
     descriptors: u64,
-    /// Resident.
     memory_bytes: u64,
 }
 
@@ -295,7 +283,7 @@ impl SupervisorResources {
     }
 }
 
-/// Open ones, but for connections, which come and go with each request.
+/// Excludes connections, which come and go with each request.
 fn descriptors(process_id: u32) -> u64 {
     let Ok(listed) = std::fs::read_dir(format!("/proc/{process_id}/fd")) else { return 0 };
     let targets = listed.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
@@ -352,7 +340,6 @@ mod tests {
         let before = descriptors(id);
         let _file = std::fs::File::open("/proc/self/stat").unwrap();
         let _socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        // Other tests open some meanwhile.
         assert!(descriptors(id) > 0 && before > 0);
         assert!(memory_bytes(id) > 1 << 20);
         assert_eq!((descriptors(u32::MAX), memory_bytes(u32::MAX)), (0, 0));

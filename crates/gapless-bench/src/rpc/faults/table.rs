@@ -1,5 +1,3 @@
-//! The printed table and the picture.
-
 use super::FaultsPlan;
 use super::rows::TARGET_P99_NS;
 use gapless_load::rpc::faults::serving::{WORK, WORKERS};
@@ -10,7 +8,6 @@ use gapless_measure::{LatencyNs, Report, Row};
 use serde_json::Value;
 use std::path::Path;
 
-/// The figures of a row.
 pub(super) const COLUMNS: [RowColumn; 17] = [
     ("killed", killed),
     ("repeated", |row| or_absent(&of_config(row, "retry").replace('_', " "))),
@@ -37,7 +34,6 @@ pub(super) const COLUMNS: [RowColumn; 17] = [
     column::VERIFIED,
 ];
 
-/// The whole text.
 pub(super) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let rows: Vec<&Row> = report.rows.iter().collect();
@@ -86,7 +82,6 @@ fn of_latency(latency: Option<LatencyNs>) -> String {
     [p50, p99, max].map(|ns| milliseconds(ns as f64)).join(", ")
 }
 
-/// When callers know, or have their answer, against the percentile.
 pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
     let curve = |row: &Row| {
         let retry = of_config(row, "retry").replace('_', " ");

@@ -1,5 +1,3 @@
-//! The options of `gapless bench rpc payloads`.
-
 use clap::Args;
 use gapless_measure::Result;
 use std::time::Duration;
@@ -7,9 +5,8 @@ use std::time::Duration;
 use gapless_measure::published::mercury::{PAYLOADS, PublishedPayload};
 use gapless_measure::reporting::OutputArguments;
 
-/// The sizes of the picture, bytes: 1 KiB to 1 MiB.
+/// Exponents: 1 KiB to 1 MiB.
 const CURVE: std::ops::RangeInclusive<u32> = 10..=20;
-/// Calls in a cycle, the same for all sizes.
 const CALLS: u64 = 1_000;
 const CALLS_QUICK: u64 = 64;
 
@@ -24,25 +21,16 @@ pub struct PayloadsArguments {
     pub calls: Option<u64>,
 }
 
-/// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PayloadsPlan {
-    /// Calls of a cycle.
     pub(super) calls: u64,
-    /// Cycles in all, and those that warm up.
     pub(super) cycles: (usize, usize),
     pub(super) sizes: Vec<PublishedPayload>,
-    /// Bytes.
     pub(super) curve: Vec<usize>,
-    /// For each floor at each size.
     pub(super) floor_time: Duration,
 }
 
 impl PayloadsArguments {
-    /// Makes the plan of the measurement.
-    ///
-    /// # Errors
-    /// A place for the picture that is no file.
     pub(super) fn plan(&self) -> Result<PayloadsPlan> {
         self.output.check()?;
         let quick = self.output.quick;

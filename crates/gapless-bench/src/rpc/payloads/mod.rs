@@ -28,12 +28,9 @@ use serde_json::json;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Between processes, two ways, of the longest payload that others have published: bytes of both directions a second are at
-/// least so much of those that are copied a second.
+/// Target between processes, two ways, longest published payload: bytes of both directions by those of copying alone.
 const SHARE_OF_COPYING: f64 = 0.5;
 
-/// Measures; returns the text to print.
-///
 /// # Errors
 /// A process that ends too early, a call that fails, a report or a picture that cannot be written.
 pub fn run(arguments: &PayloadsArguments, interrupted: &AtomicBool) -> Result<String> {
@@ -49,23 +46,18 @@ pub fn run(arguments: &PayloadsArguments, interrupted: &AtomicBool) -> Result<St
     Ok(BenchRun::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
 }
 
-/// Measures the longest payloads that others have published for another benchmark: one way and two ways, in one process and between two.
-///
-/// # Errors
-/// As of [`run`].
+/// The longest published payloads: one way and two ways, in one process and between two.
 pub(crate) fn longest(arguments: &PayloadsArguments, run: &mut BenchRun<'_>) -> Result<()> {
     let sizes = PAYLOADS[PAYLOADS.len() - 1..].to_vec();
     measure(&PayloadsPlan { sizes, curve: Vec::new(), ..arguments.plan()? }, run)
 }
 
-/// Place of the two ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallerPlace {
     OneProcess,
     TwoProcesses,
 }
 
-/// The callers of one place.
 struct PlacedCallers<'a> {
     ends: CallerPlace,
     callers: cycles::CycleCallers,
@@ -105,7 +97,6 @@ impl<'a> PlacedCallers<'a> {
         Ok(Self { ends, callers: cycles::CycleCallers::new(domain, reach)?, server })
     }
 
-    /// The rows of one size, one way and two ways.
     fn one_size(
         &mut self,
         plan: &PayloadsPlan,
@@ -187,7 +178,7 @@ impl CallerPlace {
     }
 }
 
-/// The floor of one size. It is added to the report unless that of about the same size is there.
+/// Added to the report unless one of about the same size is there.
 fn copying(run: &mut BenchRun<'_>, plan: &PayloadsPlan, size: usize) -> Option<FloorRow> {
     let is_same = |row: &&FloorRow| row.payload_bytes.abs_diff(size as u64) < 8;
     if let Some(row) = run.report.floor.iter().find(is_same) {

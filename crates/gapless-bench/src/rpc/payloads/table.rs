@@ -1,5 +1,3 @@
-//! The printed table and the picture.
-
 use super::PayloadsPlan;
 use gapless_load::rpc::payloads::served::{SLOTS, WORKERS};
 use gapless_measure::Result;
@@ -11,7 +9,6 @@ use gapless_measure::table::{
 use gapless_measure::{Report, Row};
 use std::path::Path;
 
-/// The figures of a row.
 pub(super) const COLUMNS: [RowColumn; 11] = [
     ("ends", |row| of_config(row, "ends").to_owned()),
     ("way", |row| row.config.mode.as_deref().unwrap_or_default().replace('_', " ")),
@@ -36,18 +33,15 @@ pub(super) const COLUMNS: [RowColumn; 11] = [
     column::VERIFIED,
 ];
 
-/// The whole text: the sizes that others have published.
 pub(super) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let mut rows: Vec<&Row> = report.rows.iter().filter(|row| row.extra.contains_key("published")).collect();
-    // Stable, so that sizes stay in their order.
     rows.sort_by_key(|row| (of_config(row, "ends").to_owned(), row.config.mode.clone()));
     let floors = report.floor.iter().filter(|row| !row.payload_bytes.is_power_of_two());
     let floors: Vec<_> = floors.cloned().collect();
     whole(report, &TextTable::of_rows(style, &rows, 2, &COLUMNS).to_string(), &floors)
 }
 
-/// Bytes a second against size, of the sizes of the picture.
 pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
     let floors = report.floor.iter().filter(|row| row.payload_bytes.is_power_of_two());
     let points = floors.filter_map(|row| Some((row.payload_bytes as f64, row.bytes_per_s?)));

@@ -1,16 +1,12 @@
-//! The options of `gapless bench rpc scenarios`.
-
 use clap::Args;
 use gapless_measure::reporting::OutputArguments;
 use gapless_measure::{BenchError, Result};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Turns of each load, and how long each is.
 const TURNS: usize = 5;
 const TURN: Duration = Duration::from_secs(2);
 const TURN_QUICK: Duration = Duration::from_millis(100);
-/// Calls of the probe, in each of its rows.
 const PROBES: u64 = 10_000;
 const PROBES_QUICK: u64 = 200;
 
@@ -29,22 +25,16 @@ pub struct ScenariosArguments {
     pub directory: Option<PathBuf>,
 }
 
-/// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ScenariosPlan {
     pub(super) turns: usize,
     pub(super) turn: Duration,
     pub(super) probes: u64,
     pub(super) directory: PathBuf,
-    /// For each floor.
     pub(super) floor_time: Duration,
 }
 
 impl ScenariosArguments {
-    /// Makes the plan of the measurement.
-    ///
-    /// # Errors
-    /// A place for the picture that is no file; a missing directory.
     pub(super) fn plan(&self) -> Result<ScenariosPlan> {
         self.output.check()?;
         let quick = self.output.quick;

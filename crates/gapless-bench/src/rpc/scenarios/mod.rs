@@ -1,10 +1,5 @@
-//! `gapless bench rpc scenarios`: one process under load: parallel calls, more than memory takes, callbacks; and what a lone
-//! call of another route notices of it.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `arguments` | its options |
-//! | `table` | text and picture |
+//! `gapless bench rpc scenarios`: one process under load: parallel calls, more than memory takes, callbacks; and what a
+//! lone call of another route notices of it.
 
 mod arguments;
 mod table;
@@ -30,15 +25,13 @@ use serde_json::json;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Bytes of a request, and of its reply.
 const PAYLOAD_BYTES: u64 = 72;
-/// The memory tier of the overloaded route: requests in its queue, and further bytes before they go to disk.
+/// Memory tier of the overloaded route: queued requests, and further bytes before they go to disk.
 const OVERLOADED_QUEUE: usize = 256;
 const OVERLOADED_MEMORY_BYTES: usize = 64 << 10;
-/// Of the overloaded route's requests, at least so many pass the disk.
+/// Least share of the overloaded route's requests that must pass the disk.
 const SPILLED_SHARE_MIN: f64 = 0.5;
 
-/// A load with its published figure and its target, both calls a second.
 struct LoadScenario {
     name: &'static str,
     shape: LoadShape,
@@ -67,11 +60,8 @@ const SCENARIOS: [LoadScenario; 7] = [
     scenario("2,000 callbacks in flight", (LoadKind::Callbacks, 1, 2_000, 50), (None, None)),
 ];
 
-/// Flood of another route while the probe calls.
 const FLOOD: LoadShape = SCENARIOS[1].shape;
 
-/// Measures; returns the text to print.
-///
 /// # Errors
 /// A call of the probe that fails, a directory without room for the overflow, a report or a picture that cannot be written.
 pub fn run(arguments: &ScenariosArguments, interrupted: &AtomicBool) -> Result<String> {
@@ -86,10 +76,7 @@ pub fn run(arguments: &ScenariosArguments, interrupted: &AtomicBool) -> Result<S
     Ok(BenchRun::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
 }
 
-/// Measures the loads of tasks that others have published for another benchmark, so many turns of each.
-///
-/// # Errors
-/// As of [`run`].
+/// Measures the loads of tasks that others have published, for another benchmark.
 pub(crate) fn published_loads(
     arguments: &ScenariosArguments,
     (turns, turn): (usize, Duration),
@@ -97,7 +84,7 @@ pub(crate) fn published_loads(
 ) -> Result<()> {
     let plan = ScenariosPlan { turns, turn, ..arguments.plan()? };
     measure_floors(&mut run.report, &plan.directory, vec![(FloorKind::ShmStream, PAYLOAD_BYTES)], plan.floor_time);
-    // Published for one caller are calls one at a time.
+    // The published figure for one caller is calls one at a time.
     let is_published = |scenario: &&LoadScenario| {
         scenario.shape.kind == LoadKind::Tasks && ["one by one 1→50", "parallel 50→50"].contains(&scenario.name)
     };
@@ -167,8 +154,8 @@ fn under_load(plan: &ScenariosPlan, run: &BenchRun<'_>, scenario: &LoadScenario)
     Ok(row)
 }
 
-/// Adds the rows of the probe on `cpu` without the flood, with the flood on `flood_cpus` at the same time, and of bare wake-ups with it: in
-/// slices that alternate, because tails are the machine's first.
+/// Probe without flood, with the flood on `flood_cpus`, and bare wake-ups with it, in alternating slices, because tails
+/// are the machine's first.
 fn probed(
     plan: &ScenariosPlan,
     run: &mut BenchRun<'_>,
@@ -214,19 +201,17 @@ fn probed(
     Ok(())
 }
 
-/// Share of one of `parts` parts of `whole`, from 0: all of them together are the whole.
+/// All parts together are the whole.
 fn share(whole: u64, part: usize, parts: usize) -> u64 {
     let before = |part: usize| whole * part as u64 / parts as u64;
     before(part + 1) - before(part)
 }
 
-/// The slices of a probe, in their order.
 const ALONE: usize = 0;
 const WITH_FLOOD: usize = 1;
 const BARE: usize = 2;
 
-/// Sets the targets of the probe's tails: with the flood on one core by that without; on all cores as they are. Next to them those of
-/// bare wake-ups under the same flood.
+/// Targets of the probe's tails: with the flood on one core relative to those without; on all cores as they are.
 fn targets_of_probes(report: &mut Report) {
     let [.., alone, beside, beside_bare, _, saturated, saturated_bare] = &mut report.rows[..] else { return };
     let by = |row: &Row, other: &Row| {

@@ -1,5 +1,3 @@
-//! The printed table and the picture.
-
 use super::ScenariosPlan;
 use gapless_measure::Result;
 use gapless_measure::reporting::{self, PERCENTILE_LABEL, config_number, number, of_config, percentiles};
@@ -10,7 +8,6 @@ use gapless_measure::table::{
 use gapless_measure::{Report, Row};
 use std::path::Path;
 
-/// The figures of a load.
 pub(super) const LOADS: [RowColumn; 11] = [
     column::NAME,
     ("callers and workers are", |row| of_config(row, "are").to_owned()),
@@ -27,7 +24,6 @@ pub(super) const LOADS: [RowColumn; 11] = [
     column::VERIFIED,
 ];
 
-/// The figures of a probe.
 pub(super) const PROBES: [RowColumn; 9] = [
     column::NAME,
     column::P50,
@@ -40,7 +36,6 @@ pub(super) const PROBES: [RowColumn; 9] = [
     column::VERIFIED,
 ];
 
-/// The whole text: what goes through, then what the probe notices of it.
 pub(super) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let (under_load, probed): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.latency_ns.is_none());
@@ -51,7 +46,6 @@ pub(super) fn text(report: &Report) -> String {
     whole(report, &figures, &report.floor)
 }
 
-/// The probe's latency against its percentile.
 pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
     let curve = |row: &Row| Some(percentiles(text_of(&row.config.name), row.latency_ns?));
     let labels = ("A lone call beside a flood of another route", PERCENTILE_LABEL, "latency, µs");

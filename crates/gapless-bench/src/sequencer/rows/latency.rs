@@ -1,5 +1,3 @@
-//! Round trips from a node to the sequencer and back, one message in flight.
-
 use super::{FinishedRow, RoleFigures, config, node_assignment, note_mtu, note_stream, per_second, round};
 use crate::Result;
 use crate::floor::{FloorKind, HEADER_BYTES};
@@ -21,9 +19,8 @@ use gapless_wire::mtu::Mtu;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-/// Measures one row: several times, each with processes of its own and the floor right before it. The addresses that
-/// processes get in memory, and the other work of the machine, differ from one time to the next by more than the
-/// measured differences.
+/// Repeats with new processes, each time with the floor right before: addresses in memory and other work of the machine
+/// change more than the measured differences.
 pub(in crate::sequencer) fn measure(
     plan: &SequencerRunPlan,
     of: &LatencyPlan,
@@ -39,7 +36,6 @@ pub(in crate::sequencer) fn measure(
         let messages = of.messages * (repetition + 1) / repetitions - of.messages * repetition / repetitions;
         match once(plan, of, messages, (number, &mut row), interrupted) {
             Ok(repetition) => all.push(repetition),
-            // The repetitions that are whole are a row.
             Err(_) if is_set(interrupted) && !all.is_empty() => {
                 row.notes.push(format!("interrupted: {} of {repetitions} repetitions", all.len()));
                 break;
@@ -56,7 +52,6 @@ pub(in crate::sequencer) fn measure(
     row.latency_ns = latencies.latency_ns();
     row.sent = Some(measured);
     row.elapsed_ns = Some(elapsed_ns);
-    // The warm-up is among what the sequencer handled.
     let handled = sum(|each| each.handled);
     let mut sequencer = RoleFigures { role: "sequencer".to_owned(), handled, ..RoleFigures::default() };
     let costs: Option<Vec<ProcessCost>> = all.iter().map(|each| each.cost).collect();
@@ -97,19 +92,15 @@ pub(in crate::sequencer) fn measure(
     Ok(FinishedRow { row, floors, latencies: vec![(tag, RecordedRun::of_one_interval(latencies, elapsed_ns), began)] })
 }
 
-/// The results of one repetition.
 struct Repetition {
     floors: Vec<FloorRow>,
     trips: RoundTripResult,
-    /// Messages that the sequencer handled.
     handled: u64,
-    /// The sequencer's, where it is not another's.
     cost: Option<ProcessCost>,
     stolen_ns: Option<u64>,
     began: SystemTime,
 }
 
-/// Measures once, and checks the result.
 fn once(
     plan: &SequencerRunPlan,
     of: &LatencyPlan,
@@ -119,7 +110,6 @@ fn once(
 ) -> Result<Repetition> {
     let directory = own_directory(plan, number)?;
     let floors = floors(plan, of, &mut row.notes);
-    // The measuring process has the first core, like the floor.
     let (node_cpu, sequencer_cpu) = if plan.running.is_some() { (None, None) } else { pair_of_cores().unzip() };
     let threads = if sequencer_cpu.is_some() { "min" } else { "default" };
     let sequencer = SequencerPlan {
@@ -174,8 +164,7 @@ fn once(
     Ok(Repetition { floors, trips, handled, cost, stolen_ns, began })
 }
 
-/// Compares each repetition with the floor before it. The row gets the ratio in the middle of all, and the floors of
-/// that repetition are those that are shown.
+/// Takes the median ratio of all repetitions to their floors, and shows the floors of that repetition.
 fn compare(row: &mut Row, all: &mut [Repetition]) -> Result<Vec<FloorRow>> {
     let ratio_of = |each: &Repetition| {
         let mut alone = Row { latency_ns: each.trips.latencies.latency_ns(), ..Row::default() };
@@ -193,7 +182,6 @@ fn compare(row: &mut Row, all: &mut [Repetition]) -> Result<Vec<FloorRow>> {
     Ok(std::mem::take(&mut all[middle].floors))
 }
 
-/// The floors next to it, the one that it is compared with first.
 fn floors(plan: &SequencerRunPlan, of: &LatencyPlan, notes: &mut Vec<String>) -> Vec<FloorRow> {
     let frame = of.payload_bytes as u64 + HEADER_BYTES;
     let packet = frame + (mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH) as u64;

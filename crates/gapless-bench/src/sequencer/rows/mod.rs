@@ -23,41 +23,33 @@ use std::time::SystemTime;
 
 pub(super) struct FinishedRow {
     pub row: Row,
-    /// The floors that were measured right before it.
     pub floors: Vec<FloorRow>,
-    /// Latencies, for the `.hlog` file: a tag, the recorded run, and when it began.
+    /// Entries of the `.hlog` file: tag, run, begin.
     pub latencies: Vec<(String, RecordedRun, SystemTime)>,
 }
 
-/// The work and the cost of one process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoleFigures {
     /// `sequencer`, `node 1` …
     pub role: String,
-    /// Messages that it published.
     pub sent: u64,
-    /// Messages that it handled: sequenced, or read.
+    /// Sequenced or read.
     pub handled: u64,
-    /// The sequencer: from its first message to its last, by its stamps. A node: from its first publish until its last
+    /// Sequencer: from its first message to its last, by its stamps. Node: from its first publish until its last
     /// message came back.
     pub elapsed_ns: u64,
-    /// The sequencer: messages handled in that time. A node: messages sent in it.
+    /// Messages a second: handled by the sequencer, or sent by a node.
     pub rate_per_s: f64,
-    /// Time by messages, ns.
     pub mean_ns: f64,
-    /// CPU time divided by messages handled, ns; absent where it is not this program's process.
+    /// `None` for a process of another program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_message: Option<f64>,
-    /// The most memory that was resident; absent where it is not this program's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
-    /// Messages that it sent again.
     #[serde(default)]
     pub resent: u64,
-    /// Messages that it asked for again.
     #[serde(default)]
     pub requested: u64,
-    /// Messages that came by a rewind over TCP.
     #[serde(default)]
     pub rewound: u64,
 }
@@ -82,7 +74,6 @@ impl RoleFigures {
     }
 }
 
-/// The assignment of a node that reaches the stream.
 fn node_assignment(stream_under_test: &StreamUnderTest<'_>, payload_bytes: usize, role: NodeRole) -> NodeAssignment {
     NodeAssignment {
         way: stream_under_test.way().clone(),
@@ -96,7 +87,6 @@ fn node_assignment(stream_under_test: &StreamUnderTest<'_>, payload_bytes: usize
     }
 }
 
-/// The parameters that vary between the rows.
 pub(super) fn config(
     plan: &SequencerRunPlan,
     mode: &str,
@@ -107,7 +97,6 @@ pub(super) fn config(
     let is_own = plan.running.is_none();
     let mut config = RowConfig {
         mode: Some(mode.to_owned()),
-        // The promises of another program's stream are not passed to its nodes.
         tier: is_own.then(|| word(plan.tier)),
         transport: Some(word(transport)),
         payload_bytes: Some(payload_bytes as u64),
@@ -118,14 +107,12 @@ pub(super) fn config(
     config
 }
 
-/// The MTU that the stream states, among the row's parameters.
 fn note_mtu(row: &mut Row, mtu: Option<Mtu>) {
     if let Some(mtu) = mtu {
         row.config.extra.insert("mtu_bytes".to_owned(), mtu.bytes().into());
     }
 }
 
-/// Notes the sequencer's threads, and the standard error of processes.
 fn note_stream(row: &mut Row, stream_under_test: &mut StreamUnderTest<'_>) {
     if let Some(plan) = &stream_under_test.plan {
         row.config.extra.insert("sequencer_threads".to_owned(), plan.trim().into());
@@ -137,7 +124,6 @@ fn per_second(messages: u64, elapsed_ns: u64) -> f64 {
     messages as f64 * 1e9 / elapsed_ns.max(1) as f64
 }
 
-/// To one decimal.
 fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }

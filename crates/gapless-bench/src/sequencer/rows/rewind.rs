@@ -1,5 +1,3 @@
-//! A late joiner reads everything from the first frame, while a live node goes on at a modest rate.
-
 use super::{FinishedRow, RoleFigures, config, node_assignment, note_mtu, note_stream};
 use crate::Result;
 use crate::histogram::RecordedRun;
@@ -16,10 +14,9 @@ use gapless_measure::reporting::word;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Messages that the node which fills the stream may have in flight.
 const FILL_WINDOW_MESSAGES: u32 = 4_096;
 
-/// Measures the row. Live and late node come the same way; the node that fills the stream before them does, too.
+/// Live and late node and the one that fills the stream use the same transport.
 pub(in crate::sequencer) fn measure(
     plan: &SequencerRunPlan,
     of: &RewindPlan,
@@ -27,7 +24,7 @@ pub(in crate::sequencer) fn measure(
     interrupted: &AtomicBool,
 ) -> Result<FinishedRow> {
     let directory = own_directory(plan, number)?;
-    // On two cores the sequencer has one, live and late node share the other.
+    // On two cores: one for the sequencer, one for both nodes.
     let (nodes_cpu, sequencer_cpu) = pair_of_cores().unzip();
     let nodes_cpu = nodes_cpu.filter(|_| available_cpus().len() == 2);
     let threads = if sequencer_cpu.is_some() { "min" } else { "default" };
@@ -58,7 +55,6 @@ pub(in crate::sequencer) fn measure(
     let began = SystemTime::now();
     live.send(&NodeRequest::Pace(of.rate_per_s))?;
     let until = Instant::now() + Duration::from_millis(of.before_ms);
-    // Relaxed: the flag guards no data.
     while Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -135,7 +131,7 @@ pub(in crate::sequencer) fn measure(
     Ok(FinishedRow { row, floors: Vec::new(), latencies })
 }
 
-/// Publishes the messages that the late joiner will read; returns the node that has published them.
+/// Publishes what the late joiner will read.
 fn fill(stream_under_test: &mut StreamUnderTest<'_>, of: &RewindPlan) -> Result<Participant> {
     let assignment = NodeAssignment {
         window_messages: FILL_WINDOW_MESSAGES,
@@ -154,8 +150,8 @@ fn fill(stream_under_test: &mut StreamUnderTest<'_>, of: &RewindPlan) -> Result<
     Ok(participant)
 }
 
-/// The late node has seen the filler's messages and the live one's up to some point, the live node its own, and the
-/// journal all.
+/// The late node has seen the filler's messages and the live one's up to some point; the live node its own; the journal
+/// all.
 fn verify(
     row: &mut Row,
     expected: [u64; 2],

@@ -1,5 +1,3 @@
-//! Nodes that publish as fast as they can, each of which reads everything.
-
 use super::{FinishedRow, RoleFigures, config, node_assignment, note_mtu, note_stream, per_second, round};
 use crate::Result;
 use crate::child_process::{Child, receive_all};
@@ -17,7 +15,6 @@ use gapless_measure::{CpuPerMessage, Row};
 use gapless_wire::mtu::Mtu;
 use std::sync::atomic::AtomicBool;
 
-/// Measures one row.
 pub(in crate::sequencer) fn measure(
     plan: &SequencerRunPlan,
     of: &ThroughputPlan,
@@ -35,7 +32,7 @@ pub(in crate::sequencer) fn measure(
     if of.transport == StreamTransport::Tcp {
         floors.extend(floor(plan, FloorKind::TcpStream, of.payload_bytes as u64 + HEADER_BYTES, &mut row.notes));
     }
-    // The cost of the journal without us: every frame goes into the page cache, by each transport.
+    // Cost of the journal without us: every frame goes into the page cache.
     if plan.has_targets {
         floors.extend(floor(plan, FloorKind::SequentialWrite, 0, &mut row.notes));
         directory.as_ref().map_or(Ok(()), |directory| sync_file_system(directory.path()))?;
@@ -123,7 +120,6 @@ fn send_all(nodes: &mut [Child<'_>], request: &NodeRequest) -> Result<()> {
     nodes.iter_mut().try_for_each(|node| node.send(request))
 }
 
-/// The sequencer first, then the nodes.
 fn roles(
     of: &ThroughputPlan,
     pushed: &[PushResult],
@@ -131,7 +127,7 @@ fn roles(
     cost: Option<(ProcessCost, ProcessCost)>,
 ) -> Vec<RoleFigures> {
     let total = of.messages * of.nodes as u64;
-    // By the sequencer's own stamps; a node that received its request late has not seen the first among its own.
+    // By the sequencer's stamps: a node that starts late has not seen the first of its own.
     let first_ns = pushed.iter().map(|pushed| pushed.first_stamp_ns).min().unwrap_or(0);
     let last_ns = pushed.iter().map(|pushed| pushed.last_stamp_ns).max().unwrap_or(0);
     let sequencer = RoleFigures { role: "sequencer".to_owned(), handled: total, ..RoleFigures::default() };

@@ -1,8 +1,6 @@
-//! The fast path around a poll: a leader's appends of its proposals, the release that an answer allows to a leader, and
-//! a follower's answer to frames that continue its log. Each equals the output of the next poll, which then leaves it
-//! out.
-//!
-//! A poll costs as much as all other work for a message; on the fast path no message waits for it.
+//! Work around a poll, which costs as much as all other work for a message: a leader's appends, the release that an
+//! answer allows, and a follower's answer to frames that continue its log. Each equals the output of the next poll,
+//! which then leaves it out.
 
 use super::Consensus;
 use super::outbound::drop_superseded;
@@ -14,8 +12,8 @@ use raft::StateRole;
 use raft::eraftpb::{EntryType, MessageType};
 
 impl Consensus {
-    /// Takes the appends of a leader's proposals, which may leave before the poll: a leader replicates in parallel with
-    /// its own journaling (Ongaro's thesis, 10.2.1). Takes nothing if this member does not lead, or has lost the lead.
+    /// Takes the appends of a leader's proposals before the poll: a leader replicates in parallel with its own
+    /// journaling (Ongaro's thesis, 10.2.1). Takes nothing without the lead.
     pub fn take_appends(&mut self, messages: &mut Vec<OutgoingMessage>) {
         if self.raw.raft.msgs.is_empty() || !self.is_leader() || self.has_lost_lead() {
             return;
@@ -26,7 +24,7 @@ impl Consensus {
         drop_superseded(messages);
     }
 
-    /// Returns the sequence up to which a leader may release, which is known as soon as an answer was stepped.
+    /// Sequence up to which a leader may release, known as soon as an answer was stepped.
     pub fn poll_released(&mut self) -> u64 {
         let log = &self.raw.raft.raft_log;
         if self.is_leader() && self.restoring.is_none() && log.committed > log.applied {
@@ -37,10 +35,10 @@ impl Consensus {
         self.released_sequence
     }
 
-    /// Stores the entries that an append has just added to the end of a follower's log, and returns their records. It
-    /// does so only if the step has no other effect that a poll must report first: no cut, no new term, vote or leader,
-    /// no fetch. Once frames and records are as durable as the tier requires, [`Consensus::take_answers`] returns the
-    /// answer. The next step must come after a poll.
+    /// Stores the entries that an append has added to the end of a follower's log, and returns their records, but only
+    /// if the step has no effect that a poll must report first: no cut, new term, vote, leader or fetch. Once frames
+    /// and records are as durable as the tier requires, [`Consensus::take_answers`] returns the answer. The next step
+    /// must come after a poll.
     pub fn append_on_fast_path(&mut self, records: &mut Vec<ConsensusRecord>) -> bool {
         if !self.continues_log() {
             return false;
@@ -79,13 +77,11 @@ impl Consensus {
             && self.fetching.is_none()
             && !self.is_first_poll
             && !self.is_rejoining()
-            // These mutants break rules of the poll.
             && !mutant("acknowledge_before_journal")
             && !mutant("forget_vote")
     }
 
-    /// Takes the answers to the appends that [`Consensus::append_on_fast_path`] has stored and the caller has journaled
-    /// since.
+    /// Takes the answers to the appends of [`Consensus::append_on_fast_path`] that were journaled since.
     pub fn take_answers(&mut self, messages: &mut Vec<OutgoingMessage>) {
         assert!(self.is_appended_on_fast_path, "there is something to answer");
         let answers = std::mem::take(&mut self.raw.raft.msgs);

@@ -28,34 +28,33 @@ use crate::link::log_state::{Acknowledgement, LogState};
 use gapless_agent::fault::mutant;
 use raft::StateRole;
 
-/// Largest number of log positions in one message.
 const POSITIONS_MAX: usize = 64;
 const VERSION: u8 = 1;
 const LEADS_FLAG: u8 = 1;
 const ANSWER_FLAG: u8 = 2;
 
-/// Summary of a member's log.
+/// Summary of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogHistory {
-    /// Whether the sender leads.
+    /// The sender leads.
     pub is_leader: bool,
-    /// Whether the message answers a history that differed.
+    /// Answers a history that differed.
     pub is_answer: bool,
     pub term: u64,
-    /// Index of the last entry of its log.
+    /// Index of the sender's last entry.
     pub last_index: u64,
     /// Applied log positions by falling index.
     pub positions: Vec<LogPosition>,
-    /// From a leader: the index up to which each member has acknowledged in its term.
+    /// From a leader: acknowledged index of each member in its term.
     pub acknowledged: Vec<(MemberId, u64)>,
 }
 
-/// Divergence of two logs.
+/// Point of divergence of two logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogDivergence {
-    /// Newest known log position at which they are equal.
+    /// Newest known equal log position.
     pub same: Option<LogPosition>,
-    /// Oldest known log position at which this member's log differs.
+    /// Oldest known differing log position of this member.
     pub other: LogPosition,
 }
 
@@ -72,7 +71,7 @@ impl LogHistory {
         bytes
     }
 
-    /// Decodes a history; `None` if the bytes are not one.
+    /// `None` if the bytes are not a history.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields::new(bytes);
@@ -101,14 +100,14 @@ impl LogHistory {
 }
 
 impl Consensus {
-    /// Returns the state of this member's log, as far as it is persisted.
+    /// State of this log, as far as it is persisted.
     #[must_use]
     pub fn log_state(&self) -> LogState {
         let (term, last_index) = (self.storage().hard_state().term, self.raw.raft.raft_log.persisted);
         LogState { term, last_index, is_rejoining: self.is_rejoining() }
     }
 
-    /// Returns the history for the periodic exchange: log positions at doubling distances from the newest one.
+    /// History for the periodic exchange: log positions at doubling distances from the newest one.
     #[must_use]
     pub fn history(&self) -> LogHistory {
         let applied = self.raw.raft.raft_log.applied;
@@ -119,7 +118,7 @@ impl Consensus {
         LogHistory { acknowledged: self.current_acknowledgements(), ..self.history_at(indexes, false) }
     }
 
-    /// Returns the answer to a history that differs: this member's log positions at the same indexes.
+    /// This member's log positions at the indexes of a history that differs.
     #[must_use]
     pub fn history_in_answer_to(&self, other: &LogHistory) -> LogHistory {
         let applied = self.raw.raft.raft_log.applied;
@@ -138,7 +137,6 @@ impl Consensus {
         }
     }
 
-    /// Returns the acknowledgements of the members in this leader's term, its own included.
     fn current_acknowledgements(&self) -> Vec<(MemberId, u64)> {
         let raft = &self.raw.raft;
         if !self.is_leader() {
@@ -154,13 +152,13 @@ impl Consensus {
         all
     }
 
-    /// Returns this member's log position at this index.
+    /// Log position at this index.
     #[must_use]
     pub fn position_at(&self, index: u64) -> Option<LogPosition> {
         self.storage().position_at(index)
     }
 
-    /// Returns whether a history is from this member's leader, or from the leader that it is about to follow.
+    /// Whether the sender is this member's leader, or the leader that it is about to follow.
     #[must_use]
     pub fn is_led_by(&self, history: &LogHistory) -> bool {
         let raft = &self.raw.raft;
@@ -168,28 +166,25 @@ impl Consensus {
             && (history.term > raft.term || (history.term == raft.term && raft.state != StateRole::Leader))
     }
 
-    /// Returns whether a history covers any of this member's applied log positions; if not, it is to be compared again
-    /// later.
+    /// Whether a history covers any applied log position here; if not, compare again later.
     #[must_use]
     pub fn can_compare(&self, history: &LogHistory) -> bool {
         let known = self.storage().start().index..=self.raw.raft.raft_log.applied;
         history.positions.iter().any(|position| known.contains(&position.index))
     }
 
-    /// Finds where this member's applied log positions diverge from another member's log, if they do.
+    /// Divergence of this member's applied log positions from another log.
     #[must_use]
     pub fn divergence(&self, history: &LogHistory) -> Option<LogDivergence> {
         let (same, other) = self.compared(history);
         other.filter(|_| !mutant("released_frames_may_differ")).map(|other| LogDivergence { same, other })
     }
 
-    /// Returns the newest equal log position, and the oldest different one.
     fn compared(&self, history: &LogHistory) -> (Option<LogPosition>, Option<LogPosition>) {
         let applied = self.raw.raft.raft_log.applied;
         let (mut same, mut other) = (None, None);
         for theirs in history.positions.iter().filter(|position| position.index <= applied) {
             match self.storage().position_at(theirs.index) {
-                // The log positions fall, so the first equal one is the newest.
                 Some(own) if own == *theirs => same = same.or(Some(own)),
                 Some(own) => other = Some(own),
                 None => {}
@@ -198,8 +193,8 @@ impl Consensus {
         (same, other)
     }
 
-    /// Finds where this member's applied log positions exceed its leader's log, if they do. Call it as soon as the
-    /// history is received: later the leader's log is longer.
+    /// Applied log positions here beyond the leader's log. Call it as soon as the history is received: later the
+    /// leader's log is longer.
     #[must_use]
     pub fn excess_over_leader(&self, history: &LogHistory) -> Option<LogDivergence> {
         let (start, applied) = (self.storage().start(), self.raw.raft.raft_log.applied);
@@ -211,8 +206,8 @@ impl Consensus {
         Some(LogDivergence { same, other })
     }
 
-    /// Returns the end of this member's log if it leads and a member of its term or an older one has applied more: a
-    /// leader has every entry that was ever committed. Call it as soon as the history is received.
+    /// End of this log if it leads and a member of its term or an older one has applied more, although a leader has
+    /// every committed entry. Call it as soon as the history is received.
     #[must_use]
     pub fn missing_applied_entries(&self, history: &LogHistory) -> Option<LogDivergence> {
         let newest = history.positions.first()?;
@@ -222,12 +217,10 @@ impl Consensus {
             return None;
         }
         let (same, _) = self.compared(history);
-        // First missing entry.
         Some(LogDivergence { same, other: LogPosition { index: end.index + 1, sequence: end.sequence + 1, ..end } })
     }
 
-    /// Stores the acknowledgements of other members that a leader reports. They are recorded with the next entry, or a
-    /// heartbeat later, asynchronously.
+    /// Stores acknowledgements that a leader reports. They are recorded with the next entry, or a heartbeat later.
     pub fn remember(&mut self, history: &LogHistory) {
         let members = self.members();
         let term = history.term;
@@ -241,7 +234,7 @@ impl Consensus {
         self.raw.raft.mut_store().remember(&acknowledged);
     }
 
-    /// Stores the acknowledgements that this leader knows itself; see [`Consensus::remember`].
+    /// As [`Consensus::remember`], for this leader's own knowledge.
     pub fn remember_own(&mut self) {
         let history = LogHistory {
             is_leader: self.is_leader(),
@@ -252,7 +245,7 @@ impl Consensus {
         self.remember(&history);
     }
 
-    /// Returns the known acknowledgements of the other members.
+    /// Known acknowledgements of the other members.
     pub fn acknowledged(&self) -> impl Iterator<Item = (MemberId, Acknowledgement)> {
         self.storage().acknowledged().iter().map(|(member, acknowledged)| (*member, *acknowledged))
     }

@@ -1,5 +1,4 @@
-//! Messages from other members, checked against this member's log before raft-rs sees them, because raft-rs panics at
-//! an impossible message.
+//! Checks of received messages against this log before raft-rs sees them: raft-rs panics at an impossible message.
 
 use super::Consensus;
 use super::history::LogDivergence;
@@ -12,19 +11,14 @@ use gapless_wire::{Frame, FrameError, aligned_length};
 use raft::eraftpb::{Message, MessageType};
 use raft::{ProgressState, StateRole};
 
-/// Reason for which a message was refused. A refusal is counted, and treated as if the network had lost the message.
+/// Refusal of a message: counted, and treated like a loss in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
     #[error("a message for member {0} came here")]
     Receiver(u64),
     /// The message names another sender than the member on its connection.
     #[error("a message claims to be from member {claimed} and came from {found}")]
-    Sender {
-        /// Sender in the message.
-        claimed: u64,
-        /// Member on the connection.
-        found: MemberId,
-    },
+    Sender { claimed: u64, found: MemberId },
     /// An answer or a question from a sender that is not a member.
     #[error("a message came from {0}, who is not a member")]
     NotMember(MemberId),
@@ -34,15 +28,15 @@ pub enum StepError {
     /// A message that contradicts this member's log.
     #[error("a message contradicts the log: {0}")]
     Contradiction(&'static str),
-    /// The sender leads, and has a different entry at a log position where two members cannot differ.
+    /// The leader has a different entry where two members cannot differ.
     #[error("an entry is another one than the leader's: it has other frames in the same term, or is committed here")]
     OtherEntry(LogDivergence),
-    /// A log position is being persisted, or the last poll's effects are missing; the sender will retry.
+    /// A log position is being persisted, or the last poll's effects are missing; the sender retries.
     #[error("a message came while another change of the log is being made")]
     Busy,
 }
 
-/// Reason for which the frames of an append do not match its entries. The message must be dropped.
+/// Mismatch of an append's frames with its entries; the message must be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
     /// The entries do not follow this member's log.
@@ -61,30 +55,19 @@ pub enum AppendError {
     #[error(
         "the frames up to {end_sequence} are not the leader's: the chain is {found:#018x}, {expected:#018x} is expected"
     )]
-    Hash {
-        /// Last frame of the entry.
-        end_sequence: u64,
-        expected: u64,
-        found: u64,
-    },
+    Hash { end_sequence: u64, expected: u64, found: u64 },
     /// More bytes than the entries cover.
     #[error("{left_bytes} bytes follow the last frame {end_sequence} that the entries cover")]
-    Rest {
-        left_bytes: usize,
-        /// Last frame that the entries cover.
-        end_sequence: u64,
-    },
+    Rest { left_bytes: usize, end_sequence: u64 },
 }
 
 impl Consensus {
-    /// Checks the frames of an append: all frames of its entries, back to back with their padding; contiguous, with
-    /// right checksums, of their entries' terms, and with the leader's chain. Call it before [`Consensus::step`].
-    ///
-    /// Returns the sequences of the frames that are to be appended if the poll after the step asks for their records;
-    /// `None` if the message changes nothing here (raft-rs answers it nevertheless).
+    /// Checks the frames of an append: all frames of its entries with their padding, contiguous, with right checksums,
+    /// terms and chain. Call it before [`Consensus::step`]. Returns the sequences to append if the poll after the step
+    /// asks for their records; `None` if nothing changes here (raft-rs answers nevertheless).
     ///
     /// # Errors
-    /// The frames are wrong: the whole message must be dropped. It counts as refused.
+    /// Drop the whole message; it counts as refused.
     pub fn verify_append(&mut self, message: &Message, frames: &[u8]) -> Result<Option<(u64, u64)>, AppendError> {
         let checked = self.check_frames(message, frames);
         self.refused_messages += u64::from(checked.is_err());
@@ -119,8 +102,7 @@ impl Consensus {
         Ok(frames_of(message))
     }
 
-    /// Checks that an append's entries are consistent with this member's log. Returns the log position that they
-    /// follow, if raft-rs will look at them.
+    /// Returns the log position that an append's entries follow, if raft-rs will look at them.
     fn check_append(&self, message: &Message) -> Result<Option<LogPosition>, StepError> {
         let log = &self.raw.raft.raft_log;
         let is_looked_at = message.get_msg_type() == MessageType::MsgAppend
@@ -146,7 +128,6 @@ impl Consensus {
             if batch.first_sequence != end.sequence + 1 {
                 return Err(StepError::Contradiction("its entries leave a gap in the stream"));
             }
-            // An entry of another term is simply replaced: it is after the committed entries.
             if log.match_term(index, entry.term)
                 && self.storage().batch_at(index).is_some_and(|kept| kept != batch)
                 && let Some(other) = self.storage().position_at(index)
@@ -158,14 +139,12 @@ impl Consensus {
         Ok(Some(base))
     }
 
-    /// Processes a message received on the connection of `from`. For an append, [`Consensus::verify_append`] is called
-    /// before and [`Consensus::poll`] after it.
-    ///
-    /// A leader's messages and vote requests are also accepted from unknown members: this log may end before the change
-    /// that added them, and only a leader's messages can bring that change (Ongaro's thesis, 4.2.3).
+    /// Processes a message from the connection of `from`. For an append, call [`Consensus::verify_append`] before and
+    /// [`Consensus::poll`] after it. A leader's messages and vote requests are also accepted from unknown members: this
+    /// log may end before the change that added them (Ongaro's thesis, 4.2.3).
     ///
     /// # Errors
-    /// The message was refused. The refusal is counted, and needs no further handling.
+    /// The message was refused and counted; nothing else is to be done.
     pub fn step(&mut self, from: MemberId, message: Message) -> Result<(), StepError> {
         self.has_updates = true;
         let taken = self.check_message(from, &message).and_then(|()| self.take_message(message));
@@ -188,7 +167,7 @@ impl Consensus {
         let is_member = raft.prs().get(message.from).is_some();
         match message.get_msg_type() {
             MessageType::MsgAppend => self.check_append(message).map(drop),
-            // The leader may believe that a rejoining member still has the entries that it has lost.
+            // The leader may believe that a rejoining member still has the entries it lost.
             MessageType::MsgHeartbeat if message.term >= raft.term && message.commit > last && !self.is_rejoining() => {
                 Err(StepError::Contradiction("more is committed than this member has"))
             }
@@ -199,7 +178,7 @@ impl Consensus {
                 let is_possible = message.reject || message.index <= last;
                 is_possible.then_some(()).ok_or(StepError::Contradiction("a member has more than its leader"))
             }
-            // Reads at the leader are not offered, so such a message can only be a question about the end of a log.
+            // Reads at the leader are not offered: this is a question about the end of a log.
             MessageType::MsgReadIndex => {
                 let is_right = raft.state == StateRole::Leader && is_end_message(message);
                 is_right.then_some(()).ok_or(StepError::Type)
@@ -246,8 +225,8 @@ impl Consensus {
         self.raw.raft.prs().get(member).map_or(0, |progress| progress.matched)
     }
 
-    /// Handles a member that has reached the log position that it was offered first. Because that took long, it was
-    /// offered another one since, which it has not accepted and which raft-rs would wait for.
+    /// Frees a member that reached its first offered log position after it was offered another: raft-rs would wait for
+    /// the second.
     fn resume_from_position(&mut self, member: u64) {
         let raft = &mut self.raw.raft;
         if raft.state != StateRole::Leader {
@@ -261,7 +240,7 @@ impl Consensus {
         }
     }
 
-    /// Returns whether a snapshot's log position is beyond this member's log; if not, raft-rs needs no fetch for it.
+    /// Raft-rs needs no fetch for a log position within this log.
     fn is_beyond_log(&self, message: &Message) -> bool {
         let log = &self.raw.raft.raft_log;
         let metadata = message.get_snapshot().get_metadata();
@@ -270,8 +249,8 @@ impl Consensus {
             && !log.match_term(metadata.index, metadata.term)
     }
 
-    /// Holds a log position back from raft-rs until its frames are here. Until then this member follows and votes with
-    /// its present log, and forgets nothing that it acknowledged. To raft-rs it is a slow message.
+    /// Holds a log position back from raft-rs until its frames are here; to raft-rs it is a slow message. Until then
+    /// this member votes with its present log.
     fn take_position(&mut self, message: &Message) -> Result<(), StepError> {
         let (position, members) = position_of(message.get_snapshot()).ok_or(StepError::Type)?;
         if members.check().is_err() || !members.contains(self.id) {
@@ -287,12 +266,10 @@ impl Consensus {
         Ok(())
     }
 
-    /// Reports that all frames up to the log position of [`crate::consensus::PositionFetch`] are here, and that the
-    /// hash after the last one is the log position's. `common_sequence` is the end of the common prefix of this
-    /// member's own frames and the fetched ones. The next poll says what to cut, and that the rest is to be appended.
-    ///
-    /// Returns false without a leader: then call it again later. Returns true also if the log position has become
-    /// useless because the log reached it by itself; then no poll mentions it.
+    /// Reports that all frames up to the log position of [`crate::consensus::PositionFetch`] are here and its hash is
+    /// right. `common_sequence` ends the common prefix of this member's own frames and the fetched ones; the next poll
+    /// cuts and appends the rest. Returns false without a leader: call it again later. Returns true also if the log
+    /// reached the position by itself; then no poll mentions it.
     pub fn fetched(&mut self, position: LogPosition, common_sequence: u64) -> bool {
         self.has_updates = true;
         let Some((expected, members)) = self.fetching.clone() else { return true };
@@ -306,7 +283,7 @@ impl Consensus {
         let mut message = Message::default();
         message.set_msg_type(MessageType::MsgSnapshot);
         message.to = self.id.get();
-        // Committed entries stay committed in every later term, so the present leader vouches for them.
+        // Committed entries stay committed, so the present leader vouches for them.
         message.from = raft.leader_id;
         message.term = raft.term;
         message.set_snapshot(crate::consensus::raft_form::snapshot_of(&position, &members));
@@ -317,7 +294,7 @@ impl Consensus {
         true
     }
 
-    /// Reports that the fetch was given up; the leader will offer another log position.
+    /// Gives the fetch up; the leader will offer another log position.
     pub fn fetch_failed(&mut self) {
         self.has_updates = true;
         self.fetching = None;

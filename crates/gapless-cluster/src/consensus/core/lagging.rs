@@ -1,7 +1,6 @@
-//! Lagging followers: they need entries whose frames have left their leader's window, or more of them than one message
-//! takes. Raft-rs would send them the whole log at once, in messages without a limit of bytes. So the storage reports
-//! these entries as temporarily unavailable. The agent releases the next piece for each such member when it has read
-//! that piece and the previous one has arrived. Raft-rs then makes the message like any other.
+//! Lagging followers, which need entries from before the leader's window, or more than one message takes. Raft-rs would
+//! send them the whole log at once, so the storage reports these entries as temporarily unavailable; the agent releases
+//! the next piece for a member when it has read that piece and the previous one has arrived.
 
 use super::Consensus;
 use crate::consensus::effects::OutgoingMessage;
@@ -13,7 +12,7 @@ pub struct LaggingFollower {
     pub member: MemberId,
     /// Next entry to send.
     pub next_index: u64,
-    /// Index up to which its log equals the leader's.
+    /// Index up to which the logs are equal.
     pub matched_index: u64,
 }
 
@@ -25,14 +24,14 @@ impl Consensus {
         log.set_lagging(true);
     }
 
-    /// Returns whether a member may lag. Free of cost if none does.
+    /// Whether a member may lag; cheap.
     #[inline]
     #[must_use]
     pub fn has_lagging(&self) -> bool {
         self.storage().has_lagging()
     }
 
-    /// Returns the lagging members that may be sent entries now, ordered by number.
+    /// Lagging members that may be sent entries now, ordered by number.
     #[must_use]
     pub fn lagging(&self) -> Vec<LaggingFollower> {
         let raft = &self.raw.raft;
@@ -41,19 +40,17 @@ impl Consensus {
             let member = MemberId::new(*number).filter(|member| *member != self.id)?;
             let next_index = progress.next_idx;
             let is_there = next_index > log.start().index && next_index <= last;
-            // A member that is offered a log position is paused.
             let waits = is_there && !progress.is_paused() && log.is_lagging_at(next_index);
             waits.then_some(LaggingFollower { member, next_index, matched_index: progress.matched })
         };
         let mut all: Vec<_> =
             if self.is_leader() { raft.prs().iter().filter_map(follower).collect() } else { Vec::new() };
         all.sort_unstable_by_key(|follower| follower.member);
-        // A member that begins to lag is given no entries at first.
         log.set_lagging(!all.is_empty());
         all
     }
 
-    /// Pauses a lagging member without a connection: nothing is sent to it until it answers again.
+    /// Sends nothing to a lagging member without a connection until it answers again.
     pub fn pause_lagging(&mut self, member: MemberId) {
         if let Some(progress) = self.raw.raft.mut_prs().get_mut(member.get())
             && progress.state == ProgressState::Probe
@@ -62,13 +59,13 @@ impl Consensus {
         }
     }
 
-    /// Returns the batch of the entry at this index, if the log has it.
+    /// Batch of the entry at this index.
     #[must_use]
     pub fn batch_at(&self, index: u64) -> Option<Batch> {
         self.storage().batch_at(index)
     }
 
-    /// Makes the append of the next entries up to `last_index` for a lagging member, if that is possible now.
+    /// Makes the append of the next entries up to `last_index`, if that is possible now.
     pub fn append_to_lagging(
         &mut self,
         follower: &LaggingFollower,

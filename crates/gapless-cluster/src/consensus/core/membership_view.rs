@@ -1,5 +1,5 @@
 //! [`MembershipView`]: one member's knowledge of the membership, for members that may know less. Roles and quorums come
-//! from the log alone. A view only tells which members to connect to, and tells a removed member that it was removed.
+//! from the log alone.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -23,7 +23,7 @@ pub struct MembershipView {
 }
 
 impl MembershipView {
-    /// Returns whether `member` was removed. Numbers are never reused, so the answer stays true.
+    /// Whether `member` was removed; final, because numbers are never reused.
     #[must_use]
     pub fn has_removed(&self, member: MemberId) -> bool {
         !self.members.contains(member) && member.get() <= self.members.highest_number()
@@ -37,7 +37,7 @@ impl MembershipView {
         bytes
     }
 
-    /// Decodes a view; `None` if the bytes are not one.
+    /// `None` if the bytes are not a view.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields::new(bytes);
@@ -52,8 +52,7 @@ impl MembershipView {
 }
 
 impl Consensus {
-    /// Returns the members in force here, and the index at which they took effect at the latest; `None` while none are
-    /// known.
+    /// Members in force, and the index at which they took effect at the latest; `None` while unknown.
     #[must_use]
     pub fn membership_view(&self) -> Option<MembershipView> {
         let members = self.members();

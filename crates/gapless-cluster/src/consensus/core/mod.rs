@@ -1,15 +1,4 @@
 //! [`Consensus`]: the state of a member, its time, and the calls of its own agent.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `fast_path` | work that need not wait for a poll |
-//! | [`inbound`] | messages from other members |
-//! | `outbound` | the effects of a poll |
-//! | [`lagging`] | members that need entries from before the window |
-//! | `rejoining` | rejoining voters, which may lack entries that they acknowledged |
-//! | [`history`] | comparison of logs, and acknowledgements of members |
-//! | [`membership_view`] | the membership, for members that may know less |
-//! | [`status`] | the state of a member |
 
 mod fast_path;
 pub mod history;
@@ -32,17 +21,14 @@ use raft::{Config, RawNode, SnapshotStatus, StateRole};
 use rejoining::{CampaignVotes, RejoiningVoter};
 use std::collections::VecDeque;
 
-/// Index and term at which every cluster begins, with no frame before it.
+/// First index and term of every cluster, with no frame before it.
 const BEGIN: u64 = 1;
-/// Number of campaigns before the election timeout when the leader is known to be dead.
 const EARLY_CAMPAIGNS_MAX: u32 = 8;
-/// Ticks between two such campaigns, and the maximum before the first.
+/// Ticks between early campaigns, and the maximum before the first.
 const EARLY_CAMPAIGN_TICKS: u64 = 4;
-/// Election timeouts without an answer after which a log position is offered again.
 const REPEATED_OFFER_TIMEOUTS: usize = 4;
 
-/// Limit of the membership changes among the kept entries, bytes: a checkpoint holds them, and is one record. One
-/// change may exceed it.
+/// Limit of the membership changes in a checkpoint, which is one record. One change may exceed it.
 const CHANGE_BYTES_MAX: usize = 64 << 10;
 
 /// Reason for which a member cannot start.
@@ -57,24 +43,24 @@ pub enum ConsensusError {
     Raft(#[from] raft::Error),
 }
 
-/// Reason for which a proposal, a change or a leadership transfer is refused. It has no effect then.
+/// Refusal of a proposal, change or transfer, without effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
     /// This member is not the leader.
     #[error("this member does not lead")]
     NotLeader {
-        /// Leader, as far as this member knows.
+        /// As far as this member knows.
         leader: Option<MemberId>,
     },
-    /// The limit of uncommitted entries or bytes is reached; a commit makes room.
+    /// Uncommitted entries or bytes reached their limit; a commit makes room.
     #[error("as many entries or bytes are in flight as may be")]
     Full,
     #[error("the leader is handing over")]
     HandingOver,
-    /// The batch does not follow the last proposal, or has no frames.
+    /// The batch does not follow the last proposal, or is empty.
     #[error("the batch does not begin at sequence {expected_sequence}, or has no frames")]
     Gap { expected_sequence: u64 },
-    /// A change is in progress, or this one does not fit the present members.
+    /// A change is in progress, or this one does not fit the members.
     #[error("the members cannot be changed like this now")]
     Change,
     #[error("member {0} leads already")]
@@ -83,57 +69,46 @@ pub enum ProposeError {
     NotVoter(MemberId),
 }
 
-/// Next campaign after a leader's death, and the attempts that are left.
 struct EarlyCampaign {
     ticks_left: u64,
     attempts_left: u32,
 }
 
-/// Consensus of a member. The module's documentation gives the order of the calls.
+/// Consensus of a member; [`crate::consensus`] gives the order of the calls.
 pub struct Consensus {
     id: MemberId,
     options: ConsensusOptions,
     raw: RawNode<Storage>,
     last_tick_ns: Option<u64>,
     early_campaign: Option<EarlyCampaign>,
-    /// Ticks for which each member has not answered the log position that it was offered.
+    /// Ticks without an answer to an offered log position.
     offered: Vec<(u64, usize)>,
-    /// Proposals in flight: index and bytes.
     in_flight: VecDeque<(u64, u64)>,
     in_flight_bytes: u64,
-    /// Messages that leave once the poll of this number is persisted.
     awaiting_persistence: VecDeque<(u64, Vec<OutgoingMessage>)>,
-    /// Messages that may leave with the next poll.
     leaving: Vec<OutgoingMessage>,
     last_number: u64,
     persisted_number: u64,
-    /// Last poll that changed term or vote.
     vote_number: u64,
     last_role: Option<RoleChange>,
     released_sequence: u64,
-    /// Log position up to which frames are being fetched.
     fetching: Option<(LogPosition, Members)>,
     fetch_is_new: bool,
-    /// Fetched log position that is being persisted, and the poll that returned it.
     restoring: Option<(u64, LogPosition)>,
-    /// End of the common prefix of the member's own frames and the fetched ones.
+    /// Common prefix of the member's own frames and the fetched ones.
     common_sequence: u64,
     refused_messages: u64,
     is_first_poll: bool,
-    /// Whether acknowledgements of others are to be recorded without an entry: once a heartbeat at most.
+    /// Acknowledgements of others are to be recorded without an entry: once a heartbeat at most.
     acknowledged_is_due: bool,
-    /// Whether the last stepped append is in the log already, and its records are returned.
     is_appended_on_fast_path: bool,
-    /// Whether an event since the last poll may have effects.
     has_updates: bool,
-    /// Set on a rejoining member, which may lack entries that it acknowledged.
     rejoining: Option<RejoiningVoter>,
     votes: CampaignVotes,
 }
 
 impl Consensus {
-    /// Starts a member with the state from its journal. Frames after [`RecoveredState::truncate_after`] must be cut
-    /// before.
+    /// Starts a member with its journal's state. Frames after [`RecoveredState::truncate_after`] must be cut before.
     ///
     /// # Errors
     /// Options that are out of range or do not fit the journal.
@@ -199,67 +174,65 @@ impl Consensus {
         self.raw.raft.store()
     }
 
-    /// Returns whether this member leads. A sole voter elects itself in one step; it leads only once its vote is
-    /// persisted, or it could forget that vote and elect another member.
+    /// Whether this member leads. A sole voter leads only once its vote is persisted, or it could forget it and elect
+    /// another member.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.raw.raft.state == StateRole::Leader && self.vote_number <= self.persisted_number
     }
 
-    /// Returns the leader, as far as this member knows.
+    /// As far as this member knows.
     #[must_use]
     pub fn leader(&self) -> Option<MemberId> {
         MemberId::new(self.raw.raft.leader_id)
     }
 
-    /// Returns the newest term that this member knows, with which a leader stamps its frames.
+    /// Newest known term; a leader stamps its frames with it.
     #[must_use]
     pub fn term(&self) -> u64 {
         self.raw.raft.term
     }
 
-    /// Returns the members in force here.
+    /// Members in force.
     #[must_use]
     pub fn members(&self) -> &Members {
         self.storage().members()
     }
 
-    /// Returns the end of the log: a new leader's frames follow this sequence, and its chain continues from this hash.
+    /// End of the log, after which a new leader's frames and chain continue.
     #[must_use]
     pub fn end(&self) -> LogPosition {
         self.storage().end()
     }
 
-    /// Returns the whole consensus state as a record: the first one in a new segment. All records of earlier polls must
-    /// precede it.
+    /// The whole state as a record, the first in a new segment. Records of earlier polls must precede it.
     #[must_use]
     pub fn checkpoint(&self) -> Vec<u8> {
         RecordContent::Checkpoint(Box::new(self.storage().checkpoint())).to_bytes()
     }
 
-    /// Declares that the journal now begins with the frame `first_sequence`: entries of earlier frames are of no more
-    /// use, and a member that needs them is offered a log position. Entries that are not applied are kept.
+    /// Declares that the journal begins with the frame `first_sequence`. Members that need earlier entries are offered
+    /// a log position; entries not yet applied are kept.
     pub fn forget_before(&mut self, first_sequence: u64) {
         if self.restoring.is_none() {
             self.raw.raft.mut_store().forget_before(first_sequence);
         }
     }
 
-    /// Returns the applied log position and the members there: a position at which another member's log may begin.
+    /// Applied log position and its members, from which another log may begin.
     #[must_use]
     pub fn applied_position(&self) -> Option<(LogPosition, Members)> {
         self.storage().applied_position()
     }
 
-    /// Returns the newest applied log position that is not after `sequence`, if it is known.
+    /// Newest known applied log position not after `sequence`.
     #[must_use]
     pub fn applied_position_until(&self, sequence: u64) -> Option<LogPosition> {
         self.storage().applied_position_until(sequence)
     }
 
-    /// Returns the record that this member would have to keep if its log began at `position`: its own term and vote,
-    /// with everything up to there committed. Returns `None` if its log reaches further, or its term is older: then its
-    /// log must not begin there.
+    /// Record that this member would keep if its log began at `position`: its own term and vote, everything up to there
+    /// committed. `None` if its log reaches further or its term is older: then its log must not begin there.
     #[must_use]
     pub fn checkpoint_at(&self, position: LogPosition, members: &Members) -> Option<Vec<u8>> {
         let HardState { term, vote, .. } = self.storage().hard_state();
@@ -273,14 +246,13 @@ impl Consensus {
         Some(RecordContent::Checkpoint(Box::new(checkpoint)).to_bytes())
     }
 
-    /// Advances the core to a monotonic time in nanoseconds, before the messages received by then.
-    /// [`Consensus::next_tick_ns`] returns the time of the next call.
+    /// Advances the core to a monotonic time, before the messages received by then; [`Consensus::next_tick_ns`] is the
+    /// time of the next call.
     ///
-    /// A call that is a heartbeat interval or more late (the process was stopped, its thread was not scheduled)
-    /// advances the clock by that interval alone: messages sent meanwhile are still unread, and a member that wakes up
-    /// must not depose its leader because of its own pause. A call that is less late, but comes more than that interval
-    /// after the previous one, advances the clock to the due time and no further. For a follower that is the tick
-    /// before its timeout ends; the timeout itself ends in a later call, after messages received meanwhile were read.
+    /// A call that is a heartbeat interval or more late (process stopped, thread not scheduled) advances the clock by
+    /// that interval alone: messages sent meanwhile are unread, and a member that wakes up must not depose its leader
+    /// because of its own pause. A less late call more than an interval after the previous one advances only to the due
+    /// time; for a follower that is the tick before its timeout ends, so messages are read before the timeout.
     pub fn tick(&mut self, now_ns: u64) {
         let last_ns = *self.last_tick_ns.get_or_insert(now_ns);
         let (tick_ns, heartbeat_ticks) = (self.options.tick_ns(), self.options.heartbeat_ticks());
@@ -305,15 +277,14 @@ impl Consensus {
         }
     }
 
-    /// Returns the due time of the next [`Consensus::tick`]: until then ticks only count, unless a message or a request
-    /// arrives.
+    /// Due time of the next [`Consensus::tick`], unless a message or a request arrives.
     #[must_use]
     pub fn next_tick_ns(&self) -> u64 {
         self.last_tick_ns.map_or(0, |last_ns| last_ns + self.quiet_ticks() * self.options.tick_ns())
     }
 
-    /// Returns the number of ticks until the first with an effect, at least 1: for a leader the one that sends
-    /// heartbeats, for a follower the one before its timeout ends.
+    /// Ticks until the first with an effect, at least 1: a leader's heartbeat, or the tick before a follower's timeout
+    /// ends.
     fn quiet_ticks(&self) -> u64 {
         let raft = &self.raw.raft;
         let is_busy =
@@ -344,9 +315,8 @@ impl Consensus {
         self.request_end();
     }
 
-    /// Returns whether raft-rs may start an election. It may not while a log position is being persisted, because the
-    /// log has a hole until then. A sole voter becomes leader in one step and counts on all of its log, so the whole
-    /// log must be persisted before.
+    /// False while a log position is being persisted: the log has a hole. A sole voter counts on all of its log at
+    /// once, so all of it must be persisted before.
     pub(super) fn may_campaign(&self) -> bool {
         let raft = &self.raw.raft;
         let is_alone = raft.prs().is_singleton() && raft.promotable() && raft.state != StateRole::Leader;
@@ -354,19 +324,15 @@ impl Consensus {
         self.restoring.is_none() && (!is_alone || is_persisted)
     }
 
-    /// Sets the election timeout from (seed, member, term), instead of raft-rs's own (decision 9). Call it after every
-    /// step and tick.
+    /// Replaces raft-rs's timeout by one from (seed, member, term) (decision 9), after every step and tick.
     pub(super) fn set_timeout(&mut self) {
         let (_, min, max) = self.options.election_ticks();
         let drawn = mixed(&[self.options.seed, self.id.get(), self.raw.raft.term]);
         self.raw.raft.set_randomized_election_timeout(min + (drawn % (max - min) as u64) as usize);
     }
 
-    /// Reports a new connection to a member, whose process may have restarted.
-    ///
-    /// A leader asks it again for the end of its log. After a power cut at a tier that does not sync, the member may
-    /// have less than it acknowledged; raft-rs takes an acknowledgement as final, and would never resend those entries.
-    /// Committed entries stay committed: this only changes the leader's knowledge of one member.
+    /// Reports a new connection. A leader asks the member again for the end of its log: after a power cut at a tier
+    /// without sync, it may have less than it acknowledged, and raft-rs would never resend those entries.
     pub fn peer_connected(&mut self, member: MemberId) {
         self.has_updates = true;
         let raft = &mut self.raw.raft;
@@ -382,13 +348,10 @@ impl Consensus {
         }
     }
 
-    /// Reports that a peer's connection was reset because its process ended.
-    ///
-    /// A follower of that peer gives up its lease at once, so it grants votes now, and campaigns soon: after 0 to 4
-    /// ticks, at most a heartbeat interval and at most 30 ms, by (seed, member, term), so that two candidates seldom
-    /// collide; a witness 8 ticks later. It starts with a pre-vote, which does not disturb a live leader: a member that
-    /// still receives its heartbeats refuses. Because others may notice later, it asks again every 5 ticks, a few
-    /// times, and then leaves it to its timeout.
+    /// Reports that a peer's process ended. Its follower gives up the lease and campaigns after 0 to 4 ticks (at most a
+    /// heartbeat interval and 30 ms) by (seed, member, term), so that candidates seldom collide; a witness 8 ticks
+    /// later. The campaign starts with a pre-vote, which a live leader's followers refuse. Because others may notice
+    /// later, it repeats every 5 ticks a few times, and then leaves it to the timeout.
     pub fn peer_disconnected(&mut self, member: MemberId) {
         self.has_updates = true;
         self.unreachable(member);
@@ -425,7 +388,7 @@ impl Consensus {
         self.set_timeout();
     }
 
-    /// Repeats offers of log positions. Raft-rs waits for ever for the answer, but the offer or the answer may be lost.
+    /// Raft-rs waits for ever for the answer to an offer, but either may be lost.
     fn repeat_offers(&mut self) {
         if self.raw.raft.state != StateRole::Leader {
             self.offered.clear();
@@ -448,7 +411,6 @@ impl Consensus {
         }
     }
 
-    /// Transfers leadership from a leading witness once its successor has every entry.
     fn hand_over(&mut self) {
         let Some(target) = self.wants_transfer() else { return };
         let raft = &self.raw.raft;
@@ -458,10 +420,10 @@ impl Consensus {
         }
     }
 
-    /// Returns whether [`Consensus::propose`] would accept a batch now.
+    /// Whether [`Consensus::propose`] would accept a batch now.
     ///
     /// # Errors
-    /// The error of that call.
+    /// As that call.
     pub fn can_propose(&self) -> Result<(), ProposeError> {
         if !self.is_leader() {
             return Err(ProposeError::NotLeader { leader: self.leader() });
@@ -476,7 +438,7 @@ impl Consensus {
         Ok(())
     }
 
-    /// Proposes frames that the leader has appended, as one entry. `length_bytes` is their length.
+    /// Proposes the leader's appended frames, of `length_bytes`, as one entry.
     ///
     /// # Errors
     /// If this member does not lead, transfers leadership, has too much in flight, or the batch leaves a gap. The
@@ -495,7 +457,7 @@ impl Consensus {
         Ok(())
     }
 
-    /// Returns the last sequence that entries cover, including entries that no poll has returned.
+    /// Includes entries that no poll has returned.
     fn proposed_end(&self) -> u64 {
         let unstable = self.raw.raft.raft_log.unstable_entries();
         let last = unstable.iter().rev().find_map(crate::consensus::raft_form::batch_in);
@@ -513,10 +475,10 @@ impl Consensus {
         self.in_flight_bytes = 0;
     }
 
-    /// Proposes a membership change. Only one is in progress at a time; it takes effect when it is applied.
+    /// Proposes a membership change, one at a time; it takes effect when applied.
     ///
     /// # Errors
-    /// If this member does not lead, another change is in progress, or the resulting members would be no valid cluster.
+    /// No lead, another change in progress, or no valid cluster as the result.
     pub fn propose_members(&mut self, change: &MembershipChange) -> Result<(), ProposeError> {
         self.has_updates = true;
         if !self.is_leader() {
@@ -539,7 +501,6 @@ impl Consensus {
         proposed.map_err(|_| ProposeError::HandingOver)
     }
 
-    /// Returns whether raft-rs can apply the change to the present members.
     fn is_applicable_change(&self, proposed: &MembershipChange, change: &raft::eraftpb::ConfChangeV2) -> bool {
         let changer = &mut raft::Changer::new(self.raw.raft.prs());
         let outcome = if change.leave_joint() {
@@ -556,11 +517,11 @@ impl Consensus {
         })
     }
 
-    /// Transfers leadership to another voter as soon as that voter has every entry. Proposals are refused meanwhile;
-    /// the transfer is given up after an election timeout.
+    /// Transfers leadership to another voter once that voter has every entry. Proposals are refused meanwhile; given up
+    /// after an election timeout.
     ///
     /// # Errors
-    /// If this member does not lead, or `member` is not another voter.
+    /// No lead, or `member` is not another voter.
     pub fn transfer_to(&mut self, member: MemberId) -> Result<(), ProposeError> {
         self.has_updates = true;
         if !self.is_leader() {
@@ -576,7 +537,7 @@ impl Consensus {
         Ok(())
     }
 
-    /// Reports that messages to `member` do not arrive: entries in flight to it are sent again.
+    /// Reports lost messages to `member`: entries in flight are sent again.
     pub fn unreachable(&mut self, member: MemberId) {
         self.has_updates = true;
         self.raw.report_unreachable(member.get());
@@ -584,8 +545,7 @@ impl Consensus {
     }
 }
 
-/// Returns the state of a member at its first start: at the beginning with the configured members, or before the
-/// beginning without any, so that a leader offers it a log position.
+/// At the beginning with the configured members, or before it without any, so that a leader offers a log position.
 fn initial_state(options: &ConsensusOptions) -> Checkpoint {
     let begin = if options.members.is_empty() { 0 } else { BEGIN };
     let hash = super::Chain::new(options.chain_seed).value();

@@ -12,14 +12,13 @@ use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 use raft::{Ready, StateRole};
 
 impl Consensus {
-    /// Returns whether a poll may have effects: a step, a proposal, a persisted poll, a request, or a tick. Two polls
-    /// in a row without news have none.
+    /// Whether a poll may have effects.
     #[must_use]
     pub const fn has_updates(&self) -> bool {
         self.has_updates
     }
 
-    /// Collects the effects. Call it after each append that was stepped, and otherwise once a turn.
+    /// Collects the effects: after each append that was stepped, otherwise once a turn.
     ///
     /// # Panics
     /// If committed entries would have to be cut, which would break the promise of durability.
@@ -38,7 +37,7 @@ impl Consensus {
             self.take_ready(ready, lost_lead, effects);
         }
         if lost_lead && effects.truncate_after.is_none() && effects.restored.is_none() {
-            // No other member knows of frames that this member appended as a leader and never proposed.
+            // No other member knows of frames that were appended here and never proposed.
             let end = self.end().sequence;
             self.cut(end, effects);
         }
@@ -55,7 +54,7 @@ impl Consensus {
         self.report_role(effects);
         self.report_fetch(effects);
         effects.messages.append(&mut self.leaving);
-        // Messages of an earlier leadership: every member that matters would ignore them, and their frames may be cut.
+        // Members ignore messages of an earlier leadership, whose frames may be cut.
         let term = if self.raw.raft.state == StateRole::Leader { self.raw.raft.term } else { 0 };
         effects.messages.retain(|outgoing| outgoing.frames.is_none() || outgoing.message.term == term);
         drop_superseded(&mut effects.messages);
@@ -65,7 +64,6 @@ impl Consensus {
         }
     }
 
-    /// Returns whether this member led at its last poll, and does not lead any more, or leads in another term.
     pub(super) fn has_lost_lead(&self) -> bool {
         let is_leader_of = |last: &RoleChange| self.is_leader() && last.term == self.raw.raft.term;
         self.last_role.as_ref().is_some_and(|last| last.role == MemberRole::Leader && !is_leader_of(last))
@@ -84,8 +82,8 @@ impl Consensus {
         let now = ready.take_messages();
         self.send(now, self.vote_number);
         let mut later = ready.take_persisted_messages();
-        // A heartbeat response does not depend on this member's log, and must not wait for a slow device, or the leader
-        // would consider the member dead. It carries a term, which is made durable before.
+        // Independent of this log, it must not wait for a slow device, or the leader would consider the member dead.
+        // Its term is made durable before.
         let is_answer = |message: &mut Message| message.get_msg_type() == MessageType::MsgHeartbeatResponse;
         let answers: Vec<_> = later.extract_if(.., is_answer).collect();
         self.send(answers, self.vote_number);
@@ -101,7 +99,6 @@ impl Consensus {
         let vote = if mutant("forget_vote") { None } else { MemberId::new(vote) };
         let state = HardState { term, vote, commit };
         self.raw.raft.mut_store().set_hard_state(state);
-        // A commit index alone is not worth a record; the next record of an entry carries it.
         if (before.term, before.vote) != (term, vote) {
             let after_sequence = self.end().sequence;
             let payload = RecordContent::HardState(state).to_bytes();
@@ -111,7 +108,6 @@ impl Consensus {
         }
     }
 
-    /// Stores entries that follow the log, or replace its end.
     fn take_entries(&mut self, entries: Vec<Entry>, lost_lead: bool, effects: &mut Effects) {
         let Some(first) = entries.first() else { return };
         if std::mem::take(&mut self.is_appended_on_fast_path) {
@@ -146,13 +142,12 @@ impl Consensus {
         effects.records.extend(self.raw.raft.mut_store().take_acknowledged());
     }
 
-    /// Returns whether entries were proposed here before leadership was lost: their frames are appended already.
+    /// Entries proposed here before the lead was lost: their frames are appended already.
     fn are_own(&self, first: &Entry) -> bool {
         self.last_role.is_some_and(|last| last.role == MemberRole::Leader && last.term == first.term)
     }
 
-    /// Cuts the log. The cut removes records that must be kept; a checkpoint holds them all, including those of this
-    /// poll.
+    /// The cut removes records that must be kept; a checkpoint holds them all, including those of this poll.
     fn cut(&mut self, after_sequence: u64, effects: &mut Effects) {
         assert!(effects.truncate_after.is_none(), "one poll cuts once");
         effects.truncate_after = Some(after_sequence);
@@ -165,15 +160,14 @@ impl Consensus {
         effects.records.push(ConsensusRecord { after_sequence, is_checkpoint: true, payload: self.checkpoint() });
     }
 
-    /// Restarts the log at a log position whose frames are here.
     fn take_snapshot(&mut self, ready: &Ready, number: u64, effects: &mut Effects) {
         let (position, members) = position_of(ready.snapshot()).expect("the core made this snapshot");
         let common = self.common_sequence.min(position.sequence);
         let end = self.end();
         if end.sequence > common {
             assert!(common >= self.released_sequence, "frames behind {common} are to be cut, more are committed");
-            // Frames that are cut contradict committed ones, so no quorum counts on them. Equal frames stay until the
-            // log position is in the journal.
+            // Cut frames contradict committed ones, so no quorum counts on them. Equal frames stay until the log
+            // position is in the journal.
             let mut kept_index = end.index;
             while self.storage().position_at(kept_index).is_some_and(|found| found.sequence > common) {
                 kept_index -= 1;
@@ -220,8 +214,8 @@ impl Consensus {
         self.raw.raft.mut_store().applied_to(last.index);
         let is_leader = self.raw.raft.state == StateRole::Leader;
         if is_leader && !self.members().is_voter(self.id) {
-            // Raft-rs leaves the removal to its caller, and requires a leader to be a member. Other members know that
-            // the change is committed, or learn it through an election: this member still answers.
+            // Raft-rs leaves the removal to its caller, and requires a leader to be a member. This member still
+            // answers, so that others learn of the commit.
             let term = self.raw.raft.term;
             self.raw.raft.become_follower(term, raft::INVALID_ID);
         }
@@ -239,8 +233,8 @@ impl Consensus {
         effects.members = Some(members);
     }
 
-    /// Records the commit of a membership change. From now on other members may count on the new members, and not on a
-    /// removed one: a member that forgot the commit could wait for a removed one for ever.
+    /// From the commit of a membership change on, others may count on the new members alone: a member that forgot it
+    /// could wait for a removed one for ever.
     fn put_commit(&self, index: u64, effects: &mut Effects) {
         let hard_state = self.storage().hard_state();
         let state = HardState { commit: hard_state.commit.max(index), ..hard_state };
@@ -263,7 +257,7 @@ impl Consensus {
             return;
         }
         if role.role != MemberRole::Leader {
-            // Proposals in flight may be committed or not; the next leader decides that.
+            // Whether proposals in flight are committed, the next leader decides.
             self.forget_in_flight();
         }
         self.last_role = Some(role);
@@ -278,15 +272,14 @@ impl Consensus {
         let base = self.storage().position_at(applied).expect("what was applied last is kept, or the start");
         let leader = self.leader();
         let (Some((position, members)), Some(leader)) = (&self.fetching, leader) else {
-            // The offering leader has lost the lead; another one will offer.
             self.fetching = None;
             return;
         };
         effects.fetch = Some(PositionFetch { position: *position, members: members.clone(), base, leader });
     }
 
-    /// Reports that the polls up to this number are persisted: their frames and records are as durable as the tier
-    /// promises, and their terms and votes are on the device. Acknowledgements leave with the next poll.
+    /// Reports that the polls up to this number are persisted: frames and records as durable as the tier promises,
+    /// terms and votes on the device. Acknowledgements leave with the next poll.
     ///
     /// # Panics
     /// If no poll had this number.
@@ -310,7 +303,6 @@ impl Consensus {
     }
 }
 
-/// Drops appends that only carry a commit index if a later one to the same member carries it, too.
 pub(super) fn drop_superseded(messages: &mut Vec<OutgoingMessage>) {
     if messages.len() < 2 || !messages.iter().any(OutgoingMessage::is_commit_only) {
         return;

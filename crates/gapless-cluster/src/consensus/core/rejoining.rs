@@ -30,31 +30,25 @@ use gapless_agent::fault::mutant;
 use raft::StateRole;
 use raft::eraftpb::{Entry, Message, MessageType};
 
-/// Progress of a rejoining member.
 pub(super) struct RejoiningVoter {
     rejoin: RejoinState,
-    /// Earliest log position that suffices: term and index.
     enough: Option<(u64, u64)>,
     ticks_to_question: usize,
 }
 
 impl RejoiningVoter {
-    /// Returns `None` for a member that has every entry.
     pub fn of(rejoin: Option<RejoinState>) -> Option<Self> {
         let rejoin = rejoin.filter(|_| !mutant("vote_after_power_loss"));
         rejoin.map(|rejoin| Self { rejoin, enough: None, ticks_to_question: 0 })
     }
 }
 
-/// Votes of one campaign that wait for the votes of all others.
 #[derive(Default)]
 pub(super) struct CampaignVotes {
     campaign: Option<(u64, StateRole)>,
-    /// Voters that have voted for this member, each with its vote if raft-rs has not seen it.
     received: Vec<(u64, Option<Message>)>,
 }
 
-/// Returns whether a message asks for the end of its receiver's log, or reports the end of its sender's.
 pub(super) fn is_end_message(message: &Message) -> bool {
     message.get_context() == END_CONTEXT
 }
@@ -64,8 +58,7 @@ const fn is_vote(kind: MessageType) -> bool {
 }
 
 impl Consensus {
-    /// Returns whether this member may still lack entries that it acknowledged, so that its vote counts only together
-    /// with all others.
+    /// Whether this member may lack entries that it acknowledged; its vote then counts only with all others.
     #[must_use]
     pub const fn is_rejoining(&self) -> bool {
         self.rejoining.is_some()
@@ -80,7 +73,7 @@ impl Consensus {
         }
     }
 
-    /// Passes the votes that waited for this one to raft-rs. Returns the message if raft-rs is to see it now.
+    /// Passes the votes that waited for this one to raft-rs; returns the message if raft-rs is to see it now.
     pub(super) fn count_vote(&mut self, message: Message) -> Option<Message> {
         let kind = message.get_msg_type();
         if !is_vote(kind) || message.reject {
@@ -130,7 +123,6 @@ impl Consensus {
         }
     }
 
-    /// Asks the leader at intervals for the end of its log, until this member has reached that end.
     pub(super) fn request_end(&mut self) {
         let leader = self.raw.raft.leader_id;
         let interval_ticks = self.options.election_ticks().0;
@@ -150,7 +142,6 @@ impl Consensus {
         self.send_directly(message);
     }
 
-    /// Handles a question about the end of this member's log, or the answer to one.
     pub(super) fn handle_end_message(&mut self, message: &Message) {
         let asked = message.get_entries().first().map(|entry| entry.get_data().to_vec()).unwrap_or_default();
         if message.get_msg_type() == MessageType::MsgReadIndex {
@@ -184,7 +175,6 @@ impl Consensus {
         self.send(vec![message], vote_number);
     }
 
-    /// Ends the rejoining once the log suffices. Call it when more is persisted or known.
     pub(super) fn check_caught_up(&mut self) {
         let Some(rejoining) = &self.rejoining else { return };
         let Some(position) = self.storage().position_at(self.raw.raft.raft_log.persisted) else { return };

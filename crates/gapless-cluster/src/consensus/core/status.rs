@@ -1,15 +1,15 @@
-//! [`ConsensusStatus`]: the state of a member, for operators and for the agent's decisions.
+//! [`ConsensusStatus`]: for operators and for the agent's decisions.
 
 use super::Consensus;
 use crate::consensus::effects::MemberRole;
 use crate::consensus::types::{LogPosition, MemberId};
 use raft::{ProgressState, StateRole};
 
-/// The state of a member.
+/// State of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsensusStatus {
     pub role: MemberRole,
-    /// Newest term that the member knows.
+    /// Newest known term.
     pub term: u64,
     pub leader: Option<MemberId>,
     pub committed_index: u64,
@@ -19,11 +19,10 @@ pub struct ConsensusStatus {
     pub end: LogPosition,
     /// Target of a leadership transfer in progress.
     pub transfer_to: Option<MemberId>,
-    /// Whether it is rejoining: it may lack entries that it acknowledged, and its vote counts only together with all
-    /// others.
+    /// May lack entries that it acknowledged; its vote counts only with all others.
     pub is_rejoining: bool,
     pub refused_messages: u64,
-    /// Other members as the leader sees them; empty on a member that does not lead.
+    /// Empty unless this member leads.
     pub peers: Vec<FollowerProgress>,
 }
 
@@ -33,17 +32,17 @@ pub struct FollowerProgress {
     pub member: MemberId,
     /// Index up to which its log equals the leader's.
     pub matched_index: u64,
-    /// Sequence at that index; 0 if it lies before the start of the leader's log, or is unknown.
+    /// 0 if before the start of the leader's log, or unknown.
     pub matched_sequence: u64,
     pub lag_frames: u64,
-    /// Whether it has answered recently.
+    /// Has answered recently.
     pub is_active: bool,
-    /// Whether it is fetching frames up to a log position.
+    /// Fetches frames up to a log position.
     pub is_fetching: bool,
 }
 
 impl Consensus {
-    /// Returns this member's state. Allocates, so do not call it for each message.
+    /// Allocates: do not call it for each message.
     #[must_use]
     pub fn status(&self) -> ConsensusStatus {
         let raft = &self.raw.raft;
@@ -82,14 +81,13 @@ impl Consensus {
 
     pub(super) fn role(&self) -> MemberRole {
         match MemberRole::from(self.raw.raft.state) {
-            // A sole voter has elected itself, and the vote is not yet persisted.
+            // A sole voter whose vote is not yet persisted.
             MemberRole::Leader if !self.is_leader() => MemberRole::Candidate,
             role => role,
         }
     }
 
-    /// Returns the member to which a leading witness will transfer leadership: the active voter with a service and the
-    /// longest log; `None` if this member is no leading witness or no such voter exists.
+    /// Target of a leading witness's transfer: the active voter with a service and the longest log.
     #[must_use]
     pub fn wants_transfer(&self) -> Option<MemberId> {
         let is_leading_witness = self.options.is_witness && self.is_leader();
@@ -103,7 +101,7 @@ impl Consensus {
         candidates
             .filter(|member| **member != self.id)
             .filter(is_there)
-            // The lower number among equals, so that the choice does not depend on the order of the list.
+            // The lower number among equals, independent of the list's order.
             .max_by_key(|member| (progress(member).map_or(0, |found| found.matched), u64::MAX - member.get()))
             .copied()
     }

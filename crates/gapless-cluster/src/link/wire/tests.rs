@@ -1,4 +1,3 @@
-//! Tests of the documented layout, and of bytes that are not a message.
 use super::*;
 
 fn identity() -> MemberIdentity {
@@ -52,7 +51,6 @@ fn header_fields_are_validated() {
     assert_eq!(parse(KIND_OFFSET, &[99]), Err(WireError::Kind { found: 99 }));
     assert_eq!(parse(KIND_OFFSET + 1, &[1]), Err(WireError::Malformed { what: "header" }));
     assert_eq!(parse(VERSION_OFFSET, &[1]), Err(WireError::Version { found: 1 }));
-    // A ping has no parts.
     let mut ping = good;
     ping[KIND_OFFSET] = MessageKind::Ping as u8;
     ping[CONSENSUS_LENGTH_OFFSET] = 1;

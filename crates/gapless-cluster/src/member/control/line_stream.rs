@@ -1,5 +1,4 @@
-//! [`LineStream`]: a Unix stream for one line each way, for [`super::control`]. A whole line has one deadline, so a
-//! peer that sends a byte now and then has no more time than one that sends none.
+//! One line each way over a Unix stream. A whole line has one deadline, so trickling bytes gain no time.
 
 use gapless_transport::socket_path::connect_stream;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -11,12 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Interval between two attempts to connect while the backlog is full.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(5);
-/// Interval between two checks for a stop of this side.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A non-blocking connection.
 pub(super) struct LineStream {
     stream: UnixStream,
     deadline: Instant,
@@ -24,7 +20,7 @@ pub(super) struct LineStream {
 }
 
 impl LineStream {
-    /// Connects to the listener at `path`. Everything up to the answer ends at `deadline`.
+    /// Connects to `path`; everything up to the answer ends at `deadline`.
     ///
     /// # Errors
     /// No listener; `TimedOut` if the backlog is full until then.
@@ -39,7 +35,7 @@ impl LineStream {
         }
     }
 
-    /// Takes over an accepted connection. Once `stopping` is set, it waits no more.
+    /// Takes over an accepted connection, which does not wait once `stopping` is set.
     ///
     /// # Errors
     /// An error of the system.
@@ -48,7 +44,7 @@ impl LineStream {
         Ok(Self { stream, deadline, stopping })
     }
 
-    /// Sets the deadline for the next line.
+    /// Deadline for the next line.
     pub fn until(self, deadline: Instant) -> Self {
         Self { deadline, ..self }
     }
@@ -57,7 +53,7 @@ impl LineStream {
         &self.stream
     }
 
-    /// Reads to the end of a line or of the stream, `length_max` bytes at most.
+    /// Reads to the end of a line or of the stream.
     ///
     /// # Errors
     /// `TimedOut`; an error of the system; no UTF-8.
@@ -75,8 +71,6 @@ impl LineStream {
         }
     }
 
-    /// Sends `text` and the end of the line.
-    ///
     /// # Errors
     /// `TimedOut`; an error of the system.
     pub fn write_line(&self, text: &str) -> io::Result<()> {
@@ -108,7 +102,6 @@ impl LineStream {
         if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
         }
-        // Relaxed: the flag guards no data.
         if self.stopping.load(Ordering::Relaxed) {
             return Err(io::Error::other("the member stops"));
         }

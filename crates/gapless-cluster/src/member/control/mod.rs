@@ -1,5 +1,4 @@
 //! Control socket of a member, `cluster.socket` in its directory: a request is one line of JSON, and so is the answer.
-//! For `gapless cluster …` and for scripts; the directory's permissions decide on access.
 
 mod line_stream;
 mod status_report;
@@ -28,41 +27,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longest request, bytes.
 const REQUEST_LENGTH_MAX: usize = 4096;
-/// Longest answer that is read, bytes.
 const ANSWER_LENGTH_MAX: usize = 1 << 20;
-/// Timeout of a connected client's request, of the agent's answer, and of its transmission.
+/// Each for a client's request, the agent's answer, and its transmission.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Pause after a readable socket gave no connection, because the system has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AdminRequest {
-    /// Reports the state of the member.
     Status,
-    /// Transfers leadership to another member.
     Transfer {
         to: u64,
     },
     Add {
         member: u64,
-        /// Addresses of the new member, `host:port`.
         addresses: Vec<String>,
-        /// `full`, `witness` or `learner`.
         kind: String,
-        /// Member that is removed when the new one becomes a voter.
+        /// Removed when the new member becomes a voter.
         replaces: Option<u64>,
     },
-    /// Lets the service behave as another version.
     Upgrade {
         version: u32,
     },
     Remove {
         member: u64,
     },
-    /// Takes a snapshot of the service that runs here. Answered when the snapshot is on the device.
+    /// Snapshot of the service here; answered once it is on the device.
     Snapshot,
 }
 
@@ -70,20 +61,16 @@ pub enum AdminRequest {
 #[serde(rename_all = "snake_case")]
 pub enum AdminAnswer {
     Status(Box<StatusReport>),
-    /// The request is being carried out.
     Begun,
     Snapshot {
         member: u64,
-        /// Sequence that the snapshot covers.
         sequence: u64,
     },
-    /// The request had no effect, for this reason.
+    /// Without effect, for this reason.
     Refused(String),
 }
 
-/// Interval at which the socket's file is checked, ns.
 const FILE_CHECK_INTERVAL_NS: u64 = 500_000_000;
-/// File name of the socket in a member's directory.
 const SOCKET: &str = "cluster.socket";
 
 /// Sends a request to the member in `directory`.
@@ -94,10 +81,10 @@ pub fn ask(directory: &Path, request: &AdminRequest) -> Result<AdminAnswer, Clus
     ask_within(directory, request, 2 * TIMEOUT)
 }
 
-/// Sends a request that takes longer, such as a snapshot; see [`ask`].
+/// As [`ask`], for longer requests such as a snapshot.
 ///
 /// # Errors
-/// No member runs there, or it does not answer within `timeout`.
+/// No member runs there, or no answer within `timeout`.
 pub fn ask_within(directory: &Path, request: &AdminRequest, timeout: Duration) -> Result<AdminAnswer, ClusterError> {
     let path = directory.join(SOCKET);
     let error = |source| ClusterError::System { action: format!("asking the member at {}", path.display()), source };
@@ -128,15 +115,14 @@ pub fn ask_within(directory: &Path, request: &AdminRequest, timeout: Duration) -
     serde_json::from_str(&answer).map_err(|error| failed(error.into()))
 }
 
-/// Returns the member's process while its socket does not accept: the holder of its directory's lock has written its
-/// number there.
+/// The holder of the directory's lock has written its process number there.
 fn lock_holder_process(directory: &Path) -> Option<PeerProcess> {
     let holder = gapless_journal::lock_holder(directory).ok()??;
     let (number, _) = holder.strip_prefix("process ")?.split_once(' ')?;
     number.parse().ok().map(PeerProcess::numbered)
 }
 
-/// Handle of the answering thread; dropping it ends the thread and removes the socket.
+/// Dropping ends the thread and removes the socket.
 pub(super) struct ControlThread {
     path: PathBuf,
     stopping: Arc<AtomicBool>,
@@ -150,7 +136,6 @@ impl ControlThread {
         Self::start_with(directory, cluster, tier, shared, TIMEOUT)
     }
 
-    /// Listens with a time limit for the request of a connected client.
     fn start_with(
         directory: &Path,
         cluster: &str,
@@ -170,11 +155,10 @@ impl ControlThread {
         let (seen, cluster, own_waker, own_path) =
             (Arc::clone(&stopping), cluster.to_owned(), waker.clone(), path.clone());
         let run = move || {
-            // Relaxed: the flag guards no data.
             while !seen.load(Ordering::Relaxed) {
                 match listener.accept() {
                     Ok((stream, _)) => {
-                        // A client that sends an invalid request, or disconnects, harms only itself.
+                        // A client with an invalid request harms only itself.
                         let deadline = Instant::now() + request_timeout;
                         if let Err(error) = answer(stream, deadline, &cluster, tier, &shared, &seen) {
                             tracing::debug!(%error, "a request was not answered");
@@ -195,7 +179,7 @@ impl ControlThread {
     }
 }
 
-/// Opens another socket if the file was removed; `None` if it exists, or cannot be made, as without its directory.
+/// Replaces a removed socket file; `None` if it exists, or cannot be made.
 fn listen_again(path: &Path) -> Option<UnixListener> {
     let is_missing = matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
     let again = is_missing.then(|| listen(path).ok()).flatten()?;
@@ -203,7 +187,7 @@ fn listen_again(path: &Path) -> Option<UnixListener> {
     Some(again)
 }
 
-/// Opens a socket for this user alone: it listens only after its mode is set.
+/// For this user alone: listens only after the mode is set.
 fn listen(path: &Path) -> std::io::Result<UnixListener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -263,11 +247,10 @@ fn write(stream: LineStream, answer: &AdminAnswer) -> std::io::Result<()> {
     stream.until(Instant::now() + TIMEOUT).write_line(&serde_json::to_string(answer)?)
 }
 
-/// Answers on a separate thread: a large state takes a while, and other clients ask for the status meanwhile.
+/// On a separate thread: a large state takes a while, and other clients ask for the status meanwhile.
 fn answer_snapshot(stream: LineStream, shared: &Arc<MemberShared>, stopping: &Arc<AtomicBool>) -> std::io::Result<()> {
     let (shared, stopping) = (Arc::clone(shared), Arc::clone(stopping));
     let run = move || {
-        // Relaxed: the flag guards no data.
         let answer = match shared.snapshot(&|| stopping.load(Ordering::Relaxed)) {
             Ok(sequence) => {
                 let member = shared.status().map_or(0, |status| status.member.get());
@@ -275,7 +258,6 @@ fn answer_snapshot(stream: LineStream, shared: &Arc<MemberShared>, stopping: &Ar
             }
             Err(reason) => AdminAnswer::Refused(reason),
         };
-        // The client may have disconnected.
         if let Err(error) = write(stream, &answer) {
             tracing::debug!(%error, "a request was not answered");
         }
@@ -320,7 +302,6 @@ mod tests {
         assert!(listener.accept().is_ok());
     }
 
-    /// Sends bytes of a line that never ends, until the peer hangs up. Returns the number of accepted bytes.
     fn trickle(mut stream: UnixStream) -> usize {
         let mut sent = 0;
         while stream.write_all(b" ").is_ok() {
@@ -363,7 +344,6 @@ mod tests {
         let _control = ControlThread::start_with(folder.path(), "cluster", Tier::Quorum, shared, timeout).unwrap();
         let sent = trickle(UnixStream::connect(folder.path().join(SOCKET)).unwrap());
         assert!(sent < REQUEST_LENGTH_MAX, "{sent}");
-        // A busy machine may also delay the next one.
         until("the next request is answered", || {
             matches!(ask(folder.path(), &AdminRequest::Status), Ok(AdminAnswer::Refused(_)))
         });

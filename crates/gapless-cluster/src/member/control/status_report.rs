@@ -1,59 +1,55 @@
-//! [`StatusReport`]: the state of a member, for people and programs.
-
 use crate::consensus::{LogDivergence, MemberId, MemberRole};
 use crate::member::MemberStatus;
 use gapless_transport::Tier;
 use serde::{Deserialize, Serialize};
 
-/// The state of a member, for people and programs.
+/// State of a member for people and programs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatusReport {
     pub cluster: String,
     pub member: u64,
     /// `leader`, `follower` or `candidate`.
     pub role: String,
-    /// Newest term that it knows.
+    /// Newest known term.
     pub term: u64,
-    /// Leader, as far as it knows.
+    /// Leader, as far as known.
     pub leader: Option<u64>,
     /// Durability of a released message.
     pub tier: String,
-    /// Last sequence that readers here see.
+    /// Last sequence visible to readers here.
     pub released_sequence: u64,
-    /// Last sequence that is journaled here.
+    /// Last journaled sequence here.
     pub journaled_sequence: u64,
     pub sessions: u64,
-    /// Sequence up to which frames are being fetched from the leader's journal.
+    /// Last sequence to be fetched from the leader's journal.
     pub fetching_to: Option<u64>,
-    /// Refused messages of other members, since the start.
+    /// Refused messages of other members since the start.
     pub messages_refused: u64,
-    /// Messages of the leader for which the window had no room, since the start.
+    /// The leader's messages without room in the window, since the start.
     pub messages_dropped: u64,
-    /// On a new member: the voters from which it has not received a message yet. It takes part once it has received one
-    /// from each.
+    /// On a new member: voters without a message so far; it takes part once it has one from each.
     #[serde(default)]
     pub waits_for: Vec<u64>,
-    /// Whether its machine has lost power and it has not caught up since, so that its vote counts only together with
-    /// all others.
+    /// Power was lost, and it has not caught up since: its vote counts only together with all others.
     #[serde(default)]
     pub is_behind: bool,
-    /// Newest sequence at which the states of the full members were compared here, while this member led.
+    /// Newest sequence at which it compared the full members' states as leader.
     #[serde(default)]
     pub compared_sequence: Option<u64>,
-    /// Members whose logs diverge from this one's: one of the directories was replaced by an older copy, or exchanged.
+    /// Members with a divergent log: a directory was replaced by an older copy, or exchanged.
     #[serde(default)]
     pub parted: Vec<DivergenceReport>,
-    /// Number of such logs found since the start.
+    /// Divergent logs found since the start.
     #[serde(default)]
     pub partings: u64,
-    /// Offset of the stream's time from this machine's clock, ms; `None` while it is not known.
+    /// Stream's time minus this machine's clock, ms; `None` while unknown.
     #[serde(default)]
     pub time_ahead_ms: Option<i64>,
     pub members: Vec<MemberReport>,
 }
 
 impl StatusReport {
-    /// Returns the reason for which the member cannot do its part, if there is one.
+    /// Reason for which the member cannot do its part.
     #[must_use]
     pub fn illness(&self) -> Option<&'static str> {
         if !self.parted.is_empty() {
@@ -74,30 +70,29 @@ impl StatusReport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberReport {
     pub member: u64,
-    /// `voter`, `witness`, `learner`, or `joining`: a learner that becomes a voter or a witness.
+    /// `voter`, `witness`, `learner`, or `joining` (a learner to become a voter or witness).
     pub kind: String,
-    /// Addresses that the members have agreed on.
+    /// Agreed addresses.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// Whether it is connected; for the reporting member itself, always true.
+    /// Always true for the reporting member.
     pub is_connected: bool,
-    /// Sequence that it has, as its leader knows; `None` on a member that does not lead, and until a new leader knows
-    /// it.
+    /// Known by its leader; `None` elsewhere, and until a new leader knows it.
     pub matched_sequence: Option<u64>,
-    /// Lag in frames, as its leader knows; `None` likewise.
+    /// Known by its leader; `None` elsewhere.
     pub lag_frames: Option<u64>,
-    /// Reason of the refusal of its last connection, if it was refused.
+    /// Reason if its last connection was refused.
     #[serde(default)]
     pub refused: Option<String>,
 }
 
-/// Divergence of a member's log from that of the reporting member.
+/// Divergence of a log from the reporting member's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DivergenceReport {
     pub member: u64,
-    /// Newest sequence up to which both are known to be equal.
+    /// Newest sequence known to be equal.
     pub same_sequence: Option<u64>,
-    /// Oldest entry at which they are known to differ.
+    /// Oldest entry known to differ.
     pub index: u64,
     /// Last sequence up to there, as this member has it.
     pub sequence: u64,
@@ -125,7 +120,7 @@ impl StatusReport {
             } else {
                 "learner"
             };
-            // Every log has a first entry: at 0 a new leader does not know the member's log yet.
+            // At 0 a new leader does not know the member's log yet: every log has a first entry.
             let peer = consensus.peers.iter().find(|peer| peer.member == member && peer.matched_index > 0);
             let is_self = member == status.member;
             let leads = consensus.role == MemberRole::Leader;

@@ -1,6 +1,6 @@
 //! `DivergenceCheck`: compares the state of a service between members. Each full member hashes its state after the same
 //! sequences and sends the hashes to its leader; the leader compares them, and sends a verdict to each member that
-//! differs. Pure except for the agent's part at the end. These messages are asynchronous, and a lost one is sent again.
+//! differs.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -12,6 +12,7 @@
 //!   …  u64  sequence, rising from 1
 //!   …  u64  hash of the state after it
 //! ```
+//!
 //! All numbers little-endian.
 
 use super::MemberCore;
@@ -26,26 +27,24 @@ use gapless_wire::fields::{FieldReader, FieldWriter};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// Number of hashes of a member that are kept, the newest ones.
+/// Newest hashes of a member that are kept.
 pub const HASHES_MAX: usize = 64;
-/// Interval at which a report that a leader may have missed is repeated, ns.
+/// A leader may have missed a report.
 const REPORT_INTERVAL_NS: u64 = 1_000_000_000;
-/// Longest time for which a leader that differs tries to transfer leadership, ns.
 const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
 const VERSION: u8 = 1;
 const REPORT: u8 = 1;
 const VERDICT: u8 = 2;
 
-/// Difference of a member, and its first sequence.
+/// Difference of a member's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DivergenceVerdict {
-    /// Last sequence at which it agreed with the others; 0 if none is known.
+    /// Last sequence with agreement; 0 if unknown.
     pub agreed_sequence: u64,
-    /// Hash at the first sequence at which it differs.
+    /// First differing hash.
     pub differs: StateHash,
 }
 
-/// A message about a member's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::member) enum DivergenceMessage {
     Report(RangeInclusive<u32>, Vec<StateHash>),
@@ -71,7 +70,7 @@ impl DivergenceMessage {
         bytes
     }
 
-    /// Decodes a message; `None` if the bytes are not one.
+    /// `None` if the bytes are no message.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut fields = FieldReader::new(bytes);
         let [VERSION, what] = fields.array("version and kind").ok()? else { return None };
@@ -101,26 +100,21 @@ impl DivergenceMessage {
     }
 }
 
-/// Known hashes of a member's own state, and of the other members' states.
 pub(in crate::member) struct DivergenceCheck {
-    /// Hashes from the service.
     own: Mailbox<StateHash>,
     reports: BTreeMap<MemberId, Vec<StateHash>>,
     versions: BTreeMap<MemberId, RangeInclusive<u32>>,
     own_versions: Option<RangeInclusive<u32>>,
     has_updates: bool,
-    /// Newest sequence that was compared here, while this member led.
     compared_sequence: Option<u64>,
     reported_leader: Option<MemberId>,
     next_report_ns: u64,
     verdict: Option<DivergenceVerdict>,
-    /// Time at which this member stops, because it differs.
     ends_by_ns: Option<u64>,
 }
 
 impl DivergenceCheck {
-    /// Creates the check of `member`, whose service, if it runs one, supports these versions and puts its hashes into
-    /// `own`.
+    /// Check of `member`, whose service, if any, supports these versions and puts its hashes into `own`.
     pub fn new(member: MemberId, versions: Option<RangeInclusive<u32>>, own: Mailbox<StateHash>) -> Self {
         Self {
             own,
@@ -140,7 +134,7 @@ impl DivergenceCheck {
         self.compared_sequence
     }
 
-    /// Resets a newly connected peer, which may have another state than before.
+    /// Resets a newly connected peer, whose state may be another one.
     pub fn peer_connected(&mut self, member: u64) {
         let Some(member) = MemberId::new(member) else { return };
         self.reports.remove(&member);
@@ -148,8 +142,7 @@ impl DivergenceCheck {
         self.reported_leader = self.reported_leader.filter(|leader| *leader != member);
     }
 
-    /// Processes a message of `from`; `leader` is the leader, as far as it is known. Returns false if the message is
-    /// invalid.
+    /// Processes a message of `from`; returns false if it is invalid.
     pub fn receive(&mut self, own: MemberId, from: MemberId, leader: Option<MemberId>, bytes: &[u8]) -> bool {
         match DivergenceMessage::from_bytes(bytes) {
             Some(DivergenceMessage::Report(versions, hashes)) => {
@@ -157,7 +150,7 @@ impl DivergenceCheck {
                 self.has_updates |= self.reports.get(&from) != Some(&hashes) || leader == Some(own);
                 self.reports.insert(from, hashes);
             }
-            // A verdict about an earlier life of this member is ignored.
+            // Ignores a verdict about an earlier life of this member.
             Some(DivergenceMessage::Verdict(verdict)) if leader == Some(from) => {
                 if self.reports.get(&own).is_some_and(|hashes| hashes.contains(&verdict.differs)) {
                     self.verdict = Some(verdict);
@@ -169,12 +162,11 @@ impl DivergenceCheck {
         true
     }
 
-    /// Returns the version with which a new stream begins, if that is not the first.
+    /// Version of a new stream, unless it is the first.
     pub fn first_version(&self) -> Option<u32> {
         self.own_versions.as_ref().map(|versions| *versions.start()).filter(|version| *version > 1)
     }
 
-    /// Returns the reason for which the service cannot act as `version` on all of `members`, if there is one.
     fn missing_version(&self, version: u32, members: &Members) -> Option<String> {
         if self.own_versions.is_none() {
             return Some("this member runs no service; ask one that does".to_owned());
@@ -204,7 +196,6 @@ impl DivergenceCheck {
         }
     }
 
-    /// Compares the hashes at each sequence, and returns the members that differ.
     fn compare(&mut self, leader: MemberId, members: &Members) -> Vec<(MemberId, DivergenceVerdict)> {
         self.reports.retain(|member, _| members.contains(*member));
         self.versions.retain(|member, _| members.contains(*member));
@@ -237,8 +228,8 @@ impl DivergenceCheck {
     }
 }
 
-/// Returns the deciding hash, if there is one: that of a majority of all `full` members; if all have reported, the most
-/// frequent one; at a tie the leader's if it is among these, otherwise that of the lowest number.
+/// Hash of a majority of all `full` members; if all have reported, the most frequent one; at a tie the leader's,
+/// otherwise that of the lowest number.
 fn winner(votes: &[(MemberId, u64)], leader: MemberId, full: usize) -> Option<u64> {
     let count = |hash: u64| votes.iter().filter(|(_, other)| *other == hash).count();
     let most = votes.iter().map(|(_, hash)| count(*hash)).max()?;
@@ -251,7 +242,6 @@ fn winner(votes: &[(MemberId, u64)], leader: MemberId, full: usize) -> Option<u6
 }
 
 impl MemberCore {
-    /// Makes the stream announce the sequence from which the service acts as `version`.
     pub(in crate::member) fn upgrade(&mut self, version: u32) -> Result<(), String> {
         if !self.consensus.is_leader() {
             let leader =
@@ -267,7 +257,7 @@ impl MemberCore {
 }
 
 impl Member {
-    /// Sends reports and compares; returns an error if this member's state is the one that differs.
+    /// Errors if this member's state is the one that differs.
     pub(in crate::member) fn check_divergence(&mut self) -> Result<(), ClusterError> {
         let (own, now_ns) = (self.core.member, self.core.now.monotonic_ns);
         let check = &mut self.core.divergence;
@@ -284,7 +274,7 @@ impl Member {
                         sequence = verdict.differs.sequence,
                         "the state of a member differs from the others'"
                     );
-                    // A verdict that is not sent, or lost, is repeated at the member's next report.
+                    // Repeated at the member's next report.
                     let _ = self.links.send(
                         member.get(),
                         MessageContent::DivergenceCheck,
@@ -332,7 +322,6 @@ mod tests {
         each.iter().map(|(sequence, hash)| StateHash { sequence: *sequence, hash: *hash }).collect()
     }
 
-    /// Makes member 1 the leader, and compares these reports; its own is the first.
     fn compared(full: u64, more: Members, reports: &[&[(u64, u64)]]) -> (DivergenceCheck, Vec<(u64, u64, u64)>) {
         let own = Mailbox::new(HASHES_MAX);
         let mut check = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
@@ -359,9 +348,7 @@ mod tests {
         assert_eq!((found, check.compared_sequence()), (vec![], Some(40)));
         assert_eq!(compared(3, none(), &[same, same, odd]).1, [(3, 20, 30)]);
         assert_eq!(compared(3, none(), &[odd, same, same]).1, [(1, 20, 30)], "also the leader");
-        // Member 3 no longer has the hash at which it is known to have agreed.
         assert_eq!(compared(3, none(), &[same, same, &odd[2..]]).1, [(3, 0, 30)]);
-        // One of three has not reported: with it either hash could win. If all have reported, the leader decides a tie.
         let (check, found) = compared(3, none(), &[same, odd]);
         assert_eq!((found, check.compared_sequence()), (vec![], Some(20)));
         assert_eq!(compared(2, none(), &[same, odd]).1, [(2, 20, 30)]);
@@ -378,7 +365,6 @@ mod tests {
         assert_eq!(compared(1, learners(), &[same, odd, odd]).1, [(2, 0, 10), (3, 0, 10)]);
         let witness = || Members { witnesses: vec![id(3)], ..Members::default() };
         assert_eq!(compared(2, witness(), &[same, odd]).1, [(2, 0, 10)]);
-        // Reports of a number that is not a member are ignored.
         assert_eq!(compared(2, Members::default(), &[same, same, odd]).1, []);
     }
 

@@ -1,6 +1,5 @@
-//! [`HistoryComparison`]: compares the members' logs. Each member sends the others its log's state, at each connection
-//! and at intervals when it has changed; a member that diverges from its leader stops, and the others report it. See
-//! [`crate::consensus::core::history`].
+//! Comparison of the members' logs, whose states are sent at each connection and, when changed, at intervals. A member
+//! that diverges from its leader stops, and the others report it; see [`crate::consensus::core::history`].
 
 use super::MemberCore;
 use crate::ClusterError;
@@ -9,43 +8,37 @@ use crate::link::MessageContent;
 use crate::member::Member;
 use std::collections::BTreeMap;
 
-/// Least interval at which changes are sent, ns: acknowledgements of the last interval may be unknown to the others.
+/// Acknowledgements of the last interval may be unknown to the others.
 const SEND_INTERVAL_NS: u64 = 100_000_000;
-/// Time for which a stopping member keeps sending its reason, ns. It takes no part any more.
+/// A stopping member takes no part, but keeps sending its reason.
 const LINGERS_NS: u64 = 300_000_000;
-/// Number of consecutive messages whose frames do not give the leader's chain after which this member's log is
-/// considered divergent.
+/// Consecutive messages without the leader's chain until this log counts as divergent.
 const FAILURES_MAX: u32 = 3;
 
-/// Knowledge of a member about the others' logs.
 #[derive(Default)]
 pub(in crate::member) struct HistoryComparison {
-    /// Histories that could not be compared yet.
     waiting: BTreeMap<MemberId, LogHistory>,
-    /// Members whose logs diverge from this one's.
     divergent: BTreeMap<MemberId, LogDivergence>,
     divergences: u64,
     failed_fetches: u32,
     failed_appends: u32,
-    /// Leader from which this member diverges, the place, and the time at which this member stops.
     stop: Option<(MemberId, LogDivergence, u64)>,
-    /// Last history sent to each member, as far as its connection accepted it.
     sent: BTreeMap<u64, LogHistory>,
     next_ns: u64,
 }
 
 impl HistoryComparison {
-    /// Returns the members whose logs are known to diverge from this one's.
+    /// Members with a divergent log.
     pub const fn divergent(&self) -> &BTreeMap<MemberId, LogDivergence> {
         &self.divergent
     }
 
-    /// Returns the number of divergent logs found since the start.
+    /// Divergent logs since the start.
     pub const fn divergences(&self) -> u64 {
         self.divergences
     }
 
-    /// Returns whether this member is stopping, and takes no part any more.
+    /// Stopping, and takes no part any more.
     pub const fn is_stopping(&self) -> bool {
         self.stop.is_some()
     }
@@ -56,19 +49,19 @@ impl HistoryComparison {
         self.sent.remove(&member.get());
     }
 
-    /// Notes that a leader's frames gave its chain.
+    /// A leader's frames gave its chain.
     pub const fn note_appended(&mut self) {
         self.failed_appends = 0;
     }
 
-    /// Notes that fetched frames gave the leader's chain.
+    /// Fetched frames gave the leader's chain.
     pub const fn note_fetched(&mut self) {
         self.failed_fetches = 0;
     }
 }
 
 impl MemberCore {
-    /// Processes a member's history. Returns an answer if the logs diverge.
+    /// Returns an answer if the logs diverge.
     pub fn receive_history(&mut self, from: MemberId, bytes: &[u8]) -> Option<LogHistory> {
         let Some(history) = LogHistory::from_bytes(bytes) else {
             self.warn(from, &"it says nothing about its log that can be said");
@@ -85,7 +78,7 @@ impl MemberCore {
         (differs && !history.is_answer).then(|| self.consensus.history_in_answer_to(&history))
     }
 
-    /// Returns whether a member's log diverges; an undecided comparison is repeated later.
+    /// An undecided comparison is repeated later.
     fn compare_history(&mut self, from: MemberId, history: &LogHistory) -> bool {
         if let Some(divergence) = self.consensus.divergence(history) {
             self.note_divergence(from, divergence, self.consensus.is_led_by(history));
@@ -121,7 +114,7 @@ impl MemberCore {
         }
     }
 
-    /// Notes that frames fetched from the leader, after those that are applied here, do not give its chain.
+    /// Frames fetched after the applied ones do not give the leader's chain.
     pub fn note_fetch_mismatch(&mut self, leader: MemberId) {
         self.histories.failed_fetches += 1;
         let Some((own, _)) = self.consensus.applied_position() else { return };
@@ -130,7 +123,7 @@ impl MemberCore {
         }
     }
 
-    /// Notes that a leader's append contradicts this member's log.
+    /// A leader's append contradicts this log.
     pub fn note_append_mismatch(&mut self, leader: MemberId, message: &Message, error: AppendError) {
         match error {
             AppendError::Entries(StepError::OtherEntry(divergence)) => self.note_divergence(leader, divergence, true),
@@ -145,7 +138,6 @@ impl MemberCore {
         }
     }
 
-    /// Compares again the histories that could not be compared.
     fn compare_waiting(&mut self) {
         for (from, history) in std::mem::take(&mut self.histories.waiting) {
             self.compare_history(from, &history);
@@ -154,21 +146,20 @@ impl MemberCore {
 }
 
 impl Member {
-    /// Sends the history to a member that has just connected.
     pub(in crate::member) fn send_history_to(&mut self, member: u64) {
         let history = self.core.consensus.history();
         self.core.histories.sent.remove(&member);
         self.send_history(member, &history, &history.to_bytes());
     }
 
-    /// Sends a history. If it fails, because the member is not connected or its queue is full, it is sent again later.
+    /// A failure (no connection, full queue) is repeated later.
     fn send_history(&mut self, member: u64, history: &LogHistory, bytes: &[u8]) {
         if self.links.send(member, MessageContent::History, bytes, &[]).is_ok() {
             self.core.histories.sent.insert(member, history.clone());
         }
     }
 
-    /// Sets the state of this member's log and the known acknowledgements of others, before the first handshake.
+    /// Before the first handshake.
     pub(in crate::member) fn begin_history(&mut self) {
         self.links.set_log(self.core.log_state());
         self.set_acknowledgements();
@@ -180,7 +171,7 @@ impl Member {
         }
     }
 
-    /// Sends changed histories; returns an error if this member's log diverges from its leader's.
+    /// Errors if this log diverges from its leader's.
     pub(in crate::member) fn send_histories(&mut self) -> Result<(), ClusterError> {
         self.links.set_log(self.core.log_state());
         let now_ns = self.core.now.monotonic_ns;

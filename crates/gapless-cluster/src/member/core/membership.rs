@@ -1,8 +1,5 @@
-//! Membership changes: a request is checked and becomes a [`MembershipChange`], and a joining member is promoted when
-//! it has nearly every entry. Pure except for the agent's part at the end.
-//!
-//! A new member begins as a learner, so that no quorum waits for it. The current leader checks it at intervals, and
-//! makes it a voter when it lags by little; a member that it replaces is removed in the same joint change.
+//! Membership changes and promotions. A new member begins as a learner, so that no quorum waits for it; the leader
+//! makes it a voter when it lags by little, and removes the member that it replaces in the same joint change.
 
 use super::MemberCore;
 use crate::config::{CLUSTER_MEMBERS_MAX, MemberKind};
@@ -14,28 +11,26 @@ use crate::consensus::{
 use crate::member::requests::{MembershipChangeError, NewMember};
 use std::collections::BTreeMap;
 
-/// Largest lag in frames at which a joining learner is promoted, in addition to [`PROMOTION_LAG_ENTRIES_MAX`].
+/// Lag in frames up to which a joining learner is promoted, in addition to [`PROMOTION_LAG_ENTRIES_MAX`].
 pub const PROMOTION_LAG_FRAMES_MAX: u64 = 65_536;
-/// Largest lag in entries at which a joining learner is promoted.
+/// Lag in entries up to which a joining learner is promoted.
 pub const PROMOTION_LAG_ENTRIES_MAX: u64 = 1024;
-/// Interval at which joining members are checked, ns.
 const LOOK_INTERVAL_NS: u64 = 20_000_000;
 
-/// Periodic work on the membership.
 #[derive(Debug, Default)]
 pub(in crate::member) struct Membership {
-    /// Whether the members have changed, and the links do not follow them yet.
+    /// The links do not follow the members yet.
     pub is_changed: bool,
-    /// Another member's view of the members, from a later entry of the log.
+    /// From a later entry of the log.
     pub received_view: Option<MembershipView>,
     pub next_look_ns: u64,
     pub connected: Vec<MemberId>,
-    /// Members that were refused at their last connection, with the reason.
+    /// Refused at their last connection, with the reason.
     pub refused: BTreeMap<u64, String>,
 }
 
 impl Membership {
-    /// Returns whether links must follow.
+    /// Whether links must follow.
     pub const fn has_updates(&self) -> bool {
         self.is_changed || self.received_view.is_some()
     }
@@ -82,7 +77,6 @@ fn plan_add(new: &NewMember, own: MemberId, members: &Members) -> Result<Members
     })
 }
 
-/// Plans the change that removes a member. `peers` is the leader's view of the others.
 fn plan_remove(
     member: MemberId,
     own: MemberId,
@@ -111,11 +105,9 @@ fn plan_remove(
     Ok(MembershipChange::of(ChangeStep::Remove(member)))
 }
 
-/// Next step for a joining member.
 #[derive(Debug, PartialEq, Eq)]
 enum Promotion {
     Waits,
-    /// The member becomes a voter.
     Now(MembershipChange),
     /// The leader itself is to be replaced, and transfers leadership first.
     HandOver,
@@ -151,7 +143,6 @@ fn check_no_change_pending(members: &Members) -> Result<(), MembershipChangeErro
     if members.voters_outgoing.is_empty() { Ok(()) } else { Err(MembershipChangeError::UnderWay) }
 }
 
-/// Checks that a voter that runs the service would stay.
 fn check_full_member_stays(goes: MemberId, members: &Members, full_comes: bool) -> Result<(), MembershipChangeError> {
     let is_full = |voter: &&MemberId| **voter != goes && !members.witnesses.contains(voter);
     let stays = full_comes || !members.is_voter(goes) || members.voters.iter().any(|voter| is_full(&voter));
@@ -188,7 +179,7 @@ impl MemberCore {
         Ok(())
     }
 
-    /// Returns the state of the members; a disconnected one counts as inactive, although it answered a moment ago.
+    /// A disconnected member counts as inactive, although it answered a moment ago.
     fn status_now(&self) -> ConsensusStatus {
         let mut status = self.consensus.status();
         for peer in &mut status.peers {
@@ -210,13 +201,12 @@ impl MemberCore {
 
     fn propose_change(&mut self, change: &MembershipChange) -> Result<(), MembershipChangeError> {
         match self.consensus.propose_members(change) {
-            // Invalid changes were refused before.
             Err(ProposeError::Change) => Err(MembershipChangeError::UnderWay),
             outcome => Ok(outcome?),
         }
     }
 
-    /// Stores another member's view; it replaces an older one.
+    /// Replaces an older view.
     pub fn receive_members(&mut self, bytes: &[u8]) {
         let Some(view) = MembershipView::from_bytes(bytes) else { return };
         let is_news = self.consensus.membership_view().is_none_or(|own| own.index < view.index);
@@ -226,7 +216,7 @@ impl MemberCore {
         }
     }
 
-    /// Promotes the joining member when it is due.
+    /// Promotes the joining member when due.
     pub fn promote(&mut self) {
         let is_due = self.role.role == MemberRole::Leader && self.now.monotonic_ns >= self.membership.next_look_ns;
         if !is_due {

@@ -1,5 +1,3 @@
-//! Refused membership changes, with their reasons.
-
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::*;
@@ -47,7 +45,6 @@ fn new(member: u64) -> NewMember {
     NewMember { member: id(member), addresses: vec!["h4:1".to_owned()], kind: MemberKind::Full, replaces: None }
 }
 
-/// Returns three voters and member 4, which is joining.
 fn joining(replaces: Option<u64>) -> Members {
     let joining = Some(JoiningMember { replaces: replaces.map(id) });
     let details = vec![MemberDetails { member: id(4), addresses: vec!["h4:1".to_owned()], joining }];
@@ -98,7 +95,6 @@ fn unsafe_removal_is_refused() {
     assert_eq!(refused(1, &members(&[1])), MembershipChangeError::LastVoter(id(1)));
     assert_eq!(refused(1, &members(&[1, 2, 3])), MembershipChangeError::Leads(id(1)));
     assert_eq!(refused(9, &members(&[1, 2, 3])), MembershipChangeError::NotMember(id(9)));
-    // The active voter must not be removed while the other one is away.
     let few = MembershipChangeError::TooFewLive { voters: 2, needed: 2, live: 1 };
     assert_eq!(refused(2, &members(&[1, 2, 3])), few);
     assert_eq!(

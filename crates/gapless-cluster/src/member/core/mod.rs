@@ -1,12 +1,4 @@
 //! `MemberCore`: a member without its links, so that received messages can be processed in place.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`membership`] | membership changes |
-//! | [`divergence`] | comparison of a service's state between members |
-//! | `retention_watermark` | limit of deletion in a witness's journal |
-//! | `history` | comparison of the members' logs |
-//! | `time` | time of the stream |
 
 pub mod divergence;
 pub(super) mod history;
@@ -48,9 +40,8 @@ use history::HistoryComparison;
 use membership::Membership;
 use time::AnnouncedTime;
 
-/// Least interval of warnings about refused messages, ns.
 const WARNING_INTERVAL_NS: u64 = 1_000_000_000;
-/// Largest number of bytes of frames in one entry; a longer message is an entry by itself.
+/// A longer message is an entry by itself.
 pub(super) const ENTRY_BYTES_MAX: usize = MESSAGE_BYTES_MAX / 4;
 
 pub(super) struct MemberCore {
@@ -65,26 +56,25 @@ pub(super) struct MemberCore {
     /// `None` while they are being carried out.
     pub effects: Option<Box<Effects>>,
     pub outbox: Vec<OutgoingMessage>,
-    /// Whether the frames of the leader's last append are in window and log, and can be answered as soon as they are
-    /// journaled.
+    /// The last append is in window and log, and can be answered once journaled.
     pub has_answer: bool,
     pub catch_up: CatchUp,
-    /// Readers of this member's journal for members that lag or fetch.
+    /// For members that lag or fetch.
     pub readers: JournalReaders,
     pub catch_up_budget: CatchUpBudget,
     pub snapshot_transfers: SnapshotTransfers,
     pub divergence: DivergenceCheck,
     pub histories: HistoryComparison,
     pub stream: ReplicatedStream,
-    /// Chain after the last proposed frame.
+    /// After the last proposed frame.
     pub chain: Chain,
     pub proposed_sequence: u64,
-    /// Bytes of frames in the window that may be journaled and are not yet.
+    /// Frames that may be journaled and are not yet.
     pub proposed_bytes: usize,
-    /// Sequence up to which frames may be released; then the one up to which they are.
+    /// May be released up to here; then is released.
     pub released: u64,
     pub reported_released: u64,
-    /// First frame of the journal, as it was reported to consensus.
+    /// First frame of the journal, as reported to consensus.
     pub first_sequence: u64,
     pub role: RoleChange,
     pub reported_role: RoleChange,
@@ -92,30 +82,28 @@ pub(super) struct MemberCore {
     pub next_warning_ns: u64,
     pub next_status_ns: u64,
     pub announced_time: AnnouncedTime,
-    /// On a witness: limit of deletion, from the progress of the full members.
+    /// On a witness: limit of deletion.
     pub retention_watermark: Option<RetentionWatermark>,
     pub next_watermark_ns: u64,
     pub now: Now,
 }
 
-/// Role before consensus has reported one.
 const NO_ROLE: RoleChange = RoleChange { role: MemberRole::Follower, term: 0, leader: None };
 
-/// The stream that a member replicates, constant for the member's life.
+/// Constant for the member's life.
 pub(in crate::member) struct ReplicatedStream {
     pub layout: StreamLayout,
     pub identity: StreamIdentity,
     pub rules: SequencerRules,
-    /// Name of the stream's first feed session.
+    /// First feed session of the stream.
     pub feed_session: FeedSession,
-    /// Whether it begins that session when it leads. A service's stream has none, and a witness does not know the kind
-    /// of the stream.
+    /// A service's stream has no feed session, and a witness does not know the kind of the stream.
     pub begins_feeds: bool,
-    /// Rules for faults that the service has and that the stream did not have at the start.
+    /// Rules that the stream did not have at its start.
     pub fault_rules: Option<FaultRules>,
     pub requests: Mailbox<SequencerRequest>,
     pub downstream: Vec<Waker>,
-    /// Largest number of bytes of frames in one entry, except for a long message: far less than a window holds.
+    /// Far less than a window holds; a long message may exceed it.
     pub entry_bytes_max: usize,
 }
 
@@ -130,7 +118,7 @@ pub(in crate::member) struct MemberCoreParts {
     pub transfer_context: TransferContext,
     pub divergence: DivergenceCheck,
     pub stream: ReplicatedStream,
-    /// Sequence known to be committed.
+    /// Known to be committed.
     pub committed: u64,
     pub retention_watermark: Option<RetentionWatermark>,
 }
@@ -139,7 +127,6 @@ impl MemberCore {
     pub(in crate::member) fn new(parts: MemberCoreParts) -> Self {
         Self {
             member: parts.member,
-            // The links are updated once, even if the members have not changed.
             membership: Membership { is_changed: true, ..Membership::default() },
             voting: parts.voting,
             endpoints: parts.endpoints,
@@ -175,13 +162,12 @@ impl MemberCore {
         }
     }
 
-    /// Processes a message of another member. Returns the history for an immediate answer, if there is one.
+    /// Processes another member's message; returns the history for an immediate answer.
     pub fn receive(&mut self, received: &ReceivedMessage<'_>) -> Result<Option<LogHistory>, ClusterError> {
         match received.content {
             MessageContent::History => {
                 Ok(MemberId::new(received.from).and_then(|from| self.receive_history(from, received.consensus)))
             }
-            // The member is stopping and takes no part any more.
             _ if self.histories.is_stopping() => Ok(None),
             _ => self.receive_other(received).map(|()| None),
         }
@@ -193,7 +179,7 @@ impl MemberCore {
             self.voting.note_message(received.from);
         }
         match received.content {
-            // The member takes no part yet; others resend important messages.
+            // Takes no part yet; others resend important messages.
             MessageContent::Consensus if self.voting.is_new() => {}
             MessageContent::Consensus => self.receive_consensus(from, received.consensus, received.frames)?,
             MessageContent::CatchUpRequest => self.catch_up.queue_request(from, received.consensus),
@@ -230,11 +216,10 @@ impl MemberCore {
             }
         };
         if self.has_answer {
-            // Another message was received in the same turn, and one answer is enough.
             self.has_answer = false;
             self.advance(&[])?;
         }
-        // The message counts as lost: the leader resends it.
+        // Counts as lost: the leader resends it.
         if !self.has_room(from, frames.len()) {
             self.dropped_full += 1;
             return Ok(());
@@ -260,7 +245,6 @@ impl MemberCore {
             return Ok(());
         }
         if self.role.role == MemberRole::Leader && self.consensus.is_leader() {
-            // A follower's answer, or a question: its release is done first.
             self.released = self.released.max(self.consensus.poll_released());
             return Ok(());
         }
@@ -275,14 +259,13 @@ impl MemberCore {
         }
     }
 
-    /// Redirects publishers to the leader, if there is one and its endpoints are known; they wait while this member is
-    /// about to lead.
+    /// Publishers wait while this member is about to lead.
     fn follow(&mut self) {
         let leader = self.role.leader.filter(|leader| *leader != self.member);
         self.ingress.follow(leader.map(|leader| self.endpoints.of(leader.get())));
     }
 
-    /// Returns whether the window has enough room now. Warns if it never has, because it is smaller than the sender's.
+    /// Warns if the window is smaller than the sender's.
     fn has_room(&mut self, from: MemberId, length_bytes: usize) -> bool {
         match self.ingress.has_room(length_bytes) {
             Ok(has_room) => has_room,
@@ -300,11 +283,10 @@ impl MemberCore {
         }
     }
 
-    /// Appends frames of publishers if this member leads and may propose; redirects the publishers if it follows.
+    /// Appends publishers' frames if this member leads and may propose; redirects the publishers if it follows.
     pub fn take_from_publishers(&mut self, now: Now) -> Result<usize, ClusterError> {
         let may_append = self.ingress.is_following() || self.consensus.can_propose().is_ok();
         if !may_append {
-            // Publishers wait.
             self.catch_up_budget.note_live(0, self.now.monotonic_ns);
             return Ok(0);
         }
@@ -318,7 +300,7 @@ impl MemberCore {
         })
     }
 
-    /// Proposes appended frames as one entry, or several if they are long. Returns whether anything was proposed.
+    /// One entry, or several if the frames are long; returns whether anything was proposed.
     pub fn propose(&mut self) -> Result<bool, ClusterError> {
         let before = self.proposed_sequence;
         while !self.ingress.is_following() && self.ingress.last_sequence() > self.proposed_sequence {
@@ -340,7 +322,7 @@ impl MemberCore {
                     end = Some((frame.sequence(), length, chain));
                 }
             }
-            // The cursor reads further once everything that it has returned is journaled.
+            // The cursor reads on once everything it returned is journaled.
             let Some((end_sequence, length, chain)) = end else { break };
             let batch = Batch { first_sequence: self.proposed_sequence + 1, end_sequence, hash: chain.value() };
             crash_point("leader_before_proposing");
@@ -349,7 +331,7 @@ impl MemberCore {
                 Err(ProposeError::Gap { expected_sequence }) => {
                     unreachable!("{batch:?} is proposed, {expected_sequence} is expected")
                 }
-                // Leadership is lost: appended frames are cut when the next leader's messages are received.
+                // Leadership is lost: the next leader's messages cut appended frames.
                 Err(_) => break,
             }
             self.chain = chain;
@@ -360,7 +342,7 @@ impl MemberCore {
         Ok(self.proposed_sequence != before)
     }
 
-    /// Answers frames that were appended to the log of a follower, once they are journaled.
+    /// Answers a follower's appended frames once they are journaled.
     pub fn answer(&mut self) -> Result<(), ClusterError> {
         if std::mem::take(&mut self.has_answer) {
             self.journal_frames()?;
@@ -369,17 +351,15 @@ impl MemberCore {
         Ok(())
     }
 
-    /// Carries out the effects of consensus, except sending and journaling. `frames` came with the message that caused
-    /// them.
+    /// Carries out the effects of consensus, except sending and journaling; `frames` came with the message.
     pub fn advance(&mut self, frames: &[u8]) -> Result<(), ClusterError> {
-        // Carrying out a poll's effects may have further effects.
         while self.consensus.has_updates() {
             let mut effects = self.effects.take().unwrap_or_default();
             self.consensus.poll(&mut effects);
             let number = effects.number;
             let done = if effects.is_empty() { Ok(()) } else { self.take_effects(&mut effects, frames) };
-            // After the effects: a cut among them journals everything before it, and must not report this poll as
-            // persisted. Also if there is nothing to persist: answers wait for the poll's number.
+            // After the effects: a cut journals everything before it, and must not report this poll as persisted. Also
+            // without anything to persist: answers wait for the number.
             self.journal.note_polled(number);
             self.effects = Some(effects);
             done?;
@@ -395,12 +375,11 @@ impl MemberCore {
                 let checkpoint = effects.records.remove(0);
                 self.cut(sequence, &checkpoint.payload)?;
             } else if !self.ingress.is_following() {
-                // No entry is cut, as at every orderly transfer of leadership. The checkpoint is then a record like
-                // others, and publishers need not wait for the device.
+                // No entry is cut, as at every orderly transfer: the checkpoint is a record like others, and publishers
+                // need not wait for the device.
                 self.ingress.follow(None);
             }
             if effects.restored.is_none() && self.catch_up.target().is_some() {
-                // The fetched frames follow the frames that were cut.
                 self.catch_up.end();
                 self.consensus.fetch_failed();
             }
@@ -429,7 +408,6 @@ impl MemberCore {
             self.membership.is_changed = true;
         }
         if let Some(fetch) = effects.fetch.take() {
-            // A snapshot transfer brings frames beyond the log position.
             if !self.snapshot_transfers.is_receiving() {
                 self.catch_up.begin(&fetch, self.ingress.last_sequence(), self.now.monotonic_ns);
             }
@@ -437,7 +415,6 @@ impl MemberCore {
         Ok(())
     }
 
-    /// Appends the frames of a message up to `last_sequence`.
     fn append(&mut self, frames: &[u8], last_sequence: u64) -> Result<(), ClusterError> {
         let due = self.ingress.last_sequence() + 1;
         let (mut start, mut end) = (0, 0);
@@ -480,13 +457,11 @@ impl MemberCore {
         Ok(())
     }
 
-    /// Crashes here if a test asks for it, by this member's role.
     fn crash_point(&self, leader: &'static str, follower: &'static str) {
         crash_point(if self.ingress.is_following() { follower } else { leader });
     }
 
-    /// Journals like [`MemberCore::journal_frames`]; with a `checkpoint`, that one goes into a new segment instead of
-    /// the present consensus state.
+    /// With a `checkpoint`, that one goes into a new segment instead of the present state.
     fn journal_or_checkpoint(&mut self, checkpoint: Option<&[u8]>) -> Result<(), ClusterError> {
         let (consensus, length_bytes) = (&self.consensus, std::mem::take(&mut self.proposed_bytes));
         let all = || checkpoint.map_or_else(|| consensus.checkpoint(), <[u8]>::to_vec);
@@ -495,9 +470,9 @@ impl MemberCore {
         Ok(())
     }
 
-    /// Cuts frames that no leader has from window and journal, and resets the sequencer to the cut.
+    /// Cuts frames that no leader has, and resets the sequencer to the cut.
     fn cut(&mut self, sequence: u64, checkpoint: &[u8]) -> Result<(), ClusterError> {
-        // Consensus is past the cut already, so a new segment must begin with the checkpoint of the cut.
+        // Consensus is past the cut, so a new segment must begin with its checkpoint.
         self.journal_or_checkpoint(Some(checkpoint))?;
         if !self.ingress.is_following() {
             self.ingress.follow(None);
@@ -546,21 +521,19 @@ impl MemberCore {
             self.ingress.lead(role.term)?;
             self.announced_time.begins_to_lead(role.term, last_term);
             if let Some(version) = self.divergence.first_version().filter(|_| end.sequence == 0) {
-                // The mailbox is full only if it is not read.
                 let _ = self.stream.requests.push(SequencerRequest::ServiceVersion { version });
             }
             if let Some(rules) = self.stream.fault_rules {
                 let _ = self.stream.requests.push(SequencerRequest::FaultRules(rules));
             }
             if self.stream.begins_feeds && self.ingress.sequencer().feeds().newest().is_none() {
-                // The mailbox is full only if it is not read.
                 let _ = self.stream.requests.push(SequencerRequest::BeginFeed { name: self.stream.feed_session });
             }
         }
         Ok(())
     }
 
-    /// Releases frames on a quorum to readers. Returns whether there are more than before.
+    /// Releases frames on a quorum; returns whether there are new ones.
     pub fn release(&mut self) -> bool {
         if self.released <= self.reported_released {
             return false;
@@ -607,8 +580,7 @@ impl MemberCore {
         Ok(())
     }
 
-    /// Handles the result of a part of a snapshot transfer; after an invalid part the leader must offer a log position
-    /// again.
+    /// After an invalid part the leader must offer a log position again.
     fn transfer_taken(&mut self, from: MemberId, taken: Result<(), String>) {
         if let Err(reason) = taken {
             tracing::error!(%from, reason, "the state of the leader is not taken; it is asked for anew");
@@ -631,14 +603,13 @@ impl MemberCore {
             return Ok(());
         }
         if !self.ingress.is_following() || !self.has_room(from, frames.len()) {
-            // The piece is requested again later.
             return Ok(());
         }
         let last_sequence = self.ingress.last_sequence();
         let first = Frame::parse(frames).map_or(0, |frame| frame.sequence());
         let held = self.ingress.frames(first, last_sequence).unwrap_or_default();
         match self.catch_up.take(from, header, frames, (held, last_sequence, self.released)) {
-            // Replacement frames are appended all at once, so the window must be able to hold them.
+            // Replacement frames are appended all at once, so the window must hold them.
             Ok(PieceOutcome::Kept) if self.ingress.has_room(self.catch_up.replacement_after(0).len()).is_ok() => Ok(()),
             Ok(PieceOutcome::NotHeld | PieceOutcome::TooMuch | PieceOutcome::Kept) => {
                 self.catch_up.end();
@@ -648,8 +619,8 @@ impl MemberCore {
                 crash_point("fetch_before_appending");
                 self.append_all(&frames[range])?;
                 crash_point("fetch_after_appending");
-                // Everything up to the log position is committed; if it were not released, a fetch could be no longer
-                // than the window.
+                // Everything up to the log position is committed; without this release a fetch could be no longer than
+                // the window.
                 self.released = self.released.max(self.ingress.last_sequence());
                 Ok(())
             }
@@ -665,12 +636,12 @@ impl MemberCore {
         }
     }
 
-    /// Returns the state of this member's log for handshakes; empty before it takes part.
+    /// Empty before this member takes part.
     pub fn log_state(&self) -> LogState {
         if self.voting.is_new() { LogState::default() } else { self.consensus.log_state() }
     }
 
-    /// Transfers leadership at a stop, to the voter that has the most entries.
+    /// At a stop: to the voter with the most entries.
     pub fn hand_over(&mut self) {
         if !self.consensus.is_leader() {
             return;
@@ -679,7 +650,6 @@ impl MemberCore {
         let voters = &self.consensus.members().voters;
         let best = status.peers.iter().filter(|peer| peer.is_active && voters.contains(&peer.member));
         if let Some(best) = best.max_by_key(|peer| peer.matched_index) {
-            // Refused only if no leadership is left to transfer.
             let _ = self.consensus.transfer_to(best.member);
             crash_point("hand_over");
         }
@@ -707,11 +677,10 @@ impl MemberCore {
                 AdminOutcome::Begun
             }
         };
-        // The client may have disconnected.
         let _ = answer.send(outcome);
     }
 
-    /// Publishes the member's status, at intervals and when its role has changed.
+    /// At intervals and after a change of the role.
     pub fn publish_status(&mut self, shared: &MemberShared, links: &Links) {
         if self.role == self.reported_role && self.now.monotonic_ns < self.next_status_ns {
             return;
@@ -721,7 +690,6 @@ impl MemberCore {
         shared.set_status(self.member_status(links));
     }
 
-    /// Returns the state of this member for users outside its agent.
     pub(super) fn member_status(&self, links: &Links) -> MemberStatus {
         let peer = |number: u64| {
             let member = MemberId::new(number)?;

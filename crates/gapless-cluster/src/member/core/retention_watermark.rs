@@ -6,6 +6,7 @@
 //!  0  u8   version, 1; seven bytes, 0
 //!  8  u64  up to this sequence every full member that votes has journaled all frames
 //! ```
+//!
 //! All numbers little-endian.
 
 use super::MemberCore;
@@ -13,7 +14,6 @@ use crate::consensus::{MemberId, MemberRole};
 use crate::link::MessageContent;
 use crate::member::Member;
 
-/// Interval at which a leader sends the watermark, ns.
 const SEND_INTERVAL_NS: u64 = 1_000_000_000;
 
 const VERSION: u8 = 1;
@@ -33,7 +33,7 @@ fn from_bytes(bytes: &[u8]) -> Option<u64> {
 }
 
 impl MemberCore {
-    /// Stores a leader's watermark. Only a witness uses it.
+    /// Used by witnesses alone.
     pub fn receive_retention_watermark(&mut self, from: MemberId, bytes: &[u8]) {
         match from_bytes(bytes) {
             Some(sequence) if self.role.leader == Some(from) => self.raise_retention_watermark(sequence),
@@ -48,7 +48,6 @@ impl MemberCore {
         }
     }
 
-    /// Returns the sequence up to which every voting full member has all frames, as far as this leader knows.
     fn replicated_to_full_members(&self) -> u64 {
         let (status, members) = (self.consensus.status(), self.consensus.members());
         let has = |member: MemberId| {
@@ -56,7 +55,7 @@ impl MemberCore {
                 return self.journal.last_sequence();
             }
             let peer = status.peers.iter().find(|peer| peer.member == member);
-            // The sequence of a member before the start of the log is not known.
+            // Before the start of the log the sequence is unknown.
             let peer = peer.filter(|peer| peer.matched_index >= status.start.index.max(1));
             peer.map_or(0, |peer| peer.matched_sequence)
         };
@@ -67,7 +66,6 @@ impl MemberCore {
 }
 
 impl Member {
-    /// Sends the watermark to the witnesses at intervals, on a leader.
     pub(in crate::member) fn send_retention_watermark(&mut self) {
         let core = &mut self.core;
         if core.now.monotonic_ns < core.next_watermark_ns || core.role.role != MemberRole::Leader {
@@ -81,7 +79,6 @@ impl Member {
         let sequence = core.replicated_to_full_members();
         core.raise_retention_watermark(sequence);
         for witness in witnesses {
-            // A watermark that is not sent is sent the next time.
             let _ = self.links.send(witness.get(), MessageContent::RetentionWatermark, &to_bytes(sequence), &[]);
         }
     }

@@ -7,6 +7,7 @@
 //!  8  u64  time of the stream, ns since the epoch
 //! 16  u64  the term of the leader whose time it is, not 0
 //! ```
+//!
 //! All numbers little-endian.
 
 use super::MemberCore;
@@ -14,29 +15,25 @@ use crate::consensus::{MemberId, MemberRole};
 use crate::link::MessageContent;
 use crate::member::Member;
 
-/// Interval at which a leader sends the time, ns.
 const SEND_INTERVAL_NS: u64 = 1_000_000_000;
-/// Offset of the clock above which a warning is logged, ns.
+/// Offset from which a warning is logged.
 const FAR_OFF_NS: u64 = 1_000_000_000;
 
 const VERSION: u8 = 1;
 const MESSAGE_LENGTH: usize = 24;
 
-/// The last time sent or received.
 #[derive(Debug, Default)]
 pub(in crate::member) struct AnnouncedTime {
     next_ns: u64,
     is_far_off: bool,
-    /// Term of the leader whose time is known here, or 0.
     term: u64,
-    /// Term of the leader whose time this member continued when it began to lead, or 0 if it only had its own clock and
-    /// the last frame's time.
+    /// Term whose time this member continued as a new leader; 0 if it had only its own clock and the last frame's time.
     pub from_term: u64,
 }
 
 impl AnnouncedTime {
-    /// Notes that this member begins to lead, so that it sends the time at once. `last_term` is that of the last frame:
-    /// without that leader's time, this member continues from the time of the last frame.
+    /// Sends the time at once. `last_term` is that of the last frame: without that leader's time, this member continues
+    /// from the last frame's time.
     pub const fn begins_to_lead(&mut self, term: u64, last_term: u64) {
         self.from_term = if self.term < last_term { 0 } else { self.term };
         (self.next_ns, self.term) = (0, term);
@@ -60,7 +57,7 @@ fn from_bytes(bytes: &[u8]) -> Option<(u64, u64)> {
 }
 
 impl MemberCore {
-    /// Processes another member's time. The newest leader's time counts; a leader uses its own.
+    /// The newest leader's time counts; a leader uses its own.
     pub fn receive_time(&mut self, from: MemberId, bytes: &[u8]) {
         let Some((time_ns, term)) = from_bytes(bytes) else {
             self.warn(from, &"it says no time");
@@ -91,16 +88,13 @@ impl MemberCore {
 }
 
 impl Member {
-    /// Sends the time to one member, if it is known here.
     pub(in crate::member) fn send_time_to(&mut self, member: u64) {
         if let Some(time_ns) = self.core.ingress.time().at(self.core.now) {
-            // If it is not sent, the member is not connected any more, and is sent the time when it connects.
             let _ =
                 self.links.send(member, MessageContent::Time, &to_bytes(time_ns, self.core.announced_time.term), &[]);
         }
     }
 
-    /// Sends the time to every member, when this member begins to lead and at intervals.
     #[inline]
     pub(in crate::member) fn send_time(&mut self) {
         if self.core.now.monotonic_ns >= self.core.announced_time.next_ns && self.core.role.role == MemberRole::Leader {

@@ -1,5 +1,5 @@
-//! Installs a completed snapshot transfer, before anything else of a start reads the directory. Each step is repeated
-//! after a crash, until the file that marks the transfer complete has become `base`.
+//! Installation of a completed transfer, before anything else of a start reads the directory. Each step is repeated
+//! after a crash, until the completeness mark has become `base`.
 
 use super::{complete_file, incoming, remove};
 use crate::ClusterError;
@@ -24,7 +24,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), ClusterError> {
     checked_file::rename(from, to).map_err(failed("renaming", from))
 }
 
-/// Installs a complete snapshot transfer, and removes an incomplete one.
+/// Also removes an incomplete transfer.
 pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterError> {
     let (root, incoming, journal) = (layout.root(), incoming(layout.root()), layout.journal());
     if !incoming.is_dir() {
@@ -35,7 +35,6 @@ pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterErr
     let complete = complete_file(root);
     if complete.exists() {
         tracing::info!("the state that was fetched from another member takes the place of what is here");
-        // The pending checkpoint describes the old journal.
         PendingCheckpoint::new(root, 0).remove()?;
         for (from, to) in [("sequencer", layout.state()), ("snapshots", layout.snapshots())] {
             let from = incoming.join(from);
@@ -48,7 +47,7 @@ pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterErr
         }
         let from = incoming.join("journal");
         if from.is_dir() {
-            // The lock keeps others from opening the directory between the two names.
+            // Keeps others from opening the directory between the two names.
             let _new = DirectoryLock::take(&from)?;
             let old = incoming.join("old");
             remove(&old)?;

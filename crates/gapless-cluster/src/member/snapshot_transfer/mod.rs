@@ -12,14 +12,6 @@
 //! incoming/journal     the frames                             hexadecimal digits; it becomes `base` in the directory, and
 //!                                             is sealed as that (see `member_files`)
 //! ```
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | this | `SnapshotTransfers`: both sides of a transfer, as the agent calls them |
-//! | [`wire`] | requests and answers as bytes |
-//! | `sender` | serves transfers |
-//! | `receiver` | assembles a transfer |
-//! | `install` | installs it, at a start |
 
 pub(super) mod install;
 mod receiver;
@@ -42,20 +34,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wire::{JournalBase, SnapshotTransferError, TransferAnswer, TransferRequest};
 
-/// Function that opens a new journal in a directory, which begins with the frame of this sequence.
+/// The new journal begins with the frame of this sequence.
 pub(super) type OpenJournal = Box<dyn Fn(&Path, u64) -> Result<Journal, ClusterError> + Send>;
 
-/// Parts of the member that both sides need.
 pub(super) struct TransferContext {
     pub member: MemberId,
     pub layout: StreamLayout,
     pub files: MemberFiles,
     pub identity: StreamIdentity,
     pub shared: Arc<MemberShared>,
-    /// Whether it runs a service, whose snapshot it needs.
+    /// Runs a service, whose snapshot it needs.
     pub with_snapshot: bool,
     pub open_journal: OpenJournal,
-    /// Waker of the agent for completed blocking work; `None` if the agent does it in its turn.
+    /// For completed blocking work; `None` if the agent does it in its turn.
     pub waker: Option<Waker>,
 }
 
@@ -65,7 +56,6 @@ impl TransferContext {
     }
 }
 
-/// The transfers to other members, and the one to this member.
 pub(super) struct SnapshotTransfers {
     context: TransferContext,
     sender: TransferSender,
@@ -77,7 +67,7 @@ impl SnapshotTransfers {
         Self { context, sender: TransferSender::default(), receiver: None }
     }
 
-    /// Asks the leader, which lacks frames that this member needs, for a snapshot transfer, unless one is in progress.
+    /// Asks the leader for a transfer, unless one is in progress.
     pub fn begin(&mut self, leader: MemberId, now_ns: u64) -> Result<(), ClusterError> {
         if self.receiver.is_none() {
             self.receiver = Some(TransferReceiver::begin(&self.context, leader, now_ns)?);
@@ -85,27 +75,27 @@ impl SnapshotTransfers {
         Ok(())
     }
 
-    /// Returns whether a transfer is being received.
+    /// Whether a transfer is being received.
     pub const fn is_receiving(&self) -> bool {
         self.receiver.is_some()
     }
 
-    /// Returns the sequence up to which frames are received.
+    /// Last sequence to receive.
     pub fn target(&self) -> Option<u64> {
         self.receiver.as_ref().and_then(TransferReceiver::target)
     }
 
-    /// Gives up the transfer that is being received.
+    /// Gives up the transfer being received.
     pub fn give_up(&mut self) {
         if self.receiver.take().is_some()
             && let Err(error) = remove(&self.context.incoming())
         {
-            // A thread may still be syncing there. The files are removed when the next transfer begins, and at a start.
+            // A thread may still be syncing there; the next transfer and a start remove the files.
             tracing::debug!(%error, "the files of a snapshot transfer are still there");
         }
     }
 
-    /// Notes another leader. Returns whether the transfer continues.
+    /// Notes another leader; returns whether the transfer continues.
     pub fn follow(&mut self, leader: MemberId) -> bool {
         self.receiver.as_mut().is_none_or(|receiver| receiver.follow(leader))
     }
@@ -121,8 +111,7 @@ impl SnapshotTransfers {
         self.sender.forget(member);
     }
 
-    /// Returns whether a member needs a newer state and snapshot than there are, so that a new snapshot should be
-    /// taken, which nothing else may ever trigger.
+    /// Whether a newer snapshot should be taken, which nothing else may ever trigger.
     pub fn needs_newer(&mut self) -> bool {
         let needs = self.sender.needs_newer();
         if needs && let Some(snapshots) = self.context.shared.snapshots() {
@@ -149,7 +138,7 @@ impl SnapshotTransfers {
         }
     }
 
-    /// Processes frames of the journal that were requested from `first` on.
+    /// Frames requested from `first` on.
     pub fn take_frames(&mut self, from: MemberId, first: u64, frames: &[u8]) -> Result<TransferOutcome, ClusterError> {
         match &mut self.receiver {
             Some(receiver) => receiver.take_frames(from, first, frames),
@@ -157,7 +146,7 @@ impl SnapshotTransfers {
         }
     }
 
-    /// Serves one piece, and requests the next one. The member must stop when its transfer is complete.
+    /// Serves one piece, and requests the next. The member must stop when its transfer is complete.
     pub fn turn(
         &mut self,
         links: &mut Links,
@@ -172,22 +161,19 @@ impl SnapshotTransfers {
     }
 }
 
-/// Returns the directory in which a snapshot transfer is assembled.
 fn incoming(root: &Path) -> PathBuf {
     root.join("incoming")
 }
 
-/// Returns the file whose existence marks the transfer as complete.
 fn complete_file(root: &Path) -> PathBuf {
     incoming(root).join("complete")
 }
 
-/// Returns whether a start in this directory first installs a snapshot transfer.
+/// Whether a start here first installs a transfer.
 pub(super) fn is_complete(root: &Path) -> bool {
     complete_file(root).exists()
 }
 
-/// Removes a directory with its content, if it exists.
 fn remove(directory: &Path) -> Result<(), ClusterError> {
     match checked_file::remove_tree(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -201,7 +187,7 @@ fn base_text(base: JournalBase) -> String {
     format!("{} {:016x}\n", base.sequence, base.hash)
 }
 
-/// Returns the frame after which the journal of this directory began, if a snapshot transfer was installed there.
+/// Frame before this journal, if a transfer was installed.
 pub(super) fn base_file(files: &MemberFiles) -> Result<Option<JournalBase>, ClusterError> {
     let Some(found) = files.read("base")? else { return Ok(None) };
     let parse = || {

@@ -1,10 +1,8 @@
-//! [`TransferReceiver`]: assembles a snapshot transfer, a piece at a time: the files, then frames from the base to the
-//! log position, whose chain must give the log position's value. Blocking work (reading a whole file to check it,
-//! syncing) is done outside the agent's thread.
+//! Assembles a transfer: files, then frames from the base to the log position, whose chain must give the position's
+//! value. Blocking work (checking a whole file, syncing) runs outside the agent's thread.
 //!
-//! After any error, such as a damaged file or frames that were deleted meanwhile, the transfer is given up. The leader
-//! offers a log position again, and if it still lacks the frames up to there, the next transfer begins with its files
-//! of that time.
+//! After any error the transfer is given up; the leader offers a log position again, and if it still lacks the frames,
+//! the next transfer begins with its files of that time.
 
 use super::wire::{OfferedFile, PieceLocation, TransferAnswer, TransferFile, TransferOffer, TransferRequest};
 use super::{TransferContext, base_text, complete_file, remove};
@@ -25,32 +23,25 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// `Err` with the reason for which the transfer is given up.
 pub(super) type TransferOutcome = Result<(), String>;
 
-/// A snapshot transfer to this member.
 pub(super) struct TransferReceiver {
     stage: TransferStage,
     requests: PieceRequests,
 }
 
 enum TransferStage {
-    /// The leader is asked for an offer.
     Asking,
-    /// A file is being received.
     File { offer: Box<TransferOffer>, part: TransferFile, file: File, offset: u64 },
-    /// The files are complete; they are being checked and synced.
     Checking { offer: Box<TransferOffer>, work: BlockingWork },
-    /// Frames are being received.
     Frames { offer: Box<TransferOffer>, journal: Box<Journal>, frames: FetchedFrames },
-    /// All frames are here; the journal is being synced.
     Syncing { offer: Box<TransferOffer>, work: BlockingWork },
 }
 
 struct BlockingWork(Arc<OnceLock<Result<(), String>>>);
 
 impl BlockingWork {
-    /// Runs on a separate thread, unless the member has no helpers.
+    /// On a separate thread, unless the member has no helpers.
     fn begin(
         context: &TransferContext,
         body: impl FnOnce() -> Result<(), String> + Send + 'static,
@@ -60,7 +51,6 @@ impl BlockingWork {
             Some(waker) => {
                 let (result, waker) = (Arc::clone(&outcome), waker.clone());
                 let run = move || {
-                    // Only this thread sets it.
                     let _ = result.set(body());
                     waker.wake();
                 };
@@ -80,7 +70,6 @@ fn failed<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -
     move |source| ClusterError::System { action: format!("{action} {}", path.display()), source }
 }
 
-/// Returns the path of a part's file, in `incoming`.
 fn path_of(context: &TransferContext, offer: &TransferOffer, part: TransferFile) -> PathBuf {
     let incoming = context.incoming();
     match (part, offer.snapshot, context.shared.snapshots()) {
@@ -116,7 +105,7 @@ impl TransferReceiver {
         }
     }
 
-    /// Notes another leader, whose files differ, but not its frames. Returns whether the transfer continues.
+    /// The files of another leader differ, but not its frames. Returns whether the transfer continues.
     pub fn follow(&mut self, leader: MemberId) -> bool {
         !self.requests.follow(leader) || !matches!(self.stage, TransferStage::File { .. })
     }
@@ -149,7 +138,6 @@ impl TransferReceiver {
             (TransferAnswer::Piece(found, crc), TransferStage::File { offer, part, file, offset }) => {
                 let expected = PieceLocation { transfer: offer.transfer, part: *part, offset: *offset };
                 if found != expected {
-                    // The piece was requested twice.
                     return Ok(Ok(()));
                 }
                 let length = file_of(offer, *part).map_or(0, |file| file.length);
@@ -167,7 +155,6 @@ impl TransferReceiver {
             (TransferAnswer::Refused(reason), TransferStage::Asking | TransferStage::File { .. }) => {
                 return Ok(Err(format!("it has no state for this member: {reason}")));
             }
-            // A late answer.
             (TransferAnswer::Offer(_) | TransferAnswer::Piece(..) | TransferAnswer::Refused(_), _) => {}
         }
         Ok(Ok(()))
@@ -182,7 +169,7 @@ impl TransferReceiver {
         let path = path_of(context, &offer, part);
         let directory = path.parent().expect("it stands in a directory");
         private_folder::create(directory).map_err(failed("making", directory))?;
-        // The state contains the sessions' tokens, so it is readable by its owner only.
+        // The state contains the sessions' tokens: readable by its owner only.
         let file = checked_file::create(&path, 0o600).map_err(failed("making", &path))?;
         self.stage = TransferStage::File { offer, part, file, offset: 0 };
         self.requests.end_waiting();
@@ -220,7 +207,7 @@ impl TransferReceiver {
         Ok(())
     }
 
-    /// Processes frames that were requested from `first` on.
+    /// Frames requested from `first` on.
     pub fn take_frames(&mut self, from: MemberId, first: u64, piece: &[u8]) -> Result<TransferOutcome, ClusterError> {
         let TransferStage::Frames { journal, frames, .. } = &mut self.stage else { return Ok(Ok(())) };
         if from != self.requests.leader() || first != frames.last_sequence + 1 {
@@ -283,7 +270,6 @@ impl TransferReceiver {
         if !self.requests.begin_waiting(now_ns) {
             return;
         }
-        // If it is not connected, it is asked again later.
         let _ = links.send(self.requests.leader().get(), content, &bytes, &[]);
     }
 
@@ -300,7 +286,6 @@ impl TransferReceiver {
         Ok(())
     }
 
-    /// Begins the sync of the journal: all frames are here.
     fn sync_journal(
         &mut self,
         context: &TransferContext,
@@ -328,8 +313,8 @@ impl TransferReceiver {
         Ok(Ok(()))
     }
 
-    /// Completes the transfer once everything is on the device. The member stops with this turn, so it acknowledges
-    /// nothing after this check of its log's end; its votes since then are in its ballot.
+    /// The member stops with this turn, so it acknowledges nothing after this check of its log's end; its votes since
+    /// then are in its ballot.
     fn complete(&self, context: &TransferContext, consensus: &Consensus) -> Result<TransferOutcome, ClusterError> {
         let TransferStage::Syncing { offer, .. } = &self.stage else { unreachable!("the journal is synced") };
         if consensus.checkpoint_at(offer.position, &offer.members).is_none() {
@@ -342,12 +327,11 @@ impl TransferReceiver {
     }
 }
 
-/// Refuses a transfer that ends before this member's own log, or the member would forget entries that it acknowledged.
+/// Otherwise the member would forget entries that it acknowledged.
 fn further(offer: &TransferOffer) -> TransferOutcome {
     Err(format!("the log here has come further than entry {}, where its state stands", offer.position.index))
 }
 
-/// Checks that an offer fits this member.
 fn is_right(context: &TransferContext, offer: &TransferOffer) -> Result<(), String> {
     if offer.snapshot.is_some() != context.with_snapshot {
         return Err("it offers a snapshot to who runs no service, or none to who does".to_owned());

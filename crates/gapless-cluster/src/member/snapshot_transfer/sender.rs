@@ -1,5 +1,4 @@
-//! [`TransferSender`]: serves snapshot transfers to members that need frames which this one's journal no longer holds.
-//! It answers one request in a turn, with one piece, so that no other work waits for it.
+//! Serves transfers: one request and one piece in a turn, so that no other work waits.
 
 use super::wire::{
     JournalBase, OfferedFile, PieceLocation, TransferAnswer, TransferFile, TransferOffer, TransferRequest,
@@ -19,20 +18,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Length of a piece of a file, bytes.
 const PIECE_BYTES: usize = 512 << 10;
-/// Largest number of open transfers to a member: one that asked twice continues with the first answer.
+/// A member that asked twice continues with the first answer.
 const TRANSFERS_MAX: usize = 2;
 
-/// The transfers that are being served.
 #[derive(Default)]
 pub(super) struct TransferSender {
     requests: VecDeque<(MemberId, TransferRequest)>,
-    /// Last transfers to each member. Their files stay open, so that newer ones may replace them on disk.
+    /// Their files stay open, so that newer ones may replace them on disk.
     open_transfers: BTreeMap<MemberId, VecDeque<OpenTransfer>>,
     last_transfer: u64,
     bytes: Vec<u8>,
-    /// Whether state and snapshot are older than all consensus records in the journal.
+    /// State and snapshot are older than all consensus records in the journal.
     needs_newer: bool,
     warnings: Warnings,
 }
@@ -44,7 +41,7 @@ struct OpenTransfer {
 }
 
 impl TransferSender {
-    /// Queues a request. It replaces an older request of the same member.
+    /// Replaces an older request of the same member.
     pub fn queue_request(&mut self, from: MemberId, request: TransferRequest) {
         self.requests.retain(|(other, _)| *other != from);
         if self.requests.len() < CONSENSUS_MEMBERS_MAX {
@@ -52,7 +49,7 @@ impl TransferSender {
         }
     }
 
-    /// Returns whether a member needs a newer state and snapshot than there are; true only once for each need.
+    /// Whether a member needs a newer state and snapshot; true once for each need.
     pub fn needs_newer(&mut self) -> bool {
         std::mem::take(&mut self.needs_newer)
     }
@@ -62,21 +59,19 @@ impl TransferSender {
         self.open_transfers.remove(&member);
     }
 
-    /// Answers one of the requests.
+    /// Answers one request.
     pub fn serve(&mut self, context: &TransferContext, links: &mut Links, consensus: &Consensus, now_ns: u64) {
         let Some((to, request)) = self.requests.pop_front() else { return };
         self.bytes.clear();
         let answer = match request {
             TransferRequest::Offer { with_snapshot } => self
                 .pack(context, to, with_snapshot, consensus, now_ns)
-                // An error in another member's request does not end this member.
                 .unwrap_or_else(|error| TransferAnswer::refuse(&format!("this member cannot read it now: {error}"))),
             TransferRequest::Piece(piece) => self.cut(to, piece),
         };
         if let TransferAnswer::Refused(reason) = &answer {
             self.warnings.warn(now_ns, || format!("member {to}, which is too far behind, gets nothing: {reason}"));
         }
-        // The receiver asks again if the answer does not arrive.
         let _ = links.send(to.get(), MessageContent::SnapshotTransfer, &answer.to_bytes(), &[&self.bytes]);
     }
 
@@ -131,7 +126,7 @@ impl TransferSender {
                 return Ok(TransferAnswer::refuse(&reason));
             }
         };
-        // The number must differ from those of this process's former life.
+        // Must differ from the numbers of this process's former life.
         self.last_transfer = now_ns.max(self.last_transfer + 1);
         let transfer = self.last_transfer;
         let offer = TransferOffer {
@@ -180,7 +175,7 @@ impl TransferSender {
     }
 }
 
-/// Returns the newest base at or before `least`: its chain value is known, and all later frames are held.
+/// Newest base at or before `least`: its chain value is known, and all later frames are held.
 fn newest_base(
     context: &TransferContext,
     consensus: &Consensus,
@@ -199,11 +194,10 @@ fn newest_base(
         found.is_some()
     })?;
     if found.is_none() {
-        // This journal itself began after a transfer's base.
         found = base_file(&context.files)?.filter(|base| (before..=least).contains(&base.sequence));
     }
-    // The journal's records of consensus may all be later than state and snapshot, and nothing newer may be committed
-    // without the asking member; but this member knows its applied position.
+    // All records of consensus may be later than state and snapshot, and nothing newer may be committed without the
+    // asking member; but this member knows its applied position.
     let known = || consensus.applied_position_until(least).filter(|position| position.sequence >= before);
     Ok(found.or_else(|| known().map(|LogPosition { sequence, hash, .. }| JournalBase { sequence, hash })))
 }

@@ -18,7 +18,7 @@ use crate::consensus::fields::{FieldError, Fields, put_position, put_u64};
 use crate::consensus::members::put_members;
 use crate::consensus::{LogPosition, Members};
 
-/// Longest state of a sequencer that is accepted, bytes; it is read as a whole.
+/// Bytes; a state is read as a whole.
 pub const STATE_LENGTH_MAX: u64 = 1 << 30;
 /// Longest snapshot that is accepted, bytes.
 pub const SNAPSHOT_LENGTH_MAX: u64 = 1 << 42;
@@ -29,7 +29,7 @@ const OFFER: u8 = 1;
 const PIECE: u8 = 2;
 const REFUSED: u8 = 3;
 
-/// Reason for which bytes are not a message of a snapshot transfer.
+/// The bytes are no message of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotTransferError {
     #[error("a message of a snapshot transfer is cut short after {found_bytes} bytes")]
@@ -50,11 +50,7 @@ pub enum TransferFile {
 /// A member's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferRequest {
-    /// Request for an offer of a transfer.
-    Offer {
-        /// Whether the member runs a service.
-        with_snapshot: bool,
-    },
+    Offer { with_snapshot: bool },
     Piece(PieceLocation),
 }
 
@@ -64,15 +60,15 @@ pub struct PieceLocation {
     pub transfer: u64,
     /// File of the piece.
     pub part: TransferFile,
-    /// Offset in the file, bytes.
+    /// In the file, bytes.
     pub offset: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferedFile {
-    /// Last frame that it covers.
+    /// Last covered frame.
     pub sequence: u64,
-    /// Length in bytes.
+    /// Bytes.
     pub length: u64,
 }
 
@@ -80,33 +76,32 @@ pub struct OfferedFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalBase {
     pub sequence: u64,
-    /// Value of the chain after it.
+    /// Chain after it.
     pub hash: u64,
 }
 
 /// Content of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferOffer {
-    /// Number of the transfer, given by its sender.
+    /// Given by the sender.
     pub transfer: u64,
-    /// Base after which frames are needed.
+    /// Frames after it are needed.
     pub base: JournalBase,
-    /// Last position for which frames are needed; everything up to it is committed.
+    /// Last needed frame; everything up to it is committed.
     pub position: LogPosition,
     /// Members at that position.
     pub members: Members,
-    /// State of the sequencer, between base and log position.
+    /// Sequencer's state, between base and log position.
     pub state: OfferedFile,
-    /// Snapshot of the service, also between them.
+    /// Service's snapshot, between base and log position.
     pub snapshot: Option<OfferedFile>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransferAnswer {
     Offer(Box<TransferOffer>),
-    /// A piece and its CRC-32C; its bytes are in the frames part.
+    /// With its CRC-32C; the bytes are in the frames part.
     Piece(PieceLocation, u32),
-    /// A refusal, for this reason.
     Refused(String),
 }
 
@@ -209,8 +204,6 @@ impl TransferRequest {
         }
     }
 
-    /// Decodes a request.
-    ///
     /// # Errors
     /// The bytes are not a request.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {
@@ -223,7 +216,7 @@ impl TransferRequest {
 }
 
 impl TransferAnswer {
-    /// Creates a refusal; a text that is too long is cut.
+    /// A text that is too long is cut.
     #[must_use]
     pub fn refuse(reason: &str) -> Self {
         let end = (0..=TEXT_LENGTH_MAX.min(reason.len())).rev().find(|end| reason.is_char_boundary(*end));
@@ -251,8 +244,6 @@ impl TransferAnswer {
         bytes
     }
 
-    /// Decodes an answer.
-    ///
     /// # Errors
     /// The bytes are not an answer.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {

@@ -1,5 +1,3 @@
-//! [`MemberAssembly`]: assembles a member's agents from the content of its directory, and starts them.
-
 use super::{MemberDirectory, RecoveredLog, member_id, peer_options};
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
@@ -41,9 +39,7 @@ use gapless_wire::aligned_length;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::sync::Arc;
 
-/// Frames per turn on a member that is tuned for throughput.
 const THROUGHPUT_FRAMES_PER_POLL: usize = 256;
-/// Parts that a member is started with.
 pub(super) struct MemberAssembly<'a> {
     pub config: &'a ClusterConfig,
     pub options: &'a EventStreamOptions,
@@ -51,10 +47,9 @@ pub(super) struct MemberAssembly<'a> {
     pub has_threads: bool,
 }
 
-/// Watermarks of retention: the sequences up to which frames may be deleted.
 struct Watermarks {
     of_state: RetentionWatermark,
-    /// Watermark of the service's snapshots; on a witness, of the progress of the full members.
+    /// Of the service's snapshots; on a witness, of the full members' progress.
     of_service: RetentionWatermark,
 }
 
@@ -192,7 +187,6 @@ impl MemberAssembly<'_> {
         Ok((builder.start(member, agents, ingress_shared, recovery, clock)?, shared))
     }
 
-    /// Returns the channel to the agent that sends replies, if the plan has one.
     fn sender_parts(&self, builder: &StreamBuilder<'_>) -> Option<SenderParts> {
         builder.threads.has(AgentRole::Sender).then(|| SenderParts {
             queue_depth: self.options.member_threads.send_queue_depth,
@@ -217,8 +211,6 @@ impl MemberAssembly<'_> {
         }
     }
 
-    /// Creates the watermarks: frames may be deleted that the state covers and, if there is a service, its snapshot,
-    /// too.
     fn watermarks(
         &self,
         preparer: &SegmentPreparer,
@@ -227,16 +219,14 @@ impl MemberAssembly<'_> {
     ) -> Watermarks {
         let of_service = match snapshot_sequence {
             Some(sequence) => sequence,
-            // No segment is deleted before the leader has reported the progress of the full members.
+            // No segment is deleted before the leader reports the full members' progress.
             None if self.is_witness() => 0,
-            // Without a service, the state alone decides.
             None => u64::MAX,
         };
         let [of_state, of_service] = RetentionWatermark::shared(preparer, [state_sequence, of_service]);
         Watermarks { of_state, of_service }
     }
 
-    /// Creates the journal and its sync.
     fn journal(
         &self,
         journal: Journal,
@@ -256,7 +246,6 @@ impl MemberAssembly<'_> {
         Ok(MemberJournal::new((journal, cursor), worker, files, is_flushed_by_frame))
     }
 
-    /// Creates the writer of the sequencer's state file.
     fn state_writer(
         &self,
         layout: &StreamLayout,
@@ -299,9 +288,8 @@ impl MemberAssembly<'_> {
         Ok(Ingress::new(sequencer, writer, None, links, options))
     }
 
-    /// Returns the endpoints to which publishers are redirected.
     fn endpoints(&self, layout: &StreamLayout, has_service: bool) -> AdvertisedEndpoints {
-        // A witness accepts no publishers, and a member that is polled by hand has no socket.
+        // A witness accepts no publishers, and a member polled by hand has no socket.
         if !self.has_threads || self.is_witness() {
             return AdvertisedEndpoints::default();
         }
@@ -310,8 +298,7 @@ impl MemberAssembly<'_> {
     }
 }
 
-/// Returns the function that creates a journal to replace this member's. Retention deletes nothing of it, and it is not
-/// filled with zeros in advance.
+/// Retention deletes nothing of the new journal, and it is not filled with zeros in advance.
 fn open_journal(options: &EventStreamOptions, member_environment: &MemberEnvironment, stream_id: u128) -> OpenJournal {
     let (mut persistence, tier, environment) =
         (options.persistence.clone(), options.tier, member_environment.journal.clone());
@@ -329,7 +316,7 @@ fn open_journal(options: &EventStreamOptions, member_environment: &MemberEnviron
     })
 }
 
-/// Puts journaled frames that are not known to be committed back into the window.
+/// Back into the window, with frames not known to be committed.
 fn take_uncommitted(core: &mut MemberCore, committed: u64, last: u64) -> Result<(), ClusterError> {
     let journal = core.stream.layout.journal();
     if committed >= last {
@@ -358,7 +345,6 @@ fn take_uncommitted(core: &mut MemberCore, committed: u64, last: u64) -> Result<
     Ok(())
 }
 
-/// Returns the speculative execution of a member's service, if it has one.
 fn transactions_of(
     service: Option<&mut Box<dyn MemberService>>,
     (member, service_waker): (&Waker, &Waker),
@@ -369,7 +355,6 @@ fn transactions_of(
     service?.transactions(&TransactionLinks { member, service: service_waker, window, layout, counters })
 }
 
-/// Creates the check of a member's state and versions, if it runs a service.
 fn divergence_check(
     config: &ClusterConfig,
     service: Option<&dyn MemberService>,

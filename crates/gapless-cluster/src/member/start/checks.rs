@@ -1,5 +1,3 @@
-//! Refuses options that a member cannot run with, before anything is changed.
-
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
 use crate::consensus::options::{ENTRIES_KEPT, IN_FLIGHT_ENTRIES};
@@ -11,17 +9,15 @@ use gapless_stream::StreamError;
 use gapless_stream::options::EventStreamOptions;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 
-/// Room for the longest checkpoint of consensus, and for a segment's head.
+/// Longest checkpoint of consensus, and a segment's head.
 const CHECKPOINT_ROOM: usize = 256 << 10;
-/// Limit of members with their addresses, and their changes.
 const MEMBERS_LENGTH_MAX: usize = 48 << 10;
-/// Entries that are kept, and those that are in flight or not yet known to be committed.
+/// Kept, in flight, or not yet known to be committed.
 const CHECKPOINT_ENTRIES: usize = ENTRIES_KEPT + 2 * IN_FLIGHT_ENTRIES;
 const _: () = assert!(CHECKPOINT_ENTRIES * CHECKPOINT_ENTRY_LENGTH + MEMBERS_LENGTH_MAX < CHECKPOINT_ROOM);
-/// The longest frame, and room for records before it.
+/// Longest frame, and room for records before it.
 const SEGMENT_LENGTH_MIN: u64 = (FRAME_LENGTH_MAX + CHECKPOINT_ROOM) as u64;
 
-/// Refuses options that are invalid for this member.
 pub(super) fn check(
     config: &ClusterConfig,
     options: &EventStreamOptions,
@@ -34,7 +30,6 @@ pub(super) fn check(
         let reason = "an event stream has nodes; there is no service here whose clients could come".to_owned();
         return refuse("clients", reason);
     }
-    // A message takes at most half of it.
     let window_bytes_min = 2 * member_environment.message_bytes_max.unwrap_or(MESSAGE_BYTES_MAX);
     if options.window_bytes < window_bytes_min {
         let reason = format!("a member's takes {window_bytes_min} bytes at least, not {}", options.window_bytes);

@@ -1,5 +1,3 @@
-//! [`MemberDirectory`]: locks the directory of a member, and checks that it belongs to this member of this cluster.
-
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
 use crate::consensus::MemberId;
@@ -15,18 +13,17 @@ use gapless_stream::options::EventStreamOptions;
 use gapless_wire::fnv::fnv_128;
 use std::path::Path;
 
-/// Directory of a member before its journal is opened.
 pub(super) struct MemberDirectory {
     pub directory: LockedDirectory,
     pub layout: StreamLayout,
     pub files: MemberFiles,
-    /// Instances of the other members' directories.
+    /// Of the other members' directories.
     pub instances: Instances,
     pub identity: StreamIdentity,
 }
 
 impl MemberDirectory {
-    /// Locks the configured directory; a completed snapshot transfer is installed.
+    /// Locks the configured directory; installs a completed transfer.
     pub fn take(
         config: &ClusterConfig,
         options: &EventStreamOptions,
@@ -48,7 +45,7 @@ impl MemberDirectory {
         let files = MemberFiles::open(layout.root(), member_environment.instance, has_journal)?;
         check_incarnation(&files, config.incarnation)?;
         install(&layout)?;
-        // The file is read when it is needed; a damaged one is reported now.
+        // Needed later; a damaged file is reported now.
         base_file(&files)?;
         let instances = Instances::read(&files)?;
         instances.check_member(config.member)?;
@@ -57,8 +54,7 @@ impl MemberDirectory {
     }
 }
 
-/// Refuses another stream's journal, before this becomes a member's directory. Opening the journal reports everything
-/// else. Returns whether there is a journal.
+/// Refuses another stream's journal; opening it reports everything else. Returns whether there is one.
 fn check_journal_of(journal: &Path, stream_id: u128, environment: &JournalEnvironment) -> Result<bool, ClusterError> {
     match JournalReader::open_in(journal, environment.clone()) {
         Ok(found) if found.stream_id() != stream_id => Err(foreign_journal(journal)),
@@ -73,7 +69,7 @@ pub(super) fn foreign_journal(path: &Path) -> ClusterError {
     ClusterError::Foreign { path: path.to_owned(), reason }
 }
 
-/// Computes the stream id from the cluster's name (FNV-1a with 128 bits), the same on each member.
+/// FNV-1a with 128 bits of the cluster's name.
 pub(in crate::member) fn stream_id(name: &str) -> u128 {
     fnv_128(name.as_bytes())
 }

@@ -1,13 +1,4 @@
-//! [`ClusterMember`]: a running member of a replicated event stream, assembled from the content of its directory. A
-//! start has four steps, each a file:
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `checks` | options that a member cannot run with |
-//! | `member_directory` | the directory: locked, checked, with a completed snapshot transfer installed |
-//! | `recovered_log` | the journal: opened, cut to the frames that other members know, and the state of consensus |
-//! | `assembly` | the agents |
-//! | `peer_options` | the options of consensus and links |
+//! [`ClusterMember`]: a running member of a replicated event stream, assembled from the content of its directory.
 
 mod assembly;
 mod checks;
@@ -45,7 +36,7 @@ pub struct ClusterMember {
 }
 
 impl ClusterMember {
-    /// Starts the member from its directory: from then on it votes, follows or leads.
+    /// Starts the member, which from then on votes, follows or leads.
     ///
     /// # Errors
     /// Invalid options, a directory in use or of something else, damage, no threads, no port.
@@ -57,17 +48,16 @@ impl ClusterMember {
         start(config, None, Some(clock), &MemberEnvironment::default())
     }
 
-    /// Starts a member with a service on the stream: publishers send commands, and get replies. A witness runs none
-    /// (decision 9). See [`ClusterMember::start`].
+    /// Starts with a service: publishers send commands, and get replies. A witness runs none (decision 9).
     ///
     /// # Errors
-    /// See [`ClusterMember::start`]; also the errors of the service.
+    /// As [`ClusterMember::start`], and those of the service.
     #[doc(hidden)] // `Replica` is the application's way.
     pub fn start_with(config: &ClusterConfig, service: Box<dyn MemberService>) -> Result<Self, ClusterError> {
         start(config, Some(service), Some(Clock::fastest().0), &MemberEnvironment::default())
     }
 
-    /// Starts a member with a service, polled by hand like [`ClusterMember::start_by_hand`].
+    /// [`ClusterMember::start_by_hand`] with a service.
     ///
     /// # Errors
     /// See [`ClusterMember::start_with`].
@@ -76,7 +66,7 @@ impl ClusterMember {
         start(config, Some(service), None, &MemberEnvironment::default())
     }
 
-    /// Starts a member with a service, polled by hand, in another environment than this machine.
+    /// [`ClusterMember::start_by_hand_in`] with a service.
     ///
     /// # Errors
     /// See [`ClusterMember::start_with`].
@@ -89,8 +79,8 @@ impl ClusterMember {
         start(config, Some(service), None, member_environment)
     }
 
-    /// Starts a member without threads for its agents: work is only done in [`ClusterMember::turn`], and the caller
-    /// passes the time. For tests and simulations.
+    /// Starts without agent threads: only [`ClusterMember::turn`] works, at the caller's time. For tests and
+    /// simulations.
     ///
     /// # Errors
     /// See [`ClusterMember::start`].
@@ -98,8 +88,8 @@ impl ClusterMember {
         Self::start_by_hand_in(config, &MemberEnvironment::default())
     }
 
-    /// Starts a member polled by hand in another environment than this machine. The same turns at the same time, over
-    /// the same network, then have the same result.
+    /// As [`ClusterMember::start_by_hand`] in another environment: the same turns at the same time over the same
+    /// network have the same result.
     ///
     /// # Errors
     /// See [`ClusterMember::start`].
@@ -110,7 +100,7 @@ impl ClusterMember {
         start(config, None, None, member_environment)
     }
 
-    /// Polls every agent once, in a member that was started by hand. Returns the work done.
+    /// Polls every agent once; returns the work done.
     ///
     /// # Errors
     /// An error after which an agent cannot continue.
@@ -118,46 +108,46 @@ impl ClusterMember {
         Ok(self.stream.turn(now)?)
     }
 
-    /// Returns its stream: readers and publishers inside this process, its counters, and the reason of its failure.
+    /// Stream with this process's readers and publishers, its counters, and the reason of its failure.
     #[must_use]
     pub const fn stream(&self) -> &EventStream {
         &self.stream
     }
 
-    /// Returns the state of a few milliseconds ago; `None` before the first poll.
+    /// State of a few milliseconds ago; `None` before the first poll.
     #[must_use]
     pub fn status(&self) -> Option<MemberStatus> {
         self.shared.status()
     }
 
-    /// Makes a request, and waits for the answer; `None` after `timeout`.
+    /// Waits for the outcome; `None` after `timeout`.
     #[must_use]
     pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<AdminOutcome> {
         self.shared.ask(command, timeout)
     }
 
-    /// Returns whether it has stopped, or is about to, because it has fetched the state of another member: started
-    /// again, it continues from there. See [`ClusterError::StartAgain`].
+    /// Stopped, or about to, because it fetched another member's state: a new start continues from there. See
+    /// [`ClusterError::StartAgain`].
     #[must_use]
     pub fn must_start_again(&self) -> bool {
         is_complete(&self.root)
     }
 
-    /// Returns the status and the requests, for other threads.
+    /// Status and requests for other threads.
     #[must_use]
     pub fn shared(&self) -> Arc<MemberShared> {
         Arc::clone(&self.shared)
     }
 
-    /// Ends a member that was started by hand as if its process had died.
+    /// Ends a member started by hand as if its process had died.
     pub fn abandon(self) {
         self.stream.abandon();
     }
 
-    /// Stops it: a leader hands over first. Returns the last sequence that was released here.
+    /// Stops; a leader hands over first. Returns the last released sequence here.
     ///
     /// # Errors
-    /// The error that made it stop by itself, before or now.
+    /// The error of an earlier stop, or of this one.
     pub fn stop(self) -> Result<u64, ClusterError> {
         Ok(self.stream.stop()?)
     }

@@ -1,5 +1,3 @@
-//! Options of consensus and of the links to the other members.
-
 use super::member_id;
 use crate::ClusterError;
 use crate::config::{ClusterConfig, DiscoveryConfig, MemberConfig, MemberKind, TlsConfig};
@@ -37,22 +35,20 @@ pub(super) fn consensus_options(
     let timeout_ns = config.election.timeout.as_nanos() as u64;
     let low = identity.stream_id as u64;
     ConsensusOptions {
-        // The seed does not depend on the incarnation: a cluster that was recovered by force keeps its chain, and a
-        // member that joins it computes the chain from the stream's first frame.
+        // Independent of the incarnation: a cluster recovered by force keeps its chain, and a joining member computes
+        // it from the stream's first frame.
         chain_seed: low ^ 1,
         seed: low,
         heartbeat_interval_ns: config.election.heartbeat_interval.as_nanos() as u64,
         election_timeout_min_ns: timeout_ns,
         election_timeout_max_ns: 2 * timeout_ns,
-        // Uncommitted frames stay in the window of each member, in addition to those that its readers have not read
-        // yet.
+        // Uncommitted frames stay in the window, in addition to unread ones.
         in_flight_bytes_max: (window_bytes / 8) as u64,
         is_witness: config.own().kind == MemberKind::Witness,
         ..ConsensusOptions::new(member_id(config.member), members)
     }
 }
 
-/// Loads the TLS files of the configuration; a member that cannot use them does not start.
 pub(super) fn tls(config: &ClusterConfig) -> Result<Option<LinkTls>, LinkError> {
     let load = |files: &TlsConfig| {
         LinkTls::load(&files.certificate, &files.key, &files.authority, &config.name, config.member)
@@ -91,13 +87,12 @@ pub(super) fn links(
     options.ping_interval_ns = timeout_ns.clamp(options.ping_interval_ns, options.silence_ns_max / 4);
     let mut links = Links::open(options, identity, &peers)?;
     if config.joins {
-        // The members in its file may have been replaced since.
+        // The file's members may have been replaced since.
         links.set_numbers_used(0);
     }
     Ok(links)
 }
 
-/// Returns the options of discovery. The member announces its own addresses, as they are resolved here.
 fn discovery_options(config: &DiscoveryConfig, own: &MemberConfig) -> Result<DiscoveryOptions, ClusterError> {
     let addresses = own.network_addresses().take(MEMBER_ADDRESSES_MAX).map(resolve).collect::<Result<_, _>>()?;
     Ok(DiscoveryOptions { group: config.group, interface: config.interface.clone(), addresses })

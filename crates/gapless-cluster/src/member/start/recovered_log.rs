@@ -1,5 +1,3 @@
-//! [`RecoveredLog`]: the journal of a member after its start, and the state of consensus.
-
 use super::MemberDirectory;
 use super::member_directory::foreign_journal;
 use crate::ClusterError;
@@ -19,26 +17,25 @@ use gapless_stream::persistence::{JournalParameters, OpenedJournal};
 use gapless_stream::sequencer_state_writer;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 
-/// A member's log, without the frames that no other member knows.
+/// Without the frames that no other member knows.
 pub(super) struct RecoveredLog {
     pub opened: OpenedJournal,
     pub consensus: RecoveredState,
     pub voting: Voting,
     pub ballot: Ballot,
     pub pending_checkpoint: PendingCheckpoint,
-    /// Sequence of the sequencer's newest state; 0 without one.
+    /// Newest state of the sequencer; 0 without one.
     pub state_sequence: u64,
-    /// Sequence of the service's newest snapshot; 0 without one.
+    /// Newest snapshot of the service; 0 without one.
     pub snapshot_sequence: u64,
-    /// Sequence known to be committed.
+    /// Known to be committed.
     pub committed: u64,
     /// Last frame of the journal.
     pub last_sequence: u64,
 }
 
 impl RecoveredLog {
-    /// Opens the journal in `member_directory`, cuts the frames that no other member knows, and records the start in
-    /// the directory.
+    /// Cuts the frames that no other member knows, and records the start in the directory.
     pub fn open(
         config: &ClusterConfig,
         options: &EventStreamOptions,
@@ -50,7 +47,7 @@ impl RecoveredLog {
         let (root, directory) = (layout.root(), layout.journal());
         let environment = || member_environment.journal.clone();
         let voters = config.others().filter(|each| each.kind != MemberKind::Learner).map(|each| each.id);
-        // A joining member receives the list of members from a leader.
+        // A joining member receives the list from a leader.
         let awaited = if config.joins { Vec::new() } else { voters.collect() };
         let is_synced = options.tier.is_synced();
         let found = ballot::StoredBallot::read(root, files.instance())?;
@@ -65,7 +62,6 @@ impl RecoveredLog {
             new_stream_id: Some(identity.stream_id),
             points: [of_state, of_service].concat().into_iter().map(without_identity).collect(),
             environment: environment(),
-            // Records of consensus may be longer than the stream's frames.
             ..JournalParameters::new(options.tier, FRAME_LENGTH_MAX)
         };
         let mut opened = options.persistence.open(&directory, opening)?;
@@ -85,8 +81,8 @@ impl RecoveredLog {
             opened.journal.sync()?;
             voting.note_synced()?;
         }
-        // A state only covers released frames, so it may reach further than the records: fetched frames are released
-        // before the log reaches their place.
+        // A state covers only released frames, so it may exceed the records: fetched frames are released before the log
+        // reaches them.
         let known_sequence = state_sequence.max(snapshot_sequence);
         cut(&mut opened.journal, &consensus, &pending_checkpoint, known_sequence)?;
         consensus.note_committed(known_sequence);
@@ -109,7 +105,7 @@ impl RecoveredLog {
     }
 }
 
-/// Cuts the frames that no other member knows, and completes a cut that a crash interrupted.
+/// Also completes a cut that a crash interrupted.
 fn cut(
     journal: &mut Journal,
     consensus: &RecoveredState,
@@ -135,7 +131,6 @@ fn cut(
     pending_checkpoint.remove()
 }
 
-/// Returns the points of the files, if all have this cluster's incarnation.
 fn points_of(identity: StreamIdentity, points: Vec<FilePoint>) -> Result<Vec<FilePoint>, ClusterError> {
     let expected = (identity.stream_id, identity.incarnation);
     match points.iter().find(|point| point.identity.is_some_and(|found| found != expected)) {
@@ -147,18 +142,17 @@ fn points_of(identity: StreamIdentity, points: Vec<FilePoint>) -> Result<Vec<Fil
     }
 }
 
-/// Returns the sequence of the newest readable file; 0 without one.
+/// 0 without a readable file.
 pub(in crate::member) fn newest_readable(points: &[FilePoint]) -> u64 {
     points.iter().filter(|point| point.timestamp_ns.is_some()).map(|point| point.sequence).max().unwrap_or(0)
 }
 
-/// Removes the identity: the journal of a member has its own incarnation; states and snapshots have the cluster's.
+/// A member's journal has its own incarnation; states and snapshots have the cluster's.
 fn without_identity(point: FilePoint) -> FilePoint {
     FilePoint { identity: None, ..point }
 }
 
-/// Recovers the state from the records of a journal that ends with the frame `last_sequence`, and from the pending
-/// checkpoint of a cut.
+/// From the records of a journal that ends with `last_sequence`, and the pending checkpoint of a cut.
 pub(in crate::member) fn recover(
     journal: &JournalReader,
     mut records: Vec<ConsensusRecord>,
@@ -179,7 +173,6 @@ pub(in crate::member) fn recover(
         None => None,
     };
     if let (Some(pending_checkpoint), Some(payload)) = (pending_checkpoint, written) {
-        // The checkpoint was written when the journal was about to be cut, and holds the content of all records.
         let of_pending = |source| ClusterError::Recovery { path: pending_checkpoint.path().to_owned(), source };
         let known = records.iter().map(|each| (each.after_sequence, each.is_checkpoint, &each.payload[..]));
         RecoveredState::check_pending(known, &payload).map_err(of_pending)?;

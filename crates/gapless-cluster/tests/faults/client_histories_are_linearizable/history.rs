@@ -29,15 +29,8 @@ impl EventKind {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientAction {
-    Append {
-        key: u64,
-        value: u64,
-    },
-    /// List that was read; `None` if the result is not known.
-    Read {
-        key: u64,
-        list: Option<Vec<u64>>,
-    },
+    Append { key: u64, value: u64 },
+    Read { key: u64, list: Option<Vec<u64>> },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +44,6 @@ pub struct HistoryEvent {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientHistory(Vec<HistoryEvent>);
 
-/// Counts of a valid history.
 #[derive(Debug)]
 pub struct HistoryCounts {
     pub appends: usize,
@@ -72,10 +64,8 @@ impl fmt::Display for HistoryCounts {
     }
 }
 
-/// An operation from its beginning to its end.
 struct Operation<'a> {
     begun_ns: u64,
-    /// `u64::MAX` if the outcome was never known.
     ended_ns: u64,
     end: EventKind,
     action: &'a ClientAction,
@@ -108,7 +98,7 @@ impl ClientHistory {
         text
     }
 
-    /// Parses the output of [`ClientHistory::to_edn`], and no other EDN.
+    /// Parses the output of [`ClientHistory::to_edn`] only.
     pub fn from_edn(text: &str) -> Result<Self, String> {
         let mut history = Self::default();
         for line in text.lines() {
@@ -138,8 +128,6 @@ impl ClientHistory {
         Ok(operations)
     }
 
-    /// Checks that some order of the operations explains all results, and that in it each operation precedes those that
-    /// began after its end.
     pub fn check(&self) -> Result<HistoryCounts, String> {
         let operations = self.operations()?;
         let mut counts = HistoryCounts { appends: 0, reads: 0, failed: 0, unknown: 0, unknown_happened: 0 };
@@ -166,7 +154,7 @@ impl ClientHistory {
     }
 }
 
-/// Checks one list: lists are independent, so all together are linearizable if each is.
+/// Lists are independent, so all are linearizable if each is.
 fn check_list(key: u64, operations: &[Operation<'_>]) -> Result<usize, String> {
     let mut appends = HashMap::new();
     let (mut reads, mut is_unique) = (Vec::new(), true);
@@ -204,7 +192,6 @@ fn check_list(key: u64, operations: &[Operation<'_>]) -> Result<usize, String> {
         }
         unknown_happened += usize::from(append.end == EventKind::Info);
     }
-    // Appends along the list: none begins after a later one has ended.
     let mut begun_max = 0;
     for value in longest {
         let append = appends[value];
@@ -258,7 +245,6 @@ fn event(line: &str) -> Option<HistoryEvent> {
     Some(HistoryEvent { kind, process, time_ns, action })
 }
 
-/// Checks that each planted error is found.
 pub fn a_wrong_history_is_refused() {
     let append = |value| ClientAction::Append { key: 1, value };
     let read = |list: &[u64]| ClientAction::Read { key: 1, list: Some(list.to_vec()) };

@@ -1,11 +1,10 @@
-//! Clients append to lists and read them through a cluster whose members are killed, paused and cut off. Their results
-//! are written as a history that outside checkers read (Jepsen's EDN, Elle's list-append), and checked here by a simple
-//! checker. `GAPLESS_HISTORY` names the file; without it the file is removed with the test.
+//! Clients append to lists and read them through a cluster whose members are killed, paused and cut off. The history is
+//! checked here, and by outside checkers (Jepsen's EDN, Elle's list-append) in the file `GAPLESS_HISTORY`; without it
+//! the file is removed.
 //!
-//! The model: the stream is a set of lists, one for each key. An append is a published message, complete when it was
-//! read back. A read is a published message, too: it sees the appends before it in the stream (a reader's own position
-//! alone may lag, and would be sequentially consistent). An operation without a result at its timeout may or may not
-//! happen, even later; its client continues as another process with another session.
+//! An append is a published message, complete when read back. A read is a published message, too: a reader's own
+//! position alone may lag, and would be sequentially consistent. An operation without a result may happen even later;
+//! its client continues as another process with another session.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -26,9 +25,7 @@ use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 5;
 const KEYS: u64 = 6;
-/// Timeout of an operation.
 const GIVEN_UP: Duration = Duration::from_millis(500);
-/// Pause between two operations of a client.
 const PAUSE: Duration = Duration::from_millis(5);
 
 pub fn module() -> Module {
@@ -38,7 +35,6 @@ pub fn module() -> Module {
         .with_choices("with_a_witness", |random| a_history(WITNESS, "witness", random))
 }
 
-/// State shared by all clients.
 struct ClientState {
     history: Mutex<ClientHistory>,
     begun: Instant,
@@ -50,7 +46,7 @@ struct ClientState {
 
 impl ClientState {
     fn record(&self, kind: EventKind, process: u64, action: &ClientAction) {
-        // The time is taken under the lock, so that times rise along the file.
+        // Under the lock, so that times rise along the file.
         let mut history = self.history.lock().unwrap();
         let time_ns = self.begun.elapsed().as_nanos() as u64;
         history.push(kind, process, time_ns, action.clone());
@@ -109,7 +105,6 @@ fn a_history(plan: processes::ClusterPlan, name: &str, random: &mut Random) {
         None => cluster.root.path().join("history.edn"),
     };
     std::fs::write(&path, history.to_edn()).unwrap();
-    // The check reads the same file as outside checkers.
     let read = ClientHistory::from_edn(&std::fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!(read, history);
     let counts = read.check().unwrap_or_else(|reason| {
@@ -121,7 +116,7 @@ fn a_history(plan: processes::ClusterPlan, name: &str, random: &mut Random) {
     assert!(counts.appends > 100 && counts.reads > 100, "{counts}");
 }
 
-/// Encodes a message: 0 for an append and 1 for a read, key, value; and a number that identifies it for its client.
+/// 0 for an append and 1 for a read, key, value, number for the client.
 fn encode(action: &ClientAction) -> Vec<u8> {
     let (kind, key, value) = match action {
         ClientAction::Append { key, value } => (0, *key, *value),
@@ -130,12 +125,11 @@ fn encode(action: &ClientAction) -> Vec<u8> {
     [kind, key, value].into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-/// Runs operations one after the other, each by the client's present process.
 fn run_client(number: u64, directories: &[PathBuf], shared: &ClientState) {
     let mut random = number;
     while !shared.is_over.load(Ordering::SeqCst) {
         let process = shared.next_process.fetch_add(1, Ordering::SeqCst);
-        // A separate session: its node resends unanswered messages as long as it lives.
+        // Its node resends unanswered messages as long as it lives.
         let link = SharedMemoryLink::any(directories, SharedMemoryOptions::default());
         let mut node = StreamNode::new(link, StreamNodeOptions::default());
         let mut lists = HashMap::<u64, Vec<u64>>::new();
@@ -165,11 +159,9 @@ fn run_client(number: u64, directories: &[PathBuf], shared: &ClientState) {
 }
 
 enum OperationOutcome {
-    /// The operation happened; a read has its list.
     Done(ClientAction),
-    /// The message was never accepted.
     NotSent,
-    /// The outcome is unknown: it may have happened, or may still happen.
+    /// May have happened, or may still happen.
     Unknown,
 }
 

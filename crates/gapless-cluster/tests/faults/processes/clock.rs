@@ -1,29 +1,24 @@
-//! Wrong wall clocks, and clocks that are set while a member runs. In the member's process the kernel's function that
-//! reads clocks is replaced (in the vDSO, so for every call of this process), and its wall clock is shifted.
+//! Wrong wall clocks: replaces the kernel's clock function in the vDSO, so for every call of the process.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-/// Offset of this process's wall clock from the machine's, s.
 static AHEAD_S: AtomicI64 = AtomicI64::new(0);
 static IS_REPLACED: AtomicBool = AtomicBool::new(false);
 
-/// Returns the file with the clock error of the member with this configuration.
 fn clock_file(config: &Path) -> PathBuf {
     config.with_extension("clock")
 }
 
-/// Sets the wall clock of the member with this configuration `ahead_s` seconds ahead, also after a restart; a running
-/// member only follows if the file existed at its start.
+/// Also after a restart; a running member follows only if the file existed at its start.
 pub fn set_offset(config: &Path, ahead_s: i64) {
     let (file, next) = (clock_file(config), config.with_extension("clock-next"));
     std::fs::write(&next, ahead_s.to_string()).unwrap();
     std::fs::rename(next, file).unwrap();
 }
 
-/// Returns whether clocks can be replaced here; prints the reason if not.
 pub fn is_possible() -> bool {
     let is_possible = cfg!(target_arch = "x86_64") && kernels_function().is_some();
     if !is_possible {
@@ -32,7 +27,6 @@ pub fn is_possible() -> bool {
     is_possible
 }
 
-/// Shifts the wall clock of this member's process, if its file asks for it.
 pub fn install_clock(config: &Path) {
     let Ok(ahead_s) = std::fs::read_to_string(clock_file(config)) else { return };
     AHEAD_S.store(ahead_s.parse().unwrap(), Ordering::SeqCst);
@@ -53,7 +47,7 @@ fn kernels_function() -> Option<u64> {
     (!found.is_null()).then_some(found as u64)
 }
 
-/// Redirects the kernel's function to ours. Call it before there are other threads.
+/// Must run before there are other threads.
 fn replace() {
     let at = kernels_function().expect("is_possible was checked before");
     let ours = read_clock as extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
@@ -61,7 +55,7 @@ fn replace() {
     let mut code = vec![0x48, 0xb8];
     code.extend((ours as usize as u64).to_le_bytes());
     code.extend([0xff, 0xe0]);
-    // Written through this file the page need not be writable, and becomes this process's own.
+    // Through this file the page need not be writable, and becomes this process's own.
     File::options().write(true).open("/proc/self/mem").unwrap().write_all_at(&code, at).unwrap();
 }
 

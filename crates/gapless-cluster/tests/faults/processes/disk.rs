@@ -1,5 +1,4 @@
-//! Failing disks for a member's process: from some moment on the kernel answers its calls with an error (seccomp), or
-//! its directory is on a separate file system, which is too small.
+//! Failing disks: errors from the kernel (seccomp), or a file system that is too small.
 
 use rustix::io::Errno;
 use seccompiler::{
@@ -8,16 +7,14 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Calls that the kernel fails from now on.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// Syncs fail: fdatasync, fsync and msync give EIO.
+    /// EIO from fdatasync, fsync and msync.
     Sync,
-    /// Writes fail: pwrite gives EIO.
+    /// EIO from pwrite.
     Write,
-    /// There is no room for anything new: fallocate, ftruncate and pwrite give ENOSPC.
+    /// ENOSPC from fallocate, ftruncate and pwrite.
     Space,
-    /// No file or directory can be made: EIO.
     Create,
 }
 
@@ -28,7 +25,6 @@ impl Fault {
         format!("{self:?}")
     }
 
-    /// Returns the words of the member's error.
     pub fn words(self) -> &'static str {
         match self {
             Self::Space => "no space",
@@ -43,10 +39,8 @@ impl Fault {
         }
     }
 
-    /// Returns the calls that fail, each always or by some of its arguments.
     fn calls(self) -> BTreeMap<i64, Vec<SeccompRule>> {
         let always = |call| (call, Vec::new());
-        // The flags are the third argument.
         let creates = u64::from(rustix::fs::OFlags::CREATE.bits());
         let condition =
             SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(creates), creates).unwrap();
@@ -65,7 +59,6 @@ impl Fault {
         calls.into_iter().collect()
     }
 
-    /// Makes all threads of this process meet the fault from now on.
     fn begin(self) {
         let action = SeccompAction::Errno(self.errno().raw_os_error() as u32);
         let machine = std::env::consts::ARCH.try_into().unwrap();
@@ -74,26 +67,21 @@ impl Fault {
     }
 }
 
-/// Returns the file that names the fault of the member with this configuration.
 fn fault_file(config: &Path) -> PathBuf {
     config.with_extension("fault")
 }
 
-/// Makes the member with this configuration meet the fault until it is started again.
 pub fn set_fault(config: &Path, fault: Fault) {
     std::fs::write(fault_file(config), fault.name()).unwrap();
 }
 
-/// Removes the fault of a member that ended before it read its file.
 pub fn clear_fault(config: &Path) {
     let _ = std::fs::remove_file(fault_file(config));
 }
 
-/// Begins this member's process with the fault that its file names.
 pub fn install_fault(config: &Path) {
     let file = fault_file(config);
     let Ok(name) = std::fs::read_to_string(&file) else { return };
-    // The file may still be incomplete.
     let Some(fault) = Fault::ALL.into_iter().find(|fault| fault.name() == name) else { return };
     std::fs::remove_file(file).unwrap();
     fault.begin();

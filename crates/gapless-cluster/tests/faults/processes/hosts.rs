@@ -1,6 +1,5 @@
-//! [`Hosts`]: a network namespace for each member, all joined by a switch; the kernel really loses, cuts off or slows
-//! down their packets. Everything is in a user namespace of the test, which the kernel removes with the last process in
-//! it: no privilege is needed if users may create such namespaces, and nothing remains.
+//! A network namespace for each member, inside a user namespace of the test, which the kernel removes with its last
+//! process: needs no privilege where users may create such namespaces.
 
 use super::PATIENCE;
 use gapless_testkit::process::started_as;
@@ -9,31 +8,26 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// First argument of a process inside the namespaces; a scenario's name and its seed follow.
 const INSIDE: &str = "processes::hosts::inside";
-/// Time limit of a scenario inside, in units of [`PATIENCE`].
+/// In units of [`PATIENCE`].
 const LIMIT: u32 = 6;
-/// Creates the outer namespaces: root inside, an unprivileged user outside, and its processes end with it.
+/// Root inside, an unprivileged user outside.
 const UNSHARE: [&str; 9] =
     ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child"];
-/// Private /run, where `ip netns` keeps its names, and which is not ours outside.
+/// `ip netns` keeps its names in /run.
 const OWN_RUN: &str = "mount -t tmpfs tmpfs /run";
-/// Trial of the commands that the tests need of the machine: the last line is a filter that drops one packet in ten.
+/// The commands that the tests need; the last line is a filter that drops one packet in ten.
 const TRIAL: &str = "ip netns add a && ip netns exec a true && ip link add name bridge type bridge \
      && ip link add name eth0 netns a type veth peer name port && tc -n a qdisc add dev eth0 clsact \
      && tc -n a qdisc add dev eth0 root tbf rate 1mbit burst 32kbit latency 400ms \
      && tc -n a filter add dev eth0 ingress bpf da bytecode '4,32 0 0 4294963256,53 0 1 429496730,6 0 0 0,6 0 0 2'";
-/// Port on which members listen, each at its own address.
 const PORT: u16 = 7_000;
 
-/// A scenario that runs inside the namespaces.
 pub type IsolatedScenario = fn(&mut Random);
 
-/// Runs a scenario and never returns if this process was started inside the namespaces for one.
 pub fn run_if_inside(scenarios: &[(&str, IsolatedScenario)]) {
     let Some(arguments) = started_as(INSIDE) else { return };
     let [scenario, seed] = &arguments[..] else { panic!("a scenario and a seed are expected, not {arguments:?}") };
-    // A scenario that hangs ends with this process.
     std::thread::spawn(move || {
         std::thread::sleep(LIMIT * PATIENCE);
         eprintln!("the scenario hangs");
@@ -44,7 +38,6 @@ pub fn run_if_inside(scenarios: &[(&str, IsolatedScenario)]) {
     std::process::exit(0);
 }
 
-/// Runs a scenario in a process inside the namespaces; prints that it is skipped if they cannot be created.
 pub fn run_inside(scenario: &str, random: &mut Random) {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     if let Some(reason) = MISSING.get_or_init(missing) {
@@ -63,7 +56,6 @@ fn unshared(script: &str) -> Command {
     command
 }
 
-/// Returns the reason for which the tests cannot run here; `None` if they can.
 fn missing() -> Option<String> {
     let reason = match unshared(TRIAL).output() {
         Ok(output) if output.status.success() => return None,
@@ -73,12 +65,9 @@ fn missing() -> Option<String> {
     Some(format!("hosts cannot be made with unshare, ip and tc: {reason}"))
 }
 
-/// A direction, seen from the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketDirection {
-    /// Packets to the host.
     In,
-    /// Packets from the host.
     Out,
 }
 
@@ -93,7 +82,6 @@ impl PacketDirection {
     }
 }
 
-/// The hosts of members 1 to `count`.
 pub struct Hosts {
     count: usize,
 }
@@ -115,7 +103,6 @@ impl Hosts {
         Self { count }
     }
 
-    /// Returns the address on which the member on this host listens.
     pub fn address(host: usize) -> String {
         format!("10.98.0.{host}:{PORT}")
     }
@@ -126,15 +113,14 @@ impl Hosts {
         command
     }
 
-    /// Pulls the cable of a host, or plugs it in again.
     pub fn cut(&self, host: usize, is_cut: bool) {
         run(&format!("ip -n switch link set port{host} {}", if is_cut { "down" } else { "up" }));
     }
 
-    /// Drops packets one way at random, `per_mille` of a thousand; 1,000 are all, 0 none.
+    /// Drops packets at random: 1,000 are all, 0 none.
     pub fn lose(&self, host: usize, way: PacketDirection, per_mille: u32) {
         let place = format!("tc -n host{host} filter replace dev eth0 {} pref 1 handle 1 bpf da bytecode", way.name());
-        // Load a random number, compare, let pass (0) or drop (2): tc-bpf(8), and SKF_AD_RANDOM of linux/filter.h.
+        // Load a random number, compare, pass (0) or drop (2): tc-bpf(8), SKF_AD_RANDOM of linux/filter.h.
         let bound = u64::from(per_mille) * u64::from(u32::MAX) / 1_000;
         let program = match per_mille {
             0 => "1,6 0 0 0".to_owned(),
@@ -146,7 +132,7 @@ impl Hosts {
         run_words(&words);
     }
 
-    /// Limits the rate either way, with up to 400 ms of queueing; without a rate there is no limit.
+    /// Either way, with up to 400 ms of queueing.
     pub fn limit(&self, host: usize, kilobits_per_second: Option<u32>) {
         for (place, device) in
             [(format!("host{host}"), "eth0".to_owned()), ("switch".to_owned(), format!("port{host}"))]
@@ -161,7 +147,6 @@ impl Hosts {
         }
     }
 
-    /// Returns the number of packets that [`Hosts::lose`] has dropped.
     pub fn dropped(&self) -> u64 {
         let of_host = |host| {
             let said = run(&format!("tc -n host{host} -s qdisc show dev eth0 clsact"));
@@ -174,13 +159,11 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        // The next scenario uses the same names.
         (1..=self.count).for_each(|host| drop(run(&format!("ip netns delete host{host}"))));
         run("ip netns delete switch");
     }
 }
 
-/// Runs a command and returns its output. A command that fails is a failure of the test.
 fn run(words: &str) -> String {
     run_words(&words.split(' ').collect::<Vec<_>>())
 }

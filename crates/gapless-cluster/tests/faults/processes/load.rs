@@ -1,5 +1,3 @@
-//! [`PublisherLoad`]: threads that publish numbered messages to the leader, and read the stream meanwhile.
-
 use super::{Cluster, PATIENCE};
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
@@ -12,10 +10,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// Largest number of messages of one publisher in flight.
 const IN_FLIGHT_MAX: u64 = 200;
 
-/// Encodes a message's owner and number, and as many more bytes as the number gives.
+/// Owner, number, and as many more bytes as the number gives.
 pub fn payload(owner: u64, number: u64) -> Vec<u8> {
     let length = [16, 100, 1_000, 3_000][number as usize % 4];
     let mut bytes = vec![(owner ^ number) as u8; length];
@@ -24,7 +21,6 @@ pub fn payload(owner: u64, number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Returns the owner and number of a message; it must be as [`payload`] has made it.
 #[track_caller]
 pub fn read_payload(bytes: &[u8]) -> (u64, u64) {
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -37,15 +33,11 @@ pub fn read_payload(bytes: &[u8]) -> (u64, u64) {
 struct LoadState {
     is_over: AtomicBool,
     is_paused: AtomicBool,
-    /// Pause between two messages of a publisher, µs.
     interval_us: AtomicU64,
-    /// Largest number of messages of a publisher in flight.
     in_flight_max: AtomicU64,
-    /// Own messages that were read back.
     came: AtomicU64,
 }
 
-/// Messages that one publisher has sent, and read.
 pub struct PublishedMessages {
     pub owner: u64,
     pub sent: u64,
@@ -59,12 +51,12 @@ pub struct PublisherLoad {
 }
 
 impl PublisherLoad {
-    /// Starts `publishers` publishers, each at about a thousand messages a second.
+    /// Each at about a thousand messages a second.
     pub fn start(cluster: &Cluster, publishers: u64) -> Self {
         Self::start_as(cluster, 1..=publishers)
     }
 
-    /// Starts one publisher for each of these owners, which must not have published before.
+    /// The owners must not have published before.
     pub fn start_as(cluster: &Cluster, owners: RangeInclusive<u64>) -> Self {
         let shared = Arc::<LoadState>::default();
         shared.interval_us.store(1000, Ordering::SeqCst);
@@ -77,7 +69,6 @@ impl PublisherLoad {
         Self { shared, threads }
     }
 
-    /// Returns the number of messages that their publishers have read back.
     #[track_caller]
     pub fn came(&self) -> u64 {
         assert!(self.threads.iter().all(|thread| !thread.is_finished()), "a publisher has ended");
@@ -93,7 +84,7 @@ impl PublisherLoad {
         }
     }
 
-    /// Publishes as many messages as possible, until `count` more are read back.
+    /// At the full rate, until `count` more are read back.
     #[track_caller]
     pub fn wait_more_fast(&self, count: u64) {
         let interval_us = self.shared.interval_us.swap(0, Ordering::SeqCst);
@@ -101,8 +92,7 @@ impl PublisherLoad {
         self.shared.interval_us.store(interval_us, Ordering::SeqCst);
     }
 
-    /// Publishes as fast as possible, one message at a time, so that there are as many entries, until `count` more are
-    /// read back.
+    /// One message at a time, so that each is an entry.
     #[track_caller]
     pub fn wait_more_singly(&self, count: u64) {
         let interval_us = self.shared.interval_us.swap(0, Ordering::SeqCst);
@@ -112,12 +102,11 @@ impl PublisherLoad {
         self.shared.interval_us.store(interval_us, Ordering::SeqCst);
     }
 
-    /// Pauses or resumes the publishers.
     pub fn pause(&self, is_paused: bool) {
         self.shared.is_paused.store(is_paused, Ordering::SeqCst);
     }
 
-    /// Stops the publishers; waits until every message is read back.
+    /// Waits until every message is read back.
     pub fn finish(self) -> Vec<PublishedMessages> {
         self.shared.is_over.store(true, Ordering::SeqCst);
         self.threads.into_iter().map(|thread| thread.join().unwrap()).collect()

@@ -1,5 +1,4 @@
-//! Members as separate processes of this executable, with a proxy between each two: started, killed, paused and cut
-//! off.
+//! Members as processes of this executable, with a proxy between each two.
 
 pub mod clock;
 pub mod disk;
@@ -24,17 +23,13 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longest time for anything; the machine may be busy otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// First argument of a member's process; its file follows.
 const MEMBER: &str = "processes::member";
 
-/// Runs a member until it is killed and never returns, if this process was started as one.
 pub fn run_as_member_if_asked() {
     let Some(arguments) = started_as(MEMBER) else { return };
     let file = &arguments[0];
-    // Otherwise no one would end it if the test died.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
     clock::install_clock(Path::new(file));
     tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
@@ -65,12 +60,10 @@ pub fn run_as_member_if_asked() {
     std::process::exit(3);
 }
 
-/// Returns the file whose existence asks the member to stop.
 fn stop_file(file: &Path) -> PathBuf {
     file.with_extension("stop")
 }
 
-/// Kind of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterPlan {
     pub kinds: &'static [&'static str],
@@ -81,20 +74,17 @@ pub struct ClusterPlan {
 pub const THREE: ClusterPlan =
     ClusterPlan { kinds: &["full", "full", "full"], tier: "quorum", election_timeout: "300 ms" };
 pub const WITNESS: ClusterPlan = ClusterPlan { kinds: &["full", "full", "witness"], ..THREE };
-/// Plan for scenarios in which nothing may cause an election, not even a machine that is busy for a while.
 pub const PATIENT: ClusterPlan = ClusterPlan { election_timeout: "1 s", ..THREE };
 
-/// Processes of the members, by their numbers from 1 on.
 pub struct Cluster {
     pub root: tempfile::TempDir,
     plan: ClusterPlan,
-    /// Listening addresses of the members by number; empty if each has its own host.
+    /// Empty if each member has its own host.
     addresses: Vec<SocketAddr>,
-    /// Proxies between a member and one with a higher number, which it connects to; empty if each has its own host.
+    /// By member and a higher one, which it connects to; empty if each has its own host.
     proxies: HashMap<(usize, usize), Proxy>,
     hosts: Option<Hosts>,
     members: Vec<Option<Process>>,
-    /// Whether each member was started to kill itself at some moment.
     armed: Vec<bool>,
 }
 
@@ -105,7 +95,6 @@ impl Cluster {
         cluster
     }
 
-    /// Writes the members' files, and starts no process.
     pub fn prepare(plan: ClusterPlan) -> Self {
         let count = plan.kinds.len();
         let host = own_loopback();
@@ -116,7 +105,6 @@ impl Cluster {
         Self::with_files(plan, addresses, proxies, None)
     }
 
-    /// Starts all members, each on its own host; see [`hosts::run_inside`].
     pub fn start_on_hosts(plan: ClusterPlan) -> Self {
         let hosts = Hosts::new(plan.kinds.len());
         let mut cluster = Self::with_files(plan, Vec::new(), HashMap::new(), Some(hosts));
@@ -137,7 +125,6 @@ impl Cluster {
         cluster
     }
 
-    /// Returns the text of a member's file.
     pub fn text(&self, member: usize) -> String {
         let mut text = format!("[cluster]\nname = \"faults\"\nmember = {member}\ntier = \"{}\"\n", self.plan.tier);
         for (at, kind) in self.plan.kinds.iter().enumerate() {
@@ -178,7 +165,6 @@ impl Cluster {
         self.addresses[member - 1]
     }
 
-    /// Returns the network of a cluster that was started on hosts.
     pub fn hosts(&self) -> &Hosts {
         self.hosts.as_ref().expect("the cluster was started on hosts")
     }
@@ -191,7 +177,6 @@ impl Cluster {
         1..=self.members.len()
     }
 
-    /// Returns the members that are not witnesses.
     pub fn full(&self) -> Vec<usize> {
         self.all().filter(|member| self.plan.kinds[member - 1] == "full").collect()
     }
@@ -208,10 +193,8 @@ impl Cluster {
         self.root.path().join(format!("log-{member}"))
     }
 
-    /// Starts a member's process, with these variables in its environment.
     pub fn start_member(&mut self, member: usize, environment: &[(&str, &str)]) {
         assert!(self.members[member - 1].is_none(), "member {member} runs already");
-        // The stop file asked the last process to stop.
         let _ = std::fs::remove_file(stop_file(&self.file(member)));
         disk::clear_fault(&self.file(member));
         let log = std::fs::File::options().create(true).append(true).open(self.log_file(member)).unwrap();
@@ -225,7 +208,6 @@ impl Cluster {
         self.armed[member - 1] = !environment.is_empty();
     }
 
-    /// Starts another process as a member with a file of this text.
     pub fn start_extra(&self, name: &str, text: &str) -> ExtraProcess {
         let file = self.root.path().join(format!("{name}.toml"));
         std::fs::write(&file, text).unwrap();
@@ -244,23 +226,19 @@ impl Cluster {
         self.signal(member, Signal::STOP);
     }
 
-    /// Resumes a paused process.
     pub fn go_on(&self, member: usize) {
         self.signal(member, Signal::CONT);
     }
 
-    /// Asks a member to stop in order.
     pub fn ask_to_stop(&self, member: usize) {
         std::fs::write(stop_file(&self.file(member)), "").unwrap();
     }
 
-    /// Makes the member's disk fail from now on, until the member is started again.
     pub fn fail_disk(&self, member: usize, fault: disk::Fault) {
         disk::set_fault(&self.file(member), fault);
     }
 
-    /// Sets the wall clock of the member's machine `ahead_s` seconds ahead; a running process follows only if its clock
-    /// was set before its start.
+    /// A running process follows only if its clock was set before its start.
     pub fn set_clock(&self, member: usize, ahead_s: i64) {
         clock::set_offset(&self.file(member), ahead_s);
     }
@@ -269,7 +247,6 @@ impl Cluster {
         self.members[member - 1].take().expect("the member runs").kill();
     }
 
-    /// Returns whether a member has killed itself; another end is an error.
     pub fn has_died(&mut self, member: usize) -> bool {
         let Some(child) = &mut self.members[member - 1] else { return true };
         let Some(status) = child.ended() else { return false };
@@ -278,12 +255,10 @@ impl Cluster {
         true
     }
 
-    /// Waits until a member has ended by itself.
     pub fn wait_end(&mut self, member: usize) -> ExitStatus {
         self.wait_end_under(member, || std::thread::sleep(Duration::from_millis(5)))
     }
 
-    /// Repeats `meanwhile` until a member has ended by itself.
     pub fn wait_end_under(&mut self, member: usize, mut meanwhile: impl FnMut()) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         let mut child = self.members[member - 1].take().expect("the member runs");
@@ -299,7 +274,6 @@ impl Cluster {
         }
     }
 
-    /// Returns the exit status of a member, if it ends within this time.
     pub fn ends_within(&mut self, member: usize, time: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + time;
         loop {
@@ -319,7 +293,7 @@ impl Cluster {
         self.members[member - 1].is_some()
     }
 
-    /// Returns a member's status; `None` while it does not answer. Not for a paused member.
+    /// `None` without an answer; not for a paused member.
     pub fn status(&self, member: usize) -> Option<StatusReport> {
         match control::ask(&self.directory(member), &AdminRequest::Status) {
             Ok(AdminAnswer::Status(report)) => Some(*report),
@@ -327,13 +301,10 @@ impl Cluster {
         }
     }
 
-    /// Asks `member` to transfer leadership to `to`; it may refuse.
     pub fn transfer(&self, member: usize, to: usize) {
-        // The caller checks the leader afterwards.
         let _ = control::ask(&self.directory(member), &AdminRequest::Transfer { to: to as u64 });
     }
 
-    /// Waits until a member has logged all of these words in one line.
     #[track_caller]
     pub fn wait_log(&mut self, member: usize, words: &[&str]) -> String {
         self.wait(&format!("{words:?} from member {member}"), |cluster| {
@@ -342,7 +313,7 @@ impl Cluster {
         })
     }
 
-    /// Waits for a condition; members that end meanwhile are an error, except armed ones.
+    /// Members that end meanwhile are an error, except armed ones.
     #[track_caller]
     pub fn wait<T>(&mut self, what: &str, mut is_there: impl FnMut(&mut Self) -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
@@ -372,13 +343,11 @@ impl Cluster {
         }
     }
 
-    /// Returns which of `among` leads, according to its own status.
     pub fn leader_of(&self, among: &[usize]) -> Option<usize> {
         let leads = |member: &usize| self.status(*member).is_some_and(|status| status.role == "leader");
         among.iter().copied().filter(|member| self.is_running(*member)).find(leads)
     }
 
-    /// Waits until one of `among` leads.
     #[track_caller]
     pub fn leader_among(&mut self, among: &[usize]) -> usize {
         self.wait("a leader", |cluster| cluster.leader_of(among))
@@ -390,7 +359,6 @@ impl Cluster {
         self.leader_among(&all)
     }
 
-    /// Makes `member` the leader, and returns true unless it has died meanwhile.
     #[track_caller]
     pub fn make_leader(&mut self, member: usize) -> bool {
         let mut next_ask = Instant::now();
@@ -413,7 +381,6 @@ impl Cluster {
         }
     }
 
-    /// Waits until `member` has released everything that was released when this was called, or has died.
     #[track_caller]
     pub fn caught_up(&mut self, member: usize) {
         let others: Vec<usize> = self.all().filter(|other| self.is_running(*other)).collect();
@@ -424,19 +391,16 @@ impl Cluster {
         });
     }
 
-    /// Returns the proxy between two members, and whether `from` has the lower number, which makes its direction
-    /// forward.
+    /// And whether `from` has the lower number: its direction is forward.
     pub fn between(&self, from: usize, to: usize) -> (&Proxy, bool) {
         (&self.proxies[&(from.min(to), from.max(to))], from < to)
     }
 
-    /// Holds or releases everything from `from` to `to`.
     pub fn hold(&self, from: usize, to: usize, is_held: bool) {
         let (proxy, is_forward) = self.between(from, to);
         proxy.way(is_forward).hold(is_held);
     }
 
-    /// Cuts a member off from all others, both ways, or reconnects it.
     pub fn isolate(&self, member: usize, is_held: bool) {
         for other in self.all().filter(|other| *other != member) {
             self.hold(member, other, is_held);
@@ -445,14 +409,12 @@ impl Cluster {
     }
 }
 
-/// A process that claims to be a member.
 pub struct ExtraProcess {
     process: Process,
     log: PathBuf,
 }
 
 impl ExtraProcess {
-    /// Waits until it has logged all of these words in one line.
     #[track_caller]
     pub fn wait_log(&self, words: &[&str]) -> String {
         until_some(&format!("{words:?}"), || {
@@ -461,7 +423,6 @@ impl ExtraProcess {
         })
     }
 
-    /// Waits until it has ended by itself.
     #[track_caller]
     pub fn wait_end(&mut self) -> ExitStatus {
         self.process.wait_end("the end of another member")

@@ -1,6 +1,5 @@
-//! [`Proxy`]: forwards TCP connections, and holds, delays or throttles the bytes of either direction. Held bytes are
-//! not lost: as on a partitioned network, they arrive when the network is whole again, if the receiver still waits for
-//! them.
+//! Holds, delays or throttles TCP bytes. Held bytes are not lost: as after a partition, they arrive if the receiver
+//! still waits for them.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -10,17 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Limit of the queued bytes of one direction of a connection; then the proxy reads no more.
 const QUEUE_BYTES_MAX: usize = 1 << 20;
-/// Pause between two polls.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// One direction.
 #[derive(Default)]
 pub struct ProxyDirection {
     is_held: AtomicBool,
     delay_ms: AtomicU64,
-    /// Bytes that may pass within a millisecond; 0 for any number.
+    /// 0 for any number.
     bytes_per_ms: AtomicU64,
 }
 
@@ -42,12 +38,10 @@ impl ProxyDirection {
 struct ProxyState {
     forward: ProxyDirection,
     back: ProxyDirection,
-    /// Connections of an earlier generation are closed.
     generation: AtomicU64,
     is_over: AtomicBool,
 }
 
-/// A listener on a port of the receiver's host; ends with the value.
 pub struct Proxy {
     pub address: SocketAddr,
     shared: Arc<ProxyState>,
@@ -65,12 +59,10 @@ impl Proxy {
         Self { address, shared, thread: Some(thread) }
     }
 
-    /// Returns the direction from the connecting side, or to it.
     pub fn way(&self, is_forward: bool) -> &ProxyDirection {
         if is_forward { &self.shared.forward } else { &self.shared.back }
     }
 
-    /// Resets every connection.
     pub fn reset(&self) {
         self.shared.generation.fetch_add(1, Ordering::SeqCst);
     }
@@ -94,7 +86,6 @@ fn accept(listener: &TcpListener, address: SocketAddr, shared: &Arc<ProxyState>)
             std::thread::sleep(PAUSE);
             continue;
         };
-        // The target does not listen: the connecting side sees its connection end.
         let Ok(to) = TcpStream::connect(address) else { continue };
         for stream in [&from, &to] {
             stream.set_nonblocking(true).unwrap();
@@ -106,7 +97,6 @@ fn accept(listener: &TcpListener, address: SocketAddr, shared: &Arc<ProxyState>)
     pumps.into_iter().for_each(|pump| pump.join().unwrap());
 }
 
-/// Queued bytes of one direction.
 struct ProxyQueue {
     pieces: VecDeque<(Instant, Vec<u8>)>,
     bytes: usize,
@@ -120,7 +110,7 @@ impl ProxyQueue {
         Self { pieces: VecDeque::new(), bytes: 0, is_at_end: false, allowed: 0.0, looked: Instant::now() }
     }
 
-    /// Moves bytes. Returns whether any were moved, or an error when the connection is over.
+    /// Returns whether bytes moved; an error at the end of the connection.
     fn turn(&mut self, from: &mut TcpStream, to: &mut TcpStream, way: &ProxyDirection) -> std::io::Result<bool> {
         let now = Instant::now();
         let mut is_busy = false;
@@ -183,7 +173,6 @@ fn pump(mut from: TcpStream, mut to: TcpStream, shared: &ProxyState) {
             Err(_) => break,
         }
     }
-    // The other side may have closed it.
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);
 }

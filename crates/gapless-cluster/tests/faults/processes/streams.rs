@@ -1,5 +1,3 @@
-//! Final check of the members' journals: the same everywhere, and every published message in them once and in order.
-
 use super::Cluster;
 use super::load::{PublishedMessages, PublisherLoad, read_payload};
 use gapless_journal::JournalReader;
@@ -8,14 +6,12 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 pub struct Stream {
-    /// Hash of all bytes of each frame.
     hashes: Vec<u64>,
-    /// Sequence of the last frame, owner and number of each message.
+    /// Sequence of the last frame, owner and number.
     pub messages: Vec<(u64, u64, u64)>,
 }
 
 impl Stream {
-    /// Reads the frames up to `end` of the journal of `member`.
     pub fn read(cluster: &Cluster, member: usize, end: u64) -> Self {
         let mut replay = JournalReader::open(cluster.journal(member)).unwrap().replay(1).unwrap();
         let mut stream = Self { hashes: Vec::new(), messages: Vec::new() };
@@ -49,7 +45,6 @@ fn hash(frame: &Frame<'_>) -> u64 {
     hasher.finish()
 }
 
-/// Reads the journal of `member` up to `end`: its first sequence, and a hash of each frame.
 fn frames_held(cluster: &Cluster, member: usize, end: u64) -> (u64, Vec<u64>) {
     let reader = JournalReader::open(cluster.journal(member)).unwrap();
     let first = reader.first_sequence();
@@ -63,9 +58,8 @@ fn frames_held(cluster: &Cluster, member: usize, end: u64) -> (u64, Vec<u64>) {
     (first, (first..=end).map(next).collect())
 }
 
-/// Ends the load, and checks the streams of all members, which all run: they are the same, and each message is in them
-/// once and in order. No reader has read anything else. Member 1 must hold the whole stream. Returns the number of
-/// messages.
+/// Ends the load and checks that all members run with one stream, with each message once and in order, and that readers
+/// have read nothing else. Member 1 must hold the whole stream.
 #[track_caller]
 pub fn check(cluster: &mut Cluster, load: PublisherLoad) -> usize {
     let published = load.finish();
@@ -81,7 +75,6 @@ pub fn check_published(cluster: &mut Cluster, published: &[PublishedMessages]) -
         let ends = ends?;
         (ends[0] >= met && ends.iter().all(|end| *end == ends[0])).then_some(ends[0])
     });
-    // A member that lagged too far has begun with a state of the others.
     let holds_all = |member: &usize| JournalReader::open(cluster.journal(*member)).unwrap().first_sequence() == 1;
     let whole = cluster.all().find(holds_all).expect("a member holds the whole stream");
     let first = Stream::read(cluster, whole, end);
@@ -100,8 +93,6 @@ pub fn check_published(cluster: &mut Cluster, published: &[PublishedMessages]) -
     for each in published {
         let found = numbers.get(&each.owner).copied().unwrap_or(0);
         assert_eq!(found, each.sent, "messages of {}", each.owner);
-        // Messages that a reader has read keep their place; it may have begun in the middle, and ended before the
-        // others.
         let mut place = first.messages.iter();
         for met in &each.met {
             assert!(place.any(|message| message == met), "{met:?} was read by {} and is missing", each.owner);

@@ -1,5 +1,3 @@
-//! Members in one process, and messages that are published all the time, whichever member leads.
-
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_client::replay_merge::ReplayRead;
@@ -18,19 +16,18 @@ use std::time::{Duration, Instant};
 
 pub const PATIENCE: Duration = Duration::from_secs(90);
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// Settings with which a busy machine causes no election.
+/// A busy machine causes no election.
 const SMALL: &str = "window = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n[election]\ntimeout = \"1 s\"";
 
 pub fn id(number: u64) -> MemberId {
     MemberId::new(number).unwrap()
 }
 
-/// Clusters that run at one time: each has more threads than the machine has cores, and most of them wait.
+/// Each cluster has more threads than the machine has cores, but most wait.
 pub static TURNS: TestSemaphore = TestSemaphore::new(3);
 
 pub struct Cluster {
     root: tempfile::TempDir,
-    /// Ports by number, from 1; the first `count` are in each file.
     ports: Vec<u16>,
     pub first: usize,
     pub members: BTreeMap<u64, ClusterMember>,
@@ -45,7 +42,6 @@ impl Cluster {
         Self::start_with(count, "")
     }
 
-    /// Starts with more lines at the end of the file.
     pub fn start_with(count: usize, extra: &str) -> Self {
         let turn = TURNS.take();
         let mut cluster = Self {
@@ -66,7 +62,6 @@ impl Cluster {
         self.root.path().join(format!("member-{member}"))
     }
 
-    /// Reserves a number and a port for one more member.
     pub fn make_room(&mut self) -> u64 {
         self.ports.push(free_port());
         self.ports.len() as u64
@@ -126,7 +121,6 @@ impl Cluster {
         &self.members[&member]
     }
 
-    /// Excludes the member from the checks.
     pub fn forget(&mut self, member: u64) -> ClusterMember {
         self.members.remove(&member).unwrap()
     }
@@ -150,7 +144,6 @@ impl Cluster {
         }
     }
 
-    /// Returns the error with which a member has stopped by itself.
     #[track_caller]
     pub fn failure(&self, member: u64) -> String {
         self.wait("an error", |cluster| cluster.get(member).stream().failure().map(|error| error.to_string()))
@@ -175,7 +168,6 @@ impl Cluster {
         self.get(self.leader())
     }
 
-    /// Waits until each running member has the numbers below `count`, each once and in order.
     #[track_caller]
     pub fn has_exactly(&self, count: u64) {
         let end = self.wait("the same last sequence on all members", |cluster| {
@@ -200,20 +192,17 @@ impl Cluster {
     }
 }
 
-/// A publisher of consecutive numbers, continuing the last traffic, until it is stopped.
 pub struct Traffic {
     stopping: Arc<AtomicBool>,
     came: Arc<AtomicU64>,
     thread: JoinHandle<u64>,
 }
 
-/// Length of one message: enough to fill segments in a while.
 const LENGTH: usize = 512;
 
 impl Traffic {
     #[track_caller]
     pub fn begin(cluster: &Cluster) -> Self {
-        // Numbers continue from the published ones.
         let events = {
             let member = cluster.leading();
             let end = member.stream().released_sequence();
@@ -262,7 +251,6 @@ impl Traffic {
         Self { stopping, came, thread: std::thread::spawn(run) }
     }
 
-    /// Waits until 500 more are read back.
     #[track_caller]
     pub fn continues(&self) {
         self.arrives(500);
@@ -279,7 +267,6 @@ impl Traffic {
         }
     }
 
-    /// Stops, and returns the number of messages; all of them are read back.
     #[track_caller]
     pub fn end(self) -> u64 {
         self.stopping.store(true, Ordering::Relaxed);

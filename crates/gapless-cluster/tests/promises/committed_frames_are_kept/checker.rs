@@ -1,5 +1,3 @@
-//! Invariants after every step, over all members and all times.
-
 use super::disk::Disk;
 use gapless_wire::Frame;
 use std::collections::HashMap;
@@ -7,9 +5,8 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub struct Checker {
     leaders: HashMap<u64, u64>,
-    /// Checksums of everything that was ever released anywhere.
+    /// Checksums of everything ever released anywhere.
     released: Vec<(u32, u32)>,
-    /// Last released sequence of each member, since its start.
     by_member: HashMap<u64, u64>,
 }
 
@@ -31,7 +28,6 @@ impl Checker {
         self.by_member.insert(member, 0);
     }
 
-    /// Checks a release of a member up to `sequence`: the same frames as on all others, and those of its own journal.
     pub fn releases(&mut self, member: u64, sequence: u64, disk: &Disk) {
         let before = self.released_by(member);
         assert!(sequence > before, "member {member} releases {sequence} after {before}");
@@ -48,7 +44,6 @@ impl Checker {
         self.by_member.insert(member, sequence);
     }
 
-    /// Checks that frames that a member has released stay in its journal.
     pub fn keeps(&self, member: u64, disk: &Disk) {
         let released = self.released_by(member);
         assert!(disk.last_sequence() >= released, "member {member} has lost a released frame");

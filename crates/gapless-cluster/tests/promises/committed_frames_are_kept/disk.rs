@@ -1,5 +1,4 @@
-//! A model of a member's journal: frames and records in one order; durable items survive a crash, and a prefix of the
-//! others may.
+//! Model of a journal: frames and records in one order; durable items survive a crash, and a prefix of the others may.
 
 use gapless_cluster::consensus::{Chain, ConsensusRecord, RecoveredState, record::RecordContent};
 use gapless_testkit::random::Random;
@@ -15,9 +14,7 @@ enum JournalItem {
 
 struct KeptFrame {
     bytes: Rc<[u8]>,
-    /// Position of its item.
     position: usize,
-    /// Value of the chain after it.
     chain: u64,
 }
 
@@ -25,11 +22,11 @@ struct KeptFrame {
 pub struct Disk {
     items: Vec<JournalItem>,
     frames: Vec<KeptFrame>,
-    /// Number of items that survive a crash.
+    /// Items that survive a crash.
     durable: usize,
-    /// Number of items that survive a loss of power.
+    /// Items that survive a loss of power.
     synced: usize,
-    /// Pending checkpoint next to the journal, while a cut is in progress; always durable.
+    /// Next to the journal during a cut; always durable.
     pending_checkpoint: Option<Vec<u8>>,
 }
 
@@ -42,7 +39,6 @@ impl Disk {
         self.items.len()
     }
 
-    /// Returns the chain's value after a frame.
     pub fn chain(&self, sequence: u64) -> Option<u64> {
         match sequence {
             0 => Some(Chain::new(CHAIN_SEED).value()),
@@ -67,7 +63,6 @@ impl Disk {
         self.items.push(JournalItem::Frame);
     }
 
-    /// Appends a record; its frames must be there, and must be those that it describes.
     pub fn append_record(&mut self, record: &ConsensusRecord) {
         assert!(record.after_sequence <= self.last_sequence(), "a record follows its frames");
         match RecordContent::from_bytes(&record.payload).unwrap() {
@@ -94,7 +89,6 @@ impl Disk {
         self.synced = self.items.len();
     }
 
-    /// Syncs the first `length` items of the journal.
     pub fn sync_up_to(&mut self, length: usize) {
         self.synced = self.synced.max(length.min(self.items.len()));
     }
@@ -108,7 +102,6 @@ impl Disk {
         self.pending_checkpoint = None;
     }
 
-    /// Cuts frames after the sequence, and every record after its frame.
     pub fn truncate_after(&mut self, sequence: u64) {
         let length = match sequence {
             0 => 0,
@@ -120,12 +113,11 @@ impl Disk {
         self.synced = self.synced.min(length);
     }
 
-    /// Crashes: frames that were appended and never proposed, which nothing follows, are removed.
+    /// Removes frames that were never proposed and that nothing follows.
     pub fn crash(&mut self, random: &mut Random) {
         self.lose_after(self.durable, random);
     }
 
-    /// Crashes, and may also lose items that were not synced.
     pub fn lose_power(&mut self, random: &mut Random) {
         self.lose_after(self.synced, random);
         self.synced = self.items.len();
@@ -140,7 +132,7 @@ impl Disk {
         self.durable = length;
     }
 
-    /// Does the work of a start before consensus: reads, and cuts the frames that no other member knows.
+    /// A start before consensus: reads, and cuts the frames that no other member knows.
     pub fn recover(&mut self) -> RecoveredState {
         let mut behind = 0;
         let mut records = Vec::new();

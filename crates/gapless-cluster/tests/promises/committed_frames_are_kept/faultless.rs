@@ -1,4 +1,4 @@
-//! Named cases, on a network that loses nothing: a message takes a millisecond, a write no time.
+//! No loss: a message takes a millisecond, a write no time.
 
 use super::checker::Checker;
 use super::node::{MS, Node, Packet};
@@ -48,7 +48,6 @@ impl FaultlessCluster {
         }
     }
 
-    /// Steps until the condition holds; returns the milliseconds that it took.
     fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> u64 {
         let begun_ns = self.now_ns;
         while !is_so(self) {
@@ -90,7 +89,7 @@ fn dead_leader_is_replaced_early() {
             core.peer_disconnected(gone);
         }
     }
-    // A round trip for a pre-vote and one for a vote, and at most one heartbeat interval before.
+    // A round trip for each vote, and at most one heartbeat interval before.
     let took_ms = cluster.until("a successor", |cluster| cluster.leader().is_some());
     assert!(took_ms < 15, "a successor after {took_ms} ms; the shortest time-out is 20 ms");
 }
@@ -130,7 +129,7 @@ fn idle_members_are_seldom_called() {
     (0..1_000).for_each(|_| step_by_need(&mut cluster));
     assert_eq!(cluster.leader(), Some(leader), "no member campaigns");
     cluster.nodes[leader].crash(&mut cluster.random);
-    // The longest timeout, a round trip for each of two votes, and a tick.
+    // The longest timeout, a round trip for each vote, and a tick.
     let mut took_ms = 0;
     while cluster.leader().is_none() {
         took_ms += 1;
@@ -142,7 +141,7 @@ fn idle_members_are_seldom_called() {
         "a successor after {took_ms} ms; the shortest time-out is 20 ms, from the last heartbeat on"
     );
     for (at, turns) in turns.iter().enumerate().take(3) {
-        // A heartbeat is sent every 4 ms; a follower has the turns of its timeout alone.
+        // A heartbeat every 4 ms; a follower has the turns of its timeout alone.
         let turns_max = if at == leader { 260 } else { 40 };
         assert!(*turns <= turns_max, "member {} was called {turns} times in a second without a message", at + 1);
     }
@@ -181,7 +180,7 @@ fn woken_member_reads_first() {
                 );
             }
         }
-        // The member wakes: the time is set first, then all received messages are read.
+        // The time is set before received messages are read.
         let core = cluster.nodes[sleeper].core.as_mut().unwrap();
         core.tick(cluster.now_ns);
         for packet in unread {
@@ -198,7 +197,6 @@ fn woken_member_reads_first() {
 fn witness_hands_over() {
     let mut cluster = FaultlessCluster::new(3, Some(3));
     let first = cluster.elected();
-    // All others are down, except one that has every entry: then the witness may be needed.
     cluster.nodes[first].core.as_mut().unwrap().transfer_to(member(3)).unwrap();
     cluster.until("another leader", |cluster| cluster.leader().is_some_and(|at| at != first));
     cluster.until("a leader with a service", |cluster| cluster.leader().is_some_and(|at| at != 2));
@@ -243,7 +241,7 @@ fn slow_writers_keep_their_leader() {
     let leader = cluster.elected();
     (0..20).for_each(|_| cluster.step());
     let term = cluster.nodes[leader].core.as_ref().unwrap().term();
-    // Each write takes up to ten times as long as the shortest timeout, and waits for the previous one.
+    // A write takes up to ten times the shortest timeout, and waits for the previous one.
     for at in (0..3).filter(|at| *at != leader) {
         cluster.nodes[at].write_ns_max = 200 * MS;
     }
@@ -286,8 +284,7 @@ fn impossible_messages_are_refused() {
     assert_eq!(core.step(from, message), Ok(()));
 }
 
-/// Creates an append of `from` to `core`'s end or an earlier log position, `base`: one entry of the newest term with
-/// one frame.
+/// One entry of the newest term with one frame, after `core`'s end or an earlier `base`.
 fn append_of(
     core: &Consensus,
     from: MemberId,
@@ -337,7 +334,6 @@ fn divergent_entry_names_its_place() {
     let at = (leader + 1) % 3;
     let (id, from) = (cluster.nodes[at].id, cluster.nodes[leader].id);
     let base = cluster.nodes[at].core.as_ref().unwrap().end();
-    // One follower has an entry that no member has acknowledged.
     assert!(cluster.nodes[leader].propose(1, &mut cluster.random));
     for _ in 0..5 {
         cluster.step();
@@ -374,15 +370,14 @@ fn leader_notices_it_lacks_applied() {
         (divergence.same, divergence.other.index, divergence.other.sequence),
         (Some(end), end.index + 1, end.sequence + 1)
     );
-    // A follower lacks entries that others have, and so does a leader that has been succeeded and does not know it yet.
+    // A follower lacks entries that others have, and so does a succeeded leader that does not know it yet.
     assert_eq!(follows.missing_applied_entries(&ahead), None);
     assert_eq!(leads.missing_applied_entries(&LogHistory { term: leads.term() + 1, ..ahead.clone() }), None);
     assert!(leads.missing_applied_entries(&LogHistory { term: leads.term() - 1, ..ahead }).is_some());
     assert_eq!(leads.missing_applied_entries(&LogHistory { positions: Vec::new(), ..history }), None);
 }
 
-/// Returns three members with a few released frames, of which `lost` lose their power together with everything that was
-/// not synced.
+/// Three members with released frames; `lost` lose their unsynced items.
 fn after_a_loss_of_power(lost: impl Fn(usize, usize) -> bool) -> (FaultlessCluster, usize) {
     let mut cluster = FaultlessCluster::new(3, None);
     let leader = cluster.elected();
@@ -403,7 +398,6 @@ fn after_a_loss_of_power(lost: impl Fn(usize, usize) -> bool) -> (FaultlessClust
 
 #[test]
 fn power_loss_needs_all_votes() {
-    // All died; the leader stays away, and of the others one may lack entries that it acknowledged.
     let (mut cluster, leader) = after_a_loss_of_power(|at, leader| at == (leader + 1) % 3);
     let lost = (leader + 1) % 3;
     for at in [lost, (leader + 2) % 3] {

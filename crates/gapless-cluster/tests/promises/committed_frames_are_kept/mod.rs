@@ -1,10 +1,9 @@
-//! Frames on a quorum are kept: members with model journals and a network in memory, from one seed. Faults: loss,
-//! duplicates, reordering, partitions in one or both directions, pauses, crashes at any moment and inside a cut,
-//! membership changes, hand-overs. After every step: one leader a term, one order of frames over all members and times,
-//! nothing released that a crash could take back. After healing: a leader, and new batches everywhere.
+//! Frames on a quorum are kept: members with model journals and a network in memory. Faults: loss, duplicates,
+//! reordering, partitions in one or both directions, pauses, crashes at any moment and inside a cut, membership
+//! changes, hand-overs. After every step: one leader a term, one order of frames over all members and times, nothing
+//! released that a crash could take back. After healing: a leader, and new batches everywhere.
 //!
-//! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is the number of runs. Each change runs a tenth of the seeds,
-//! `GAPLESS_FULL` all of them.
+//! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is the number of runs; each change runs a tenth, `GAPLESS_FULL` all.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 mod by_hand;
@@ -22,10 +21,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use world::{EventCounts, SimulatedCluster, has_mutant};
 
 const SEEDS: u64 = 1_000;
-/// Number of seeds in a run with every change.
 const FEWER_SEEDS: u64 = 100;
 
-/// Runs these seeds.
 fn all(seeds: Range<u64>) -> EventCounts {
     let mut sum = EventCounts::default();
     for seed in seeds {
@@ -52,7 +49,6 @@ fn add(sum: &mut EventCounts, tally: &EventCounts) {
 fn quorum_survives_random_faults() {
     let seeds = seeds(rounds(SEEDS, FEWER_SEEDS));
     let tried = seeds.end - seeds.start;
-    // The other half runs on another core.
     let middle = seeds.start + tried / 2;
     let halves = [seeds.start..middle, middle..seeds.end];
     let halves = std::thread::scope(|scope| {
@@ -63,7 +59,7 @@ fn quorum_survives_random_faults() {
     let mut sum = EventCounts::default();
     halves.into_iter().for_each(|half| add(&mut sum, &half));
     println!("{sum:?}");
-    // Each kind of event must have happened, or the run would show little.
+    // Otherwise the run would show little.
     if tried >= FEWER_SEEDS {
         let EventCounts { released, crashes, power_losses, cuts, restored, changes, transfers, early, .. } = sum;
         let early = if has_mutant() { u64::MAX } else { early };

@@ -1,10 +1,10 @@
-//! The same run catches every mutant of the core. It runs again in a separate process, because an environment variable
-//! plants a mutant. Each change runs those that few seeds catch, `GAPLESS_FULL` all of them.
+//! Every mutant of the core is caught, in a process with an environment variable. Each change runs those that few seeds
+//! catch, `GAPLESS_FULL` all.
 
 use gapless_testkit::random::rounds;
 use std::process::Command;
 
-/// Every mutant, and the number of seeds within which it must be caught.
+/// Must be caught within this number of seeds.
 const MUTANTS: [(&str, u64); 5] = [
     ("acknowledge_before_journal", 100),
     ("commit_without_quorum", 50),
@@ -12,7 +12,6 @@ const MUTANTS: [(&str, u64); 5] = [
     ("skip_truncation", 40),
     ("vote_after_power_loss", 400),
 ];
-/// Largest number of seeds for a mutant in a run with every change.
 const FEWER_SEEDS: u64 = 100;
 
 #[test]

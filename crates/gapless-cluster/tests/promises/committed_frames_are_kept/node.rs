@@ -1,5 +1,3 @@
-//! A member: the core, its journal's model, and the agent between them.
-
 use super::checker::Checker;
 use super::disk::{CHAIN_SEED, Disk};
 use gapless_cluster::consensus::{
@@ -13,7 +11,6 @@ use std::rc::Rc;
 
 pub const MS: u64 = 1_000_000;
 
-/// A message in flight.
 #[derive(Clone)]
 pub struct Packet {
     pub from: u64,
@@ -26,28 +23,20 @@ pub struct Node {
     pub id: MemberId,
     options: ConsensusOptions,
     pub disk: Disk,
-    /// `None` while it is down.
     pub core: Option<Consensus>,
     effects: Effects,
-    /// Polls that are being persisted: time at which the write is done, number, length of the journal, whether it is
-    /// synced.
+    /// Time of the write's end, number, length of the journal, whether it is synced.
     persisting: VecDeque<(u64, u64, usize, bool)>,
-    /// Whether it has lost power since its last start.
     is_other_boot: bool,
-    /// Content of its file: the last term in which it may lack acknowledged entries.
+    /// Last term in which it may lack acknowledged entries.
     rejoin_term: Option<u64>,
     starts: u64,
     pub fetch: Option<(u64, PositionFetch)>,
     pub paused_until_ns: u64,
-    /// Longest time of a write.
     pub write_ns_max: u64,
-    /// Whether it uses the fast path; on a follower, only while a write takes no time.
     pub is_early: bool,
-    /// Appends that it has answered on the fast path.
     pub early: u64,
-    /// Packets that leave with the next poll.
     outbox: Vec<Packet>,
-    /// Probability of a crash between the steps of a cut, in thousandths.
     pub crash_in_cut: u64,
     pub refused: u64,
     pub restored: u64,
@@ -120,7 +109,6 @@ impl Node {
         self.disk.crash(random);
     }
 
-    /// Crashes, and may also lose items that were not synced.
     pub fn lose_power(&mut self, random: &mut Random) {
         self.core = None;
         self.outbox.clear();
@@ -130,12 +118,10 @@ impl Node {
         self.is_other_boot = true;
     }
 
-    /// Returns whether it may lack entries that it acknowledged.
     pub const fn may_lack_something(&self) -> bool {
         self.is_other_boot || self.rejoin_term.is_some()
     }
 
-    /// Runs one turn: time, persisted polls, pending work.
     pub fn turn(&mut self, now_ns: u64, random: &mut Random, checker: &mut Checker, out: &mut Vec<Packet>) {
         let Some(core) = &mut self.core else { return };
         core.tick(now_ns);
@@ -143,7 +129,6 @@ impl Node {
         self.poll(now_ns, &[], random, checker, out);
     }
 
-    /// Completes the writes that are due.
     fn persist_due(&mut self, now_ns: u64) {
         let Some(core) = &mut self.core else { return };
         while let Some((_, number, length, is_synced)) = self.persisting.pop_front_if(|(at_ns, ..)| *at_ns <= now_ns) {
@@ -169,7 +154,6 @@ impl Node {
         out: &mut Vec<Packet>,
     ) {
         if self.is_early {
-            // Like a member that journals within its turn.
             self.persist_due(now_ns);
         }
         let Some(core) = &mut self.core else { return };
@@ -186,7 +170,6 @@ impl Node {
         self.poll(now_ns, &packet.frames, random, checker, out);
     }
 
-    /// Does the work of a member between a step and the poll.
     fn use_fast_path(&mut self, frames: &[u8], checker: &mut Checker, out: &mut Vec<Packet>) {
         let Some(core) = &mut self.core else { return };
         let released = core.poll_released();
@@ -208,7 +191,6 @@ impl Node {
         messages.iter().for_each(|outgoing| out.push(self.packet(outgoing)));
     }
 
-    /// Creates a message with its frames.
     fn packet(&self, outgoing: &OutgoingMessage) -> Packet {
         let (mut bytes, mut frames) = (Vec::new(), Vec::new());
         wire::encode(&outgoing.message, &mut bytes);
@@ -218,7 +200,6 @@ impl Node {
         Packet { from: self.id.get(), to: outgoing.to.get(), bytes: bytes.into(), frames: frames.into() }
     }
 
-    /// Proposes a client's messages, if this member accepts them: `count` frames as one batch.
     pub fn propose(&mut self, count: u64, random: &mut Random) -> bool {
         let Some(core) = self.core.as_mut().filter(|core| core.can_propose().is_ok()) else { return false };
         let end = core.end().sequence.max(self.disk.last_sequence());
@@ -239,7 +220,6 @@ impl Node {
         true
     }
 
-    /// Tries to finish a fetch with these frames, which give the log position's hash.
     pub fn fetched(
         &mut self,
         frames: &[Rc<[u8]>],
@@ -260,7 +240,6 @@ impl Node {
         }
     }
 
-    /// Polls and carries out all effects in order.
     pub fn poll(
         &mut self,
         now_ns: u64,
@@ -296,7 +275,7 @@ impl Node {
             }
         }
         self.restored += u64::from(effects.restored.is_some());
-        // Each message leaves after the records or before: a leader's messages do not wait for its journal.
+        // After the records or before: a leader's messages do not wait for its journal.
         let messages = std::mem::take(&mut effects.messages);
         messages.iter().for_each(|outgoing| out.push(self.packet(outgoing)));
         let (Some(core), effects) = (&mut self.core, &mut self.effects) else { return };
@@ -323,7 +302,6 @@ impl Node {
     }
 }
 
-/// Appends the frames that the journal lacks up to a sequence, from received frames.
 fn append_up_to(disk: &mut Disk, sequence: u64, frames: &[u8]) {
     let mut rest = frames;
     while disk.last_sequence() < sequence && !rest.is_empty() {

@@ -1,5 +1,3 @@
-//! Members, the network between them, clients, operators and faults, from one seed.
-
 use super::checker::Checker;
 use super::node::{MS, Node, Packet};
 use gapless_cluster::consensus::{ChangeStep, MemberId, Members, MembershipChange};
@@ -11,7 +9,7 @@ const MEMBERS: u64 = 6;
 const CHAOS_MS: u64 = 700;
 const HEALED_MS: u64 = 4_000;
 
-/// Probability of each fault, in thousandths; another mixture for each seed.
+/// In thousandths; another mixture for each seed.
 struct FaultProfile {
     loss: u64,
     double: u64,
@@ -25,7 +23,6 @@ struct FaultProfile {
     proposal: u64,
 }
 
-/// Counts of events, to show that the run was worth something.
 #[derive(Default, Debug)]
 pub struct EventCounts {
     pub released: u64,
@@ -39,7 +36,6 @@ pub struct EventCounts {
     pub early: u64,
 }
 
-/// Returns whether this process runs with a mutant.
 pub fn has_mutant() -> bool {
     std::env::var_os("GAPLESS_MUTANT").is_some()
 }
@@ -50,12 +46,10 @@ pub struct SimulatedCluster {
     nodes: Vec<Node>,
     checker: Checker,
     profile: FaultProfile,
-    /// Number of voters, which are the first nodes, as long as the members do not change.
     voters: u64,
-    /// Packets by arrival; the second number keeps equal times apart.
+    /// By arrival; the second number keeps equal times apart.
     network: BTreeMap<(u64, u64), Packet>,
     packets: u64,
-    /// Time until which the link from one to the other is cut.
     severed: HashMap<(u64, u64), u64>,
     out: Vec<Packet>,
     tally: EventCounts,
@@ -79,9 +73,7 @@ impl SimulatedCluster {
         for node in &mut nodes {
             node.write_ns_max = random.pick(&[0, 0, MS, 6 * MS]);
         }
-        // A majority of the present members keeps its entries, so they stay the same.
         let mut dice = Random::new(!seed);
-        // Mutants change the effects of a poll.
         let mut early = Random::new(seed ^ 0x5a5a);
         nodes.iter_mut().for_each(|node| node.is_early = !has_mutant() && early.happens(500));
         let may_lose = count >= 3 && dice.happens(400);
@@ -112,7 +104,6 @@ impl SimulatedCluster {
         }
     }
 
-    /// Checks safety under faults first, then liveness after healing.
     pub fn run(mut self) -> EventCounts {
         for node in &mut self.nodes {
             node.start(&mut self.checker);
@@ -157,7 +148,6 @@ impl SimulatedCluster {
                 self.nodes[at].receive(&packet, self.now_ns, &mut self.random, &mut self.checker, &mut self.out);
                 self.post();
             } else if self.nodes[at].core.is_some() {
-                // The packet waits in the socket of a paused process.
                 self.packets += 1;
                 self.network.insert((self.nodes[at].paused_until_ns, self.packets), packet);
             }
@@ -171,7 +161,6 @@ impl SimulatedCluster {
         }
     }
 
-    /// Sends the packets, as far as the network lets them pass.
     fn post(&mut self) {
         let sent = std::mem::take(&mut self.out);
         for packet in &sent {
@@ -191,7 +180,6 @@ impl SimulatedCluster {
         self.out.clear();
     }
 
-    /// Copies frames from the journal of any member that has them.
     fn fetch(&mut self, at: usize) {
         let Some((due_ns, fetch)) = &self.nodes[at].fetch else { return };
         let (position, behind) = (fetch.position, fetch.base);
@@ -214,7 +202,6 @@ impl SimulatedCluster {
             let is_down = self.nodes[at].core.is_none();
             if is_down && self.random.happens(60) {
                 self.nodes[at].start(&mut self.checker);
-                // The member connects to the others, which ask it again for the end of its log.
                 let came = self.nodes[at].id;
                 self.nodes.iter_mut().filter_map(|node| node.core.as_mut()).for_each(|core| core.peer_connected(came));
             } else if !is_down && (self.loses_power(at) || self.random.happens(self.profile.crash)) {
@@ -222,7 +209,6 @@ impl SimulatedCluster {
                     self.nodes[at].crash(&mut self.random);
                     self.tally.crashes += 1;
                 }
-                // The member's connections break, which some members notice.
                 for other in 0..self.nodes.len() {
                     let gone = self.nodes[at].id;
                     if self.random.happens(500)
@@ -251,7 +237,7 @@ impl SimulatedCluster {
         }
     }
 
-    /// Returns whether a machine loses power now: never if a majority of the voters could then lack entries.
+    /// Never if a majority of the voters could then lack entries.
     fn loses_power(&mut self, at: usize) -> bool {
         if self.profile.power == 0 || !self.random.happens(self.profile.power) {
             return false;
@@ -285,7 +271,7 @@ impl SimulatedCluster {
                     self.tally.transfers += u64::from(core.transfer_to(self.random.pick(&voters)).is_ok());
                 }
             }
-            // Random draws of a former request: without them the seeds would mean other runs.
+            // Draws of a former request: without them the seeds would mean other runs.
             if self.random.happens(20) {
                 let _ = self.random.number();
             }
@@ -328,13 +314,11 @@ impl SimulatedCluster {
         }
     }
 
-    /// Returns whether this member leads and no member leads in a later term.
     fn is_sound_leader(&self, at: usize) -> bool {
         let term = |node: &Node| node.core.as_ref().map_or(0, |core| core.term());
         self.nodes[at].leads() && self.nodes.iter().all(|node| !node.leads() || term(node) <= term(&self.nodes[at]))
     }
 
-    /// Returns whether all members that the leader knows have released up to a sequence.
     fn all_have(&self, sequence: u64, leader: usize) -> bool {
         let Some(core) = &self.nodes[leader].core else { return false };
         core.members().all().iter().all(|member| self.checker.released_by(member.get()) >= sequence)

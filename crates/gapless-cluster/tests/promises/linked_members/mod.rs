@@ -1,5 +1,3 @@
-//! Members that connect within one test: their links, polled in turns, and their events.
-
 use gapless_agent::Now;
 use gapless_cluster::link::log_state::LogState;
 use gapless_cluster::link::wire::{
@@ -16,7 +14,6 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// Longest wait for an expected condition.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 static CLOCK: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -35,7 +32,7 @@ pub fn identity(member: MemberNumber) -> MemberIdentity {
     }
 }
 
-/// Returns options with a loopback address of the test's own, which it may give up and listen on again.
+/// A loopback address that the test may give up and listen on again.
 pub fn listening() -> MemberLinkOptions {
     MemberLinkOptions { listen: Some((own_loopback(), 0).into()), ..MemberLinkOptions::default() }
 }
@@ -44,7 +41,6 @@ pub fn peer(member: MemberNumber, addresses: &[SocketAddr]) -> PeerOptions {
     PeerOptions { member, addresses: addresses.iter().map(ToString::to_string).collect() }
 }
 
-/// A member: its links, and its events.
 pub struct Member {
     pub links: Links,
     pub events: Vec<LinkEvent>,
@@ -63,13 +59,12 @@ impl Member {
         self.links.local_address().unwrap()
     }
 
-    /// Polls once.
     pub fn turn(&mut self, take: impl FnMut(ReceivedMessage<'_>)) {
         self.poll();
         self.links.receive(take);
     }
 
-    /// Polls once and expects no message.
+    /// Expects no message.
     pub fn idle(&mut self) {
         self.turn(|message| panic!("an unexpected message from member {}", message.from));
     }
@@ -85,7 +80,6 @@ impl Member {
         self.links.send(to, MessageContent::Consensus, text, &[]).unwrap();
     }
 
-    /// Takes the events as text.
     pub fn event_texts(&mut self) -> Vec<String> {
         self.events.drain(..).map(|event| event_text(&event)).collect()
     }
@@ -119,7 +113,6 @@ pub fn connected_pair(options: MemberLinkOptions) -> (Member, Member) {
     (first, second)
 }
 
-/// A member whose bytes the test writes.
 pub struct ScriptedPeer {
     pub stream: TcpStream,
     pub number: u64,
@@ -132,7 +125,7 @@ impl ScriptedPeer {
         Self { stream, number: 0 }
     }
 
-    /// Dials and sends a hello, while the other side is not polled.
+    /// While the other side is not polled.
     pub fn hello(address: SocketAddr, from: MemberIdentity, to: MemberNumber) -> Self {
         let mut puppet = Self::dial(address);
         let message =
@@ -151,7 +144,6 @@ impl ScriptedPeer {
         bytes
     }
 
-    /// Reads one message.
     pub fn read(&mut self) -> Result<(MessageKind, Vec<u8>), WireError> {
         let mut header = [0; HEADER_LENGTH];
         self.stream.read_exact(&mut header).unwrap();
@@ -169,7 +161,6 @@ impl ScriptedPeer {
         LinkRefusal::parse(&consensus).unwrap()
     }
 
-    /// Waits until the other side closes the connection; returns whether it did.
     pub fn is_closed(&mut self) -> bool {
         self.stream.set_nonblocking(true).unwrap();
         let outcome = self.stream.read(&mut [0; 4096]);

@@ -1,11 +1,7 @@
-//! State of a member, and the protocol's steps on it.
-
 use super::{Cluster, MEMBERS, Mutant};
 
-/// Number of a member, from 0.
 pub type Id = u8;
 
-/// A set of members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Set(u8);
 
@@ -32,13 +28,12 @@ impl Set {
         Self(self.0 & other.0)
     }
 
-    /// Returns the number of members that are in only one of the sets.
     pub fn difference(self, other: Self) -> u32 {
         (self.0 ^ other.0).count_ones()
     }
 }
 
-/// Quorum rule: a quorum of the voters and, while a change is in progress, one of the outgoing voters as well.
+/// A quorum of the voters and, during a change, one of the outgoing voters as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Members {
     pub voters: Set,
@@ -60,21 +55,27 @@ impl Members {
     }
 }
 
-/// A change of the voters: one more, one less, or others altogether.
+/// One more, one less, or others altogether.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     pub voters: Set,
 }
 
-/// An entry of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Entry {
-    /// First entry of a new leader.
-    Empty { term: u8, by: Id },
-    /// Frames; at one place of the log, term and leader stand for their hash.
-    Batch { term: u8, by: Id },
-    /// Voters from its release on.
-    Members { term: u8, members: Members },
+    Empty {
+        term: u8,
+        by: Id,
+    },
+    /// At one place of the log, term and leader stand for the frames' hash.
+    Batch {
+        term: u8,
+        by: Id,
+    },
+    Members {
+        term: u8,
+        members: Members,
+    },
 }
 
 impl Entry {
@@ -85,7 +86,6 @@ impl Entry {
     }
 }
 
-/// A message between members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
     Ask { term: u8, last_term: u8, length: u8 },
@@ -111,32 +111,28 @@ pub enum Role {
     Leader,
 }
 
-/// A member. Durable are term and vote, the journaled part of the log, and the commit index of the last record.
+/// Durable: term, vote, the journaled part of the log, the commit index of the last record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Member {
     pub term: u8,
     pub vote: Option<Id>,
     pub log: Vec<Entry>,
     pub journaled: u8,
-    /// Commit index in the records.
     pub kept_commit: u8,
-    /// Whether it has lost power and not caught up since: it does not vote.
+    /// Lost power and not caught up: does not vote.
     pub must_catch_up: bool,
     pub role: Role,
-    /// Leader of this term, as a follower knows it.
     pub leader: Option<Id>,
-    /// Members that have voted for this candidate.
     pub votes: Set,
-    /// Length up to which the log equals that of this term's leader.
+    /// Length equal to the log of this term's leader.
     pub agreed: u8,
-    /// Acknowledgements of each member to this leader.
+    /// By member, to this leader.
     pub matched: [u8; MEMBERS],
-    /// Index that must be released before a leader changes members.
+    /// Must be released before a leader changes members.
     pub change_from: u8,
     pub commit: u8,
-    /// Length that is committed and journaled, which readers see.
     pub released: u8,
-    /// Highest length that was ever released here, which the member does not know; a cut before it breaks a promise.
+    /// Ever released here, unknown to the member; a cut before it breaks a promise.
     pub told: u8,
 }
 
@@ -145,7 +141,6 @@ impl Member {
         self.log.last().map_or(0, |entry| entry.term())
     }
 
-    /// Returns the voters, as this member knows them: a change holds from its release on.
     pub fn members(&self, cluster: &Cluster) -> Members {
         let released = self.log[..self.released as usize].iter().rev();
         let mut changes = released.filter_map(|entry| match entry {
@@ -165,7 +160,6 @@ impl Member {
         self.forget();
     }
 
-    /// Resets the state of one term, or one life.
     fn forget(&mut self) {
         self.role = Role::Follower;
         self.leader = None;
@@ -187,7 +181,6 @@ impl Member {
         self.lead_if_elected(cluster, id);
     }
 
-    /// Returns whether this candidate may ask `to` for its vote.
     pub fn may_ask(&self, cluster: &Cluster, to: Id) -> bool {
         self.role == Role::Candidate && !self.votes.has(to) && self.members(cluster).votes(to)
     }
@@ -229,7 +222,7 @@ impl Member {
             self.matched[id as usize] = self.journaled;
             self.advance_commit(cluster);
         }
-        // An append carries the leader's whole log, and was sent after this member's start.
+        // An append carries the whole log, and was sent after this start.
         if self.role == Role::Follower && self.agreed > 0 && self.journaled >= self.agreed {
             self.must_catch_up = false;
         }
@@ -249,7 +242,6 @@ impl Member {
         }
     }
 
-    /// Releases entries. The members, and with them the quorum, change with the release.
     pub fn release(&mut self, cluster: &Cluster) {
         loop {
             self.released = self.commit.min(self.journaled);
@@ -264,7 +256,7 @@ impl Member {
         self.told = self.told.max(self.released);
     }
 
-    /// Returns whether no change is in progress, and every change of earlier leaders is released.
+    /// No change in progress, and every change of earlier leaders is released.
     pub fn may_change(&self, cluster: &Cluster, change: Change) -> bool {
         let is_pending = self.log[self.released as usize..].iter().any(|entry| matches!(entry, Entry::Members { .. }));
         let members = self.members(cluster);
@@ -305,7 +297,7 @@ impl Member {
         self.must_catch_up = !cluster.is(Mutant::VoteAfterPowerCut);
     }
 
-    /// Returns whether a message changes nothing here, now or later: it may as well be lost.
+    /// A message that changes nothing, now or later, may as well be lost.
     pub fn is_indifferent_to(&self, from: Id, message: &Message) -> bool {
         if message.term() != self.term {
             return message.term() < self.term;
@@ -320,7 +312,6 @@ impl Member {
         }
     }
 
-    /// Processes a message. Returns the length of the remaining log if entries were cut.
     pub fn receive(
         &mut self,
         cluster: &Cluster,

@@ -1,11 +1,5 @@
 //! Replication and membership as decisions 4, 9 and 24 describe them, small enough that every order of events is tried.
 //!
-//! | module | what lives there |
-//! |---|---|
-//! | [`member`] | a member's state, and its steps: the protocol |
-//! | [`properties`] | properties of every state, and events that must happen in some |
-//! | this | the cluster around the members: links, budgets, which steps are possible |
-//!
 //! As in the shipped code: term and vote are durable before a message leaves. A process's death takes nothing from the
 //! journal, but entries that are appended and not journaled are lost. A member acknowledges entries that it has
 //! journaled and compared. Members change when the change is released, several at once through joint quorums that a
@@ -23,50 +17,35 @@ pub mod properties;
 use member::{Change, Entry, Id, Member, Members, Message, Role, Set};
 use stateright::{Model, Property};
 
-/// Number of possible members, in the cluster or not yet.
+/// In the cluster or not yet.
 pub const MEMBERS: usize = 3;
 
-/// A deliberate fault of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutant {
-    /// A follower acknowledges entries that it has not journaled.
     AcknowledgeBeforeJournal,
-    /// A restart forgets the member's vote.
     ForgetVote,
-    /// A leader releases entries that only it has journaled.
     CommitWithoutQuorum,
-    /// A follower keeps its own entries where they differ from its leader's.
     SkipTruncation,
-    /// A vote is given to a candidate whose log is shorter.
     VoteForShorterLog,
-    /// Several members change at once, with one quorum at a time.
+    /// Several members at once, with one quorum at a time.
     SingleQuorumChange,
-    /// A record does not carry the commit index.
     ForgetCommit,
-    /// A member votes after a power cut as if it still had its acknowledged entries.
     VoteAfterPowerCut,
 }
 
-/// Possible events and their numbers in the explored runs. Every budget is spent by the whole cluster.
+/// Limits of events for the whole cluster.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// Voters at the first start.
     pub voters: Set,
-    /// Members that may campaign first: of members that are alike, one.
+    /// Of members that are alike, one campaigns first.
     pub first: Set,
     pub witnesses: Set,
-    /// Changes that may be proposed, in this order.
     pub changes: Vec<Change>,
     pub term_max: u8,
-    /// Batches that may be published.
     pub batches: u8,
-    /// Processes that may die; each restarts immediately.
     pub restarts: u8,
-    /// Machines that may lose their power.
     pub power_cuts: u8,
-    /// Messages that may be in flight at once.
     pub in_flight_max: usize,
-    /// Broken rule.
     pub mutant: Option<Mutant>,
 }
 
@@ -80,23 +59,19 @@ impl Cluster {
     }
 }
 
-/// Observations of the model, which no member knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Observations {
     pub leaders: Vec<Set>,
-    /// Entries released anywhere, each with the lowest term in which that happened.
+    /// Each with the lowest term of its release.
     pub released: Vec<(Entry, u8)>,
-    /// Whether two members have released different entries at one index.
     pub released_differently: bool,
-    /// Whether a member has cut an entry that it had released.
     pub released_was_cut: bool,
 }
 
-/// Whole state at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub members: Vec<Member>,
-    /// Message in flight at index sender times [`MEMBERS`] plus receiver. A newer message replaces an older one.
+    /// At sender times [`MEMBERS`] plus receiver; a newer message replaces an older one.
     pub links: Vec<Option<Message>>,
     pub batches: u8,
     pub changes: u8,
@@ -105,30 +80,20 @@ pub struct State {
     pub seen: Observations,
 }
 
-/// A step of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A voter campaigns: after its timeout, on request, or because the leader is dead.
+    /// After its timeout, on request, or because the leader is dead.
     Campaign(Id),
-    /// A candidate requests a vote.
     Ask(Id, Id),
-    /// A leader sends its log and its commit index.
     Replicate(Id, Id),
-    /// A follower acknowledges its entries to its leader.
     Acknowledge(Id, Id),
-    /// The oldest message of a link arrives.
     Deliver(Id, Id),
-    /// A member's appended entries reach its journal.
     Journal(Id),
-    /// The leader appends a batch.
     Publish(Id),
-    /// The next change is proposed to a leader.
     ChangeMembers(Id),
-    /// A leader leaves the joint quorums.
     LeaveJoint(Id),
-    /// A process dies, and restarts from its journal.
     Restart(Id),
-    /// A machine loses its power, with this much of the journal on its device.
+    /// With this much of the journal on the device.
     PowerCut(Id, u8),
 }
 
@@ -145,7 +110,7 @@ impl State {
         self.links.iter().flatten().count()
     }
 
-    /// Merges states that differ only in details without effect.
+    /// Merges states that differ without effect.
     fn drop_irrelevant(&mut self, cluster: &Cluster) {
         for (at, link) in self.links.iter_mut().enumerate() {
             let to = &self.members[at % MEMBERS];
@@ -158,7 +123,6 @@ impl State {
         }
     }
 
-    /// Drops the messages to a process that died; those that it sent arrive.
     fn lose_links_to(&mut self, member: Id) {
         (0..MEMBERS as Id).for_each(|from| *self.link(from, member) = None);
     }

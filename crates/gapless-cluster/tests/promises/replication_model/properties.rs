@@ -1,5 +1,4 @@
-//! Properties of every state, and events that must happen in some: a model in which nothing happens keeps every
-//! promise.
+//! Properties of every state, and events that must happen in some: an idle model keeps every promise.
 
 use super::member::{Entry, Id, Message, Role, Set};
 use super::{Cluster, State};
@@ -20,7 +19,6 @@ pub const CHANGED: &str = "every change of members is complete, and a batch of t
 pub const JOINT: &str = "quorums of old and new members are asked";
 
 impl State {
-    /// Observes the result of a step of `id`.
     pub(super) fn see(&mut self, id: Id) {
         let member = &self.members[id as usize];
         if member.role == Role::Leader {
@@ -41,7 +39,6 @@ impl State {
         self.members.iter().filter(|member| member.role == Role::Leader)
     }
 
-    /// Returns the batches that are in a log or in flight.
     fn batches_left(&self) -> usize {
         let sent = self.links.iter().filter_map(|link| match link {
             Some(Message::Append { log, .. }) => Some(log),
@@ -86,7 +83,6 @@ fn changed(cluster: &Cluster, state: &State) -> bool {
     is_complete && released[last..].iter().any(|(entry, _)| matches!(entry, Entry::Batch { .. }))
 }
 
-/// Returns the properties that make sense for the events of `cluster`.
 pub(super) fn all(cluster: &Cluster) -> Vec<Property<Cluster>> {
     let mut all = vec![
         Property::<Cluster>::always(ONE_LEADER, |_, state| state.seen.leaders.iter().all(|who| who.count() <= 1)),

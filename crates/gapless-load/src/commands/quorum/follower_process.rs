@@ -1,5 +1,3 @@
-//! The process of the follower.
-
 use super::{LEADER, TIMEOUT, model, parse};
 use crate::commands::messages::{SbeForm, SerdeForm};
 use crate::commands::{NAME, failed};
@@ -18,28 +16,22 @@ pub struct FollowerAssignment {
     pub encoding: String,
 }
 
-/// Answer once the member runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct FollowerReady;
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum FollowerRequest {
-    /// Hand over to the other member, if this one leads.
+    /// Hand over, if this member leads.
     HandOver,
-    /// Stop, and answer [`FollowerReport`].
+    /// Answered by [`FollowerReport`].
     Stop,
 }
 
-/// Answer after the end, with the CPU time used.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct FollowerReport {
     pub cpu_ns: u64,
 }
 
-/// Runs the process.
-///
-/// # Errors
-/// A malformed assignment; a member that does not start, or has stopped.
 pub fn main(assignment: &str) -> Result<()> {
     let assignment: FollowerAssignment = serde_json::from_str(assignment)?;
     let parent = Parent::listen(NAME, OrphanPolicy::Exit)?;

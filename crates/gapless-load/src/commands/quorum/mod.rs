@@ -1,10 +1,5 @@
 //! Commands on a cluster of two members: the leader and its driver share one thread; the follower is a process of its
 //! own.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | this | the leader |
-//! | [`follower_process`] | the other member |
 
 pub mod follower_process;
 
@@ -23,16 +18,12 @@ use gapless_measure::child_process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Member that is to lead.
 pub const LEADER: u64 = 1;
 pub const FOLLOWER: u64 = 2;
-/// Timeout of a cluster's start.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval of requests to the follower to hand over.
 const ASKED_AGAIN: Duration = Duration::from_millis(200);
 
-/// Drives the leader with the member file `text`, next to `follower`. Returns the outcome, and the follower's CPU time,
-/// ns.
+/// `text` is the leader's member file. Returns the outcome, and the follower's CPU time, ns.
 ///
 /// # Errors
 /// A member that does not start or stop; an interrupt.
@@ -66,7 +57,6 @@ pub fn model<F: CommandForm>() -> CommandModel {
     CommandModel::new().aggregate::<Counter<F>>()
 }
 
-/// The leader, polled by its sender.
 struct PolledLeader {
     member: CommandMember,
     bus: CommandBus,
@@ -122,7 +112,7 @@ impl<F: CommandForm> CommandSender<F> for &mut PolledLeader {
             if let Some(pending) = self.bus.try_send(&draft) {
                 return pending;
             }
-            // Only this thread can make room. If polling fails, the outcome reports it.
+            // Only this thread makes room; the outcome reports a failed poll.
             if self.turn().is_err() {
                 return self.bus.send(draft);
             }

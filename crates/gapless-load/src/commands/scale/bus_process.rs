@@ -1,5 +1,3 @@
-//! The process of the bus: fills a stream, or resumes one after its process was killed.
-
 use super::spread::{CommandSpread, call_each};
 use crate::commands::NAME;
 use crate::commands::bus_under_test::BusUnderTest;
@@ -17,14 +15,11 @@ use std::time::Duration;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BusAssignment {
     pub directory: PathBuf,
-    /// Events of each aggregate once the stream is full.
     pub events_each: u64,
     pub aggregates: u64,
     pub aggregates_max: usize,
-    /// Number of aggregates that get most commands.
     pub hot: u64,
     pub in_flight: usize,
-    /// Duration of the warm-up and of the counted part.
     pub time: (Duration, Duration),
 }
 
@@ -34,13 +29,13 @@ pub enum BusRequest {
     Begin,
     /// Start with the existing stream, and answer [`StartReport`].
     GoOn,
-    /// Create all aggregates and send commands until the stream is full. Answer: [`RateReport`].
+    /// Create all aggregates and fill the stream. Answer: [`RateReport`].
     Fill,
-    /// Send that many commands one by one, each for a random aggregate. Answer: latencies and [`RateReport`].
+    /// Send single commands, each for a random aggregate. Answer: latencies and [`RateReport`].
     Lone(u64),
-    /// Send commands, that many percent of them for random aggregates. Answer: [`RateReport`].
+    /// Send commands, this percentage for random aggregates. Answer: [`RateReport`].
     Spread(u64),
-    /// Create that many new aggregates. Answer: [`RateReport`].
+    /// Create new aggregates. Answer: [`RateReport`].
     Create(u64),
     Stop,
 }
@@ -79,10 +74,6 @@ impl From<LoadResult> for RateReport {
 
 type F = SbeForm;
 
-/// Runs the process.
-///
-/// # Errors
-/// A malformed assignment; a bus that does not start or stop; a benchmark that is gone.
 pub fn main(assignment: &str) -> Result<()> {
     let assignment: BusAssignment = serde_json::from_str(assignment)?;
     let parent = Parent::listen(NAME, OrphanPolicy::Exit)?;
@@ -113,7 +104,7 @@ pub fn main(assignment: &str) -> Result<()> {
     stand.stop()
 }
 
-/// Queries the aggregate of the last command, which gives it one more event.
+/// Querying the last command's aggregate adds one event to it.
 fn started(spread: &mut CommandSpread, bus: &CommandBus) -> StartReport {
     let (aggregate, version) = spread.last();
     let nothing = F::command(0, "");

@@ -10,16 +10,15 @@ use gapless_wire::split_mix;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Number of aggregates that are filled together, in turns, before the next ones: these are in memory.
+/// Filled in turns before the next ones, so that these are in memory.
 const FILLED_TOGETHER: u64 = 8_000;
 
-/// Commands sent so far, by aggregate.
 pub struct CommandSpread {
     aggregates: u64,
     hot: u64,
     in_flight: usize,
     time: (Duration, Duration),
-    /// Number of events of each aggregate, in the order of their first commands.
+    /// Events of each aggregate, in the order of first commands.
     versions: Vec<u32>,
     random: u64,
 }
@@ -30,18 +29,16 @@ struct SpreadCommand {
 }
 
 impl CommandSpread {
-    /// Starts with `events` events of each aggregate. Most commands are for `hot` of the aggregates; `time` is for the
-    /// warm-up and the counted part.
+    /// Starts with `events` events of each aggregate; most commands are for `hot` aggregates; `time` is warm-up and
+    /// counted part.
     pub fn new(events: u64, aggregates: u64, hot: u64, in_flight: usize, time: (Duration, Duration)) -> Self {
         Self { aggregates, hot, in_flight, time, versions: vec![events as u32; aggregates as usize], random: 1 }
     }
 
-    /// The aggregate that is filled last, and its next version.
     pub fn last(&mut self) -> (u64, u64) {
         self.next_of(self.aggregates - 1)
     }
 
-    /// Sends `each` commands to each aggregate.
     pub fn fill<F: CommandForm>(&mut self, bus: &CommandBus, each: u64) -> Result<LoadResult> {
         let (in_flight, aggregates) = (self.in_flight, self.aggregates);
         let groups = (0..aggregates).step_by(FILLED_TOGETHER as usize);
@@ -53,7 +50,6 @@ impl CommandSpread {
         on_driver(|| send::<F>(bus, self, in_flight, next, |_, _, is_counted| is_counted))
     }
 
-    /// A random aggregate, and its next version.
     fn any(&mut self) -> (u64, u64) {
         let first = split_mix::next(&mut self.random) % self.aggregates;
         self.next_of(first)
@@ -66,7 +62,7 @@ impl CommandSpread {
         (aggregate_and_version(first, self.aggregates).0, u64::from(*version))
     }
 
-    /// Sends for the assigned time, `percent` of the commands for random aggregates.
+    /// `percent` of the commands are for random aggregates.
     pub fn run<F: CommandForm>(&mut self, bus: &CommandBus, percent: u64) -> Result<LoadResult> {
         let (warm_up, time) = self.time;
         let in_flight = self.in_flight;
@@ -82,7 +78,6 @@ impl CommandSpread {
         })
     }
 
-    /// Creates further aggregates.
     pub fn create<F: CommandForm>(&mut self, bus: &CommandBus, count: u64) -> Result<LoadResult> {
         let in_flight = self.in_flight;
         let mut created = self.aggregates;
@@ -94,8 +89,8 @@ impl CommandSpread {
     }
 }
 
-/// Sends to the aggregates from `next` until it returns `None`. `goes_on` ends the warm-up, and then the counted part;
-/// it gets the start, the number of answers, and whether the part counts.
+/// `next` returns `None` at the end. `goes_on` ends the warm-up, then the counted part: it gets the start, the number
+/// of answers, and whether the part counts.
 fn send<F: CommandForm>(
     bus: &CommandBus,
     spread: &mut CommandSpread,
@@ -129,7 +124,6 @@ fn send<F: CommandForm>(
     Ok(loaded)
 }
 
-/// Sends commands one by one, each for a random aggregate.
 pub fn call_each<F: CommandForm>(
     bus: &CommandBus,
     spread: &mut CommandSpread,

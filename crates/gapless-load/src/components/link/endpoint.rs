@@ -1,5 +1,3 @@
-//! One member's end of a link.
-
 use super::protocol::LinkTransport;
 use super::{CONSENSUS_BYTES, LONG_BYTES, LONG_RING_BYTES};
 use crate::Result;
@@ -15,13 +13,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Empty turns between two checks that the other process is alive.
 const TURNS_BETWEEN_LOOKS: u32 = 10_000;
-/// The second process listens.
 const DIALS: MemberNumber = 1;
 const LISTENS: MemberNumber = 2;
 
-/// A message that is sent repeatedly, each time with another number.
+/// Sent repeatedly, each time with another number.
 pub struct NumberedMessage {
     consensus: [u8; CONSENSUS_BYTES],
     frame: Vec<u8>,
@@ -33,7 +29,6 @@ impl NumberedMessage {
         Self { consensus: [7; CONSENSUS_BYTES], frame }
     }
 
-    /// Writes a number at both ends of the frame.
     pub fn number(&mut self, number: u64) -> &Self {
         let bytes = number.to_le_bytes();
         self.frame[..8].copy_from_slice(&bytes);
@@ -45,7 +40,6 @@ impl NumberedMessage {
 
 #[derive(Clone, Copy)]
 pub struct ReceivedNumber {
-    /// Number at both ends of the frame.
     pub number: u64,
 }
 
@@ -57,7 +51,7 @@ pub struct LinkEndpoint<'a> {
     is_connected: bool,
     empty_turns: u32,
     frame_length: Option<usize>,
-    /// Path of the socket for shared memory; `None` for TCP.
+    /// Socket for shared memory; `None` for TCP.
     path: Option<PathBuf>,
 }
 
@@ -79,7 +73,7 @@ impl<'a> LinkEndpoint<'a> {
         Ok(end)
     }
 
-    /// Accepts the first process; frames have `frame_length` bytes.
+    /// Accepts the first process.
     pub fn listens(other: PeerProcess<'a>, transport: LinkTransport, frame_length: usize) -> Result<Self> {
         let peer = PeerOptions { member: DIALS, addresses: Vec::new() };
         let mut options = options();
@@ -110,7 +104,6 @@ impl<'a> LinkEndpoint<'a> {
         Ok(Self { links, to, other, clock, is_connected: false, empty_turns: 0, frame_length: None, path: None })
     }
 
-    /// Address that the first process connects to.
     pub fn address(&self) -> Option<String> {
         let shared = self.path.as_ref().map(|path| format!("{SHARED_MEMORY_PREFIX}{}", path.display()));
         shared.or_else(|| self.links.local_address().map(|address| address.to_string()))
@@ -120,7 +113,6 @@ impl<'a> LinkEndpoint<'a> {
         &mut self.other
     }
 
-    /// Polls once, and passes on received messages.
     pub fn turn(&mut self, mut take: impl FnMut(ReceivedNumber) -> Result<()>) -> Result<usize> {
         self.poll()?;
         let (mut outcome, expected) = (Ok(()), self.frame_length);
@@ -136,7 +128,6 @@ impl<'a> LinkEndpoint<'a> {
         Ok(handed)
     }
 
-    /// Polls until `is_done` accepts a message.
     pub fn wait_until(&mut self, mut is_done: impl FnMut(ReceivedNumber) -> Result<bool>) -> Result<()> {
         let mut done = false;
         while !done {
@@ -148,7 +139,6 @@ impl<'a> LinkEndpoint<'a> {
         Ok(())
     }
 
-    /// Sends a message. Waits while the connection is full.
     pub fn send(&mut self, message: &NumberedMessage) -> Result<()> {
         loop {
             match self.links.send(self.to, MessageContent::Consensus, &message.consensus, &[&message.frame]) {
@@ -162,7 +152,7 @@ impl<'a> LinkEndpoint<'a> {
         }
     }
 
-    /// Waits until everything is passed to the operating system.
+    /// Waits until the operating system has everything.
     pub fn flush(&mut self) -> Result<()> {
         while self.links.statistics(self.to).is_some_and(|statistics| statistics.queued_bytes > 0) {
             self.poll()?;
@@ -171,9 +161,8 @@ impl<'a> LinkEndpoint<'a> {
         Ok(())
     }
 
-    /// Waits for the second process to end with success.
     pub fn finish(self) -> Result<()> {
-        // The second process may wait for the end of the connection.
+        // The second process may wait for the connection's end.
         drop(self.links);
         self.other.finish()
     }
@@ -201,7 +190,7 @@ impl<'a> LinkEndpoint<'a> {
                 Ok(())
             }
             Some(LinkEvent::Disconnected(_, why)) => {
-                // The end of the other process is the cause, if it has ended.
+                // If it has ended, that is the cause.
                 self.other.check_running()?;
                 Err(failed("link", why))
             }
@@ -209,7 +198,6 @@ impl<'a> LinkEndpoint<'a> {
         }
     }
 
-    /// Called after a turn without work.
     fn back_off(&mut self) -> Result<()> {
         self.empty_turns += 1;
         if self.other.shares_the_cpu() {
@@ -223,7 +211,6 @@ impl<'a> LinkEndpoint<'a> {
     }
 }
 
-/// Number of an intact frame.
 fn check(frame: &[u8], expected_length: Option<usize>) -> Result<ReceivedNumber> {
     let (Some(first), Some(last)) = (frame.first_chunk(), frame.last_chunk()) else {
         return Err(failed("link", format!("a frame of {} bytes", frame.len())));

@@ -1,6 +1,5 @@
-//! The second process of `gapless bench link`: measures the rate of messages, sends each back, or acknowledges them.
-//!
-//! Reports its address and the measured rate; ends when the first process is gone.
+//! The second process of `gapless bench link`: measures the rate, echoes, or acknowledges. Ends when the first process
+//! is gone.
 
 use super::endpoint::{LinkEndpoint, NumberedMessage};
 use super::protocol::{LinkAssignment, LinkTask, PARTS};
@@ -9,13 +8,9 @@ use crate::components::failed;
 use crate::components::peer::PeerProcess;
 use std::time::Instant;
 
-/// Frame length of an acknowledgement, bytes: its number twice.
+/// Its number twice.
 const ACKNOWLEDGEMENT_BYTES: usize = 16;
 
-/// Runs the second process.
-///
-/// # Errors
-/// A malformed assignment, no free port, damaged messages, a parent that is gone.
 pub fn main(assignment: &str) -> Result<()> {
     let assignment: LinkAssignment = serde_json::from_str(assignment)?;
     if assignment.frame_length < 16 || assignment.messages == 0 || !assignment.messages.is_multiple_of(PARTS) {
@@ -38,7 +33,7 @@ pub fn main(assignment: &str) -> Result<()> {
     }
 }
 
-/// Takes messages up to `last`. Each must be the next.
+/// Each must be the next one.
 fn take(end: &mut LinkEndpoint<'_>, number: &mut u64, last: u64) -> Result<usize> {
     end.turn(|message| {
         *number += 1;
@@ -50,8 +45,7 @@ fn take(end: &mut LinkEndpoint<'_>, number: &mut u64, last: u64) -> Result<usize
     })
 }
 
-/// Reads the messages, and returns the rate after the first part, messages a second. One poll brings a megabyte, so
-/// smaller parts would be meaningless.
+/// Rate without the first part, messages a second. One poll brings a megabyte, so smaller parts would be meaningless.
 fn read(end: &mut LinkEndpoint<'_>, messages: u64) -> Result<f64> {
     let mut number = 0;
     while number < messages / PARTS {
@@ -64,7 +58,7 @@ fn read(end: &mut LinkEndpoint<'_>, messages: u64) -> Result<f64> {
     Ok((messages - from) as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// Answers each message, or all of one poll by the number of the last.
+/// `each` answers each message; else one answer per poll has the number of the last.
 fn send_back(end: &mut LinkEndpoint<'_>, messages: u64, answer_length: usize, each: bool) -> Result<()> {
     let mut outgoing = NumberedMessage::new(answer_length);
     let mut number = 0;

@@ -1,17 +1,14 @@
-//! The assignment of the second process of `gapless bench link`.
-
 use serde::{Deserialize, Serialize};
 
-/// Number of parts of a run; the first warms up.
+/// Parts of a run; the first warms up.
 pub const PARTS: u64 = 6;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkAssignment {
-    /// CPU of the process; `None` if both processes have to share one.
     pub cpu: Option<usize>,
-    /// Length of each frame with its header, bytes.
+    /// Length with the header.
     pub frame_length: usize,
-    /// Number of messages, a multiple of [`PARTS`].
+    /// A multiple of [`PARTS`].
     pub messages: u64,
     pub task: LinkTask,
     #[serde(default)]
@@ -21,10 +18,8 @@ pub struct LinkAssignment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkTransport {
-    /// TCP on loopback.
     #[default]
     Tcp,
-    /// Two rings that both processes map.
     SharedMemory,
 }
 
@@ -33,8 +28,7 @@ pub enum LinkTransport {
 pub enum LinkTask {
     /// Report the rate, messages a second.
     Read,
-    /// Send each message back.
     Echo,
-    /// Send the number of the last message of each poll.
+    /// One answer per poll, with the number of the last message.
     Acknowledge,
 }

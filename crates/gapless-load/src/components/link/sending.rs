@@ -1,5 +1,3 @@
-//! The first process: sends messages, and measures.
-
 use super::endpoint::{LinkEndpoint, NumberedMessage};
 use super::protocol::{LinkAssignment, LinkTask, LinkTransport, PARTS};
 use crate::Result;
@@ -11,19 +9,17 @@ use gapless_measure::floor::HEADER_BYTES;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Messages in flight for [`LinkFigure::InFlight`].
 pub const IN_FLIGHT: u64 = 64;
-/// Limits of [`LinkFigure::Acknowledged`]: messages in flight, and bytes of their payloads.
+/// Limits of [`LinkFigure::Acknowledged`]: messages, and bytes of payloads.
 pub const UNACKNOWLEDGED: u64 = 1024;
 pub const UNACKNOWLEDGED_BYTES: u64 = 4 << 20;
 
 #[derive(Clone, Copy)]
 pub enum LinkFigure {
-    /// Round trips, one message in flight.
     RoundTrips,
     /// Messages a second, each sent back, [`IN_FLIGHT`] at a time.
     InFlight,
-    /// Messages a second, measured by the receiver.
+    /// Messages a second at the receiver.
     OneWay,
     /// Messages a second until the last one is acknowledged.
     Acknowledged,
@@ -31,12 +27,9 @@ pub enum LinkFigure {
 
 pub enum LinkResult {
     Latencies(LatencyHistogram),
-    /// Messages a second.
     Rate(f64),
 }
 
-/// Measures between this process and a second one on `its_cpu`.
-///
 /// # Errors
 /// Damaged messages; a second process that ends too early.
 pub fn measure(
@@ -75,7 +68,6 @@ pub fn measure(
     Ok(measured)
 }
 
-/// Sends messages one by one, waiting for each to come back.
 fn measure_round_trips(
     end: &mut LinkEndpoint,
     message: &mut NumberedMessage,
@@ -97,7 +89,7 @@ fn measure_round_trips(
     Ok(histogram)
 }
 
-/// Sends with at most `in_flight` unanswered messages. Returns messages a second without the warm-up.
+/// Keeps at most `in_flight` unanswered. Messages a second without the warm-up.
 fn answered(end: &mut LinkEndpoint, message: &mut NumberedMessage, messages: u64, in_flight: u64) -> Result<f64> {
     let warm_up = messages / PARTS;
     let (mut sent, mut answered) = (0, 0);

@@ -1,8 +1,6 @@
-//! Both ends of a connection between processes: a ring, or a window with a free cursor.
-//!
-//! A free cursor can be lapped. With more than one frame in flight, its process reports its progress through a small
-//! ring, and the window's writer keeps less than the capacity outstanding. A lapped frame is an error of the
-//! measurement.
+//! Rings, and windows with a free cursor, from both ends. A free cursor can be lapped: with more than one frame in
+//! flight, its process reports progress through a small ring, and the writer keeps less than the capacity outstanding.
+//! A lapped frame is an error.
 
 use crate::Result;
 use crate::components::failed;
@@ -15,37 +13,33 @@ use rustix::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 const CAPACITY_BYTES: usize = 1 << 20;
-/// Capacity of the ring for progress reports. It holds all reports that can be outstanding.
+/// Holds all reports that can be outstanding.
 const PROGRESS_CAPACITY_BYTES: usize = 16 << 10;
-/// Progress reports per outstanding capacity.
+/// Reports per outstanding capacity.
 const REPORTS: u64 = 8;
-/// The shortest frame: a header.
+/// A header.
 const PROGRESS_BYTES: usize = 64;
 
-/// The writing end.
 pub trait FrameSink {
-    /// Copies `frame`, which carries `number`, in. Waits for room.
+    /// Waits for room.
     fn write(&mut self, frame: &[u8], number: u64, other: &mut PeerProcess<'_>) -> Result<()>;
-    /// Makes written frames visible to the other process.
     fn publish(&mut self);
 }
 
-/// The reading end.
 pub trait FrameSource {
-    /// Copies the next frame into `frame`, which has its length; `false` without one.
+    /// `frame` has the frame's length already; `false` without a frame.
     fn take(&mut self, frame: &mut Vec<u8>) -> Result<bool>;
-    /// Releases the room of frames up to `number`, possibly later.
+    /// Releases frames up to `number`, possibly later.
     fn release(&mut self, number: u64, other: &mut PeerProcess<'_>) -> Result<()>;
 }
 
-/// A frame of `length` bytes with its length in front; the rest is payload.
 pub fn new_frame(length: usize) -> Vec<u8> {
     let mut frame = vec![7; length];
     frame[..4].copy_from_slice(&(length as u32).to_le_bytes());
     frame
 }
 
-/// Position of a frame's number, which is its sequence in a window.
+/// A frame's number, which is its sequence in a window.
 const NUMBER: std::ops::Range<usize> = 8..16;
 
 pub fn set_number(frame: &mut [u8], number: u64) {
@@ -102,7 +96,6 @@ impl FrameSource for RingReader {
 
     #[inline]
     fn release(&mut self, _: u64, _: &mut PeerProcess<'_>) -> Result<()> {
-        // Once for all frames of one poll.
         if self.known_bytes() == 0 {
             RingReader::release(self);
         }
@@ -114,15 +107,13 @@ fn unexpected(length: usize, expected: usize) -> crate::BenchError {
     failed("log", format!("a frame of {length} bytes, expected {expected}"))
 }
 
-/// Writes into a window and releases everything at once, because cursors of other processes read only released frames.
+/// Releases everything at once, because cursors of other processes read only released frames.
 pub struct WindowSender {
     writer: WindowWriter,
     releaser: Releaser,
-    /// Set if more than one frame may be in flight.
     reader: Option<KnownReader>,
 }
 
-/// Known progress of a window's reader.
 struct KnownReader {
     progress: RingReader,
     report: Vec<u8>,
@@ -130,7 +121,7 @@ struct KnownReader {
     outstanding_max: u64,
 }
 
-/// Frames of `length` bytes that may be outstanding in a window without lapping the reader.
+/// Frames of `length` bytes that cannot lap the reader.
 fn outstanding_max(length: usize) -> u64 {
     (CAPACITY_BYTES / 4 * 3 / length) as u64
 }
@@ -169,10 +160,9 @@ impl FrameSink for WindowSender {
     }
 }
 
-/// Reads a window of the other process.
 pub struct WindowTaker {
     cursor: FreeCursor,
-    /// Set if more than one frame may be in flight: the ring for progress reports, and frames between two reports.
+    /// Ring for reports, and frames between two reports, with more than one frame in flight.
     progress: Option<(RingWriter, u64)>,
 }
 
@@ -206,7 +196,7 @@ impl FrameSource for WindowTaker {
     }
 }
 
-/// Path at which another process of the same user can open a descriptor of this one.
+/// Another process of the same user can open it.
 fn path_of(fd: BorrowedFd<'_>) -> PathBuf {
     format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd()).into()
 }
@@ -216,7 +206,6 @@ fn open(path: &Path, writable: bool) -> Result<OwnedFd> {
     Ok(file.map_err(|source| crate::BenchError::io("open the other process's memory", path, source))?.into())
 }
 
-/// A ring whose writer stays in this process, and the path for the other one.
 pub fn ring_to_send() -> Result<(RingWriter, PathBuf)> {
     let (writer, reader) = new_ring(CAPACITY_BYTES)?;
     reader.leave_to_peer();
@@ -224,7 +213,6 @@ pub fn ring_to_send() -> Result<(RingWriter, PathBuf)> {
     Ok((writer, path))
 }
 
-/// A ring whose reader stays in this process, and the path for the other one.
 pub fn ring_to_take() -> Result<(RingReader, PathBuf)> {
     ring_for_reader(CAPACITY_BYTES)
 }
@@ -248,7 +236,7 @@ pub fn open_ring_to_take(path: &Path) -> Result<RingReader> {
     RingReader::open(open(path, true)?).map_err(of_log)
 }
 
-/// A window of this process for one frame in flight, and the path for the other process.
+/// Window for one frame in flight; the path is for the other process.
 pub fn window() -> Result<(WindowSender, PathBuf)> {
     let options = WindowOptions {
         memory: MemoryKind::Shared,
@@ -262,8 +250,7 @@ pub fn window() -> Result<(WindowSender, PathBuf)> {
     Ok((WindowSender { writer, releaser, reader: None }, path))
 }
 
-/// A window of this process for many frames of `length` bytes in flight; the paths of the window and of the ring for
-/// progress reports.
+/// Window for many frames of `length` bytes, and the paths of window and ring for reports.
 pub fn window_with_progress(length: usize) -> Result<(WindowSender, PathBuf, PathBuf)> {
     let (mut sender, path) = window()?;
     let (progress, progress_path) = ring_for_reader(PROGRESS_CAPACITY_BYTES)?;
@@ -272,13 +259,11 @@ pub fn window_with_progress(length: usize) -> Result<(WindowSender, PathBuf, Pat
     Ok((sender, path, progress_path))
 }
 
-/// Reads the window at `path`, one frame in flight.
 pub fn open_window(path: &Path) -> Result<WindowTaker> {
     let window = Window::open(open(path, false)?).map_err(of_log)?;
     Ok(WindowTaker { cursor: window.free_cursor(1), progress: None })
 }
 
-/// Reads the window at `path`, with frames of `length` bytes, and reports progress in the ring at `progress`.
 pub fn open_window_with_progress(path: &Path, progress: &Path, length: usize) -> Result<WindowTaker> {
     let each = (outstanding_max(length) / REPORTS).max(1);
     Ok(WindowTaker { progress: Some((open_ring_to_send(progress)?, each)), ..open_window(path)? })
@@ -298,7 +283,6 @@ mod tests {
         let mut other = PeerProcess::shell("exec sleep 1000", &interrupted);
         let (mut sent, mut frame, mut copy) = (0, new_frame(length), vec![0; length]);
         for taken in 1..=5_000 {
-            // Writes as much as is allowed, then takes one more.
             while sender.reader.as_mut().unwrap().has_room_for(sent + 1).unwrap() && sent < taken + 4_000 {
                 sent += 1;
                 set_number(&mut frame, sent);

@@ -1,5 +1,4 @@
-//! The second process of `gapless bench log`: measures the rate of frames, or sends each back. Ends when the first
-//! process is gone.
+//! The second process of `gapless bench log`: measures the rate or echoes. Ends when the first process is gone.
 
 use super::endpoints::{
     FrameSink, FrameSource, check_number, open_ring_to_send, open_ring_to_take, open_window, open_window_with_progress,
@@ -13,19 +12,18 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Number of parts of a one-way run; the first warms up, and the rate is the median of the others.
+/// Parts of a one-way run; the first warms up, and the rate is the median of the others.
 pub const PARTS: u64 = 6;
 
-/// Spins of a one-way reader after a poll without frames: about half a microsecond.
+/// About half a microsecond.
 pub const SPINS_BETWEEN_LOOKS: u32 = 32;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogAssignment {
-    /// CPU of the process; `None` if both processes have to share one.
     pub cpu: Option<usize>,
-    /// Length of each frame with its header, bytes.
+    /// Length with the header.
     pub frame_length: usize,
-    /// Number of frames; for a task that measures a multiple of [`PARTS`].
+    /// When measured, a multiple of [`PARTS`].
     pub frames: u64,
     pub task: LogTask,
 }
@@ -33,20 +31,25 @@ pub struct LogAssignment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogTask {
-    /// Take frames from `ring`, and report the rate, frames a second.
-    ReadRing { ring: PathBuf },
-    /// The same with a free cursor of `window`; progress is reported in the ring `progress`.
-    ReadWindow { window: PathBuf, progress: PathBuf },
-    /// Send each frame of `ring` back through the ring `back`.
-    EchoByRing { ring: PathBuf, back: PathBuf },
-    /// Send each frame of `window` back through a window of its own, whose path is reported first.
-    EchoByWindow { window: PathBuf },
+    /// Report the rate, frames a second.
+    ReadRing {
+        ring: PathBuf,
+    },
+    /// Report the rate; progress goes to the ring `progress`.
+    ReadWindow {
+        window: PathBuf,
+        progress: PathBuf,
+    },
+    EchoByRing {
+        ring: PathBuf,
+        back: PathBuf,
+    },
+    /// Reports the path of its own window first.
+    EchoByWindow {
+        window: PathBuf,
+    },
 }
 
-/// Runs the second process.
-///
-/// # Errors
-/// A malformed assignment, memory that cannot be opened, damaged frames, a parent that is gone.
 pub fn main(assignment: &str) -> Result<()> {
     let assignment: LogAssignment = serde_json::from_str(assignment)?;
     let mut first = PeerProcess::first("log", assignment.cpu)?;
@@ -97,8 +100,8 @@ fn read(mut taker: impl FrameSource, assignment: &LogAssignment, first: &mut Pee
     Ok(median(&rates))
 }
 
-/// Lets frames gather, to measure throughput. A reader that polls again at once takes the cache lines away that the
-/// writer is about to write; then both go in lockstep, frame by frame, at a quarter of the rate.
+/// Lets frames gather: a reader that polls again at once takes away the cache lines that the writer needs next; both
+/// then go in lockstep, at a quarter of the rate.
 fn pause_for_batching() {
     (0..SPINS_BETWEEN_LOOKS).for_each(|_| std::hint::spin_loop());
 }

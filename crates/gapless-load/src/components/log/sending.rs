@@ -1,5 +1,3 @@
-//! The first process: sends frames, and takes them back.
-
 use super::endpoints::{
     FrameSink, FrameSource, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
     window_with_progress,
@@ -16,7 +14,6 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Frames between two checks of a sender that never waits.
 const FRAMES_PER_LOOK: u64 = 1 << 16;
 
 #[derive(Clone, Copy)]
@@ -25,11 +22,10 @@ pub enum LogTransport {
     Window,
 }
 
-/// Frames of one length on one kind of connection.
 #[derive(Clone, Copy)]
 pub struct FrameTransfer {
     pub way: LogTransport,
-    /// Length of a frame with its header, bytes.
+    /// Length with the header.
     pub frame_length: usize,
 }
 
@@ -45,13 +41,12 @@ impl FrameTransfer {
         PeerProcess::start("log", (ChildRole::LogPartner, &assignment), cpu, interrupted)
     }
 
-    /// Frames a second, measured by the second process, with `batch` frames for each publish.
+    /// Frames a second at the second process, `batch` frames for each publish.
     ///
     /// # Errors
     /// Damaged frames; a second process that ends too early.
     pub fn one_way(&self, frames: u64, batch: u64, interrupted: &AtomicBool) -> Result<f64> {
         let frames = frames.div_ceil(PARTS) * PARTS;
-        // Like on the floor, the reader has the first core.
         let (its_cpu, own_cpu) = pair_of_cores().unzip();
         match self.way {
             LogTransport::Ring => {
@@ -67,7 +62,6 @@ impl FrameTransfer {
         }
     }
 
-    /// Sends, and returns the result of the second process.
     fn send(&self, mut sender: impl FrameSink, mut partner: PeerProcess<'_>, frames: u64, batch: u64) -> Result<f64> {
         let mut frame = new_frame(self.frame_length);
         for number in 1..=frames {
@@ -86,10 +80,6 @@ impl FrameTransfer {
         Ok(rate)
     }
 
-    /// Latencies of frames that are sent back.
-    ///
-    /// # Errors
-    /// The same as for [`FrameTransfer::one_way`].
     pub fn measure_round_trips(&self, round_trips: u64, interrupted: &AtomicBool) -> Result<LatencyHistogram> {
         let warm_up = round_trips.div_ceil(10);
         let frames = warm_up + round_trips;
@@ -109,7 +99,6 @@ impl FrameTransfer {
         }
     }
 
-    /// Sends frames one by one, waiting for each to come back.
     fn bounce(
         &self,
         mut sender: impl FrameSink,
@@ -142,7 +131,7 @@ impl FrameTransfer {
     }
 }
 
-/// Runs `work` on a thread pinned to that core; the calling thread keeps its affinity.
+/// The calling thread keeps its affinity.
 fn on_core<T: Send>(cpu: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {

@@ -1,11 +1,5 @@
-//! NATS: a private `nats-server`, and its text protocol for a caller and a server.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `protocol` | encoding and decoding of operations |
-//!
-//! A caller has one wildcard inbox, like common clients, and numbers its replies in the last part of the subject.
-//! Messages are in memory and delivered at most once: nothing is acknowledged.
+//! NATS: a private `nats-server`, and its text protocol. A caller has one wildcard inbox, like common clients, and
+//! numbers its replies in the subject. Messages are in memory and delivered at most once.
 
 mod protocol;
 
@@ -19,19 +13,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Queue group of all servers, which share the requests.
 const QUEUE_GROUP: &str = "servers";
 const INSTALL: &str = "apt-get install nats-server, or go install github.com/nats-io/nats-server/v2@latest";
 
-/// Path of the server's program.
-///
-/// # Errors
-/// The server is not installed.
 pub fn find_server() -> Result<PathBuf> {
     find("nats-server", INSTALL)
 }
 
-/// A private server, stopped when this is dropped.
+/// Stopped when dropped.
 #[derive(Debug)]
 pub struct NatsBroker {
     process: BrokerProcess,
@@ -39,14 +28,14 @@ pub struct NatsBroker {
 }
 
 impl NatsBroker {
-    /// Starts a server with its files in the existing `directory`; `stop` ends the wait for it.
+    /// Keeps its files in the existing `directory`; `stop` ends the wait.
     ///
     /// # Errors
     /// [`PeerError::Missing`] if it is not installed; a server that does not start.
     pub fn start(directory: &Path, stop: &dyn Fn() -> bool) -> Result<Self> {
         let path = find_server()?;
         let address = free_address()?;
-        // A slow reader would be disconnected at 64 MB by default, and a ping would delay a few messages.
+        // By default, a slow reader is disconnected at 64 MB, and a ping delays messages.
         let configuration = format!(
             "host: {}\nport: {}\nmax_pending: 1GB\nwrite_deadline: \"60s\"\nping_interval: \"1h\"\n",
             address.ip(),
@@ -69,7 +58,6 @@ impl NatsBroker {
     }
 }
 
-/// Connects, and waits until the server has confirmed the subscription.
 fn open(address: SocketAddr, waiting: WaitMode, subscribe: &str) -> Result<BrokerConnection> {
     let mut connection = BrokerConnection::open(address, waiting)?;
     let hello =
@@ -96,7 +84,7 @@ pub struct NatsCaller {
 }
 
 impl NatsCaller {
-    /// Connects a caller of `route`, a subject.
+    /// `route` is a subject.
     ///
     /// # Errors
     /// No server there, or another one.
@@ -113,7 +101,6 @@ impl NatsCaller {
 impl PeerCaller for NatsCaller {
     fn begin(&mut self, ticket: u64, request: &[u8]) -> Result<()> {
         let output = self.connection.output();
-        // Writing to memory does not fail.
         let _ = write!(output, "PUB {} {}.{ticket} {}\r\n", self.route, self.inbox, request.len());
         output.extend_from_slice(request);
         output.extend_from_slice(b"\r\n");
@@ -151,7 +138,6 @@ impl PeerCaller for NatsCaller {
 
     fn send(&mut self, message: &[u8]) -> Result<()> {
         let output = self.connection.output();
-        // Writing to memory does not fail.
         let _ = write!(output, "PUB {} {}\r\n", self.route, message.len());
         output.extend_from_slice(message);
         output.extend_from_slice(b"\r\n");
@@ -168,7 +154,7 @@ pub struct NatsServer {
 }
 
 impl NatsServer {
-    /// Connects a server of `route`, a subject, and subscribes.
+    /// Subscribes to `route`, a subject.
     ///
     /// # Errors
     /// No broker there, or another one.
@@ -180,14 +166,12 @@ impl NatsServer {
 impl PeerServer for NatsServer {
     fn serve(&mut self, handler: &mut dyn PeerHandler, stop: &AtomicBool) -> Result<()> {
         let (mut answer, mut output) = (Vec::new(), Vec::new());
-        // Relaxed: the flag guards no data.
         while !stop.load(Ordering::Relaxed) {
             while let Some((operation, length)) = protocol::parse(self.connection.unread())? {
                 match operation {
                     NatsOperation::Message { reply: Some(inbox), payload, .. } => {
                         answer.clear();
                         handler.call(payload, &mut answer);
-                        // Writing to memory does not fail.
                         let _ = write!(output, "PUB {inbox} {}\r\n", answer.len());
                         output.extend_from_slice(&answer);
                         output.extend_from_slice(b"\r\n");

@@ -8,25 +8,20 @@
 use crate::peers::{PeerError, Result};
 
 pub(super) const PROTOCOL: &str = "NATS";
-/// Longest head of an operation, bytes: that of INFO.
+/// Head of INFO.
 const HEAD_LENGTH_MAX: usize = 16 << 10;
-/// Longest payload, bytes: the largest limit that a server can be configured with.
+/// The greatest limit that a server accepts.
 const PAYLOAD_LENGTH_MAX: usize = 64 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NatsOperation<'a> {
-    Message {
-        subject: &'a str,
-        reply: Option<&'a str>,
-        payload: &'a [u8],
-    },
+    Message { subject: &'a str, reply: Option<&'a str>, payload: &'a [u8] },
     Ping,
     Pong,
-    /// An operation that needs no reaction.
     Other,
 }
 
-/// The first operation of `bytes` and its length; `None` while it is incomplete.
+/// First operation and its length; `None` while it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<(NatsOperation<'_>, usize)>> {
     let Some(end) = bytes.windows(2).take(HEAD_LENGTH_MAX).position(|two| two == b"\r\n") else {
         if bytes.len() > HEAD_LENGTH_MAX {

@@ -10,18 +10,14 @@
 use crate::peers::{PeerError, Result};
 
 pub(super) const PROTOCOL: &str = "AMQP";
-/// First bytes from a client.
 pub(super) const GREETING: &[u8; 8] = b"AMQP\0\0\x09\x01";
-/// Length of a frame without its payload, bytes.
 pub(super) const FRAME_OVERHEAD: usize = 8;
-/// Negotiated limit of a frame, bytes: RabbitMQ's default.
+/// RabbitMQ's default.
 pub(super) const FRAME_LENGTH_MAX: u32 = 128 << 10;
 const FRAME_END: u8 = 206;
-/// Flags of a content, in the order of its properties.
 const DELIVERY_MODE: u16 = 1 << 12;
 const CORRELATION_ID: u16 = 1 << 10;
 const REPLY_TO: u16 = 1 << 9;
-/// Class of publishing and delivering.
 const CLASS_BASIC: u16 = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +28,6 @@ pub(super) enum FrameKind {
     Heartbeat = 8,
 }
 
-/// Class and number of a method.
 pub(super) type Method = (u16, u16);
 pub(super) const CONNECTION_START: Method = (10, 10);
 pub(super) const CONNECTION_START_OK: Method = (10, 11);
@@ -54,7 +49,7 @@ pub(super) const BASIC_PUBLISH: Method = (60, 40);
 pub(super) const BASIC_DELIVER: Method = (60, 60);
 pub(super) const BASIC_ACK: Method = (60, 80);
 
-/// The first frame of `bytes`: kind, payload, and total length; `None` while it is incomplete.
+/// Kind, payload and total length; `None` while it is incomplete.
 pub(super) fn parse_frame(bytes: &[u8]) -> Result<Option<(FrameKind, &[u8], usize)>> {
     let Some(&[kind, _, _, a, b, c, d]) = bytes.first_chunk::<7>() else { return Ok(None) };
     let kind = match kind {
@@ -78,7 +73,6 @@ pub(super) fn parse_frame(bytes: &[u8]) -> Result<Option<(FrameKind, &[u8], usiz
     }
 }
 
-/// Appends a frame; `write` appends its payload.
 pub(super) fn write_frame(output: &mut Vec<u8>, kind: FrameKind, channel: u16, write: impl FnOnce(&mut Vec<u8>)) {
     output.push(kind as u8);
     output.extend_from_slice(&channel.to_be_bytes());
@@ -90,7 +84,6 @@ pub(super) fn write_frame(output: &mut Vec<u8>, kind: FrameKind, channel: u16, w
     output.push(FRAME_END);
 }
 
-/// Appends a method; `write` appends its arguments.
 pub(super) fn write_method(output: &mut Vec<u8>, channel: u16, method: Method, write: impl FnOnce(&mut Vec<u8>)) {
     write_frame(output, FrameKind::Method, channel, |output| {
         output.extend_from_slice(&method.0.to_be_bytes());
@@ -99,8 +92,6 @@ pub(super) fn write_method(output: &mut Vec<u8>, channel: u16, method: Method, w
     });
 }
 
-/// Appends a short string.
-///
 /// # Panics
 /// If it has more than 255 bytes.
 pub(super) fn write_short(output: &mut Vec<u8>, text: &str) {
@@ -113,8 +104,8 @@ pub(super) fn write_long(output: &mut Vec<u8>, text: &[u8]) {
     output.extend_from_slice(text);
 }
 
-/// Appends a message for the queue `routing_key`, through the default exchange: transient, with `reply_to` and a
-/// correlation identifier if given, and its body in as many frames as it needs.
+/// Publishes through the default exchange: transient, with `reply_to` and a correlation identifier if given, and as
+/// many frames as the body needs.
 pub(super) fn write_message(
     output: &mut Vec<u8>,
     channel: u16,
@@ -137,7 +128,6 @@ pub(super) fn write_message(
         let flag = |is_there: bool, flag| if is_there { flag } else { 0 };
         let flags = flag(!correlation_id.is_empty(), CORRELATION_ID) | flag(!reply_to.is_empty(), REPLY_TO);
         output.extend_from_slice(&(DELIVERY_MODE | flags).to_be_bytes());
-        // Transient.
         output.push(1);
         [correlation_id, reply_to].iter().filter(|text| !text.is_empty()).for_each(|text| write_short(output, text));
     });
@@ -189,7 +179,7 @@ impl<'a> FrameFields<'a> {
     }
 }
 
-/// Decodes a content: length of its body, correlation identifier and address for replies; empty if missing.
+/// Length of the body, correlation identifier, address for replies; empty if missing.
 pub(super) fn parse_content(payload: &[u8]) -> Result<(u64, &str, &str)> {
     let mut fields = FrameFields(payload);
     fields.long()?;
@@ -197,7 +187,7 @@ pub(super) fn parse_content(payload: &[u8]) -> Result<(u64, &str, &str)> {
     let flags = fields.short()?;
     let before = flags & !(DELIVERY_MODE | CORRELATION_ID | (CORRELATION_ID - 1));
     if before != 0 {
-        // Both ends set only the properties above, and a broker changes none.
+        // Both ends set only these properties, and a broker changes none.
         return Err(PeerError::protocol(PROTOCOL, "properties that were sent", format!("flags {flags:#x}")));
     }
     if flags & DELIVERY_MODE != 0 {

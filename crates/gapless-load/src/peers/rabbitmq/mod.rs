@@ -1,11 +1,5 @@
 //! RabbitMQ: a private node, and AMQP 0-9-1 for a caller and a server.
 //!
-//! | module | what lives there |
-//! |---|---|
-//! | `node` | a node with folders, ports and cookie of its own |
-//! | `session` | a connection with one channel |
-//! | `frames` | encoding of frames, methods and contents |
-//!
 //! Requests are in one queue in memory (not durable, transient messages); replies use RabbitMQ's direct reply-to, which
 //! needs no queue. With explicit acknowledgement, the server acknowledges after its answer, once for all requests that
 //! arrived together. With automatic acknowledgement, the broker forgets a request once it is sent.
@@ -24,16 +18,15 @@ use session::AmqpSession;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Address of direct reply-to.
 const REPLY_TO: &str = "amq.rabbitmq.reply-to";
-/// Most unacknowledged requests of a server: twice the number in flight.
+/// Twice the number in flight.
 const PREFETCH_COUNT: u16 = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledgement {
-    /// The broker forgets a request once the server has acknowledged it.
+    /// Forgotten once the server has acknowledged it.
     Explicit,
-    /// The broker forgets a request once it is sent to the server.
+    /// Forgotten once it is sent to the server.
     Automatic,
 }
 
@@ -43,13 +36,12 @@ pub struct RabbitMqCaller {
 }
 
 impl RabbitMqCaller {
-    /// Connects a caller of `route`, a queue.
+    /// `route` is a queue.
     ///
     /// # Errors
     /// No broker there, or one that refuses.
     pub fn connect(address: SocketAddr, route: &str, waiting: WaitMode) -> Result<Self> {
         let mut session = AmqpSession::open(address, waiting)?;
-        // The queue must exist before the first request.
         session.declare(route)?;
         session.consume(REPLY_TO, true)?;
         Ok(Self { session, route: route.to_owned() })
@@ -94,7 +86,7 @@ pub struct RabbitMqServer {
 }
 
 impl RabbitMqServer {
-    /// Connects a server of `route`, a queue, and consumes from it.
+    /// Consumes from `route`, a queue.
     ///
     /// # Errors
     /// No broker there, or one that refuses.
@@ -117,7 +109,6 @@ impl RabbitMqServer {
 impl PeerServer for RabbitMqServer {
     fn serve(&mut self, handler: &mut dyn PeerHandler, stop: &AtomicBool) -> Result<()> {
         let (mut answer, mut reply_to, mut ticket) = (Vec::new(), String::new(), String::new());
-        // Relaxed: the flag guards no data.
         while !stop.load(Ordering::Relaxed) {
             let mut last_tag = None;
             while let Some(delivery) = self.session.next_delivery()? {

@@ -1,5 +1,5 @@
-//! A private node of RabbitMQ: all its files are in one directory, all its ports are free ones of the loopback
-//! interface, and it has an `epmd` daemon of its own, by which Erlang nodes find each other.
+//! A private RabbitMQ node: all files in one directory, all ports free ones of the loopback interface, and its own
+//! `epmd` daemon, by which Erlang nodes find each other.
 
 use super::RabbitMqCaller;
 use crate::peers::broker::{BrokerProcess, find, free_address};
@@ -10,28 +10,24 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 
 const INSTALL: &str = "apt-get install rabbitmq-server (its service need not run)";
-/// Debian's wrapper, which runs the script as another user or refuses; the script is next to it.
+/// Debian's wrapper runs the script next to it as another user, or refuses.
 const WRAPPER: &str = "rabbitmq-script-wrapper";
 
-/// Path of the script that starts a node.
-///
-/// # Errors
-/// The script is not installed.
 pub fn find_node() -> Result<PathBuf> {
     find("rabbitmq-server", INSTALL)
 }
 
-/// A private node, stopped when this is dropped.
+/// Stopped when dropped.
 #[derive(Debug)]
 pub struct RabbitMqBroker {
     process: BrokerProcess,
-    /// The `epmd` daemon, stopped after the node.
+    /// The `epmd` daemon; dropped after the node.
     _names: BrokerProcess,
     address: SocketAddr,
 }
 
 impl RabbitMqBroker {
-    /// Starts a node with its files in the existing `directory`; `stop` ends the wait for it.
+    /// Keeps its files in the existing `directory`; `stop` ends the wait.
     ///
     /// # Errors
     /// [`PeerError::Missing`] if it is not installed; a node that does not start.
@@ -64,10 +60,9 @@ impl RabbitMqBroker {
         self.address
     }
 
-    /// Process of the node itself, if it runs.
     pub fn node_process_id(&self) -> Option<u32> {
         let is_node = |pid: &u32| {
-            // Erlang's virtual machine may append its schedulers to the name.
+            // Erlang may append its schedulers to the name.
             std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("beam"))
         };
         self.process.processes().into_iter().find(is_node)
@@ -78,7 +73,7 @@ impl RabbitMqBroker {
     }
 }
 
-/// No plugins, no delay, and no limit for a nearly full disk, which is not measured.
+/// No plugins, no delay, no limit for a nearly full disk.
 fn write_configuration(node: &Path) -> Result<()> {
     let failed = |error| PeerError::io("write the configuration of RabbitMQ", error);
     std::fs::write(node.join("enabled_plugins"), "[].\n").map_err(failed)?;
@@ -88,7 +83,7 @@ fn write_configuration(node: &Path) -> Result<()> {
     std::fs::write(node.join("rabbitmq-env.conf"), "").map_err(failed)
 }
 
-/// Environment that keeps the node in its directory; the cookie is created in its home.
+/// Keeps the node in its directory; the cookie is created in its home.
 fn environment(node: &Path, address: SocketAddr, distribution: u16, names: u16) -> Vec<(&'static str, OsString)> {
     let path = |name: &str| -> PathBuf { node.join(name) };
     let folders = [

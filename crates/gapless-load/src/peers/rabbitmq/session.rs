@@ -1,5 +1,3 @@
-//! A connection with one channel.
-
 use super::frames::{
     BASIC_ACK, BASIC_CONSUME, BASIC_CONSUME_OK, BASIC_DELIVER, BASIC_QOS, BASIC_QOS_OK, CHANNEL_CLOSE, CHANNEL_OPEN,
     CHANNEL_OPEN_OK, CONNECTION_CLOSE, CONNECTION_OPEN, CONNECTION_OPEN_OK, CONNECTION_START, CONNECTION_START_OK,
@@ -13,25 +11,23 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 const CHANNEL: u16 = 1;
-/// Longest body, bytes: RabbitMQ's own limit.
+/// RabbitMQ's limit.
 const BODY_LENGTH_MAX: u64 = 128 << 20;
 
 pub(super) struct AmqpSession {
     connection: BrokerConnection,
-    /// Parts of the next delivery that were read.
     tag: Option<u64>,
     is_redelivered: bool,
     correlation_id: String,
     reply_to: String,
     body: Vec<u8>,
     body_length: Option<usize>,
-    /// Whether the last delivery was returned, so that the next one starts.
     was_given: bool,
 }
 
 pub(super) struct AmqpDelivery<'a> {
     pub(super) tag: u64,
-    /// Whether it was sent before to a server that did not acknowledge it.
+    /// Sent before to a server that did not acknowledge it.
     pub(super) is_redelivered: bool,
     pub(super) correlation_id: &'a str,
     pub(super) reply_to: &'a str,
@@ -39,7 +35,7 @@ pub(super) struct AmqpDelivery<'a> {
 }
 
 impl AmqpSession {
-    /// Connects as RabbitMQ's `guest` user, which every new node has, without heartbeats.
+    /// Uses `guest`, which every new node has, without heartbeats.
     pub(super) fn open(address: SocketAddr, waiting: WaitMode) -> Result<Self> {
         let mut session = Self {
             connection: BrokerConnection::open(address, waiting)?,
@@ -54,7 +50,6 @@ impl AmqpSession {
         session.connection.output().extend_from_slice(GREETING);
         session.expect(CONNECTION_START)?;
         write_method(session.connection.output(), 0, CONNECTION_START_OK, |output| {
-            // An empty table of client properties.
             output.extend_from_slice(&[0; 4]);
             write_short(output, "PLAIN");
             write_long(output, b"\0guest\0guest");
@@ -76,7 +71,6 @@ impl AmqpSession {
         Ok(session)
     }
 
-    /// Declares a transient queue in memory.
     pub(super) fn declare(&mut self, queue: &str) -> Result<()> {
         write_method(self.connection.output(), CHANNEL, QUEUE_DECLARE, |output| {
             output.extend_from_slice(&[0; 2]);
@@ -87,7 +81,6 @@ impl AmqpSession {
         self.expect(QUEUE_DECLARE_OK)
     }
 
-    /// Limits the deliveries without an acknowledgement.
     pub(super) fn prefetch(&mut self, count: u16) -> Result<()> {
         write_method(self.connection.output(), CHANNEL, BASIC_QOS, |output| {
             output.extend_from_slice(&[0; 4]);
@@ -97,7 +90,6 @@ impl AmqpSession {
         self.expect(BASIC_QOS_OK)
     }
 
-    /// Subscribes to a queue.
     pub(super) fn consume(&mut self, queue: &str, is_acknowledged_by_itself: bool) -> Result<()> {
         write_method(self.connection.output(), CHANNEL, BASIC_CONSUME, |output| {
             output.extend_from_slice(&[0; 2]);
@@ -109,13 +101,12 @@ impl AmqpSession {
         self.expect(BASIC_CONSUME_OK)
     }
 
-    /// Sends a message to a queue, optionally with an address for the reply and a correlation identifier.
+    /// `reply`: address, and correlation identifier.
     pub(super) fn publish(&mut self, queue: &str, reply: Option<(&str, &str)>, body: &[u8]) -> Result<()> {
         write_message(self.connection.output(), CHANNEL, queue, reply, body);
         self.connection.flush_if_long()
     }
 
-    /// Acknowledges all deliveries up to this one.
     pub(super) fn acknowledge_up_to(&mut self, tag: u64) {
         write_method(self.connection.output(), CHANNEL, BASIC_ACK, |output| {
             output.extend_from_slice(&tag.to_be_bytes());
@@ -135,7 +126,6 @@ impl AmqpSession {
         self.connection.fill_since(begin, silence)
     }
 
-    /// The next complete delivery.
     pub(super) fn next_delivery(&mut self) -> Result<Option<AmqpDelivery<'_>>> {
         if std::mem::take(&mut self.was_given) {
             (self.tag, self.body_length) = (None, None);
@@ -186,7 +176,7 @@ impl AmqpSession {
         Ok(None)
     }
 
-    /// Sends all output, and waits for `expected`, the only method allowed now.
+    /// Sends all output; any other method than `expected` is an error.
     fn expect(&mut self, expected: Method) -> Result<()> {
         self.flush()?;
         let mut since = None;
@@ -209,7 +199,6 @@ impl AmqpSession {
     }
 }
 
-/// Error for an unexpected method; one that closes has a reason.
 fn unexpected(expected: &str, found: Method, mut fields: FrameFields<'_>) -> PeerError {
     let is_close = matches!(found, CONNECTION_CLOSE | CHANNEL_CLOSE);
     let reason = if is_close { fields.short().and_then(|_| fields.text()).unwrap_or_default() } else { "" };

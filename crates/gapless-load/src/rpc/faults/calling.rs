@@ -1,5 +1,3 @@
-//! The calling end of Gapless: calls that wait for an instance of the route.
-
 use super::serving::ROUTE;
 use super::traffic::FaultCaller;
 use crate::rpc::failed;
@@ -7,13 +5,9 @@ use gapless_measure::Result;
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, Reach, Retry};
 use std::time::Duration;
 
-/// Timeout of a call's wait for an instance, and for its answer: longer than a process takes to start.
+/// Longer than a process takes to start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A caller whose calls wait for an instance.
-///
-/// # Errors
-/// A domain without room for the caller.
 pub fn caller_of(domain: &Domain, retry: Retry) -> Result<Caller<Vec<u8>, Vec<u8>>> {
     let call = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), retry, ..CallOptions::default() };
     let options = CallerOptions { call, reach: Reach::OtherProcesses, ..CallerOptions::default() };

@@ -1,5 +1,3 @@
-//! Content of a request and its answer, and the files in which serving processes note numbers.
-//!
 //! ```text
 //!   request:  0  u64 number    8  56 bytes that differ with the number
 //!   answer:   0  u64 number    8  u8 attempt    9  the other bytes of the request, each incremented
@@ -11,10 +9,9 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Length of a request, and of its answer, bytes.
 pub const LENGTH: usize = 64;
 
-/// Number of a request: its caller, and the count of the caller's earlier ones.
+/// Caller, and count of its earlier requests.
 pub fn number(caller: usize, count: u64) -> u64 {
     (caller as u64) << 48 | count
 }
@@ -44,11 +41,10 @@ pub fn answer(request: &[u8], attempt: u8) -> Vec<u8> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerCheck {
-    /// The right answer, from this attempt.
     Right {
         attempt: u8,
     },
-    /// The answer to another call, which its caller has already received.
+    /// The answer to another call, which its caller already has.
     Doubled,
     Wrong,
 }
@@ -65,7 +61,7 @@ pub fn check(number: u64, seed: u64, found: &[u8]) -> AnswerCheck {
     }
 }
 
-/// A file of noted numbers, such as those of begun requests. It is appended to, so that it survives the process.
+/// Appended to, so that it survives the process.
 pub struct NumberFile(File);
 
 impl NumberFile {
@@ -79,7 +75,7 @@ impl NumberFile {
     }
 }
 
-/// Counts each number over all processes.
+/// Sums up all processes.
 pub fn read_numbers(path: &Path) -> Result<HashMap<u64, u32>> {
     let bytes = std::fs::read(path).map_err(|source| BenchError::io("read", path, source))?;
     let mut counted = HashMap::new();

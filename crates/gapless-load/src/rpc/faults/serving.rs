@@ -1,5 +1,4 @@
-//! The serving process: an instance of a route, or the server of a broker. It notes each request that it begins, and
-//! takes its time.
+//! An instance of a route, or the server of a broker. It notes each request that it begins, and takes its time.
 
 use super::content::{NumberFile, answer, number_of};
 use crate::peers::rabbitmq::{Acknowledgement, RabbitMqServer};
@@ -15,18 +14,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub const ROUTE: &str = "faults/increment";
-/// Threads of each instance: some are busy and some idle when it is killed.
+/// Enough that some are busy and some idle when it is killed.
 pub const WORKERS: usize = 4;
-/// Duration of a request.
 pub const WORK: Duration = Duration::from_millis(1);
 
-/// Line that an instance of a supervisor prints once it serves.
+/// Printed by a supervised instance once it serves.
 pub const SERVES: &str = "serves";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultAssignment {
     pub place: ServerPlace,
-    /// File for the numbers of begun requests.
     pub begun: PathBuf,
 }
 
@@ -34,7 +31,7 @@ pub struct FaultAssignment {
 #[serde(rename_all = "snake_case")]
 pub enum ServerPlace {
     Domain(PathBuf),
-    /// Domain of a supervisor, which gives the process no parent to listen to; the process notes its start in a file.
+    /// The process has no parent to listen to, so it notes its start in a file.
     Supervised {
         domain: PathBuf,
         started: PathBuf,
@@ -42,7 +39,6 @@ pub enum ServerPlace {
     Broker(SocketAddr),
 }
 
-/// Opens the domain, at either end.
 pub fn open(directory: &Path) -> Result<Domain> {
     Domain::open_directory(directory, DomainOptions::default()).map_err(failed)
 }
@@ -61,7 +57,7 @@ impl NotedWork {
 
 impl PeerHandler for NotedWork {
     fn call(&mut self, request: &[u8], reply: &mut Vec<u8>) {
-        // Without an answer its caller reports a wrong one.
+        // Without an answer, the caller reports a wrong one.
         reply.extend(self.answered(request, 1).unwrap_or_default());
     }
 
@@ -79,7 +75,7 @@ fn serve(domain: &Path, work: NotedWork) -> Result<ServedRoute> {
     served.map_err(failed)
 }
 
-/// Runs the process. Reports `true` once it serves.
+/// Reports `true` once it serves.
 ///
 /// # Errors
 /// A malformed assignment; a domain that cannot be opened; a broker or a benchmark that is gone.

@@ -1,25 +1,22 @@
-//! Callers without a pause, each with one call at a time, and their observations.
+//! Callers without a pause, each with one call at a time.
 
 use super::content::{AnswerCheck, check, number, request};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The calling end of one thread.
 pub trait FaultCaller: Send {
-    /// Waits until a call is possible; `false` if no further call is needed.
+    /// Waits; `false` if no further call is needed.
     fn ready(&mut self) -> bool {
         true
     }
 
-    /// Makes a call; the answer is in `answer`.
-    ///
     /// # Errors
-    /// Kind of any other outcome.
+    /// The kind of any other outcome.
     fn call(&mut self, request: &[u8], answer: &mut Vec<u8>) -> Result<(), &'static str>;
 }
 
-/// Shared by all callers: the longest time without an answer.
+/// Shared by all callers: longest time without an answer.
 #[derive(Debug)]
 pub struct SilenceClock {
     began: Instant,
@@ -44,32 +41,27 @@ impl SilenceClock {
         }
     }
 
-    /// Longest time between two answers to any caller.
     pub fn longest_silence(&self) -> Duration {
         Duration::from_nanos(self.longest_ns.load(Ordering::Relaxed))
     }
 }
 
-/// A call affected by a killed process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AffectedCall {
     pub began_at: Instant,
-    /// When its caller had the outcome.
+    /// When the caller had the outcome.
     pub known_at: Instant,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallOutcomes {
     pub calls: u64,
-    /// Outcomes without an answer, by kind.
     pub failed: BTreeMap<&'static str, u64>,
     pub wrong: u64,
     pub doubled: u64,
-    /// Numbers of answered calls.
     pub answered: Vec<u64>,
-    /// Calls without an answer.
     pub lost: Vec<AffectedCall>,
-    /// Calls answered on a later attempt.
+    /// Answered on a later attempt.
     pub answered_again: Vec<AffectedCall>,
 }
 
@@ -95,7 +87,6 @@ pub fn call_until(
     shared: &SilenceClock,
 ) -> CallOutcomes {
     let (mut seen, mut answer) = (CallOutcomes::default(), Vec::new());
-    // Relaxed: the flag guards no data.
     while !stop.load(Ordering::Relaxed) && line.ready() {
         let number = number(caller, seen.calls);
         let request = request(number, seed);
@@ -128,7 +119,6 @@ mod tests {
     use super::super::content::answer;
     use super::*;
 
-    /// Answers as scripted, one call after the other; then ends.
     struct ScriptedCaller<'a>(std::slice::Iter<'a, &'static str>, Vec<u8>);
 
     impl FaultCaller for ScriptedCaller<'_> {

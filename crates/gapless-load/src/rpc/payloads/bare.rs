@@ -1,5 +1,5 @@
-//! The floor of calls within a process: the same payloads sent to another thread and back, by two channels of the
-//! standard library. The number in flight is that of the calls, and payloads are written before the clock runs.
+//! The floor of calls within a process: the same payloads, as many in flight, through two channels of the standard
+//! library.
 
 use super::content::{TaggedPayloads, is_whole};
 use super::cycles::forked_max;
@@ -11,11 +11,10 @@ use std::time::{Duration, Instant};
 
 pub const BARE_CHANNEL: &str = "bare_channel";
 
-/// Fewest rounds: the first ones warm up the allocator.
+/// The first ones warm up the allocator.
 const ROUNDS_MIN: usize = 3;
 
-/// Measures calls of `length` bytes for about `time`. The payload is sent back if there are two `ways`; else the
-/// receiver drops it.
+/// Takes about `time`. The payload comes back if there are two `ways`; else the receiver drops it.
 #[must_use]
 pub fn measure(length: usize, ways: u64, time: Duration) -> FloorRow {
     let payloads = TaggedPayloads::new(length);
@@ -27,7 +26,6 @@ pub fn measure(length: usize, ways: u64, time: Duration) -> FloorRow {
             for request in requests {
                 let is_whole = is_whole(&request);
                 let reply = if ways == 2 { request } else { Vec::new() };
-                // The caller needs no more replies.
                 if to_caller.send(is_whole.then_some(reply)).is_err() {
                     return;
                 }

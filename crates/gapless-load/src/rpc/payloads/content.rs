@@ -4,11 +4,10 @@
 //!   0  u64 length            … a pattern that differs with the payload's number …      length - 8  u64 !length
 //! ```
 
-/// Number of distinct payloads.
 const DISTINCT: usize = 64;
 const LENGTH_MIN: usize = 32;
 
-/// Payloads of one length, all written before the clock runs.
+/// Written before the clock runs.
 pub struct TaggedPayloads(Vec<Vec<u8>>);
 
 impl TaggedPayloads {
@@ -23,13 +22,12 @@ impl TaggedPayloads {
         Self((0..DISTINCT).map(payload).collect())
     }
 
-    /// Payload of a call by its number.
     pub fn of(&self, call: u64) -> &[u8] {
         &self.0[call as usize % DISTINCT]
     }
 }
 
-/// Whether both ends of a payload are intact: the check of a receiver that sends nothing back.
+/// Checks both ends: for a receiver that sends nothing back.
 pub fn is_whole(bytes: &[u8]) -> bool {
     let length = bytes.len() as u64;
     bytes.len() >= LENGTH_MIN && bytes.starts_with(&length.to_le_bytes()) && bytes.ends_with(&(!length).to_le_bytes())

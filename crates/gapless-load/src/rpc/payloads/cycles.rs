@@ -1,5 +1,5 @@
-//! Cycles of calls: each forks as many as fit in flight and joins them, repeatedly. Payloads are written before the
-//! clock runs, and replies checked when it stands.
+//! Each cycle repeatedly forks as many calls as fit in flight, and joins them. Payloads are written before the clock
+//! runs, and replies checked when it stands.
 
 use super::content::{TaggedPayloads, is_whole};
 use super::served::{ONE_WAY, SLOTS, TWO_WAY};
@@ -12,29 +12,26 @@ use gapless_rpc::{Caller, CallerOptions, Domain, Message, Reach};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Most bytes of the requests in flight: more than the caches hold, so that copies are of cold memory.
+/// Request bytes in flight: more than the caches hold, so that copies are of cold memory.
 const FORK_BYTES: usize = 64 << 20;
 
-/// Number of calls of `length` bytes in flight.
 pub fn forked_max(length: usize) -> u64 {
     (FORK_BYTES / length).clamp(1, SLOTS as usize) as u64
 }
 
-/// Results of the cycles of one size, without the warm-up.
+/// Totals without the warm-up.
 #[derive(Debug, Default, PartialEq)]
 pub struct CycleTotals {
-    /// Calls a second of each cycle.
     pub rates: Vec<f64>,
-    /// Duration of all cycles.
     pub elapsed: Duration,
     pub calls: u64,
-    /// CPU time of this process while the clock ran, ns.
+    /// CPU time while the clock ran, ns.
     pub cpu_ns: u64,
     pub wrong: u64,
 }
 
 impl CycleTotals {
-    /// Median rate, calls a second.
+    /// Median, calls a second.
     pub fn rate(&self) -> f64 {
         gapless_measure::statistics::median(&self.rates)
     }
@@ -46,10 +43,6 @@ pub struct CycleCallers {
 }
 
 impl CycleCallers {
-    /// Callers in `domain`.
-    ///
-    /// # Errors
-    /// A domain without room for the callers.
     pub fn new(domain: &Domain, reach: Reach) -> Result<Self> {
         let options = CallerOptions { reach, ..CallerOptions::default() };
         Ok(Self {
@@ -58,7 +51,7 @@ impl CycleCallers {
         })
     }
 
-    /// Makes calls whose answer says that the payload arrived.
+    /// The answer says that the payload arrived.
     ///
     /// # Errors
     /// A call that fails; an interrupt.
@@ -71,7 +64,7 @@ impl CycleCallers {
         run(&self.one_way, length, counts, |_, came| *came, interrupted)
     }
 
-    /// Makes calls whose answer is the payload.
+    /// The answer is the payload.
     ///
     /// # Errors
     /// A call that fails; an interrupt.
@@ -85,8 +78,7 @@ impl CycleCallers {
     }
 }
 
-/// Makes `calls` calls in each of `cycles.0` cycles, of which the first `cycles.1` warm up. `is_right` compares each
-/// request with its reply.
+/// `cycles`: all, and those that warm up. `is_right` compares request and reply.
 fn run<Reply: Message>(
     caller: &Caller<Vec<u8>, Reply>,
     length: usize,
@@ -147,7 +139,7 @@ mod tests {
         let good = cycles(72, |_| ());
         assert_eq!((good.rates.len(), good.calls, good.wrong), (2, 600, 0));
         assert!(good.rate() > 0.0 && good.elapsed > Duration::ZERO);
-        // All replies are wrong except those of payload 0, which has that byte anyway.
+        // All wrong except payload 0, which has that byte anyway.
         let bad = cycles(72, |bytes| bytes[20] = (20 * 7) as u8);
         assert_eq!(bad.wrong, 2 * (300 - 5));
         assert_eq!(cycles(72, |bytes| bytes.truncate(71)).wrong, 600);

@@ -1,5 +1,4 @@
-//! The serving end: a route whose handler sends the payload back, and one whose handler confirms its arrival. In the
-//! benchmark's process, or in one of its own.
+//! The serving end, in the benchmark's process or in its own.
 
 use super::content::is_whole;
 use crate::rpc::{NAME, failed};
@@ -10,21 +9,19 @@ use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{Domain, DomainOptions, ServedRoute};
 use std::path::{Path, PathBuf};
 
-/// Route that answers whether the payload is whole.
+/// Answers whether the payload is whole.
 pub const ONE_WAY: &str = "payloads/one-way";
-/// Route that answers with the payload.
+/// Answers with the payload.
 pub const TWO_WAY: &str = "payloads/two-way";
 pub const WORKERS: usize = 200;
-/// Most calls in flight: a power of two that keeps all workers busy.
+/// Power of two that keeps all workers busy.
 pub const SLOTS: u32 = 256;
 
-/// Opens the domain, at either end.
 pub fn open(directory: &Path) -> Result<Domain> {
     let options = DomainOptions { slots: SLOTS, ..DomainOptions::default() };
     Domain::open_directory(directory, options).map_err(failed)
 }
 
-/// Serves both routes, each with [`WORKERS`] threads.
 pub fn serve(domain: &Domain, reach: ServeReach) -> Result<[ServedRoute; 2]> {
     let route = |name| domain.serve(name).reach(reach).workers(WORKERS);
     let one_way = route(ONE_WAY).handle(|payload: Vec<u8>, _context| Ok(is_whole(&payload)));
@@ -32,7 +29,7 @@ pub fn serve(domain: &Domain, reach: ServeReach) -> Result<[ServedRoute; 2]> {
     Ok([one_way.map_err(failed)?, two_way.map_err(failed)?])
 }
 
-/// Runs the serving process; the assignment is the domain's directory. Answers each message by its CPU time, ns.
+/// The assignment is the domain's directory. Answers each message by its CPU time, ns.
 ///
 /// # Errors
 /// A malformed assignment; a domain that cannot be opened; a benchmark that is gone.

@@ -1,5 +1,4 @@
-//! A load: callers of one route of this process without a pause, and its workers, until it is ended. Every reply is
-//! checked.
+//! Callers and workers of one route of this process, without a pause. Every reply is checked.
 
 use crate::rpc::failed;
 use gapless_measure::Result;
@@ -17,7 +16,7 @@ use tokio::runtime::Runtime;
 
 const EXECUTOR_THREADS: usize = 2;
 
-/// 72 bytes: the shortest payload of published results of others.
+/// The shortest payload of published results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
 pub struct Payload([u64; 9]);
 
@@ -26,20 +25,17 @@ impl Payload {
         Self([number; 9])
     }
 
-    /// The expected reply.
     pub fn answered(self) -> Self {
         Self(self.0.map(|word| word.wrapping_add(1)))
     }
 }
 
-/// Kind of threads or tasks of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadKind {
-    /// Tasks of one executor.
     Tasks,
-    /// One thread each, which sleeps when idle.
+    /// One each, which sleeps when idle.
     Threads,
-    /// Workers are tasks; a callback at the end of each call makes the next one.
+    /// Workers are tasks; the end of each call makes the next one.
     Callbacks,
 }
 
@@ -47,10 +43,9 @@ pub enum LoadKind {
 pub struct LoadShape {
     pub kind: LoadKind,
     pub callers: usize,
-    /// Calls in flight of each caller.
     pub in_flight: usize,
     pub workers: usize,
-    /// Most requests waiting in memory; more of them overflow to disk.
+    /// Requests in memory; more overflow to disk.
     pub queue_max: Option<usize>,
 }
 
@@ -62,15 +57,14 @@ struct CallCounts {
     failed: AtomicU64,
 }
 
-/// A running load; [`ScenarioLoad::end`] ends it.
 pub struct ScenarioLoad {
     counts: Arc<[CallCounts]>,
     stop: Arc<AtomicBool>,
-    /// Callers and chains of callbacks that have not ended.
+    /// Callers and chains of callbacks.
     running: Arc<AtomicUsize>,
     threads: Vec<JoinHandle<()>>,
     route: Option<ServedRoute>,
-    // Last, because its tasks end with the route.
+    // Last: its tasks end with the route.
     runtime: Runtime,
 }
 
@@ -83,7 +77,6 @@ pub struct LoadTotals {
 }
 
 impl ScenarioLoad {
-    /// Starts a load, with all threads on `cpus`, if any are named.
     pub fn begin(
         domain: &Domain,
         shape: LoadShape,
@@ -92,7 +85,7 @@ impl ScenarioLoad {
     ) -> Result<Self> {
         let pin = {
             let cpus = cpus.map(<[usize]>::to_vec);
-            // A thread that cannot be pinned makes another load, not a wrong one.
+            // An unpinned thread changes the load, but not its correctness.
             move || drop(cpus.as_deref().map(pin_current_thread))
         };
         let threads = cpus.map_or(EXECUTOR_THREADS, <[usize]>::len);
@@ -139,7 +132,6 @@ impl ScenarioLoad {
         }
     }
 
-    /// Calls a second in each of `turns` intervals.
     pub fn rates(&self, turns: usize, turn: Duration, check: &dyn Fn() -> Result<()>) -> Result<Vec<f64>> {
         std::thread::sleep(turn / 2);
         (0..turns)
@@ -152,13 +144,12 @@ impl ScenarioLoad {
             .collect()
     }
 
-    /// Calls that have ended.
     pub fn calls(&self) -> u64 {
         // Relaxed: figures order nothing, here and where they are counted.
         self.counts.iter().map(|count| count.calls.load(Ordering::Relaxed)).sum()
     }
 
-    /// Stops making calls, and waits for those in flight.
+    /// Waits for calls in flight.
     fn finish(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // Acquire: pairs with the Release of the last caller to end, so its counts are visible.
@@ -168,7 +159,6 @@ impl ScenarioLoad {
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 
-    /// Ends the load, and returns its result.
     pub fn end(mut self) -> LoadTotals {
         self.finish();
         let sum =
@@ -184,7 +174,7 @@ impl ScenarioLoad {
 
 impl Drop for ScenarioLoad {
     fn drop(&mut self) {
-        // After an interrupt: without the route, its callers would call for ever.
+        // After an interrupt: without the route, callers would call for ever.
         self.finish();
     }
 }
@@ -214,7 +204,6 @@ impl LoadCaller {
         }
     }
 
-    /// Another chain of callbacks of the same caller.
     fn another(&self) -> Self {
         self.running.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -229,7 +218,6 @@ impl LoadCaller {
     }
 
     fn is_over(&self) -> bool {
-        // Relaxed: one call more or less does not matter.
         self.stop.load(Ordering::Relaxed)
     }
 
@@ -249,7 +237,7 @@ impl LoadCaller {
             Ok(reply) if reply == Payload::new(number).answered() => count.calls.fetch_add(1, Ordering::Relaxed),
             Ok(_) => count.wrong.fetch_add(1, Ordering::Relaxed),
             Err(error) => {
-                // Reports only the first failure, because the others are alike.
+                // The other failures are alike.
                 if count.failed.load(Ordering::Relaxed) == 0 {
                     eprintln!("a call failed: {error}");
                 }
@@ -262,7 +250,7 @@ impl LoadCaller {
 impl Drop for LoadCaller {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // Replies to its calls in flight were not checked.
+            // Replies to calls in flight were not checked.
             self.counts[self.own].failed.fetch_add(1, Ordering::Relaxed);
         }
         // Release: pairs with the Acquire in `ScenarioLoad::finish`.
@@ -270,7 +258,6 @@ impl Drop for LoadCaller {
     }
 }
 
-/// Makes a call whose end makes the next one.
 fn call_back(calling: LoadCaller, number: u64) {
     if calling.is_over() {
         return;

@@ -1,4 +1,4 @@
-//! The probe: single calls of another route, one after the other; both sides sleep in between.
+//! Lone calls of another route, one after the other; both sides sleep in between.
 
 use super::load::Payload;
 use crate::rpc::check_interrupted;
@@ -16,10 +16,10 @@ const PACE: Duration = Duration::from_micros(500);
 
 pub const PER_S: u64 = 1_000_000 / PACE.as_micros() as u64;
 
-/// Latencies of single calls, and the number of wrong replies.
+/// Latencies, and the number of wrong replies.
 pub type ProbeResult = (LatencyHistogram, u64);
 
-/// Makes `count` calls; caller and worker are threads, on `cpu` if it is named.
+/// Caller and worker are threads, on `cpu` if it is named.
 pub fn run(domain: &Domain, count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<ProbeResult> {
     let route = domain.serve("scenarios/probe").reach(ServeReach::ThisProcess).init(move |_| pin(cpu));
     let _route = route.handle(|payload: Payload, _context| Ok(payload.answered())).map_err(failed)?;
@@ -30,7 +30,7 @@ pub fn run(domain: &Domain, count: u64, cpu: Option<usize>, interrupted: &Atomic
     })
 }
 
-/// The same with two threads that only wake each other: the cost of the machine at that pace.
+/// Two threads that only wake each other: the machine's cost at that pace.
 pub fn bare(count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<ProbeResult> {
     let (asked, answered) = (WakeWord::default(), WakeWord::default());
     std::thread::scope(|scope| {
@@ -51,10 +51,8 @@ pub fn bare(count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<
     })
 }
 
-/// Value that ends the pair.
 const END: u64 = u64::MAX;
 
-/// A word that one thread changes and another sleeps for.
 #[derive(Default)]
 struct WakeWord {
     value: Mutex<u64>,
@@ -73,13 +71,13 @@ impl WakeWord {
     }
 }
 
-/// A thread that cannot be pinned makes another probe, not a wrong one.
+/// An unpinned thread changes the probe, but not its correctness.
 fn pin(cpu: Option<usize>) {
     drop(cpu.map(|cpu| pin_current_thread(&[cpu])));
 }
 
-/// Makes `count` calls at the pace, on a thread of their own. A latency begins when the call is made, or when it was
-/// due if the previous call delayed it. Lateness of the machine's timer is not included.
+/// Starts a thread. A latency begins when the call is made, or when it was due if the previous call delayed it, without
+/// the timer's lateness.
 fn paced(
     count: u64,
     cpu: Option<usize>,
@@ -94,7 +92,6 @@ fn paced(
             check_interrupted(interrupted)?;
             let now = Instant::now();
             if number == count / 10 {
-                // Delays of the warm-up do not count.
                 due = now;
             }
             let begin = if now < due {
@@ -105,7 +102,6 @@ fn paced(
             };
             let is_right = call(number)?;
             let elapsed = begin.elapsed();
-            // The first tenth warms up.
             if number >= count / 10 {
                 histogram.record(elapsed.as_nanos() as u64);
                 wrong += u64::from(!is_right);

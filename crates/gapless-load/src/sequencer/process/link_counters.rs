@@ -1,5 +1,3 @@
-//! Adds the counters of a link to the account of a node.
-
 use crate::sequencer::protocol::MessageAccount;
 use gapless_client::client::MessageType;
 use gapless_client::node::feed_receiver::FeedCounts;
@@ -7,12 +5,9 @@ use gapless_client::node::{DatagramLink, NodeLink, SharedMemoryLink, StreamNode,
 use gapless_transport::network::UdpSocket;
 use gapless_wire::Encoding;
 
-/// Type of every message here.
 pub const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// A link with counters.
 pub trait CountingLink: NodeLink {
-    /// Counters of received packets.
     fn feed_counts(&self) -> FeedCounts {
         FeedCounts::default()
     }

@@ -23,13 +23,9 @@ use crate::child_process::{OrphanPolicy, Parent};
 use gapless_measure::affinity::pin_current_thread;
 use std::time::Duration;
 
-/// Timeout after which a message counts as lost.
+/// A message counts as lost after this.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Runs a process of the benchmark.
-///
-/// # Errors
-/// A malformed assignment, a stream that cannot be run or reached, messages that do not arrive.
 pub fn main(assignment: &str) -> Result<()> {
     match serde_json::from_str(assignment)? {
         StreamAssignment::Sequencer(assignment) => {

@@ -1,5 +1,3 @@
-//! A node's process: connects, opens a session, and plays its role.
-
 use super::link_counters::CountingLink;
 use super::{TIMEOUT, push, rewind, round_trips};
 use crate::Result;
@@ -40,7 +38,6 @@ fn work<L: CountingLink>(link: L, assignment: &NodeAssignment, parent: &Parent) 
     }
 }
 
-/// Waits until the node can publish, and reports it.
 fn open<L: CountingLink>(mut node: StreamNode<L>, parent: &Parent) -> Result<StreamNode<L>> {
     node.wait_open(TIMEOUT).map_err(|error| stream_failed(&error))?;
     parent.send(&NodeReady { session: node.session().unwrap_or(0) })?;

@@ -1,4 +1,4 @@
-//! A node that publishes as fast as its window allows, or at a rate, and reads all messages.
+//! Publishes as fast as the window allows, or at a rate, and reads all messages.
 
 use super::TIMEOUT;
 use super::link_counters::{CountingLink, TYPE, complete};
@@ -15,18 +15,15 @@ use gapless_client::ClientError;
 use gapless_client::node::{NodeEvent, StreamNode};
 use std::time::{Duration, Instant};
 
-/// Messages published between two polls: they leave in full packets.
+/// They leave in full packets.
 const MESSAGES_PER_TURN: u64 = 256;
-/// Frames read between two batches of publishing.
 const FRAMES_PER_TURN: usize = 1024;
-/// Idle turns in which the CPU is yielded, before the node sleeps.
 const YIELDS: u32 = 64;
-/// Longest sleep; an arrival ends it earlier.
+/// An arrival ends it earlier.
 const SLEEP_MAX: Duration = Duration::from_millis(1);
-/// Time before a due message at which a paced node wakes up: longer than waking up takes.
+/// Longer than waking up takes.
 const AWAKE_AHEAD: Duration = Duration::from_micros(150);
 
-/// Obeys the benchmark's requests until [`NodeRequest::End`].
 pub fn run<L: CountingLink>(node: StreamNode<L>, assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
     let session = node.session().ok_or_else(|| failed("a node without a session"))?;
     let mut pusher = Pusher {
@@ -59,9 +56,7 @@ struct Pusher<L> {
     session: u64,
     spins: bool,
     tally: MessageTally,
-    /// Messages published so far: the number of the next one.
     sent: u64,
-    /// Messages of all participants reported so far.
     reported_seen: u64,
     idle: IdlePause,
 }
@@ -75,14 +70,13 @@ struct IdlePause {
 #[derive(Clone, Copy, Default)]
 struct PollSummary {
     frames: usize,
-    /// Stamps of the first and the last message of the participants.
+    /// Stamps of the participants' first and last message.
     stamps_ns: Option<(u64, u64)>,
-    /// Messages of this node.
     own: u64,
 }
 
 impl<L: CountingLink> Pusher<L> {
-    /// Waits for the benchmark's next request. Reads meanwhile, because the stream would evict a node that does not.
+    /// Reads while waiting: the stream evicts a node that does not.
     fn read_until_request(&mut self, parent: &Parent) -> Result<NodeRequest> {
         loop {
             if let Some(request) = parent.try_receive()? {
@@ -95,7 +89,7 @@ impl<L: CountingLink> Pusher<L> {
         }
     }
 
-    /// Publishes messages while there is room, and returns their number.
+    /// Publishes while there is room; returns the number.
     #[inline]
     fn publish(&mut self, messages_max: u64) -> Result<u64> {
         for count in 0..messages_max {
@@ -118,7 +112,7 @@ impl<L: CountingLink> Pusher<L> {
         Ok(messages_max)
     }
 
-    /// Reads, and calls `own` for each message of this node.
+    /// Calls `own` for each message of this node.
     #[inline]
     fn read(&mut self, mut own: impl FnMut()) -> Result<PollSummary> {
         let (tally, session) = (&mut self.tally, self.session);
@@ -139,7 +133,6 @@ impl<L: CountingLink> Pusher<L> {
         Ok(look)
     }
 
-    /// After an idle turn, yields the CPU, and later sleeps.
     #[inline]
     fn back_off(&mut self, work: usize) -> Result<()> {
         if work > 0 {
@@ -189,14 +182,14 @@ impl<L: CountingLink> Pusher<L> {
         }
         let all_ns = elapsed_ns(begin);
         let (first_stamp_ns, last_stamp_ns) = stamps_ns.unwrap_or_default();
-        // Includes messages that others published before this node received its request.
+        // Includes messages that others published before this node got its request.
         let seen = self.tally.total() - self.reported_seen;
         self.reported_seen = self.tally.total();
         let cpu_ns = process_cpu_ns() - cpu_before;
         Ok(PushResult { sent: messages, seen, own_ns, all_ns, first_stamp_ns, last_stamp_ns, cpu_ns })
     }
 
-    /// Publishes at a rate until asked to stop; each latency counts from the scheduled time.
+    /// Publishes until asked to stop; latencies count from the scheduled time.
     fn pace(&mut self, rate_per_s: u64, parent: &Parent) -> Result<PaceResult> {
         let (cpu_before, begin) = (process_cpu_ns(), Instant::now());
         let schedule = Schedule::new(0, rate_per_s);
@@ -229,10 +222,8 @@ impl<L: CountingLink> Pusher<L> {
         })
     }
 
-    /// Waits for messages in flight.
     #[inline]
     fn wait_awake(&mut self, work: usize) -> Result<()> {
-        /// Turns, about a tenth of a millisecond.
         const SPINS: u32 = 4096;
         if !self.spins {
             return self.back_off(work);

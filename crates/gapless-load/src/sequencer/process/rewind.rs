@@ -1,5 +1,3 @@
-//! A late joiner: reads from the first frame until it is live.
-
 use super::TIMEOUT;
 use super::link_counters::{CountingLink, complete};
 use crate::Result;
@@ -14,7 +12,7 @@ use std::time::Instant;
 
 const FRAMES_PER_TURN: usize = 4096;
 
-/// Receives the participants to account for, reads, and reports when it is live.
+/// Receives the participants, reads from the first frame, and reports when it is live.
 pub fn run<L: CountingLink>(mut node: StreamNode<L>, parent: &Parent) -> Result<()> {
     let request = parent.receive()?;
     let Some(NodeRequest::Participants(participants)) = request else {

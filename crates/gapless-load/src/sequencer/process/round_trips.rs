@@ -1,5 +1,3 @@
-//! One message in flight: published, sequenced, journaled, and received back.
-
 use super::TIMEOUT;
 use super::link_counters::{CountingLink, TYPE, complete};
 use crate::Result;
@@ -13,11 +11,9 @@ use gapless_agent::monotonic::saturating_ns;
 use gapless_client::node::{NodeEvent, StreamNode};
 use std::time::{Duration, Instant};
 
-/// Polls without a message between two checks of the time.
 const LOOKS_PER_CLOCK: u32 = 1 << 16;
 
-/// Publishes `warm_up` messages and then `messages`, each after the previous one has come back. The warm-up ends after
-/// a fifth of `time_limit` at the latest, and all of it after `time_limit`.
+/// Each after the previous one has come back. The warm-up ends after a fifth of `time_limit` at the latest.
 pub fn run<L: CountingLink>(
     node: &mut StreamNode<L>,
     assignment: &NodeAssignment,
@@ -29,7 +25,7 @@ pub fn run<L: CountingLink>(
     let mut tally = MessageTally::new(&[Participant { session, payload_bytes: pattern.payload_bytes() }], true);
     let mut histogram = LatencyHistogram::new();
     let mut payload = vec![0; pattern.payload_bytes()];
-    // The received message, to be checked when the clock has stopped.
+    // Checked when the clock has stopped.
     let mut came = OwnMessage { payload: payload.clone(), ..OwnMessage::default() };
     let (mut began, mut cpu_before) = (Instant::now(), process_cpu_ns());
     let (started, mut warmed_up, mut measured) = (began, None, 0);
@@ -59,7 +55,6 @@ pub fn run<L: CountingLink>(
     Ok(RoundTripResult { latencies: histogram, warmed_up, measured, elapsed_ns, cpu_ns, account })
 }
 
-/// The node's own message, received back.
 #[derive(Default)]
 struct OwnMessage {
     count: u64,
@@ -80,7 +75,7 @@ impl OwnMessage {
     }
 }
 
-/// Waits for the node's own message, and returns its time of arrival.
+/// Returns the time of arrival.
 #[inline]
 fn wait<L: CountingLink>(
     node: &mut StreamNode<L>,
@@ -97,7 +92,6 @@ fn wait<L: CountingLink>(
                 came.count += 1;
                 (came.sequence, came.session_seq) = (message.sequence, message.session_seq);
                 came.payload_crc = message.payload_crc;
-                // Copied out, like on the floor.
                 came.length = message.payload.len().min(came.payload.len());
                 came.payload[..came.length].copy_from_slice(&message.payload[..came.length]);
             }

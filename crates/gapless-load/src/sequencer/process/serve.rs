@@ -1,5 +1,3 @@
-//! The sequencer's process: an event stream, until it is asked to stop.
-
 use crate::Result;
 use crate::child_process::Parent;
 use crate::sequencer::failed;
@@ -20,7 +18,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Attempts to start: a port that is free now may be taken when it is opened.
+/// A free port may be taken when it is opened.
 const ATTEMPTS: u32 = 5;
 
 pub fn run(assignment: &SequencerAssignment, parent: &Parent) -> Result<()> {
@@ -34,7 +32,7 @@ pub fn run(assignment: &SequencerAssignment, parent: &Parent) -> Result<()> {
         _ => {}
     }
     parent.send(&SequencerReady { way, plan: stream.plan().to_string() })?;
-    // If the benchmark is gone there are no more requests, and the stream stops in order.
+    // Without a benchmark there are no more requests, and the stream stops in order.
     while let Some(request) = parent.receive()? {
         if let Some(failure) = stream.failure() {
             return Err(stream_failed(&failure));
@@ -70,14 +68,13 @@ fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, Stre
         "max" => PlanKind::Max,
         other => return Err(failed(format!("min, default or max is expected as thread plan, not {other}"))),
     };
-    // The stream is measured, not the file system's first touch of each page.
+    // Excludes the file system's first touch of each page.
     options.persistence.segment_length_bytes = assignment.segment_bytes;
     options.persistence.first_segment_length_bytes = assignment.segment_bytes;
     options.persistence.zeroing = Zeroing::All;
     options.optimize_for = if assignment.for_throughput { OptimizeFor::Throughput } else { OptimizeFor::Latency };
     options.sequencer_cpus = assignment.cpu.and_then(|cpu| CpuMask::of(&[cpu]));
     options.tier = assignment.tier.parse().map_err(failed)?;
-    // Any free ports; the running stream reports which.
     let any = SocketAddr::new(LOOPBACK, 0);
     if assignment.tcp {
         options.frame_length_max = options.frame_length_max.min(FRAME_LENGTH_TCP);
@@ -115,7 +112,6 @@ fn with_mtu(options: EventStreamOptions, assignment: &SequencerAssignment) -> Re
 }
 
 fn network(packets: PacketOptions) -> Result<PacketNetwork> {
-    // Both are open at once, so that they differ.
     let open = || UdpSocket::open(&UdpOptions::at(SocketAddr::new(LOOPBACK, 0)));
     let ports = || -> std::io::Result<_> {
         let (command, request) = (open()?, open()?);
@@ -123,15 +119,11 @@ fn network(packets: PacketOptions) -> Result<PacketNetwork> {
     };
     let (command, request) = ports().map_err(|error| failed(error.to_string()))?;
     let mut network = PacketNetwork::udp(command, request);
-    network.carrier = Carrier::Udp {
-        interface: Interface::Address(LOOPBACK),
-        // Packets stay on the machine.
-        hops: 0,
-        segmentation: Segmentation::Auto,
-    };
+    network.carrier =
+        Carrier::Udp { interface: Interface::Address(LOOPBACK), hops: 0, segmentation: Segmentation::Auto };
     network.batch = packets.batch;
     if packets.multicast {
-        // Another benchmark at the same time has another process, and so another group and port.
+        // Another benchmark at the same time has another process id, so another group and port.
         let [_, _, high, low] = std::process::id().to_be_bytes();
         network.groups = vec![SocketAddr::new(Ipv4Addr::new(239, 255, high, low).into(), command.port())];
     }

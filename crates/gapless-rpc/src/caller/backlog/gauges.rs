@@ -1,5 +1,3 @@
-//! [`BacklogGauges`]: counters of a backlog, added to those of the route's other callers in this process.
-
 use super::record::BacklogCounts;
 use crate::caller::routes::SharedTable;
 use crate::overflow::ElasticQueue;
@@ -11,7 +9,6 @@ pub(super) struct BacklogGauges {
     line: Arc<BacklogCounts>,
     queue: Arc<ElasticQueue>,
     overflowed: AtomicU64,
-    /// Values at the last update.
     added: Mutex<[u64; 4]>,
 }
 
@@ -21,12 +18,10 @@ impl BacklogGauges {
     }
 
     pub(super) fn entered(&self) {
-        // Relaxed: statistics only.
         self.overflowed.fetch_add(1, Ordering::Relaxed);
         self.publish();
     }
 
-    /// Adds the changes since the last update to the route's counters.
     pub(super) fn publish(&self) {
         let mut added = self.added.lock().expect("nobody panics with the lock");
         let counters = self.queue.counters();
@@ -39,7 +34,7 @@ impl BacklogGauges {
 
 impl Drop for BacklogGauges {
     fn drop(&mut self) {
-        // Takes back the gauges, for nothing is queued any more; the totals stay.
+        // Takes back only the gauges; the totals stay.
         let added = *self.added.lock().expect("nobody panics with the lock");
         self.table.backlog_counters.change(added, [added[0], 0, 0, added[3]]);
     }

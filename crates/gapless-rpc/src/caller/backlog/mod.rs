@@ -1,14 +1,6 @@
-//! [`Backlog`]: requests of one caller to other processes that found no free slot. The first of each class wait in
-//! memory, the others in an elastic queue that spills to disk. A thread offers them to the route as slots come free.
-//!
-//! The backlog is an in-process route ([`LocalRoute`]) whose only worker is the mover: deadlines, cancellation and
-//! overflow limits are those of such a route.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `mover` | the thread that dequeues requests, offers them and follows each to its end |
-//! | `gauges` | its counters |
-//! | `record` | a queued request, as a value and as bytes |
+//! [`Backlog`]: requests to other processes that found no free slot. The first of each class wait in memory, the others
+//! in an elastic queue that spills to disk. It is a [`LocalRoute`] whose only worker is the mover, and shares its
+//! deadlines, cancellation and overflow limits.
 
 mod gauges;
 mod mover;
@@ -32,10 +24,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
-/// Requests of each class that stay in memory: enough to offer while the next ones are read from the queue.
+/// Enough to offer while the next ones are read from the queue.
 const FIRST_MAX: usize = 16;
 
-/// Bytes and version of a reply.
 pub(crate) type EncodedReply = (Vec<u8>, u32);
 
 pub(crate) struct Backlog {
@@ -43,7 +34,6 @@ pub(crate) struct Backlog {
     line: Arc<BacklogCounts>,
     queue: Arc<ElasticQueue>,
     woken: Arc<MoverWakeups>,
-    /// Counters, once the mover runs.
     started: Mutex<Option<Arc<BacklogGauges>>>,
 }
 
@@ -61,7 +51,7 @@ impl Backlog {
         Ok(Self { route, line, queue, woken, started })
     }
 
-    /// Reports whether requests of a class are queued; a new one must queue after them.
+    /// Reports whether a new request of the class must queue behind others.
     pub(crate) fn has(&self, class: Priority) -> bool {
         self.line.has(class)
     }
@@ -104,7 +94,7 @@ impl Backlog {
             let reason = format!("its backlog has no thread: {error}");
             refused(to, CallError::Busy { route: to.key.route.to_string(), reason })
         })?;
-        // The mover awaits the answer even of one-way requests: only then is the slot free.
+        // The mover awaits the answer: only then is the slot free.
         terms.offer.one_way = false;
         let class = terms.class();
         let deadline_ns = terms.offer.header.deadline_ns;
@@ -114,7 +104,6 @@ impl Backlog {
         Ok((BacklogRecord { terms, user_headers, payload, place }, offer))
     }
 
-    /// Starts the mover on the first request, and again if that failed.
     fn start(&self, to: &Destination) -> std::io::Result<()> {
         let mut started = self.lock();
         if started.is_some() {
@@ -143,12 +132,11 @@ fn refused(to: &Destination, error: CallError) -> CallError {
 
 impl Drop for Backlog {
     fn drop(&mut self) {
-        // Queued requests are still offered, as long as the domain is open.
         self.route.drain();
     }
 }
 
-/// A queued call. Dropping it cancels it.
+/// Dropping it cancels it.
 pub(crate) struct BacklogCall {
     call: Option<LocalCall<EncodedReply>>,
     woken: Arc<MoverWakeups>,
@@ -180,7 +168,6 @@ impl BacklogCall {
 
     fn end(&mut self, ended: Option<Result<EncodedReply, CallError>>) -> Option<Result<EncodedReply, CallError>> {
         if let Some(outcome) = &ended {
-            // After it was dequeued, the call is counted like any other.
             if let Err(error) = outcome
                 && !self.has_begun()
             {
@@ -194,7 +181,6 @@ impl BacklogCall {
 
 impl Drop for BacklogCall {
     fn drop(&mut self) {
-        // The call may have ended in the queue, by its deadline.
         drop(self.try_take());
         let Some(call) = self.call.take() else { return };
         if call.cancel() {

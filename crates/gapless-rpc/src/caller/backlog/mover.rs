@@ -1,7 +1,5 @@
-//! [`Mover`]: the thread that offers a caller's backlog to its route. It dequeues the oldest request, offers it when a
-//! slot is free, and follows it to its end, so that a caller that does not poll its replies holds no slot.
-//!
-//! One request at a time waits for a slot and the others wait in the queue, so the order is kept.
+//! [`Mover`]: the thread that offers a caller's backlog to its route and follows each request to its end, so that an
+//! unpolled caller holds no slot. Only one request waits for a slot, so the order is kept.
 
 use super::EncodedReply;
 use super::gauges::BacklogGauges;
@@ -18,13 +16,11 @@ use std::thread::Thread;
 
 #[derive(Debug, Default)]
 pub(super) struct MoverWakeups {
-    /// Flights that may have ended, and [`IN_LINE`].
     numbers: Mutex<Vec<usize>>,
     has_cancelled: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
-/// Number that stands for new requests in the queue.
 const IN_LINE: usize = usize::MAX;
 
 impl MoverWakeups {
@@ -38,9 +34,8 @@ impl MoverWakeups {
         }
     }
 
-    /// Notes that a call in flight was cancelled: the mover withdraws its request.
     pub(super) fn cancelled(&self) {
-        // Release: pairs with the Acquire in `Mover::run`, which then sees the cancellation.
+        // Release: pairs with the Acquire in `Mover::run`.
         if !self.has_cancelled.swap(true, Ordering::Release)
             && let Some(thread) = self.thread.get()
         {
@@ -48,7 +43,6 @@ impl MoverWakeups {
         }
     }
 
-    /// Replaces `numbers` by the wake-ups since the last call. False without any.
     fn take(&self, numbers: &mut Vec<usize>) -> bool {
         numbers.clear();
         std::mem::swap(&mut *self.numbers.lock().expect("nobody panics with the lock"), numbers);
@@ -71,17 +65,14 @@ impl Wake for MoverWaker {
     }
 }
 
-/// Thread of the backlog; see the module documentation.
 pub(super) struct Mover {
     to: Destination,
     worker: LocalWorker<BacklogRecord, EncodedReply>,
     woken: Arc<MoverWakeups>,
     shown: Arc<BacklogGauges>,
     flights: Vec<Option<InFlightRequest>>,
-    /// Wakers, by number of the flight.
     wakers: Vec<Waker>,
     free: Vec<usize>,
-    /// The request that waits for a slot or an instance, and its place in the queue.
     first: Option<(usize, BacklogPlace)>,
 }
 
@@ -102,9 +93,8 @@ impl Mover {
         Self { to, worker, woken, shown, flights: Vec::new(), wakers: Vec::new(), free: Vec::new(), first: None }
     }
 
-    /// Runs until the caller is dropped and the queue is empty.
     pub(super) fn run(mut self) {
-        // Set before the first look, so that every later wake-up finds the thread.
+        // Set before the first look, so that no wake-up is lost.
         let _ = self.woken.thread.set(std::thread::current());
         crash_point("backlog_mover_started");
         let in_line = Waker::from(Arc::new(MoverWaker { woken: Arc::clone(&self.woken), number: IN_LINE }));
@@ -122,14 +112,13 @@ impl Mover {
             }
             self.shown.publish();
             if !self.woken.take(&mut numbers) && !self.woken.has_cancelled.load(Ordering::Relaxed) {
-                // A wake-up in between is kept by the thread's park token.
                 std::thread::park();
                 self.woken.take(&mut numbers);
             }
         }
     }
 
-    /// Dequeues requests while they can be offered. False once the queue has ended.
+    /// False once the queue has ended.
     fn take_in(&mut self, in_line: &Waker) -> bool {
         loop {
             if let Some((number, _)) = &self.first {
@@ -171,7 +160,6 @@ impl Mover {
         crash_point("backlog_offered");
     }
 
-    /// Polls a flight and delivers its outcome if it has ended.
     fn look(&mut self, number: usize) {
         let Some(flight) = &mut self.flights[number] else { return };
         let task = Context::from_waker(&self.wakers[number]);
@@ -179,7 +167,7 @@ impl Mover {
         self.free.push(number);
         if let Some(InFlightRequest { remote_call, answer, reply, .. }) = self.flights[number].take() {
             let version = remote_call.reply_version();
-            // The slot is freed before the answer: the woken caller may call again at once.
+            // The slot is freed first: the woken caller may call again at once.
             drop(remote_call);
             crash_point("backlog_slot_freed");
             answer.end(ended.map(|()| (reply, version)));
@@ -188,7 +176,6 @@ impl Mover {
 
     fn drop_cancelled(&mut self) {
         for (number, flight) in self.flights.iter_mut().enumerate() {
-            // An expired call ends by its own timeout.
             if flight.as_ref().is_some_and(|flight| flight.cancellation.is_cancelled()) {
                 *flight = None;
                 crash_point("backlog_cancelled");

@@ -21,30 +21,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Length of a record before its user headers, bytes.
 const PREFIX_LENGTH: usize = REQUEST_HEADER_LENGTH + 24;
 
-/// Buffer capacity that is kept between two records, bytes.
 const BYTES_KEPT_MAX: usize = 64 << 10;
 
-/// Number of queued requests of each class that have not been offered yet.
 #[derive(Debug, Default)]
 pub(super) struct BacklogCounts([AtomicU64; 4]);
 
 impl BacklogCounts {
     pub(super) fn has(&self, class: Priority) -> bool {
-        // Acquire: pairs with the Release of `leave`. A caller that sees an empty queue also sees its last request
-        // offered, so it cannot overtake it.
+        // Acquire: pairs with the Release of `leave`, so that a caller that sees an empty queue cannot overtake its
+        // last request.
         self.0[class as usize].load(Ordering::Acquire) != 0
     }
 
     pub(super) fn len(&self) -> u64 {
-        // Relaxed: statistics only.
         self.0.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
     fn enter(&self, class: Priority) {
-        // Relaxed: a thread sees its own increments, and no order is promised between threads.
+        // Relaxed: no order is promised between threads.
         self.0[class as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -53,7 +49,6 @@ impl BacklogCounts {
     }
 }
 
-/// Place of a request in the queue, held until it is dropped.
 #[derive(Debug)]
 pub(super) struct BacklogPlace(Arc<BacklogCounts>, Priority);
 
@@ -101,7 +96,7 @@ impl BacklogRecord {
         into.extend_from_slice(&self.payload);
     }
 
-    /// Decodes a record, which takes over `place`. `None` if the bytes are malformed.
+    /// `None` if the bytes are malformed.
     fn decode(bytes: &[u8], place: BacklogPlace) -> Option<Self> {
         let (prefix, body) = bytes.split_at_checked(PREFIX_LENGTH)?;
         let header = RequestHeader::from_bytes(prefix.first_chunk()?);
@@ -121,11 +116,9 @@ impl BacklogRecord {
     }
 }
 
-/// Queued requests after the first of each class.
 pub(super) struct BacklogOverflow {
     spill: Spill,
     line: Arc<BacklogCounts>,
-    /// Encoding buffer, reused to avoid an allocation per record.
     bytes: Vec<u8>,
 }
 
@@ -145,7 +138,6 @@ impl Overflow<BacklogRecord> for BacklogOverflow {
         self.clear();
         record.encode(&mut self.bytes);
         self.spill.push(class, &self.bytes)?;
-        // The value gives up its place when it is dropped; the stored bytes have their own.
         self.line.enter(class);
         Ok(())
     }

@@ -1,5 +1,3 @@
-//! Calls and queries of every instance of a route.
-
 use super::Caller;
 use super::InheritedTerms;
 use super::destination::until;
@@ -25,7 +23,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InstanceAddress {
     Process(u32),
-    /// An instance in another domain, reached through a relay: [`crate::relay`].
+    /// Instance in another domain, reached through a relay: [`crate::relay`].
     Elsewhere(Instance),
 }
 
@@ -52,16 +50,12 @@ impl std::fmt::Display for InstanceAddress {
 
 /// Outcome of the call to each instance, with its address.
 pub type InstanceOutcomes<Reply> = Vec<(InstanceAddress, Result<Reply, CallError>)>;
-/// Calls under way, and outcomes of instances that could not be called.
 type StartedCalls<Reply> = (Vec<(InstanceAddress, Call<Reply>)>, InstanceOutcomes<Reply>);
 
 impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
-    /// Calls every instance of the route: in other processes, behind relays, and in this process. Returns an outcome
-    /// for each, with the address of the instance. Interceptors run once, before all calls.
-    ///
-    /// Blocks this thread within the timeout of a call. Known instances are called at once; discovery of others may
-    /// take up to a second. An instance that has not answered by then is [`CallError::TimedOut`], even one known only
-    /// from its counters. One that lacks a resource is [`CallError::Busy`].
+    /// Calls every instance of the route: in other processes, behind relays, and in this process. Interceptors run
+    /// once. Blocks this thread within the timeout of a call; discovery may take up to a second. An instance that has
+    /// not answered by then is [`CallError::TimedOut`]; one that lacks a resource is [`CallError::Busy`].
     ///
     /// # Errors
     /// [`CallError::NoRoute`] without any instance, and the refusal of an interceptor. If a process does not announce
@@ -81,7 +75,6 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
         Ok(addresses.into_iter().zip(all_async(calls).await).chain(without).collect())
     }
 
-    /// Starts a call to each instance. Also returns the outcomes of instances that could not be called.
     async fn begin_broadcast(&self, request: impl Borrow<Request>) -> Result<StartedCalls<Reply>, CallError> {
         let options = &*self.intercepted(&self.shared.options.call)?;
         let (mut calls, mut without) = (Vec::new(), Vec::new());
@@ -94,11 +87,11 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
         if let Some(routes) = &self.shared.remote_routes {
             let inherited = &InheritedTerms::of(options);
             let to = match self.find_destination(routes, options, inherited).await {
-                // Whether there are other instances is unknown, but the local one is called already.
+                // Other instances are unknown, but the local one is called already.
                 Err(error) if !calls.is_empty() && error.has_not_begun() => return Ok((calls, without)),
                 found => found?,
             };
-            // The closure keeps the request, so that requests need not be `Sync`.
+            // Keeps the request, so that requests need not be `Sync`.
             let begin = move |instance| self.begin_with(instance, request.borrow(), options, inherited);
             let (elsewhere, left) = self.each_instance(to, inherited, begin).await;
             calls.extend(elsewhere);
@@ -129,7 +122,6 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.call_of(reach, Some(observed))
     }
 
-    /// Calls an instance in another process, or one of the instances behind its relay.
     fn begin_with(
         &self,
         (instance, identity): (u32, u64),
@@ -137,7 +129,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         options: &CallOptions,
         inherited: &InheritedTerms,
     ) -> Call<Reply> {
-        // The time spent on discovery counts towards the timeout.
+        // Discovery counts towards the timeout.
         let timeout = (inherited.deadline_ns != 0).then(|| inherited.left(inherited.timeout));
         let options = &CallOptions { timeout, ..options.clone() };
         let (observed, options) = ObservedCall::begin(&Arc::from([]), &self.shared.key.route, options);
@@ -157,8 +149,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.call_of(reach, Some(observed))
     }
 
-    /// Calls `begin` for each known instance at once, and for those discovered within a second afterwards. Also returns
-    /// the processes that could not be reached, with the reason.
+    /// Also returns the processes that could not be reached, with the reason.
     async fn each_instance<StartedCalls>(
         &self,
         to: &Destination,
@@ -171,7 +162,6 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 until(routes, key, inherited.left(SETTLE_MAX), || routes.is_settled(key)).await;
             }
             for (instance, stands_for) in table.open_instances() {
-                // The instance has gone meanwhile.
                 let Some(process_id) = routes.process_of(instance).filter(|_| !seen.contains(&instance)) else {
                     continue;
                 };
@@ -195,14 +185,13 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.shared.remote_routes.as_ref().map_or_else(no_route, |routes| routes.no_instance_error(&self.shared.key))
     }
 
-    /// Error for a process that was asked whether it takes calls and has not answered.
     fn not_taken(&self, process_id: u32) -> CallError {
         let (route, after) = (self.route().to_owned(), self.shared.options.call.timeout.unwrap_or(SETTLE_MAX));
         CallError::TimedOut { route, after: after.min(SETTLE_MAX), begun: false, not_taken_by: vec![process_id] }
     }
 
-    /// Queries every instance of the route in other processes and behind relays, without its handler: liveness,
-    /// identity or statistics. The answer is JSON, empty for a ping. Waits as [`Caller::broadcast`] does.
+    /// Queries every instance in other processes and behind relays, without its handler: liveness, identity or
+    /// statistics. The answer is JSON, empty for a ping. Waits as [`Caller::broadcast`] does.
     ///
     /// # Errors
     /// As for [`Caller::broadcast`].

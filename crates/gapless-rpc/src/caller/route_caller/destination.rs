@@ -1,5 +1,3 @@
-//! Destination of a caller's first calls: discovery of the route, and its table.
-
 use super::{Caller, CallerShared, InheritedTerms, KEYED_SETTLE_MAX};
 use crate::block_on::block_on;
 use crate::caller::remote_call::Destination;
@@ -58,8 +56,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.shared.has_waited_for_all.store(true, Ordering::Relaxed);
     }
 
-    /// Error of a call that found no instance within `after`: no route if every process has announced its routes
-    /// and none serves this one.
+    /// No route if every process has announced its routes and none serves this one.
     #[cold]
     pub(super) fn timed_out(&self, routes: &Arc<dyn RemoteRoutes>, after: Duration) -> CallError {
         let not_taken_by = [routes.unanswering(&self.shared.key), routes.unknown_servers()].concat();
@@ -76,7 +73,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     ) -> Result<Arc<SharedTable>, CallError> {
         let key = &self.shared.key;
         if wait_for_route.is_zero() && !routes.may_be_served(key) {
-            // Checked before the table is made, so that callers of ever new names create none.
+            // Before the table is made, so that callers of ever new names create none.
             return Err(routes.no_instance_error(key));
         }
         routes.table(key)
@@ -97,11 +94,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 }
 
-/// Waits until `is_so` holds, checked at each news of the route, or for `timeout`.
 pub(super) async fn until(routes: &Arc<dyn RemoteRoutes>, key: &RouteKey, timeout: Duration, is_so: impl Fn() -> bool) {
     let mut entered = None;
     in_time(timeout, |task| {
-        // Registered before the check, so that later news wakes the task.
+        // Before the check, so that later news wakes the task.
         entered = Some(routes.news().enter(&key.route, task.waker().clone()));
         if is_so() { Poll::Ready(()) } else { Poll::Pending }
     })

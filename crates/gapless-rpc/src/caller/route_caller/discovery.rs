@@ -1,6 +1,3 @@
-//! [`RouteDiscovery`]: a call whose caller has no destination yet. The thread that receives the news of an instance
-//! makes the call.
-
 use super::InheritedTerms;
 use super::{Caller, KEYED_SETTLE_MAX, RelayedBytes};
 use crate::caller::call::{CallState, NewCall};
@@ -17,7 +14,6 @@ use std::time::Duration;
 use tracing::Span;
 
 impl<Request: Message, Reply: Message> Caller<Request, Reply> {
-    /// Makes a call without a destination; it is offered after discovery.
     #[cold]
     pub(super) fn discover(
         &self,
@@ -34,7 +30,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let until_ns = if deadline_ns == 0 { until_ns } else { until_ns.min(deadline_ns) };
         let keyed_max_ns = KEYED_SETTLE_MAX.as_nanos() as u64;
         let all_until_ns = self.waits_for_all(&options).then(|| sent_ns.saturating_add(keyed_max_ns).min(until_ns));
-        // An unknown target instance may be any process that has not answered yet.
+        // An unknown target may be any process that has not answered yet.
         let is_for_one = RelayedBytes::of(&request).is_some_and(|relayed| relayed.instance.is_some());
         let all_until_ns = if is_for_one { Some(until_ns) } else { all_until_ns };
         let (request, table, own) = (Some(request), None, Arc::clone(routes));
@@ -50,13 +46,11 @@ struct RouteDiscovery<Request, Reply> {
     caller: Caller<Request, Reply>,
     routes: Arc<dyn RemoteRoutes>,
     table: Option<Arc<SharedTable>>,
-    /// Present until the call is made.
     request: Option<Request>,
     options: CallOptions,
-    /// Deadline, ns of the monotonic clock; 0 without one.
     deadline_ns: u64,
     timeout: Duration,
-    /// End of the wait for all instances, for a call with a key; ns of the monotonic clock.
+    /// For a call with a key; ns of the monotonic clock.
     all_until_ns: Option<u64>,
     span: Option<Span>,
 }
@@ -66,13 +60,12 @@ impl<Request: Message, Reply: Message> RouteDiscovery<Request, Reply> {
         self.deadline_ns != 0 && now_ns >= self.deadline_ns
     }
 
-    /// Gives the caller its destination. `None` while discovery must go on.
+    /// `None` while discovery must go on.
     fn discover(&mut self, is_late: bool) -> Option<Result<(), CallError>> {
         let (Self { caller, routes, .. }, now_ns) = (&*self, monotonic_ns());
         if self.is_over(now_ns) {
             return Some(Err(caller.timed_out(routes, self.timeout)));
         }
-        // Without a key one instance is enough.
         let one_is_enough = self.all_until_ns.is_none_or(|until_ns| now_ns >= until_ns);
         if caller.shared.destination.get().is_some() && (one_is_enough || is_late) {
             if self.all_until_ns.is_some() {
@@ -112,12 +105,11 @@ impl<Request: Message, Reply: Message> CallFactory<NewCall<Reply>> for RouteDisc
             self.span = None;
             return Some(Err(error));
         }
-        // Takes the span too, so that it ends with the call and not later on this thread.
         let (request, span) = (self.request.take()?, self.span.take());
         let left_ns = self.deadline_ns.saturating_sub(monotonic_ns());
         let timeout = (self.deadline_ns != 0).then(|| Duration::from_nanos(left_ns));
         let options = CallOptions { timeout, ..self.options.clone() };
-        // A panic of the encoder must not reach this thread, which is not the caller's.
+        // A panic of the encoder must not reach this foreign thread.
         let made =
             catch_panic(|| self.caller.make_of(request, &options, span.as_ref(), false)).unwrap_or_else(|reason| {
                 let route = self.caller.route().to_owned();

@@ -1,5 +1,3 @@
-//! Queries of one instance of a route, and the request to drain it.
-
 use super::Caller;
 use super::InheritedTerms;
 use crate::caller::call::{Call, CallState};
@@ -12,12 +10,10 @@ use gapless_log::call_table::RequestHeader;
 use std::time::Duration;
 
 impl Caller<Vec<u8>, Vec<u8>> {
-    /// Queries the instance in one other process, without its handler and ahead of the calls queued there. The answer
-    /// is JSON, or empty for a ping. A worker of the instance answers, so a fully busy instance answers when a worker
-    /// is free.
-    ///
-    /// Never blocks: `None` if that process is not known to serve the route, is not connected yet, or takes no
-    /// requests. Without an answer within `timeout` the call ends as [`CallError::TimedOut`].
+    /// Queries the instance in one other process, without its handler and ahead of queued calls. The answer is JSON, or
+    /// empty for a ping. A fully busy instance answers when a worker is free. Never blocks: `None` if that process is
+    /// not known to serve the route, is not connected yet, or takes no requests. After `timeout` the call ends as
+    /// [`CallError::TimedOut`].
     ///
     /// # Errors
     /// The domain is closed or cannot be watched, or the process has no memory or number left for the route.

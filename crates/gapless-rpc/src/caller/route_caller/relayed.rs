@@ -1,5 +1,3 @@
-//! [`RelayedBytes`]: a request that arrived encoded from another domain and is forwarded as those bytes.
-
 use super::Caller;
 use crate::caller::remote_call::Terms;
 use crate::caller::routes::{RouteKey, SharedTable, TypeKey};
@@ -12,8 +10,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request as bytes of its caller's type, unknown in this process, with fields that
-/// [`CallOptions`](crate::CallOptions) lacks.
+/// Forwarded as the bytes that arrived from another domain, with fields that [`CallOptions`](crate::CallOptions) lacks.
 #[derive(Debug, Default)]
 pub(crate) struct RelayedBytes {
     pub(crate) payload: Vec<u8>,
@@ -21,26 +18,23 @@ pub(crate) struct RelayedBytes {
     /// Counted from 1; 0 means 1.
     pub(crate) attempt: u8,
     pub(crate) is_one_way: bool,
-    /// Only instance that may serve it.
     pub(crate) instance: Option<u64>,
     pub(crate) query: Option<InstanceQuery>,
 }
 
 impl RelayedBytes {
-    /// Downcasts the request; resolved at compile time.
+    /// Resolved at compile time.
     #[inline]
     pub(super) fn of<Request: Message>(request: &Request) -> Option<&Self> {
         (request as &dyn Any).downcast_ref()
     }
 
-    /// Overrides the terms of an ordinary call with its own.
     pub(super) fn put_terms(&self, key: &RouteKey, table: &SharedTable, terms: &mut Terms) -> Result<(), CallError> {
         let (offer, encoding) = (&mut terms.offer, key.request.encoding);
         let header = &mut offer.header;
         (header.hops, header.attempt, header.encoding) = (self.hops, self.attempt.saturating_sub(1), encoding as u32);
         header.flags |= if encoding == Encoding::Json { FLAG_JSON } else { 0 };
         if self.is_one_way {
-            // The original caller awaits no reply, but the relay awaits the end.
             header.flags |= FLAG_ONE_WAY;
             offer.is_followed = true;
         }
@@ -84,7 +78,7 @@ impl Message for RelayedBytes {
 }
 
 impl Caller<RelayedBytes, Vec<u8>> {
-    /// Sets the types of requests and replies, as another program has described them. For a new caller only.
+    /// Sets the types of requests and replies, as another program has described them.
     pub(crate) fn of_described(mut self, request: TypeDescription, reply: TypeDescription) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             let (route, is_relayed) = (Arc::clone(&shared.key.route), true);

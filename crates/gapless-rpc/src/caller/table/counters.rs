@@ -1,5 +1,5 @@
-//! [`CallCounters`]: a process's counters of its calls of a route to other processes, in memory, for a counter file of
-//! its domain. All but the backlog's are written under the lock of the route's table, so each costs a load and a store.
+//! [`CallCounters`]: a process's counters of its calls of a route to other processes, written under the lock of the
+//! route's table, except for those of backlogs.
 
 use crate::error::RpcError;
 use crate::outcome::CallError;
@@ -7,7 +7,6 @@ use crate::route_counters::{CounterDestination, CounterValues, RouteCounters, Si
 use gapless_agent::{Counter, Counters, CountersWriter, SharedCounter, WrittenCounters, time_buckets as times};
 use std::sync::{Arc, Mutex};
 
-/// End of an offered request, for its counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum CallEnd {
@@ -20,16 +19,13 @@ pub(crate) enum CallEnd {
     NotBegun,
     Busy,
     NoRoute,
-    /// Given up by its caller, or the domain was closed.
     Cancelled,
-    /// Offered again after its instance's death.
     Retried,
     Forwarded,
-    /// Not taken when the last instance went: it waits for another.
+    /// Not taken when the last instance went: waits for another.
     TakenBack,
 }
 
-/// Labels of the ends, in order.
 const ENDS: [&str; 13] = [
     "outcome.replied",
     "outcome.refused",
@@ -47,18 +43,16 @@ const ENDS: [&str; 13] = [
 ];
 const OFFERED: &str = "offered";
 const SENT: &str = "sent";
-/// Sent through a backlog, which follows it to its end like a call.
 const SENT_FOLLOWED: &str = "sent_followed";
 const UNOFFERED: &str = "unoffered";
 const WITHDRAWN: &str = "withdrawn";
 const LOST: &str = "lost";
 const BACKLOG: [&str; 4] = ["overflowed", "in_backlog", "on_disk", "spilled"];
 
-/// One call in 2^4 is timed, on average and without a pattern: the clock costs as much as ten counters.
+/// One call in 2^4 is timed: the clock costs as much as ten counters.
 const TIMED_SHARE_POWER: u32 = 4;
 
 impl CallEnd {
-    /// End of a call with this error.
     pub(crate) const fn of(error: &CallError) -> Self {
         match error {
             CallError::NoRoute { .. } => Self::NoRoute,
@@ -76,11 +70,10 @@ impl CallEnd {
     }
 }
 
-/// Counters under the lock of a table.
 #[derive(Debug)]
 pub(super) struct CallCounters {
     counters: Counters,
-    /// Removed with the table. `None` if there was no room: no call fails for the sake of statistics.
+    /// `None` if there was no room: no call fails for the sake of statistics.
     _file: Option<WrittenCounters>,
     writer: Arc<CountersWriter>,
     offered: Counter,
@@ -93,7 +86,6 @@ pub(super) struct CallCounters {
     times: Vec<Counter>,
 }
 
-/// Sums over all backlogs of the route's callers, each of which adds its changes.
 #[derive(Debug)]
 pub(crate) struct BacklogCounters {
     counters: Vec<SharedCounter>,
@@ -101,7 +93,6 @@ pub(crate) struct BacklogCounters {
 }
 
 impl BacklogCounters {
-    /// Adds the difference between a backlog's current and previous values.
     pub(crate) fn change(&self, had: [u64; BACKLOG.len()], has: [u64; BACKLOG.len()]) {
         for ((counter, had), has) in self.counters.iter().zip(had).zip(has) {
             counter.add(has.wrapping_sub(had));
@@ -144,7 +135,7 @@ impl CallCounters {
         Ok((made, backlog))
     }
 
-    /// Counts an offer. Returns whether to time it.
+    /// Returns whether to time it.
     #[inline]
     pub(super) fn offer(&self, one_way: bool) -> bool {
         let number = self.offered.get();
@@ -157,13 +148,11 @@ impl CallCounters {
         number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - TIMED_SHARE_POWER) == 0
     }
 
-    /// Counts the current offer as one-way and followed.
     #[cold]
     pub(super) fn send_followed(&self) {
         self.sent_followed.add(1);
     }
 
-    /// Counts an end; `took_ns` if it is a call that was timed.
     #[inline]
     pub(super) fn end(&self, end: CallEnd, took_ns: Option<u64>) {
         self.ends[end as usize].add(1);
@@ -173,25 +162,22 @@ impl CallCounters {
         self.writer.changed();
     }
 
-    /// Counts a withdrawal from an instance that had taken the request.
     pub(super) fn withdraw(&self) {
         self.withdrawn.add(1);
         self.writer.changed();
     }
 
-    /// Counts a request that had begun and will not be answered.
     pub(super) fn lose(&self) {
         self.lost.add(1);
         self.writer.changed();
     }
 
-    /// Counts the end of a call that is not offered now.
     pub(super) fn end_unoffered(&self, end: CallEnd) {
         self.unoffered.add(1);
         self.end(end, None);
     }
 
-    /// Counts a one-way request that is followed as a call from now on, and so has an end.
+    /// From now on a one-way request is followed as a call, and has an end.
     pub(super) fn adopt(&self) {
         self.unoffered.add(1);
     }
@@ -201,8 +187,7 @@ impl CallCounters {
     }
 }
 
-/// Counters of one caller's calls that ended before their route had a table; a route that is never served never has
-/// one.
+/// Calls of one caller that ended before their route had a table.
 #[derive(Debug)]
 pub(crate) struct TablelessCounters(Mutex<CallCounters>);
 
@@ -220,8 +205,8 @@ impl TablelessCounters {
     }
 }
 
-/// Counters of a process's calls of one route to other processes, summed over all its callers of the route. Calls
-/// within the process are counted where they are served: [`InstanceStatistics`](crate::InstanceStatistics).
+/// Counters of a process's calls of one route to other processes. Calls within the process are counted where they are
+/// served: [`InstanceStatistics`](crate::InstanceStatistics).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallStatistics {
@@ -255,9 +240,8 @@ pub struct CallStatistics {
     pub retried: u64,
     /// Forwarded to other routes, where they are counted from then on.
     pub forwarded: u64,
-    /// Withdrawn from a living instance that had taken them: timeouts, cancelled calls (dropped, losers of `first`,
-    /// late for `within`, or under way when the domain was closed), and those whose connection broke or whose key moved
-    /// to another instance.
+    /// Withdrawn from a living instance that had taken them: timeouts, cancelled calls, broken connections and moved
+    /// keys.
     pub withdrawn: u64,
     /// Attempts that had begun at an instance which died or left before it answered.
     pub lost: u64,
@@ -269,15 +253,13 @@ pub struct CallStatistics {
     pub on_disk: u64,
     /// Total requests that went to disk.
     pub spilled: u64,
-    /// Median time of a call from start to end, within 7 %, ns; sampled from one call in sixteen, the first among them.
-    /// 0 before one has ended.
+    /// Median time of a call, within 7 %, ns; sampled from one call in sixteen. 0 before one has ended.
     pub p50_ns: u64,
     /// 99th percentile of the same, ns.
     pub p99_ns: u64,
 }
 
 impl CallStatistics {
-    /// Statistics from the counters of one process and route, in one file or several.
     pub(crate) fn of(counters: &CounterValues) -> Self {
         let of = |label: &str| value(counters, label);
         let end = |end: CallEnd| of(ENDS[end as usize]);

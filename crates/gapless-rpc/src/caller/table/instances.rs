@@ -1,5 +1,3 @@
-//! The instances of a table: arrival, state changes and departure.
-
 use super::RouteTable;
 use super::keyed::KeyOwner;
 use super::state::{AttachedInstance, InstanceState, TableState};
@@ -12,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl RouteTable {
-    /// Next number of an instance, for tests.
     #[cfg(test)]
     pub(crate) fn next_instance_number(&self) -> Option<u32> {
         let mut state = self.lock();
@@ -20,15 +17,14 @@ impl RouteTable {
         Some(state.last_number)
     }
 
-    /// Announces that the table is about to be offered to an instance, which may claim before it has answered.
+    /// The instance may claim before it has answered.
     pub(crate) fn expect_instance(&self, number: u32) {
-        // Not by `lock`: no task may be woken here, because the domain is locked.
+        // Not by `lock`: no task may be woken while the domain is locked.
         let mut state = self.state.lock().expect("nobody panics with the lock");
         state.last_number = state.last_number.max(number);
     }
 
-    /// Adds an instance that has opened the table and passed its bell. `identity` is the same for this instance in
-    /// every calling process.
+    /// `identity` is the same for this instance in every calling process.
     pub(crate) fn add_instance(
         &self,
         (number, identity): (u32, u64),
@@ -37,19 +33,17 @@ impl RouteTable {
     ) {
         let (bell, eventfd) = (Bell::new(bell), Arc::new(eventfd));
         let mut state = self.lock();
-        // A route that was withdrawn and is served again has another bell.
+        // A route served again has another bell.
         state.instances.retain(|instance| instance.number != number);
         state.keyed.forget(number);
         state.instances.push(AttachedInstance { number, identity, bell, eventfd, state: instance_state, stands_for });
         let taken_back = self.offer_to_relays(&mut state);
         state.wake_waiting();
-        // Requests offered before it came are for it, too.
         state.ring(0);
         drop(state);
         taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// Sets the state of an instance, and the instances that it stands for.
     pub(crate) fn set_instance_state(&self, number: u32, to: InstanceState, stands_for: &Arc<[Instance]>) {
         let mut state = self.lock();
         for instance in state.instances.iter_mut().filter(|instance| instance.number == number) {
@@ -64,7 +58,7 @@ impl RouteTable {
         taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// Handles the end of an instance's connection: its requests are lost. Its process may still live and write.
+    /// The instance's requests are lost, but its process may still write.
     pub(crate) fn close_instance(&self, number: u32) {
         let mut state = self.lock();
         let closed: Vec<_> = state.instances.extract_if(.., |instance| instance.number == number).collect();
@@ -72,17 +66,15 @@ impl RouteTable {
         let needs_relay = state.instances_changed();
         let lost = self.lose(&mut state, number);
         if needs_relay {
-            // One-way requests are offered to a relay at once.
             self.sweep(&mut state);
         }
         state.ring_all();
         drop(state);
-        // The bell is dropped without the lock.
         drop(closed);
         lost.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// Handles the death of an instance's process: it no longer writes to its slots.
+    /// The instance's process is dead and writes no more.
     pub(crate) fn remove_instance(&self, number: u32) {
         let mut state = self.lock();
         state.instances.retain(|instance| instance.number != number);
@@ -91,7 +83,7 @@ impl RouteTable {
         state.instances_changed();
         let lost = self.lose(&mut state, number);
         self.sweep(&mut state);
-        // The dead instance claims no more: slots that name it now will be given back, and no new ones ever name it.
+        // Slots that name the dead instance now will be given back, and no new ones ever name it.
         let is_named = |number: &u32| {
             (0..self.table.shape().slots()).any(|slot| self.table.claim(slot).load().holder() == *number)
         };
@@ -102,9 +94,7 @@ impl RouteTable {
         lost.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// Ends all requests that an instance has, and those that only it may take. Also returns slots that it had
-    /// answered, because it may have died before the wake-up. The caller must signal the returned slots, without the
-    /// lock.
+    /// Also returns answered slots: the instance may have died before the wake-up. Signal them without the lock.
     fn lose(&self, state: &mut TableState, number: u32) -> Vec<u32> {
         let mut ended = Vec::new();
         for slot in 0..self.table.shape().slots() {
@@ -121,8 +111,7 @@ impl RouteTable {
         ended
     }
 
-    /// Handles a change of the instances: if only relays are open now, untargeted requests go to those. The caller
-    /// must signal the returned slots, without the lock.
+    /// If only relays are open, untargeted requests go to those. Signal the returned slots without the lock.
     fn offer_to_relays(&self, state: &mut TableState) -> Vec<u32> {
         if !state.instances_changed() {
             return Vec::new();
@@ -132,9 +121,7 @@ impl RouteTable {
         taken_back
     }
 
-    /// Takes back requests that no instance has taken or may still take; their callers look for another instance or
-    /// give up. One-way requests stay until an instance comes, or go to a relay. The caller must signal the returned
-    /// slots, without the lock.
+    /// One-way requests stay until an instance comes, or go to a relay. Signal the returned slots without the lock.
     fn take_offers_back(&self, state: &mut TableState) -> Vec<u32> {
         let mut is_one_way = vec![false; self.slots.len()];
         state.one_way.iter().for_each(|held| is_one_way[held.slot as usize] = true);
@@ -148,8 +135,7 @@ impl RouteTable {
         })
     }
 
-    /// Takes offers back; `is_over` gets a slot and its target (0: any). The caller must signal the returned slots,
-    /// without the lock.
+    /// `is_over` gets a slot and its target (0: any). Signal the returned slots without the lock.
     fn take_back(&self, is_over: impl Fn(u32, u32) -> bool) -> Vec<u32> {
         let is_taken_back = |slot: &u32| {
             let claim = self.table.claim(*slot);
@@ -165,12 +151,10 @@ impl RouteTable {
         self.lock().open_attached().map(|instance| instance.number).collect()
     }
 
-    /// Instances that take requests now, each with the instances elsewhere that it stands for.
     pub(crate) fn open_instances(&self) -> Vec<(u32, Arc<[Instance]>)> {
         self.lock().open_attached().map(|instance| (instance.number, Arc::clone(&instance.stands_for))).collect()
     }
 
-    /// Ordinary instance with this identity, if it takes requests now.
     pub(crate) fn number_of_identity(&self, identity: u64) -> Option<u32> {
         let state = self.lock();
         let mut ordinary = state.open_attached().filter(|instance| instance.stands_for.is_empty());
@@ -181,8 +165,7 @@ impl RouteTable {
         self.lock().key_owner(key)
     }
 
-    /// Takes back unclaimed requests whose keys move to another instance now. The caller must signal the returned
-    /// slots, without the lock.
+    /// Takes back requests whose keys move now. Signal the returned slots without the lock.
     pub(super) fn move_keys(&self, state: &mut TableState, now_ns: u64) -> Vec<u32> {
         let TableState { keyed, instances, .. } = state;
         let open =
@@ -192,31 +175,25 @@ impl RouteTable {
             return given_away;
         }
         let taken_back = self.take_back(|slot, _| given_away.contains(&slot));
-        // One-way requests are offered to another instance at once.
         self.sweep(state);
         taken_back
     }
 
-    /// Fingerprint of the version in which requests are offered.
     pub(crate) fn request_fingerprint(&self) -> u64 {
-        // Relaxed: it selects an encoding, and orders no other memory.
         self.request_fingerprint.load(Ordering::Relaxed)
     }
 
-    /// Sets the version in which requests are offered. Unclaimed requests are taken back, too;
-    /// [`RouteTable::give_notices`] must be called afterwards.
+    /// Takes back unclaimed requests, too; [`RouteTable::give_notices`] must be called afterwards.
     pub(crate) fn set_request_fingerprint(&self, fingerprint: u64) {
-        // Not by `lock`: no task may be woken here, because the domain is locked.
+        // Not by `lock`: no task may be woken while the domain is locked.
         let mut state = self.state.lock().expect("nobody panics with the lock");
         if self.request_fingerprint() != fingerprint {
             self.request_fingerprint.store(fingerprint, Ordering::Relaxed);
             state.taken_back.extend(self.take_back(|_, _| true));
-            // Release: pairs with the Acquire in `give_notices`.
             self.has_taken_back.store(true, Ordering::Release);
         }
     }
 
-    /// Ends all calls: nothing more is offered.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;

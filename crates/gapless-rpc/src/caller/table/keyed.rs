@@ -1,54 +1,41 @@
-//! [`KeyedRequests`]: requests with a key wait for one instance. An instance that takes none of them for a while loses
-//! its keys to the next one in the hash order, and gets them back once it takes requests again.
-//!
-//! There are no checks while no keyed request waits: an offer sets the time of the next check, and the I/O thread
-//! performs it.
+//! [`KeyedRequests`]: requests with a key wait for one instance. If it takes none of them for a while, its keys go to
+//! the next one in the hash order until it does. Checks happen only while keyed requests wait.
 
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_log::claim::{ClaimState, ClaimWord};
 use gapless_wire::split_mix;
 
-/// Time after which an instance that takes none of its keyed requests loses them, ns.
+/// An instance that takes none of its keyed requests for so long loses them.
 const PATIENCE_NS: u64 = 100_000_000;
-/// Interval between checks while keyed requests wait, ns.
 const LOOK_NS: u64 = 50_000_000;
-/// Interval after which such an instance is offered one request of its keys again, ns.
+/// Interval after which such an instance is offered one request of its keys again.
 const TRY_AGAIN_NS: u64 = 1_000_000_000;
-/// Time for which that request waits for it, ns.
+/// Time for which that request waits for it.
 const TRIAL_NS: u64 = 20_000_000;
 
-/// Keyed requests under way.
 #[derive(Debug)]
 pub(super) struct KeyedRequests {
-    /// One for each slot.
     requests: Box<[KeyedRequest]>,
-    /// Instances that keyed requests were offered to.
     instances: Vec<TakeRecord>,
-    /// Time of the next check whether requests are taken, ns of the monotonic clock.
     look_ns: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct KeyedRequest {
     generation: u32,
-    /// Instance that it is offered to, 0 for none.
     instance: u32,
-    /// Time of the offer, ns of the monotonic clock.
     offered_ns: u64,
     is_taken: bool,
 }
 
-/// Record of whether an instance takes its requests.
 #[derive(Debug, Default)]
 struct TakeRecord {
     instance: u32,
-    /// Time of the next trial, ns of the monotonic clock; set while it has lost its keys.
+    /// Set while it has lost its keys; ns of the monotonic clock.
     try_again_ns: Option<u64>,
-    /// A keyed request was taken since the last check.
     has_taken: bool,
-    /// Time of the last check that found a taken request, ns of the monotonic clock.
     taken_ns: u64,
-    /// Time of offer of the first request since then that was given up before it was taken, ns of the monotonic clock.
+    /// Offer time of the first request since then that was given up before it was taken.
     given_up_ns: Option<u64>,
 }
 
@@ -59,12 +46,9 @@ impl TakeRecord {
     }
 }
 
-/// Instance that a keyed request is to be offered to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyOwner {
-    /// Number of the instance, 0 without one.
     pub(crate) instance: u32,
-    /// The I/O thread must be woken, because it sleeps too long.
     pub(crate) must_wake_reactor: bool,
 }
 
@@ -73,12 +57,11 @@ impl KeyedRequests {
         Self { requests: vec![KeyedRequest::default(); slots as usize].into(), instances: Vec::new(), look_ns: None }
     }
 
-    /// Time of the next check, ns of the monotonic clock.
     pub(super) const fn look_ns(&self) -> Option<u64> {
         self.look_ns
     }
 
-    /// Schedules a check. True if none was scheduled that early.
+    /// True if no check was scheduled that early.
     fn look_by(&mut self, look_ns: u64) -> bool {
         let is_untold = self.look_ns.is_none_or(|known_ns| known_ns > look_ns);
         if is_untold {
@@ -87,12 +70,11 @@ impl KeyedRequests {
         is_untold
     }
 
-    /// Instance that owns a key, among the open ones with number and identity: the one with the greatest hash of key
-    /// and identity (rendezvous hashing), so that only the keys of an instance that does not take them move.
+    /// Greatest hash of key and identity (rendezvous hashing), so that only the keys of an instance that does not take
+    /// them move.
     pub(super) fn key_owner(&mut self, key: u64, open: impl Iterator<Item = (u32, u64)> + Clone) -> KeyOwner {
         let key = split_mix::finish(key);
         let weight = |(_, identity): &(u32, u64)| split_mix::finish(key ^ identity);
-        // If no instance takes requests, they wait for the first.
         let Some(first) = open.clone().max_by_key(weight) else {
             return KeyOwner { instance: 0, must_wake_reactor: false };
         };
@@ -119,7 +101,6 @@ impl KeyedRequests {
         KeyOwner { instance: found.0, must_wake_reactor }
     }
 
-    /// Records a keyed request that was offered to an instance.
     pub(super) fn offered(&mut self, slot: u32, generation: u32, instance: u32) {
         if !self.instances.iter().any(|taking| taking.instance == instance) {
             self.instances.push(TakeRecord { instance, ..TakeRecord::default() });
@@ -128,8 +109,8 @@ impl KeyedRequests {
         self.requests[slot as usize] = KeyedRequest { generation, instance, offered_ns, is_taken: false };
     }
 
-    /// Records the end of a slot's request. `was_taken`: an instance had it; `was_given_up`: none had, and its caller
-    /// gave up. Returns whether the request had a key.
+    /// `was_taken`: an instance had the request; `was_given_up`: none had, and its caller gave up. Returns whether it
+    /// had a key.
     pub(super) fn ended(&mut self, slot: u32, generation: u32, (was_taken, was_given_up): (bool, bool)) -> bool {
         let request = &mut self.requests[slot as usize];
         if request.instance == 0 || request.generation != generation {
@@ -146,12 +127,11 @@ impl KeyedRequests {
         true
     }
 
-    /// Forgets an instance that has gone or is new.
     pub(super) fn forget(&mut self, instance: u32) {
         self.instances.retain(|taking| taking.instance != instance);
     }
 
-    /// Performs the check if it is due. Returns the slots of requests that must go to another of the `open` instances.
+    /// Returns the slots of requests that must go to another of the `open` instances.
     pub(super) fn look(
         &mut self,
         claim: impl Fn(u32) -> ClaimWord,
@@ -162,7 +142,6 @@ impl KeyedRequests {
             return Vec::new();
         }
         let Self { requests, instances, .. } = self;
-        // Waiting requests: slot, instance, and time of the offer.
         let mut waiting = Vec::new();
         for (slot, request) in (0..).zip(requests) {
             let KeyedRequest { generation, instance, offered_ns, is_taken } = *request;

@@ -1,17 +1,5 @@
-//! [`RouteTable`]: the calling process's side of one route: its slots, its instances, and the handling of an instance's
-//! death.
-//!
-//! A slot belongs to one call from [`RouteTable::offer`] until the call gives it back; only then may it be written
-//! again. A slot that an instance may still be writing to goes into quarantine, and is free when that instance has
-//! answered or its process is dead.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `instances` | arrival, state changes and departure of instances |
-//! | `counters` | statistics of calls |
-//! | `keyed` | maps keys to instances, and moves them away from one that does not take their requests |
-//! | `notices` | work of the I/O thread for calls without a waiting thread |
-//! | `state` | the state under the lock |
+//! [`RouteTable`]: the calling process's side of one route. A slot belongs to one call from [`RouteTable::offer`] until
+//! it is given back. A slot to which a living instance may write is in quarantine until that instance answers or dies.
 
 mod counters;
 mod instances;
@@ -43,76 +31,62 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
-/// Bytes of request and reply whose memory a free slot keeps.
 pub(super) const KEPT_BYTES: usize = 1 << 20;
 
-/// Longest request that is copied into its slot under the lock, bytes.
 const COPIED_LOCKED_MAX: usize = 1024;
 
-/// Interval between checks of slots in quarantine, if nothing else triggers one.
 const QUARANTINE_LOOK: Duration = Duration::from_millis(1);
 
-/// The calling process's side of one route.
 #[derive(Debug)]
 pub(crate) struct RouteTable {
     route: Arc<str>,
     table: CallTable,
     state: Mutex<TableState>,
     slots: Box<[ReactorSlot]>,
-    /// Fingerprint of the version in which requests are offered. Changed under the lock of the state.
+    /// Changed under the lock of the state.
     request_fingerprint: AtomicU64,
     rewrite: RewriteFn,
     has_taken_back: AtomicBool,
     has_forwarded: AtomicBool,
     pub(crate) backlog_counters: BacklogCounters,
-    /// Process that made it: a forked child has neither its memory nor its locks.
+    /// A forked child has neither its memory nor its locks.
     made_by: ProcessMark,
 }
 
-/// Per-slot data that the call leaves for the reactor.
 #[derive(Debug, Default)]
 struct ReactorSlot {
     generation: AtomicU32,
-    /// The request or reply used more memory than a free slot keeps.
     is_long: AtomicBool,
     is_one_way: AtomicBool,
     task: Mutex<Option<Waker>>,
 }
 
 impl ReactorSlot {
-    /// Sets the task to wake. Drop or wake the returned one without a lock: a waker may run arbitrary code.
+    /// Drop or wake the returned task without a lock.
     fn put_task(&self, task: Option<Waker>) -> Option<Waker> {
         std::mem::replace(&mut *self.task.lock().expect("nobody panics with the lock"), task)
     }
 }
 
-/// Ownership of a slot by a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     pub(crate) slot: u32,
     pub(crate) generation: u32,
-    /// True for a call of the route, false for a query of an instance.
     pub(crate) is_counted: bool,
-    /// The time of its call is measured.
     pub(crate) is_timed: bool,
 }
 
-/// Instance that may still write to the slot of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SlotHold {
-    /// To be determined by the withdrawal.
     #[default]
     Unknown,
     Nobody,
-    /// No instance: it has answered.
     Answered,
     Instance(u32),
-    /// An instance that has left, and at which the request had begun.
     Lost(u32),
 }
 
 impl SlotHold {
-    /// Withdraws a request that its caller has given up.
     fn of(claim: Claim<'_>, generation: u32) -> Self {
         let is_revoked = claim.load().is_revoked();
         match claim.withdraw(generation) {
@@ -123,39 +97,28 @@ impl SlotHold {
     }
 }
 
-/// Reason why a request cannot be offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotOffered {
-    /// No instance takes requests of this route, or not the requested one.
     NoInstance,
     Full,
-    /// Requests are offered in the version of this fingerprint.
     OtherVersion(u64),
     Closed,
 }
 
-/// Terms of an offer, apart from its bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RemoteOffer {
     pub(crate) header: RequestHeader,
     /// Only instance that may take it, or 0.
     pub(crate) target: u32,
-    /// The offer may precede the first instance.
     pub(crate) precedes_instance: bool,
-    /// The target owns its key.
     pub(crate) keyed: bool,
-    /// One-way: no one awaits its end.
     pub(crate) one_way: bool,
-    /// One-way, but a backlog follows it to its end.
     pub(crate) is_followed: bool,
-    /// The offer comes from a backlog, for which some slots are reserved.
     pub(crate) uses_reserve: bool,
-    /// Place of the caller in the line, if it has waited.
     pub(crate) place: Option<QueuePlace>,
 }
 
 impl RouteTable {
-    /// Creates a table whose counters are published as `shown`.
     pub(crate) fn create(
         route: Arc<str>,
         shape: CallTableShape,
@@ -190,7 +153,7 @@ impl RouteTable {
         TableGuard(Some(self.state.lock().expect("nobody panics with the lock")))
     }
 
-    /// Takes a slot, writes the request into it and offers it. The call owns the slot until [`RouteTable::finish`].
+    /// The call owns the slot until [`RouteTable::finish`].
     pub(crate) fn offer(
         &self,
         mut offer: RemoteOffer,
@@ -203,7 +166,6 @@ impl RouteTable {
         let mut state = self.lock();
         let slot = self.take_slot(&mut state, &offer)?;
         crash_point("call_slot_taken");
-        // A long request is copied without the lock, so as not to block others.
         let is_short = user_headers.len() + payload.len() <= COPIED_LOCKED_MAX;
         let locked = is_short.then_some(state);
         // Relaxed: written only by the owner of the slot, and passed on under the lock.
@@ -218,7 +180,7 @@ impl RouteTable {
         crash_point("call_request_written");
         let mut state = locked.unwrap_or_else(|| self.lock());
         if !offer.precedes_instance && !state.has_open_instance(offer.target) {
-            // The instance has gone while the request was copied: a request targeted at it would never be revoked.
+            // The instance has gone while the request was copied: its request would never be revoked.
             self.free(&mut state, slot, generation);
             return Err(NotOffered::NoInstance);
         }
@@ -267,7 +229,7 @@ impl RouteTable {
             state.slot_queue.overtaken_by(offer.header.class);
         }
         if let Some(place) = offer.place {
-            // A task that still waits there is woken: dropping it here could run arbitrary code.
+            // Woken: dropping the task here could run arbitrary code.
             let task = state.leave(place);
             state.woken_tasks.extend(task);
         }
@@ -280,8 +242,7 @@ impl RouteTable {
         if is_same { Ok(()) } else { Err(NotOffered::OtherVersion(fingerprint)) }
     }
 
-    /// Blocks this thread until there may be a slot or an instance for the offer, or for `timeout`; may return early.
-    /// The offer has a place in the line from then on.
+    /// May return early. The offer has a place in the line from then on.
     pub(crate) fn wait_for_change(&self, offer: &mut RemoteOffer, timeout: Duration) {
         let mut state = self.lock();
         state.look_if_due();
@@ -290,8 +251,8 @@ impl RouteTable {
         if has_instance && state.has_free(offer) || state.is_closed {
             return;
         }
-        // Waits on the middle one of the one-way requests: its answer wakes this thread, and then about half of their
-        // slots are free. So there is one wake-up for many requests. If others wait, it enters the line instead.
+        // The answer to the middle one of the one-way requests wakes this thread: one wake-up for many requests. If
+        // others wait, it enters the line instead.
         if has_instance
             && state.slot_queue.is_empty()
             && let Some(held) = state.one_way.get(state.one_way.len() / 2).copied()
@@ -307,12 +268,11 @@ impl RouteTable {
         state.call_next();
         drop(state);
         drop(before);
-        // Slots leave quarantine without a signal, so it looks from time to time.
+        // Slots leave quarantine without a signal.
         std::thread::park_timeout(if has_instance { timeout.min(QUARANTINE_LOOK) } else { timeout });
     }
 
-    /// Registers a task to wake when there may be a slot or an instance for the offer, which has a place in the line
-    /// from then on. True if the I/O thread must be woken, because it sleeps too long.
+    /// The offer has a place in the line afterwards. True if the I/O thread must be woken.
     pub(crate) fn want_change(&self, task: &Waker, offer: &mut RemoteOffer) -> bool {
         let mut state = self.lock();
         state.look_if_due();
@@ -321,7 +281,6 @@ impl RouteTable {
         self.sweep(&mut state);
         let middle = state.one_way.get(state.one_way.len() / 2).copied();
         let of_middle = middle.and_then(|held| self.slots[held.slot as usize].put_task(Some(task.clone())));
-        // The answer to the middle one of the one-way requests wakes it, as it does threads.
         if middle.is_some_and(|held| !self.table.claim(held.slot).want_notice(held.generation)) {
             self.sweep(&mut state);
         }
@@ -335,7 +294,6 @@ impl RouteTable {
         is_untold
     }
 
-    /// Gives the offer a place in the line without a wake-up; its caller polls.
     pub(crate) fn join_queue(&self, offer: &mut RemoteOffer) {
         let mut state = self.lock();
         state.look_if_due();
@@ -345,21 +303,18 @@ impl RouteTable {
         drop(before);
     }
 
-    /// Leaves the line. If it was called for a slot that it has not taken, the next one is called.
+    /// Calls the next one if its own slot is unused.
     pub(crate) fn leave_queue(&self, place: QueuePlace) {
         let task = self.lock().leave(place);
-        // Without the lock: dropping a task may drop another waiting call.
         drop(task);
     }
 
-    /// Reserves a quarter of the slots, at least one, for backlogs, so that calls whose callers do not poll cannot hold
-    /// all of them.
+    /// A quarter of the slots, at least one, so that unpolled calls cannot hold all of them.
     pub(crate) fn keep_reserve(&self) {
         self.lock().reserve = (self.table.shape().slots() as usize / 4).max(1);
     }
 
-    /// Frees the slot of a finished request, or puts it into quarantine. `has_task`: it had asked for a notice.
-    /// `took_ns`: time of the whole call, if it is to be counted.
+    /// `has_task`: a notice was wanted. `took_ns`: time of the whole call, if counted.
     pub(crate) fn finish(
         &self,
         ticket: Ticket,
@@ -417,10 +372,9 @@ impl RouteTable {
         self.slots[slot as usize].is_long.store(true, Ordering::Relaxed);
     }
 
-    /// Releases the memory of long payloads, of a slot that no one reads or writes any more.
+    /// Only for a slot that no one reads or writes any more.
     fn release_pages(&self, slot: u32) {
         let is_long = &self.slots[slot as usize].is_long;
-        // Relaxed: see `note_long`.
         if !is_long.load(Ordering::Relaxed) {
             return;
         }
@@ -430,8 +384,7 @@ impl RouteTable {
         }
     }
 
-    /// Frees ended one-way requests and slots in quarantine. One-way requests that were forwarded wait for
-    /// [`RouteTable::take_forwarded`].
+    /// One-way requests that were forwarded wait for [`RouteTable::take_forwarded`].
     fn sweep(&self, state: &mut TableState) {
         let quarantine = std::mem::take(&mut state.quarantine);
         for held in quarantine {
@@ -463,7 +416,7 @@ impl RouteTable {
                     }
                     self.free(state, held.slot, held.generation);
                 } else {
-                    // Not begun, so a retry is safe; at the same instance if that is still there.
+                    // Not begun, so a retry is safe.
                     let is_meant = seen.state() == Some(ClaimState::Offered) && state.has_open_instance(seen.holder());
                     self.offer_again(state, held, if is_meant { seen.holder() } else { 0 });
                 }
@@ -472,13 +425,11 @@ impl RouteTable {
             }
         }
         if !state.outdated.is_empty() {
-            // Release: pairs with the Acquire in `give_notices`.
             self.has_taken_back.store(true, Ordering::Release);
         }
     }
 
-    /// Offers the content of a slot again, to the instance `target` or to any (0). A request in an outdated version
-    /// waits for [`RouteTable::offer_outdated`].
+    /// A request in an outdated version waits for [`RouteTable::offer_outdated`].
     fn offer_again(&self, state: &mut TableState, held: HeldSlot, target: u32) {
         let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
         match self.table.read_back(held.slot, held.generation, &mut user_headers, &mut payload) {
@@ -512,8 +463,7 @@ impl RouteTable {
         state.one_way.push(HeldSlot { generation, attempt, ..held });
     }
 
-    /// Offers outdated requests again, in the current version; only the I/O thread calls this. The rewrite runs
-    /// application code, so it runs without the lock.
+    /// For the I/O thread. Rewrites by application code, without the lock.
     #[cold]
     fn offer_outdated(&self) {
         let mut state = self.lock();
@@ -528,7 +478,6 @@ impl RouteTable {
             });
             state = self.lock();
             if self.request_fingerprint() != fingerprint {
-                // The version has changed again meanwhile.
                 continue;
             }
             state.outdated.retain(|(other, _)| other.slot != held.slot);
@@ -546,10 +495,6 @@ impl RouteTable {
         }
     }
 
-    /// Rewrites the payload of a request from one version into another, by fingerprints.
-    ///
-    /// # Errors
-    /// The reason, as a sentence.
     #[cold]
     pub(crate) fn rewritten(
         &self,
@@ -562,7 +507,6 @@ impl RouteTable {
         Ok(rewritten)
     }
 
-    /// Checks that a request of these lengths, bytes, fits into a slot.
     pub(crate) fn check_request(&self, headers_length: usize, payload_length: usize) -> Result<(), String> {
         let shape = self.table.shape();
         if shape.has_room(headers_length, payload_length) {

@@ -1,5 +1,3 @@
-//! Work of the I/O thread for calls without a waiting thread: it wakes tasks for answers, lost calls and timeouts.
-
 use super::state::HeldSlot;
 use super::{CallEnd, RouteTable, Ticket};
 use gapless_agent::foreign;
@@ -9,12 +7,10 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-/// Deadlines per slot, most of them of ended calls, before the ended ones are removed.
 const DEADLINES_PER_SLOT: usize = 4;
 
 impl RouteTable {
-    /// Registers a task to wake at the call's end, instead of the previous one. False if there is something to see
-    /// already.
+    /// Replaces the previous task. False if there is something to see already.
     pub(crate) fn want_notice(&self, ticket: Ticket, task: Waker) -> bool {
         let slot = &self.slots[ticket.slot as usize];
         drop(slot.put_task(Some(task)));
@@ -30,14 +26,13 @@ impl RouteTable {
     }
 
     /// I/O thread, after a write of its eventfd or before a sleep: wakes the callers of all answers, and rings another
-    /// instance if one could not take the request that it was woken for. True if there was any work.
+    /// instance for an untaken request. True if there was any work.
     pub(crate) fn give_notices(&self) -> bool {
         let (mut is_any, mut is_any_sent) = (self.table.take_unclaimed(), false);
         if is_any {
             self.lock().ring(0);
         }
-        // Acquire: pairs with the Release in `set_request_fingerprint`. Loaded first, so that the cache line stays
-        // shared.
+        // Acquire: pairs with the Release in `set_request_fingerprint`. A load first keeps the cache line shared.
         if self.has_taken_back.load(Ordering::Relaxed) && self.has_taken_back.swap(false, Ordering::Acquire) {
             is_any = true;
             self.notice_taken_back();
@@ -62,7 +57,6 @@ impl RouteTable {
     }
 
     pub(crate) fn has_forwarded(&self) -> bool {
-        // Acquire: pairs with the Release in `sweep`.
         self.has_forwarded.load(Ordering::Acquire)
     }
 
@@ -77,7 +71,7 @@ impl RouteTable {
         forwarded
     }
 
-    /// Causes requests that were taken back to be offered again: one-way requests at once, the others by their callers.
+    /// Offers one-way requests again at once; for the others their callers do.
     #[cold]
     fn notice_taken_back(&self) {
         let mut state = self.lock();
@@ -88,8 +82,7 @@ impl RouteTable {
         taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// Notes the deadline of a call without a waiting thread. True if it is the first one, so that the I/O thread
-    /// sleeps too long.
+    /// True if the I/O thread sleeps too long.
     pub(crate) fn note_deadline(&self, ticket: Ticket, deadline_ns: u64) -> bool {
         let mut state = self.lock();
         let is_first = state.deadlines.peek().is_none_or(|Reverse((first, ..))| deadline_ns < *first);
@@ -101,7 +94,7 @@ impl RouteTable {
         is_first
     }
 
-    /// I/O thread: wakes expired calls. Returns the time of the next deadline.
+    /// Called by the I/O thread. Returns the time of the next deadline.
     pub(crate) fn expire(&self) -> Option<u64> {
         let now_ns = monotonic_ns();
         let mut expired = Vec::new();
@@ -117,7 +110,7 @@ impl RouteTable {
                 expired.push(slot);
             }
         };
-        // Tasks that wait for a slot or an instance also have deadlines, and slots leave quarantine without a signal.
+        // Waiting tasks also have deadlines, and slots leave quarantine without a signal.
         state.look_if_due();
         let given_away = self.move_keys(&mut state, now_ns);
         let next_ns = next_ns.into_iter().chain(state.announce_look_ns()).chain(state.keyed.look_ns()).min();
@@ -127,27 +120,23 @@ impl RouteTable {
         next_ns
     }
 
-    /// Reports whether a call still has the slot.
     fn is_under_way(&self, slot: u32, generation: u32) -> bool {
         // Relaxed: changes only under the lock, or when the slot's state shows another call.
         self.slots[slot as usize].generation.load(Ordering::Relaxed) == generation
             && self.table.claim(slot).load().state() != Some(ClaimState::Free)
     }
 
-    /// I/O thread: time of the next call of [`RouteTable::expire`], ns of the monotonic clock.
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
         let mut state = self.lock();
         let first_ns = state.deadlines.peek().map(|Reverse((deadline_ns, ..))| *deadline_ns);
         first_ns.into_iter().chain(state.announce_look_ns()).chain(state.keyed.look_ns()).min()
     }
 
-    /// Counts the end of a call that is not offered now.
     #[cold]
     pub(crate) fn count_unoffered(&self, end: CallEnd) {
         self.lock().counters.end_unoffered(end);
     }
 
-    /// Reports whether every one-way request is answered or lost.
     pub(crate) fn has_ended(&self) -> bool {
         let mut state = self.lock();
         self.sweep(&mut state);
@@ -155,7 +144,6 @@ impl RouteTable {
         is_empty || state.is_closed
     }
 
-    /// Counters of its calls, by labels.
     pub(crate) fn counted(&self) -> Vec<(String, u64)> {
         self.lock().counters.values()
     }
@@ -165,7 +153,7 @@ impl RouteTable {
         self.lock().deadlines.len()
     }
 
-    /// Number of slots that are free, in quarantine, and of one-way requests.
+    /// Free, in quarantine, of one-way requests.
     #[cfg(test)]
     pub(crate) fn slots(&self) -> (usize, usize, usize) {
         let mut state = self.lock();

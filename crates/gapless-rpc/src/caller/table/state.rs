@@ -1,5 +1,3 @@
-//! State under the lock of a table: free slots, instances, waiting calls. It has no knowledge of the calls themselves.
-
 use super::RemoteOffer;
 use super::counters::CallCounters;
 use super::keyed::{KeyOwner, KeyedRequests};
@@ -18,7 +16,6 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, MutexGuard};
 use std::task::Waker;
 
-/// Interval between checks for calls that wait for a slot or an instance, ns.
 pub(crate) const LOOK_NS: u64 = 10_000_000;
 
 #[derive(Debug)]
@@ -28,38 +25,29 @@ pub(super) struct TableState {
     pub(super) instances: Vec<AttachedInstance>,
     /// Greatest number of an instance that may have claimed.
     pub(super) last_number: u32,
-    /// Instances whose processes are dead, as long as a slot names them.
+    /// Dead instances that a slot still names.
     pub(super) dead: Vec<u32>,
     pub(super) next_instance: usize,
-    /// Only relays are open, no ordinary instance: untargeted requests go to a relay.
     pub(super) needs_relay: bool,
     pub(super) quarantine: Vec<HeldSlot>,
-    /// One-way requests, oldest first.
     pub(super) one_way: Vec<HeldSlot>,
-    /// One-way requests to be offered again, to these instances, once they are rewritten in another version.
+    /// One-way requests to be offered again to these instances, once rewritten in another version.
     pub(super) outdated: Vec<(HeldSlot, u32)>,
-    /// One-way requests that their handlers have forwarded to other routes.
     pub(super) forwarded: Vec<HeldSlot>,
-    /// Deadlines of calls without a waiting thread; those of ended calls are dropped when they come up.
+    /// Deadlines of ended calls are dropped when they come up.
     pub(super) deadlines: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// Slots whose offers were taken back, and whose callers have not been woken yet.
     pub(super) taken_back: Vec<u32>,
     pub(super) keyed: KeyedRequests,
     pub(super) is_closed: bool,
-    /// Calls that wait for a slot.
     pub(super) slot_queue: SlotQueue,
-    /// Calls that wait for an instance, by their places in the line.
     waiting_for_instance: BTreeMap<QueuePlace, Waker>,
-    /// Backlogs, which wait for either.
     waiting_backlogs: BTreeMap<QueuePlace, Waker>,
     last_place: QueuePlace,
-    /// Time at which all waiting calls are woken unconditionally, ns of the monotonic clock.
+    /// Time at which all waiting calls are woken unconditionally.
     next_look_ns: u64,
-    /// Next check that the I/O thread knows of; `None` if it knows of none, or has checked since.
+    /// Next check that the I/O thread knows of.
     told_look_ns: Option<u64>,
-    /// Number of free slots reserved for backlogs.
     pub(super) reserve: usize,
-    /// Woken when the state is unlocked: tasks of this process, and of instances.
     pub(super) woken_tasks: Vec<Waker>,
     rung: Vec<Arc<OwnedFd>>,
     pub(super) counters: CallCounters,
@@ -73,7 +61,6 @@ pub(super) struct HeldSlot {
     pub(super) attempt: u8,
 }
 
-/// An instance as its callers see it.
 #[derive(Debug)]
 pub(super) struct AttachedInstance {
     pub(super) number: u32,
@@ -81,7 +68,7 @@ pub(super) struct AttachedInstance {
     pub(super) bell: Bell,
     pub(super) eventfd: Arc<OwnedFd>,
     pub(super) state: InstanceState,
-    /// Instances elsewhere that it stands for; empty for an ordinary instance.
+    /// Empty for an ordinary instance.
     pub(super) stands_for: Arc<[Instance]>,
 }
 
@@ -94,7 +81,7 @@ impl AttachedInstance {
         self.state == InstanceState::Open
     }
 
-    /// Wakes a sleeping worker; false if all are awake or woken already. Eventfds that wake tasks go into `rung`.
+    /// False if all workers are awake. Eventfds for tasks go into `rung_tasks`.
     fn ring(&self, rung_tasks: &mut Vec<Arc<OwnedFd>>) -> bool {
         let rung = self.bell.ring();
         if rung == Rung::Task {
@@ -107,14 +94,11 @@ impl AttachedInstance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InstanceState {
     Open,
-    /// Takes none for now.
     Suspended,
-    /// Takes none any more, and finishes its requests.
     Draining,
 }
 
-/// The locked state. Tasks are woken when it is unlocked, because an executor may do anything then, and waking another
-/// process is a system call.
+/// Wakes tasks when it is unlocked, because an executor may do anything then.
 pub(super) struct TableGuard<'a>(pub(super) Option<MutexGuard<'a, TableState>>);
 
 const UNTIL_DROPPED: &str = "it is locked until it is dropped";
@@ -173,8 +157,7 @@ impl TableState {
         }
     }
 
-    /// Reports whether an instance may still write to what it has claimed. The end of its connection does not prevent
-    /// that, only the death of its process.
+    /// Only the death of its process keeps an instance from writing.
     pub(super) fn is_alive(&self, number: u32) -> bool {
         (1..=self.last_number).contains(&number) && !self.dead.contains(&number)
     }
@@ -187,7 +170,7 @@ impl TableState {
         self.keyed.key_owner(key, open_identities(&self.instances))
     }
 
-    /// Must be called after each change of the instances. True if untargeted requests go to a relay from now on.
+    /// Call after each change. True if untargeted requests go to a relay from now on.
     pub(super) fn instances_changed(&mut self) -> bool {
         let is_open =
             |is_relay| self.instances.iter().any(|instance| instance.is_open() && instance.is_relay() == is_relay);
@@ -195,7 +178,7 @@ impl TableState {
         self.needs_relay
     }
 
-    /// Resolves the target of an offer: any (0) becomes the next relay if only relays are open.
+    /// Any (0) becomes the next relay if only relays are open.
     #[inline]
     pub(super) fn target_of(&mut self, target: u32) -> u32 {
         if target == 0 && self.needs_relay { self.next_relay() } else { target }
@@ -212,15 +195,14 @@ impl TableState {
         })
     }
 
-    /// Reports whether an instance takes requests, now or after a resume: the one named `target`, or any (0).
+    /// Now or after a resume; `target` is one instance, or any (0).
     pub(super) fn has_open_instance(&self, target: u32) -> bool {
         let is_open =
             |instance: &AttachedInstance| matches!(instance.state, InstanceState::Open | InstanceState::Suspended);
         self.instances.iter().any(|instance| is_open(instance) && (target == 0 || instance.number == target))
     }
 
-    /// Registers a wait for a slot or an instance, with a wake-up when there may be one; keeps an earlier place. Drop
-    /// the returned task, which was replaced, without the lock.
+    /// Keeps an earlier place. Drop the returned task without the lock.
     pub(super) fn enter(&mut self, offer: &mut RemoteOffer, task: Option<Waker>) -> Option<Waker> {
         if self.look_ns().is_none() {
             self.next_look_ns = monotonic_ns() + LOOK_NS;
@@ -240,19 +222,17 @@ impl TableState {
         before.or(task.and_then(|task| self.waiting_for_instance.insert(place, task)))
     }
 
-    /// Ends a wait. Drop the returned task without the lock.
+    /// Drop the returned task without the lock.
     pub(super) fn leave(&mut self, place: QueuePlace) -> Option<Waker> {
         let (was_called, task) = self.slot_queue.leave(place);
         let Self { waiting_for_instance, waiting_backlogs, .. } = self;
         let task = task.or_else(|| waiting_for_instance.remove(&place)).or_else(|| waiting_backlogs.remove(&place));
         if was_called || task.is_none() {
-            // The task may have been woken for a slot that it has not taken.
             self.call_next();
         }
         task
     }
 
-    /// Reports whether there is a slot for the offer that is not kept for another caller.
     pub(super) fn has_free(&self, offer: &RemoteOffer) -> bool {
         let (free, kept) = (self.free.len(), self.slot_queue.kept_from(offer.header.class));
         match offer.place {
@@ -262,7 +242,6 @@ impl TableState {
         }
     }
 
-    /// Wakes waiting calls in order, as long as slots are free.
     pub(super) fn call_next(&mut self) {
         if !self.free.is_empty()
             && let Some((_, backlog)) = self.waiting_backlogs.pop_first()
@@ -283,26 +262,22 @@ impl TableState {
         woken_tasks.extend(std::mem::take(waiting_for_instance).into_values());
     }
 
-    /// Time of the next check, ns of the monotonic clock; `None` if no call waits. Deadlines of waiting calls belong to
-    /// no slot.
+    /// `None` if no call waits. Deadlines of waiting calls belong to no slot.
     pub(super) fn look_ns(&self) -> Option<u64> {
         let is_any =
             !self.slot_queue.is_empty() || !self.waiting_for_instance.is_empty() || !self.waiting_backlogs.is_empty();
         is_any.then_some(self.next_look_ns)
     }
 
-    /// Returns the next check to the I/O thread and records that it knows of it.
     pub(super) fn announce_look_ns(&mut self) -> Option<u64> {
         self.told_look_ns = self.look_ns();
         self.told_look_ns
     }
 
-    /// Reports whether the I/O thread sleeps past the next check.
     pub(super) fn must_wake_reactor(&self) -> bool {
         self.told_look_ns.is_none_or(|told_ns| told_ns > self.next_look_ns) && self.look_ns().is_some()
     }
 
-    /// Performs the check if it is due; called by the I/O thread and by each new waiting call.
     pub(super) fn look_if_due(&mut self) {
         let Some(look_ns) = self.look_ns() else { return };
         let now_ns = monotonic_ns();
@@ -312,11 +287,9 @@ impl TableState {
         self.next_look_ns = now_ns + LOOK_NS;
         self.slot_queue.look(&mut self.woken_tasks);
         self.wake_waiting();
-        // Slots kept for calls that have not come go to others now.
         self.call_next();
     }
 
-    /// Wakes one sleeping worker of one instance that may take the offer.
     pub(super) fn ring(&mut self, target: u32) {
         // SeqCst: pairs with the fence in `Bell::park`: a worker that goes to sleep now sees the offer.
         fence(Ordering::SeqCst);
@@ -324,7 +297,6 @@ impl TableState {
         for step in 0..count {
             let index = (self.next_instance + step) % count;
             let instance = &self.instances[index];
-            // A relay takes only targeted requests.
             let is_meant = if target == 0 { !instance.is_relay() } else { instance.number == target };
             if instance.is_open() && is_meant && instance.bell.is_anyone_idle() && instance.ring(&mut self.rung) {
                 self.next_instance = index + 1;
@@ -333,15 +305,13 @@ impl TableState {
         }
     }
 
-    /// Signals the withdrawal of a call to its instance, whose handler may wait for that.
     pub(super) fn notify_withdrawal(&mut self, number: u32) {
         let Self { instances, rung, .. } = self;
         let told = instances.iter().find(|instance| instance.number == number && instance.bell.has_watchers());
         rung.extend(told.map(|instance| Arc::clone(&instance.eventfd)));
     }
 
-    /// Wakes a sleeping worker of every instance: one that was rung for an offer may have gone or stopped before it
-    /// took it.
+    /// A rung worker may have stopped before it took the offer.
     pub(super) fn ring_all(&mut self) {
         for instance in self.instances.iter().filter(|instance| instance.is_open()) {
             instance.ring(&mut self.rung);
@@ -349,7 +319,6 @@ impl TableState {
     }
 }
 
-/// Instances that take requests now, here and elsewhere: the number to address each, and its identity.
 fn open_identities(instances: &[AttachedInstance]) -> impl Iterator<Item = (u32, u64)> + Clone {
     instances.iter().filter(|instance| instance.is_open()).flat_map(|instance| {
         let own = Some(instance.identity).filter(|_| !instance.is_relay());

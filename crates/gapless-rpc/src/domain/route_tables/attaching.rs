@@ -1,5 +1,3 @@
-//! The offer of a table to an instance, with types that both sides support.
-
 use super::{AttachedTable, Attachment, KnownInstance, OfferRetry, RouteTables, TablesState};
 use crate::caller::routes::{RouteKey, TypeKey};
 use crate::message::Encoding;
@@ -8,13 +6,10 @@ use crate::registry::{Attach, InstanceNumber, RouteDescription, RouteState, Type
 use gapless_agent::monotonic::monotonic_ns;
 use std::sync::Arc;
 
-/// First pause before a table is offered again, ns; doubled each time.
 const AGAIN_NS_MIN: u64 = 50_000_000;
-/// Longest pause, ns.
 const AGAIN_NS_MAX: u64 = 1_000_000_000;
 
 impl RouteTables {
-    /// Offers a table to an instance that serves its route, unless it has it already.
     pub(super) fn attach(&self, state: &mut TablesState, index: u64, number: InstanceNumber) {
         let TablesState { instances, attached, attachments, last_attachment, .. } = state;
         let Some(table) = attached.get_mut(&index) else { return };
@@ -50,7 +45,6 @@ impl RouteTables {
         table.table.expect_instance(number.0);
         attachments.insert(attachment, index);
         table.instances.insert(number, Attachment::Offered(attachment));
-        // Before the instance can take a request.
         state.agree_on_version(index);
         let TablesState { attached, attachments, .. } = state;
         let Some(table) = attached.get_mut(&index) else { return };
@@ -92,7 +86,7 @@ impl RouteTables {
             state.attached.values().flat_map(|table| table.again.values()).filter_map(|again| again.at_ns).min();
     }
 
-    /// Handles the answer to an attachment; an error from `then` is the reason to offer the table again later.
+    /// An error from `then` is the reason to offer the table again later.
     pub(super) fn with_table(
         &self,
         attachment: u64,
@@ -115,7 +109,6 @@ impl RouteTables {
 }
 
 impl TablesState {
-    /// Postpones a table that an instance cannot take now, with exponential backoff.
     pub(super) fn postpone(&mut self, index: u64, number: InstanceNumber, error: CallError) {
         let Some(table) = self.attached.get_mut(&index) else { return };
         table.instances.insert(number, Attachment::Refused(error));
@@ -126,14 +119,13 @@ impl TablesState {
         self.again_ns = Some(self.again_ns.map_or(at_ns, |again_ns| again_ns.min(at_ns)));
     }
 
-    /// Sets the version of requests to the newest that every attached instance reads.
+    /// The newest version that every attached instance reads.
     pub(super) fn agree_on_version(&self, index: u64) {
         let Some(AttachedTable { key, table, instances, .. }) = self.attached.get(&index) else { return };
         let RouteKey { route, request, .. } = key;
         let age = |(number, attachment): (&InstanceNumber, &Attachment)| {
             let route = self.instances.get(number)?.routes.get(&**route)?;
             let reads = matches!(attachment, Attachment::Offered(_) | Attachment::Attached(_));
-            // The newest version comes first.
             request.place_of_older(route.request.fingerprint).filter(|_| reads)
         };
         let oldest = instances.iter().filter_map(age).max();
@@ -141,7 +133,6 @@ impl TablesState {
     }
 }
 
-/// Types that both sides support, as sent to the instance.
 fn agreed(key: &RouteKey, route: &RouteDescription) -> Result<(TypeDescription, TypeDescription), CallError> {
     // A JSON request gets a JSON reply, whatever the instance's types.
     let asks_json = key.request.encoding == Encoding::Json;
@@ -149,8 +140,7 @@ fn agreed(key: &RouteKey, route: &RouteDescription) -> Result<(TypeDescription, 
         let fingerprint = match (own.fingerprint, other.fingerprint) {
             (0, _) => 0,
             (_, theirs) if own.place_of_older(theirs).is_some() => theirs,
-            // Same version, or the instance accepts any; a newer one may still read this program's version, and decides
-            // itself.
+            // A newer instance may still read this program's version, and decides itself.
             (ours, _) => ours,
         };
         let is_same = own.encoding == other.encoding

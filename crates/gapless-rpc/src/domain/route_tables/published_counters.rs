@@ -1,5 +1,3 @@
-//! Counters of served and called routes, for other processes.
-
 use super::RouteTables;
 use crate::domain::counter_files;
 use crate::route_counters::{CounterDestination, Side};
@@ -7,7 +5,7 @@ use crate::route_name::HIDDEN_PREFIX;
 use std::sync::Arc;
 
 impl RouteTables {
-    /// Place of a route's counter file; none for the library's hidden routes.
+    /// None for the library's hidden routes.
     pub(in crate::domain) fn shown(&self, route: &str, side: Side) -> CounterDestination {
         if route.starts_with(HIDDEN_PREFIX) {
             return CounterDestination::in_memory();

@@ -1,18 +1,14 @@
-//! Receivers of notices: waiting for them, and removing their tables.
-
 use super::{AttachedTable, Attachment, RouteTables, TablesState};
 use crate::context::CallerAddress;
 use crate::notice_route;
 use crate::outcome::CallError;
 use std::time::{Duration, Instant};
 
-/// Poll interval while a receiver of notices is awaited.
 const LOOK: Duration = Duration::from_millis(10);
 
 impl RouteTables {
-    /// Checks whether the process of an address receives such notices, or may do so: it is alive (`is_there`), and has
-    /// not yet announced all that it served when this call began. Waits up to `timeout` for the answer;
-    /// never blocks without one.
+    /// Whether a process may receive such notices: it is alive (`is_there`) and has not yet announced all that it
+    /// served when this call began. Waits up to `timeout`.
     pub(crate) fn check_receiver(
         &self,
         address: &CallerAddress,
@@ -27,7 +23,6 @@ impl RouteTables {
             match state.receiver(address, route, &is_there) {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(error)) => {
-                    // Notices queued for it will never be taken.
                     let of_route = state.attached.values_mut().filter(|attached| *attached.key.route == *route);
                     of_route.for_each(|attached| attached.awaits_receiver = false);
                     let gone = self.take_receivers_gone(&mut state);
@@ -35,7 +30,6 @@ impl RouteTables {
                     drop(gone);
                     return Err(error);
                 }
-                // The process received notices when it called.
                 None if timeout.is_zero() && address.notices != 0 => return Ok(()),
                 None if left.is_zero() => {
                     let reason = "it has not told yet that it receives any".to_owned();
@@ -49,7 +43,7 @@ impl RouteTables {
         }
     }
 
-    /// Takes out the tables of notice routes whose receiver has gone; each process has notice routes of its own.
+    /// Each process has notice routes of its own.
     pub(super) fn take_receivers_gone(&self, state: &mut TablesState) -> Vec<AttachedTable> {
         let is_gone = |attached: &AttachedTable| {
             let is_of_receiver = notice_route::is_one(&attached.key.route);
@@ -62,7 +56,7 @@ impl RouteTables {
 }
 
 impl TablesState {
-    /// Decides whether a process receives such notices; `None` while it may and has not answered yet.
+    /// `None` while it may receive and has not answered yet.
     fn receiver(
         &self,
         address: &CallerAddress,
@@ -87,7 +81,6 @@ impl TablesState {
         Some(refusal.map_or(Ok(()), Err))
     }
 
-    /// Reports whether notices in a table will never be taken: their receiver has announced everything, or is gone.
     pub(super) fn is_in_vain(&self, attached: &AttachedTable) -> bool {
         let has_instance = |attachment: &Attachment| !matches!(attachment, Attachment::Refused(_));
         let Some((process_id, _)) = notice_route::receiver(&attached.key.route) else { return false };

@@ -1,5 +1,3 @@
-//! Interface for the I/O thread: [`CallingSide`].
-
 use super::table_lifetime::{UNUSED_KEPT_NS, UNUSED_LOOK_NS};
 use super::{Attachment, KnownInstance, RouteTables, TablesState};
 use crate::caller::follow_sent;
@@ -51,8 +49,8 @@ impl CallingSide for RouteTables {
             }
             let TablesState { attached, attachments, .. } = &mut *state;
             let Some(attached) = attached.get_mut(&index) else { continue };
-            // An instance that has not answered yet reports its current state later. The table may still name the route
-            // before its withdrawal, with a bell that wakes no one.
+            // An instance reports its state with its answer. The table may still name the route before its withdrawal,
+            // whose bell wakes no one.
             if matches!(attached.instances.get(&number), Some(Attachment::Attached(_))) {
                 tables.push(Arc::clone(&attached.table));
             }
@@ -61,8 +59,7 @@ impl CallingSide for RouteTables {
                     attached.instances.remove(&number)
             {
                 attached.again.remove(&number);
-                // If the route is served again, the table is offered again. A late answer belongs to the withdrawn
-                // route.
+                // A late answer belongs to the withdrawn route.
                 attachments.remove(&attachment);
                 self.io().iter().for_each(|io| io.detach(number, attachment));
                 state.agree_on_version(index);
@@ -97,8 +94,8 @@ impl CallingSide for RouteTables {
         let instance_state = route.map_or(InstanceState::Draining, |route| state_of(route.state));
         let (table, identity) = (Arc::clone(&attached.table), identity_of(&instance.process));
         drop(state);
-        // Without the lock: this wakes tasks, which may call at once. Before the table counts as attached: a thread
-        // that waits for that expects the instance in it.
+        // Without the lock: this wakes tasks. First: a thread that waits for `Attached` expects the instance in the
+        // table.
         let outcome = match bell {
             Ok(bell) => {
                 table.add_instance((number.0, identity), (bell, eventfd), (instance_state, stands_for));
@@ -128,7 +125,6 @@ impl CallingSide for RouteTables {
             let place = format!("process {}", instance.process.process_id);
             let said = format!("{} ({place})", refused.text);
             let error = match refused.reason {
-                // The process may get the missing resource later.
                 AttachRefusalReason::Limit | AttachRefusalReason::Memory => {
                     return Some(CallError::Busy { route, reason: said });
                 }
@@ -230,8 +226,7 @@ impl CallingSide for RouteTables {
 }
 
 impl RouteTables {
-    /// Wakes the callers of a table's ended requests, and follows forwarded one-way requests. True if there was any
-    /// work.
+    /// True if there was any work.
     fn give_notices(&self, table: &Arc<RouteTable>) -> bool {
         let is_any = table.give_notices();
         if table.has_forwarded()
@@ -262,8 +257,7 @@ const fn state_of(state: RouteState) -> InstanceState {
     }
 }
 
-/// Error of a relayed call and an instance of other types; only names and fingerprints of the caller's types are known
-/// here.
+/// Only names and fingerprints of the caller's types are known here.
 #[cold]
 fn mismatch_of_described(
     key: &RouteKey,
@@ -287,7 +281,6 @@ fn mismatch_of_described(
     }
 }
 
-/// Identity of a process, the same wherever it is computed.
 pub(in crate::domain) fn identity_of(process: &PeerProcess) -> u64 {
     process.started_ns ^ u64::from(process.process_id) << 40
 }

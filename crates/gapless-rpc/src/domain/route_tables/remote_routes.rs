@@ -1,5 +1,3 @@
-//! Interface for callers: [`RemoteRoutes`].
-
 use super::table_lifetime::token_of_table;
 use super::{AttachedTable, Attachment, KnownInstance, RouteTables};
 use crate::caller::routes::{RemoteRoutes, RouteKey, SharedTable, WakerSet};
@@ -24,7 +22,6 @@ impl RemoteRoutes for RouteTables {
             made.map_err(|error| CallError::Busy { route: key.route.to_string(), reason: error.to_string() })?;
         let (mut state, used) = self.known_or_room(key)?;
         if let Some(used) = used {
-            // A concurrent call was faster.
             return Ok(used);
         }
         let number = state.last_table;

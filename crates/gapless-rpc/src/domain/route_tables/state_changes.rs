@@ -1,5 +1,3 @@
-//! Requests to instances to change the state of a route, and the wait for their confirmation.
-
 use super::{KnownInstance, RouteTables, TablesState};
 use crate::error::RpcError;
 use crate::registry::{InstanceNumber, PeerProcess, RouteDescription, RouteState};
@@ -8,8 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl RouteTables {
-    /// Requests the new state from the instances of a route, or from that of one process, and waits for confirmation
-    /// until `until`. Returns the last known state of each.
+    /// Waits for confirmation until `until`; returns the last known state of each instance.
     pub(crate) fn change_route(
         &self,
         route: &str,
@@ -40,7 +37,6 @@ impl RouteTables {
         };
         let wanted = if to == RouteState::Draining { RouteState::Gone } else { to };
         let left = until.saturating_duration_since(Instant::now());
-        // A withdrawn route changes no more.
         let is_over = |now: RouteState| [wanted, RouteState::Gone].contains(&now);
         self.wait_until(left, |state| meant.iter().all(|(number, ..)| is_over(state_of(state, number))));
         let state = self.lock();

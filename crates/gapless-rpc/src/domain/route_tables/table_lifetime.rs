@@ -1,5 +1,3 @@
-//! Lifetime of this process's tables: used, kept for a while without a user, freed.
-
 use super::{AttachedTable, Attachment, RouteTables, TablesState};
 use crate::caller::routes::{RouteKey, SharedTable};
 use crate::caller::table::RouteTable;
@@ -13,15 +11,13 @@ use gapless_log::call_table::CallTableShape;
 use rustix::fd::OwnedFd;
 use std::sync::{Arc, MutexGuard, Weak};
 
-/// Limit of a process's tables, equal to the limit of attachments per caller.
 const TABLES_MAX: usize = ATTACHMENTS_MAX;
-/// Time for which an unused table is kept, ns: forwards, notices and callers made for one call find it again.
+/// Forwards, notices and callers made for one call find the table again.
 pub(super) const UNUSED_KEPT_NS: u64 = 1_000_000_000;
-/// Interval between two checks of unused tables, ns.
 pub(super) const UNUSED_LOOK_NS: u64 = 250_000_000;
 
 impl RouteTables {
-    /// Wraps a table so that the last drop of a user reports back.
+    /// The last drop of a user reports back.
     pub(super) fn used(&self, number: u64, table: &Arc<RouteTable>) -> Arc<SharedTable> {
         let calling = Weak::clone(&self.own);
         let unused = move || {
@@ -32,8 +28,6 @@ impl RouteTables {
         Arc::new(SharedTable::new(Arc::clone(table), unused))
     }
 
-    /// Notes that a table has no users. It is kept for a while, so that programs which make a caller per call find it
-    /// again.
     fn let_go(&self, number: u64) {
         let now_ns = monotonic_ns();
         let mut state = self.lock();
@@ -51,7 +45,7 @@ impl RouteTables {
         }
     }
 
-    /// Frees tables unused since `since_ns` of the monotonic clock, once their last one-way request is answered.
+    /// Tables are freed once their last one-way request is answered.
     pub(super) fn free_unused(&self, since_ns: u64) {
         let mut state = self.lock();
         let TablesState { unused, attached, .. } = &mut *state;
@@ -64,19 +58,16 @@ impl RouteTables {
             ended.iter().map(|(number, ..)| *number).filter(is_in_vain).collect()
         };
         drop(state);
-        // Without the lock: it may wake tasks.
         ended.retain(|(number, _, table)| in_vain.contains(number) || table.has_ended());
         let mut state = self.lock();
         let mut gone = Vec::new();
         for (number, began_ns, _) in &ended {
-            // Not used in the meantime.
             let is_unused = state.attached.get(number).is_some_and(AttachedTable::is_unused);
             if is_unused && state.unused.get(number) == Some(began_ns) {
                 gone.extend(self.take_table(&mut state, *number));
             }
         }
         drop(state);
-        // Memory is freed without the lock.
         drop(gone);
     }
 
@@ -90,7 +81,7 @@ impl RouteTables {
         }))
     }
 
-    /// Table of a route, or `None` if there is room for a new one.
+    /// `None` if there is room for a new table.
     pub(super) fn known_or_room(
         &self,
         key: &RouteKey,
@@ -113,7 +104,7 @@ impl RouteTables {
         Ok((state, used))
     }
 
-    /// Creates memory and a file. Call it without the lock, which the handling of deaths needs.
+    /// Call it without the lock, which the handling of deaths needs.
     pub(super) fn create_table(&self, key: &RouteKey) -> Result<(Arc<RouteTable>, Arc<OwnedFd>), RpcError> {
         let shape = CallTableShape::new(self.options.slots, self.options.payload_length_max)?;
         let request = (key.request.fingerprint, key.request.rewrite());
@@ -122,8 +113,7 @@ impl RouteTables {
         Ok((Arc::new(table), Arc::new(eventfd)))
     }
 
-    /// Takes out a table and detaches its instances. Drop the result without the lock, because waiting tasks are
-    /// dropped with it.
+    /// Drop the result without the lock, because waiting tasks are dropped with it.
     pub(super) fn take_table(&self, state: &mut TablesState, number: u64) -> Option<AttachedTable> {
         let gone = state.remove_table(number)?;
         if let Some(io) = self.io() {
@@ -153,7 +143,7 @@ impl TablesState {
     }
 }
 
-/// Token of a table's eventfd. Even tokens are tables, odd ones are served routes.
+/// Even tokens are tables, odd ones are served routes.
 pub(super) const fn token_of_table(number: u64) -> u64 {
     number * 2
 }

@@ -1,19 +1,17 @@
-//! [`UnknownServers`]: processes that serve in the domain and have not announced their routes: stopped, overloaded,
-//! or of another protocol version. A route without a known instance may be served by one of them.
+//! [`UnknownServers`]: stopped, overloaded or incompatible processes, which have not announced their routes. One of
+//! them may serve any route without a known instance.
 
 use crate::outcome::CallError;
 use crate::registry::{InstanceId, PROTOCOL_VERSION, UnknownServer};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Serving processes that have not announced their routes.
 #[derive(Debug, Default)]
 pub(super) struct UnknownServers(BTreeMap<InstanceId, UnknownServer>);
 
 impl UnknownServers {
     pub(super) fn set(&mut self, id: InstanceId, unknown_servers: Option<UnknownServer>) {
         match (self.0.entry(id), unknown_servers) {
-            // A new connection attempt keeps the version found before.
             (Entry::Occupied(_), Some(UnknownServer { version: None, .. })) | (Entry::Vacant(_), None) => {}
             (Entry::Occupied(known), None) => drop(known.remove()),
             (Entry::Occupied(mut known), Some(unknown_servers)) => drop(known.insert(unknown_servers)),
@@ -21,12 +19,11 @@ impl UnknownServers {
         }
     }
 
-    /// Process ids, as far as known.
     pub(super) fn process_ids(&self) -> impl Iterator<Item = u32> {
         self.0.values().filter_map(|server| server.process_id)
     }
 
-    /// Reason why it is unknown whether the route is served; `None` if it is known.
+    /// `None` if it is known whether the route is served.
     pub(super) fn why_unknown(&self, route: &str) -> Option<CallError> {
         let of_other_version = self.0.values().find_map(|server| Some((server.process_id?, server.version?)));
         if let Some((process_id, found)) = of_other_version {
@@ -37,7 +34,7 @@ impl UnknownServers {
                 found,
             });
         }
-        // A process worth waiting for is named before those that cannot be called.
+        // A process worth waiting for comes before those that cannot be called.
         let server = self.0.values().min_by_key(|server| server.is_of_other_namespace)?;
         let which = server.process_id.map(|process_id| format!("process {process_id}"));
         let reason = match (which, server.is_of_other_namespace) {

@@ -1,5 +1,3 @@
-//! A call in each of its states: answered, cancelled, expired; blocking, polled, as a future, with a callback.
-
 use super::*;
 use crate::local::Deadlines;
 use crate::outcome::CallError;
@@ -39,7 +37,6 @@ fn handler_sees_cancellation() {
     assert!(called.has_begun() && !incoming.context.is_cancelled());
     assert!(called.cancel());
     assert!(incoming.context.is_cancelled());
-    // A late answer is ignored.
     incoming.answer.reply(2);
 }
 
@@ -67,7 +64,6 @@ fn only_the_last_waker_is_woken() {
     assert!(poll(&mut called, &second).is_pending());
     next(&mut worker).answer.reply(2);
     assert_eq!((first.count(), second.count()), (0, 1));
-    // The replaced waker was dropped.
     assert_eq!(Arc::strong_count(&first), 1);
     assert_eq!(poll(&mut called, &first), Poll::Ready(Ok(2)));
 }
@@ -140,21 +136,17 @@ fn callback_runs_once() {
         let told = Arc::clone(&told);
         called.on_outcome(move |outcome| told.lock().unwrap().push(outcome));
     };
-    // The answer comes later.
     tell(call(&route, 1));
     next(&mut worker).answer.reply(11);
-    // Answered already.
     let called = call(&route, 2);
     next(&mut worker).answer.reply(22);
     tell(called);
     assert_eq!(*told.lock().unwrap(), [Ok(11), Ok(22)]);
-    // Expired first.
     tell(route.call(3, LocalOffer::default().with_timeout(Duration::from_millis(20))).unwrap());
     let incoming = next(&mut worker);
     wait::until("the end of its time", || told.lock().unwrap().len() == 3);
     assert!(matches!(told.lock().unwrap()[2], Err(CallError::TimedOut { begun: true, .. })));
     incoming.answer.reply(33);
-    // Never answered.
     tell(call(&route, 4));
     drop(next(&mut worker));
     assert!(matches!(told.lock().unwrap()[3], Err(CallError::Unknown { .. })));
@@ -203,7 +195,6 @@ fn context_has_the_attributes() {
     assert!(context.remaining().unwrap() <= Duration::from_secs(5));
 }
 
-/// When a worker begins and a caller gives up, exactly one is first, and both know which.
 #[test]
 fn cancel_races_with_begin() {
     let mut random = Random::seeded();
@@ -238,7 +229,6 @@ fn cancel_races_with_begin() {
     assert_eq!(begun.load(Ordering::SeqCst), known);
 }
 
-/// Deadlines that coincide with answers: one outcome each, and never a hang.
 #[test]
 fn answer_races_with_timeout() {
     let mut random = Random::seeded();

@@ -1,5 +1,3 @@
-//! Thousands of callers and workers.
-
 use super::*;
 use crate::outcome::CallError;
 use gapless_testkit::random::Random;
@@ -60,13 +58,13 @@ fn hundreds_of_threads_call() {
     assert_eq!(serving.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>(), 20_000);
 }
 
-/// Threads and tasks together, which come, go, cancel, panic and expire: each call has one outcome, and none hangs.
+/// Threads and tasks come, go, cancel, panic and expire: each call has one outcome.
 #[test]
 fn calls_end_once_as_workers_churn() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let route = route();
     let seed = gapless_testkit::random::printed_seed();
-    // One worker stays, which keeps the route open.
+    // Keeps the route open.
     let staying = serve(&route, plus_one);
     for number in 0..40 {
         let route = route.clone();
@@ -74,7 +72,6 @@ fn calls_end_once_as_workers_churn() {
             let mut random = Random::new(seed ^ number);
             while let Some(mut worker) = route.worker() {
                 for _ in 0..random.below(50) {
-                    // Some give up waiting.
                     let next = tokio::time::timeout(Duration::from_micros(random.below(2_000)), worker.next()).await;
                     match next {
                         Ok(Some(incoming)) if random.happens(50) => drop(incoming),

@@ -1,5 +1,3 @@
-//! Handlers that panic, refuse and forget to answer, and executors that are dropped.
-
 use super::*;
 use crate::outcome::{CallError, Refusal};
 use gapless_testkit::wait;
@@ -68,7 +66,6 @@ fn dropped_answer_is_unknown_or_panic() {
     });
     assert!(died.join().is_err());
     assert!(matches!(called.wait(Waiting::Park), Err(CallError::Panicked { .. })));
-    // This was the last worker.
     assert!(matches!(route.call(3, LocalOffer::default()).unwrap_err().error, CallError::NoRoute { .. }));
 }
 
@@ -82,7 +79,7 @@ fn refusal_carries_its_code() {
     serving.join().unwrap();
 }
 
-/// Begun calls end as unknown, queued ones as not begun, and none hangs.
+/// Begun calls end as unknown, queued ones as not begun.
 #[test]
 fn dropped_executor_ends_calls() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -103,7 +100,6 @@ fn dropped_executor_ends_calls() {
     assert_eq!(outcomes.iter().filter(|error| matches!(error, CallError::NotBegun { .. })).count(), 90);
 }
 
-/// A task that was woken for a request and dropped before it ran passes the wake-up on.
 #[test]
 fn dropped_task_passes_wake_up_on() {
     for drops_worker in [true, false] {

@@ -1,5 +1,3 @@
-//! Forwarding: the value goes on, the caller waits for the last route, and nothing is lost on the way.
-
 use super::*;
 use crate::local::{ForwardSupport, ForwardedRequest, HOPS_MAX};
 use crate::outcome::CallError;
@@ -42,7 +40,6 @@ fn last_route_answers_a_forward() {
     for request in 0..100 {
         assert_eq!(call(&get(&routes, "front"), request).wait(Waiting::Park), Ok(request + 1));
     }
-    // One-way requests are forwarded, too.
     get(&routes, "front").send(1, LocalOffer::default()).unwrap();
     get(&routes, "front").drain();
     assert_eq!(front.join().unwrap(), 101);
@@ -67,14 +64,12 @@ fn missing_target_is_unknown() {
     assert!(matches!(call(&get(&routes, "front"), 1).wait(Waiting::Park), Err(CallError::Unknown { .. })));
     get(&routes, "front").drain();
     front.join().unwrap();
-    // A request queued at the second route ends as unknown with that route, too.
     let called = waiting_at(&get(&routes, "back"));
     get(&routes, "back").withdraw();
     let error = called.wait(Waiting::Park).unwrap_err();
     assert!(matches!(error, CallError::Unknown { .. }) && !error.has_not_begun());
 }
 
-/// A call that was forwarded to `back` and is queued there.
 fn waiting_at(back: &Route) -> crate::local::LocalCall<u64> {
     let back = back.clone();
     let hook = move |forwarded| assert!(back.adopt(forwarded).is_ok());
@@ -83,7 +78,6 @@ fn waiting_at(back: &Route) -> crate::local::LocalCall<u64> {
     let mut worker = front.worker().unwrap();
     let called = call(&front, 1);
     let incoming = next(&mut worker);
-    // The handler returns the value, so nothing is cloned.
     incoming.answer.forward("back", incoming.request);
     called
 }

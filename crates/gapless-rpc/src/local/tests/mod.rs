@@ -1,5 +1,3 @@
-//! Adversarial tests of a whole route inside one process.
-
 mod calls;
 mod crowds;
 mod endings;
@@ -31,7 +29,6 @@ fn next(worker: &mut Worker) -> IncomingRequest<u64, u64> {
     worker.try_next().expect("a request waits")
 }
 
-/// Starts a thread that serves until the route ends, and returns the number of requests.
 fn serve(route: &Route, handler: fn(u64, CallContext) -> Result<u64, Rejection>) -> JoinHandle<u64> {
     let mut worker = route.worker().unwrap();
     std::thread::spawn(move || {

@@ -1,5 +1,3 @@
-//! The interface of the overflow: order, limits, delayed and lost requests.
-
 use super::*;
 use crate::local::{ByteQueues, EncodedOverflow};
 use crate::message::{Encoding, Message, MessageError};
@@ -11,8 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A request that can be encoded, except for the greatest. [`UNREADABLE`] panics when it is decoded, [`UNWRITABLE`]
-/// when encoded.
+/// [`UNREADABLE`] panics when it is decoded, [`UNWRITABLE`] when encoded.
 #[derive(Debug, PartialEq, Eq)]
 struct Number(u64);
 
@@ -63,7 +60,6 @@ impl Message for Number {
     }
 }
 
-/// Substitute for a disk.
 #[derive(Default)]
 struct Disk {
     queues: [VecDeque<Vec<u8>>; 4],
@@ -163,7 +159,6 @@ fn corrupt_request_has_not_begun() {
     assert_eq!(serving.join().unwrap(), 4);
 }
 
-/// The bytes are gone when decoding panics, and the next request must not get its reply.
 #[test]
 fn panicking_request_has_not_begun() {
     let (route, _disk) = overflowing(1, 100);
@@ -195,7 +190,6 @@ fn loss_callback_may_call() {
         let (route, told) = (route.clone(), told.clone());
         call.on_outcome(move |outcome| {
             let is_lost = outcome.is_err();
-            // The queue is full, so this goes through the overflow.
             let again = is_lost.then(|| [7, 8].map(|number| route.send(Number(number), LocalOffer::default()).is_ok()));
             told.send((is_lost, again)).unwrap();
         });
@@ -222,7 +216,6 @@ impl PolledAtOnce {
         let mut task = std::task::Context::from_waker(&waker);
         self.is_woken.store(true, Ordering::SeqCst);
         while self.is_woken.load(Ordering::SeqCst) {
-            // The thread that holds the lock checks the flag again.
             let Ok(mut worker) = self.worker.try_lock() else { return };
             self.is_woken.store(false, Ordering::SeqCst);
             while let std::task::Poll::Ready(Some(incoming)) = worker.poll_next(&mut task) {
@@ -266,8 +259,6 @@ fn ending_route_ends_requests_on_disk() {
     }
 }
 
-/// Callers of all classes, more requests than memory holds, and workers at once: each request is answered, each
-/// caller's in order.
 #[test]
 fn order_holds_between_memory_and_disk() {
     let (route, disk) = overflowing(16, 1_000_000);

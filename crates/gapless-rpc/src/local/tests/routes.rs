@@ -1,5 +1,3 @@
-//! The route as a whole: weights, limits, suspending, draining, withdrawing.
-
 use super::*;
 use crate::local::QueueState;
 use crate::options::Priority;
@@ -49,10 +47,9 @@ fn cancelled_request_frees_room() {
     for _ in 0..3 {
         let calls: Vec<_> = (0..64).map(|request| call(&route, request)).collect();
         drop(calls);
-        // Removed at the first refusal.
         assert!(route.send(9, LocalOffer::default()).is_ok());
         assert_eq!(route.queued(), (1, 0));
-        // These are wanted; the queue is searched at the first refusal and at every ninth.
+        // The queue is searched at the first refusal and at every ninth.
         let kept: Vec<_> = (0..63).map(|request| call(&route, request)).collect();
         assert!(route.send(9, LocalOffer::default()).is_err());
         drop(kept);
@@ -92,7 +89,7 @@ fn resume_serves_the_queue() {
 #[test]
 fn drain_serves_the_queue() {
     let route = route();
-    // Keeps the route open until all requests are queued, because it ends with the last worker.
+    // Keeps the route open until all requests are queued.
     let staying = route.worker();
     let calls: Vec<_> = (0..1_000).map(|request| call(&route, request)).collect();
     route.drain();
@@ -106,7 +103,6 @@ fn drain_serves_the_queue() {
     assert!(route.worker().is_none());
 }
 
-/// Calls go on during the drain: each is refused with its request, or answered.
 #[test]
 fn draining_under_load_loses_nothing() {
     for _ in 0..20 {
@@ -181,8 +177,8 @@ fn sleeping_workers_end_with_the_route() {
     }
 }
 
-/// Two workers are idle; one is woken for the first request and does not come. The second request wakes the other,
-/// which takes both.
+/// Of two idle workers one is woken for the first request and does not come. The second request wakes the other, which
+/// takes both.
 #[test]
 fn absent_worker_holds_up_no_request() {
     let route = route();

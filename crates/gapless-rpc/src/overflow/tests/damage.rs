@@ -1,5 +1,3 @@
-//! Unreadable records are reported as lost, with their place and numbers. The queue is never silently shorter.
-
 use super::support::*;
 use crate::overflow::OverflowError;
 use crate::overflow::Priority;
@@ -11,10 +9,9 @@ use std::path::Path;
 
 const CLASS: Priority = Priority::High;
 const LENGTH: usize = 100;
-/// One record and a header of 64 bytes: two records do not fit the 256 bytes of a block of the smallest tier.
+/// One record and a header of 64 bytes: two do not fit the 256 bytes of the smallest tier's block.
 const BLOCK_LENGTH: usize = 168;
 
-/// A queue with this many records, all on disk but the front and the tail, and its files.
 fn filled(directory: &Path, records: u64) -> (NoticedQueue, Vec<File>) {
     let mut options = tiny(directory);
     options.disk_bytes_max = 64 << 10;
@@ -30,7 +27,6 @@ fn filled(directory: &Path, records: u64) -> (NoticedQueue, Vec<File>) {
     (queue, files)
 }
 
-/// Pops everything. Each record must be the next, except for runs reported as lost with their count.
 fn drained(queue: &NoticedQueue, records: u64) -> (u64, Vec<String>) {
     let (mut expected, mut lost, mut errors, mut record) = (0, 0, Vec::new(), Vec::new());
     loop {
@@ -77,7 +73,7 @@ fn flipped_bit_loses_one_block() {
 fn misplaced_block_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let (queue, files) = filled(directory.path(), 300);
-    // Every block is whole and has valid checksums, but the second stands in the place of the third.
+    // Valid checksums, but the second block stands in the place of the third.
     let mut bytes = [0; BLOCK_LENGTH];
     files[0].read_exact_at(&mut bytes, BLOCK_LENGTH as u64).unwrap();
     files[0].write_all_at(&bytes, 2 * BLOCK_LENGTH as u64).unwrap();

@@ -1,5 +1,3 @@
-//! A dropped queue leaves neither file nor thread, in any state.
-
 use super::support::*;
 use crate::overflow::Priority;
 use crate::overflow::{ElasticQueueOptions, QueueNotice};
@@ -7,7 +5,6 @@ use gapless_testkit::wait;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Brings a queue into a state, drops it there, and looks for files and threads left.
 fn ends(name: &str, prepare: impl FnOnce(&mut ElasticQueueOptions), reach: impl FnOnce(&NoticedQueue)) {
     let directory = tempfile::tempdir().unwrap();
     let mut options = tiny(directory.path());
@@ -19,7 +16,6 @@ fn ends(name: &str, prepare: impl FnOnce(&mut ElasticQueueOptions), reach: impl 
     drop(queue);
     assert_no_names(directory.path());
     assert_eq!(open_files(directory.path()), <[std::path::PathBuf; 0]>::default());
-    // A joined thread leaves the list of the process a moment after the join returns.
     let thread = format!("spill-{name}");
     wait::until("the thread has ended", || !has_thread(&thread));
 }

@@ -1,5 +1,3 @@
-//! At each limit and each refusal of the disk, new records are refused with the reason and no accepted record is lost.
-
 use super::support::*;
 use crate::overflow::OptionsError;
 use crate::overflow::Priority;
@@ -8,7 +6,6 @@ use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::wait;
 use std::sync::Arc;
 
-/// Drains a queue that was filled with numbered records, and checks that all are there.
 #[track_caller]
 fn assert_holds(queue: &NoticedQueue, class: Priority, records: u64, length: usize) {
     let found = queue.drain(class);
@@ -24,7 +21,6 @@ fn refused(error: &OverflowError) -> &str {
     }
 }
 
-/// The receiver runs on the only thread that reads from disk.
 #[test]
 fn panicking_receiver_loses_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -38,7 +34,6 @@ fn panicking_receiver_loses_nothing() {
     assert_holds(&queue, Priority::High, pushed, 200);
 }
 
-/// A consumer may find the room first, and then sends the notice on its own thread.
 #[test]
 fn panicking_receiver_spoils_no_pop() {
     let here = std::thread::current().id();
@@ -70,11 +65,9 @@ fn disk_limit_refuses_and_is_reported() {
     let counters = queue.queue.counters();
     assert!(counters.disk_bytes <= 100_000 && counters.disk_bytes > 90_000, "{counters:?}");
     assert!(counters.memory_bytes <= 4096 + 8192, "{counters:?}");
-    // A refused producer is notified when there is room; until then only a consumer makes room.
     let mut record = Vec::new();
     let mut popped = 0;
     loop {
-        // Room lasts until the helper has reached the limit again.
         let is_told = queue.notices.try_recv() == Ok(QueueNotice::Room);
         if is_told && queue.queue.push(Priority::High, &numbered(pushed, 200)).is_ok() {
             break;
@@ -156,7 +149,6 @@ fn hanging_disk_blocks_no_caller() {
     assert!(matches!(error, OverflowError::Full { reason: FullReason::Lagging, .. }), "{error}");
     assert!(pushed > 30, "tier and burst are full: {pushed}");
     wait::until("a block hangs", || queue.queue.counters().records_on_disk > 0);
-    // Another queue in the same directory is not delayed.
     let other = NoticedQueue::new(tiny(directory.path()));
     for number in 0..200 {
         while other.queue.push(Priority::Normal, &numbered(number, 300)).is_err() {
@@ -164,7 +156,6 @@ fn hanging_disk_blocks_no_caller() {
         }
     }
     assert_holds(&other, Priority::Normal, 200, 300);
-    // The front is popped, then the hanging block is waited for, but not by the call.
     let (mut record, mut popped) = (Vec::new(), 0);
     while let PoppedRecord::Record(number) = queue.queue.pop(Priority::Normal, &mut record).unwrap() {
         assert_eq!((number, &record), (popped, &numbered(popped, 300)));
@@ -233,7 +224,6 @@ fn missing_directory_refuses() {
     assert!(refused(&error).contains(directory.to_str().unwrap()), "{error}");
     std::fs::create_dir(&directory).unwrap();
     wait::until("records go to disk", || queue.queue.counters().spilled_records > 0);
-    // Now there is a segment, which survives its directory.
     std::fs::remove_dir(&directory).unwrap();
     assert_holds(&queue, Priority::Low, pushed, 64);
 }

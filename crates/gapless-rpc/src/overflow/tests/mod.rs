@@ -1,5 +1,3 @@
-//! Tests of the queue as a whole.
-
 mod damage;
 mod endings;
 mod limits;

@@ -1,5 +1,3 @@
-//! Records leave in the order of their class, each once, whether they passed the disk or not.
-
 use super::support::*;
 use crate::overflow::Priority;
 use crate::overflow::{FullReason, OverflowError, PoppedRecord, QueueNotice};
@@ -26,7 +24,6 @@ fn queue_equals_four_simple_queues() {
         let mut model = <[VecDeque<(u64, Vec<u8>)>; 4]>::default();
         let (mut record, mut refused) = (Vec::new(), 0);
         for phase in 0..30 {
-            // Some phases fill, some drain, and in some the disk refuses.
             let pushes_per_mille = random.pick(&[100, 450, 550, 900]);
             told.tell(if phase % 5 == 4 { DiskBehaviour::Fail } else { DiskBehaviour::Work });
             for _step in 0..300 {
@@ -85,7 +82,6 @@ fn parallel_use_is_exactly_once() {
             let (queue, popped) = (&queue, &popped);
             scope.spawn(move || {
                 let (mut seen, mut record) = (Vec::new(), Vec::new());
-                // At any speed, a good part of the records must pass the disk.
                 wait::turn_until("records are on disk", || queue.counters().spilled_records > records_each / 2);
                 wait::turn_until("all records came", || {
                     for class in CLASSES {

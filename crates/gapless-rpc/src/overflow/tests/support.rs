@@ -1,5 +1,3 @@
-//! Helpers shared by the tests of the queue.
-
 use crate::overflow::Priority;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions, OverflowError, PoppedRecord, QueueNotice};
 use gapless_journal::{Disk, DiskOperation};
@@ -35,13 +33,11 @@ impl NoticedQueue {
         Self { queue: ElasticQueue::new(options).unwrap(), notices }
     }
 
-    /// Waits for this notice and ignores others before it.
     #[track_caller]
     pub(super) fn wait_for(&self, expected: QueueNotice) {
         while self.notices.recv_timeout(PATIENCE).expect("a notice comes") != expected {}
     }
 
-    /// Pops like a consumer that relies on notices.
     #[track_caller]
     pub(super) fn pop(&self, class: Priority, record: &mut Vec<u8>) -> Result<Option<u64>, OverflowError> {
         loop {
@@ -62,7 +58,6 @@ impl NoticedQueue {
         all
     }
 
-    /// Pushes records of `length` bytes, beginning with their number, until one is refused.
     #[track_caller]
     pub(super) fn fill(&self, class: Priority, length: usize) -> (u64, OverflowError) {
         let mut pushed = 0;
@@ -80,14 +75,12 @@ impl NoticedQueue {
     }
 }
 
-/// A record that begins with a number, at least 8 bytes.
 pub(super) fn numbered(number: u64, length: usize) -> Vec<u8> {
     let mut record = vec![number as u8; length];
     record[..8].copy_from_slice(&number.to_le_bytes());
     record
 }
 
-/// Disk whose behaviour a test sets.
 #[derive(Debug, Default)]
 pub(super) struct ScriptedDisk {
     told: Mutex<DiskBehaviour>,
@@ -99,7 +92,6 @@ pub(super) enum DiskBehaviour {
     #[default]
     Work,
     Fail,
-    /// Blocks until the behaviour changes.
     Hang,
 }
 

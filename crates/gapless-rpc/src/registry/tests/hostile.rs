@@ -1,5 +1,3 @@
-//! Peers that violate the protocol: the connection is closed, nothing of theirs is kept, and service continues.
-
 use super::member::{attach, memory};
 use super::{Domain, Member};
 use crate::registry::connection::{PeerConnection, ReceiveResult};
@@ -22,7 +20,6 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-/// Socket that sends arbitrary bytes.
 struct RawConnection(OwnedFd);
 
 impl RawConnection {
@@ -36,7 +33,6 @@ impl RawConnection {
         Self(socket)
     }
 
-    /// Sends; an error is ignored, since the other side may have closed.
     fn send(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(253))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -62,7 +58,6 @@ impl RawConnection {
         });
     }
 
-    /// Waits for a packet of this name, and discards those before it with all descriptors.
     #[track_caller]
     fn expect_packet(&self, name: &str) {
         let mut bytes = [0; PACKET_LENGTH_MAX];
@@ -83,7 +78,6 @@ fn hello(role: PeerRole) -> Packet {
     Packet::Hello(Hello { role, process_id: 1, started_ns: 0, process_name: "raw".to_owned() })
 }
 
-/// Starts an instance, and a witness: a caller that must not be affected.
 fn instance_and_witness(domain: &Domain) -> (Member, Member) {
     let instance = domain.member(&["announce orders"]);
     let mut witness = domain.member(&["discover"]);
@@ -91,7 +85,6 @@ fn instance_and_witness(domain: &Domain) -> (Member, Member) {
     (instance, witness)
 }
 
-/// Checks that both still communicate.
 fn still_talk(instance: &mut Member, witness: &mut Member) {
     instance.tell("suspend orders");
     witness.expect("route 1 orders Suspended");
@@ -115,12 +108,11 @@ fn garbage_from_caller_is_isolated() {
         let length = 1 + random.below(200) as usize;
         let mut bytes = (0..length).map(|_| random.number() as u8).collect::<Vec<_>>();
         if random.happens(700) {
-            // A valid beginning.
             let head = [&b"GAPR\x04\x00"[..], &[random.below(10) as u8, 0]].concat();
             bytes.splice(..head.len().min(length), head);
         }
         raw.send(&bytes, &[]);
-        // The random bytes may form a packet; with these they do not.
+        // The random bytes may form a packet; these do not.
         raw.send(&[0xff; 16], &[]);
         raw.expect_end();
     }
@@ -153,11 +145,9 @@ fn misplaced_packet_closes_connection() {
     let raw = RawConnection::connect(&domain);
     raw.send(&vec![0; PACKET_LENGTH_MAX + 1], &[]);
     raw.expect_end();
-    // An empty packet is an end.
     let raw = RawConnection::connect(&domain);
     raw.send(&[], &[]);
     raw.expect_end();
-    // Detaching an unknown table is allowed.
     let raw = RawConnection::connect(&domain);
     raw.packet(&caller(), &[]);
     raw.packet(&Packet::Detach { attachment: 5 }, &[]);
@@ -194,7 +184,6 @@ fn wrong_descriptor_count_is_refused() {
     }
     instance.expect_descriptors(before);
     instance.expect_no("attach");
-    // Exactly its descriptors, and each number once.
     let raw = RawConnection::connect(&domain);
     raw.packet(&hello(PeerRole::Caller), &[]);
     raw.packet(&attaching, &[region.as_fd(), region.as_fd(), instance_eventfd().as_fd()]);
@@ -202,7 +191,6 @@ fn wrong_descriptor_count_is_refused() {
     raw.packet(&attaching, &[region.as_fd(), region.as_fd(), instance_eventfd().as_fd()]);
     raw.expect_end();
     instance.expect("gone");
-    // The sending process lives, and nothing of it is kept.
     instance.expect_descriptors(before);
     still_talk(&mut instance, &mut witness);
 }
@@ -233,7 +221,6 @@ fn stuck_reader_is_dropped() {
     let deaf = RawConnection::connect(&domain);
     deaf.packet(&hello(PeerRole::Caller), &[]);
     let mut told = 0;
-    // The witness reads all of it meanwhile.
     for _ in 0..40 {
         instance.tell("toggle orders 100");
         told += 100;
@@ -271,10 +258,8 @@ fn callers_wait_for_free_descriptors() {
     witness.expect_no("closed");
 }
 
-/// Instance that sends arbitrary bytes: its socket, and the connection made to it.
 struct RawInstance {
     listener: OwnedFd,
-    /// Removes the files on drop.
     _files: InstanceFiles,
 }
 
@@ -309,7 +294,6 @@ fn greedy_process_shuts_out_no_other() {
     still_talk(&mut instance, &mut witness);
     let mut other = domain.member(&["discover"]);
     other.expect("listed 1");
-    // A closed connection makes room.
     drop(connections);
     until_some("there is room again", || {
         let raw = connect();
@@ -352,7 +336,6 @@ fn garbage_from_instance_is_retried() {
         (Packet::Listed, many(4)),
     ] {
         let instance = RawInstance::new(&domain);
-        // The retry has another number.
         for _ in 0..2 {
             let raw = instance.accept();
             raw.packet(&hello(PeerRole::Instance), &[]);
@@ -366,7 +349,6 @@ fn garbage_from_instance_is_retried() {
     // The peers' process lives: none is dead, and one pidfd stands for all.
     caller.expect_no("dead");
     assert_eq!(caller.seen.iter().filter(|line| line.starts_with("found")).count(), 14);
-    // A peer that is not an instance is not found.
     let instance = RawInstance::new(&domain);
     let raw = instance.accept();
     raw.packet(&hello(PeerRole::Caller), &[]);
@@ -387,7 +369,6 @@ fn endless_route_list_is_closed() {
     caller.expect("route 1 orders Open");
     caller.expect("settled");
     caller.expect("closed 1");
-    // More routes than a process may have.
     let raw = instance.accept();
     raw.packet(&hello(PeerRole::Instance), &[]);
     for number in 0..1025 {
@@ -410,7 +391,7 @@ fn answer_after_detach_is_dropped() {
     let before = caller.descriptors();
     caller.tell("attach 1 5 orders");
     caller.tell("detach 1 5");
-    // The thread sends them with a delay, and an answer before the question would be an error.
+    // An answer before the question would be an error.
     raw.expect_packet("attach");
     raw.expect_packet("detach");
     let (bell, eventfd) = (memory(""), memory(""));
@@ -454,7 +435,6 @@ fn queue_is_bounded_and_ordered() {
     assert!(matches!(theirs.receive(&mut buffer), Ok(ReceiveResult::End)));
 }
 
-/// Packet of another version, made by hand: magic and version, then unknown bytes.
 fn of_version(version: u16) -> Vec<u8> {
     [&b"GAPR"[..], &version.to_le_bytes(), &[1, 0], &[7; 100]].concat()
 }

@@ -1,5 +1,3 @@
-//! The program of a member.
-
 use super::DOMAIN;
 use crate::registry::callbacks::{
     AttachAnswer, AttachMemory, CallerNumber, CallingSide, InstanceNumber, PeerProcess, ServingSide, UnknownServer,
@@ -20,10 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Prints each call of its sides.
 #[derive(Default)]
 pub struct Teller {
-    /// Keeps accepted call tables, by caller and attachment.
     held: Mutex<Vec<(u64, u64, AttachMemory)>>,
     is_settled: AtomicBool,
 }
@@ -151,7 +147,6 @@ fn watches() -> usize {
     files.filter(|target| target.ends_with("anon_inode:inotify")).count()
 }
 
-/// Entry of a member, not a test.
 #[test]
 fn entry() {
     let Some(path) = std::env::var_os(DOMAIN) else { return };
@@ -164,7 +159,6 @@ fn entry() {
         let line = line.unwrap();
         match line.split(' ').collect::<Vec<_>>()[..] {
             ["discover"] => handle.discover().unwrap(),
-            // Prints its number of watches once it has settled, and whether that was before the watch was due.
             ["glance"] => {
                 let (begun_ns, watch_after) = (monotonic_ns(), Duration::from_millis(50));
                 handle.delay_watch(watch_after);

@@ -1,5 +1,5 @@
-//! Real processes in a domain of their own. Each is this test program again: it takes commands by lines on its standard
-//! input, and prints the calls of its sides by lines on its standard output, prefixed with `@`.
+//! Real processes in a domain of their own. Each is this test program again, with commands on its standard input, and
+//! the calls of its sides on its standard output, prefixed with `@`.
 
 mod hostile;
 mod member;
@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-/// Gives a member the path of the domain.
 const DOMAIN: &str = "GAPLESS_REGISTRY_DOMAIN";
 
 struct Domain {
@@ -39,7 +38,6 @@ impl Domain {
         std::fs::read_dir(self.path()).unwrap().count()
     }
 
-    /// Starts a member, which executes these commands first.
     fn member(&self, commands: &[&str]) -> Member {
         let mut command = this_program();
         command.args(["--exact", "registry::tests::member::entry", "--nocapture"]);
@@ -72,7 +70,7 @@ impl Member {
         self.expect(&format!("done {command}"));
     }
 
-    /// Waits for a line with this beginning, or takes one that came earlier.
+    /// Also takes a line that came earlier.
     #[track_caller]
     fn expect(&mut self, beginning: &str) -> String {
         let begun = Instant::now();
@@ -98,7 +96,6 @@ impl Member {
         self.seen.extend(told.filter_map(|line| line.strip_prefix('@').map(str::to_owned)));
     }
 
-    /// Waits until it has found this process, and returns the number.
     #[track_caller]
     fn expect_found(&mut self, process_id: u32) -> u32 {
         let begun = Instant::now();
@@ -113,7 +110,6 @@ impl Member {
         }
     }
 
-    /// Checks that no line has this beginning.
     #[track_caller]
     fn expect_no(&mut self, beginning: &str) {
         self.look(Duration::from_millis(300));

@@ -1,5 +1,3 @@
-//! A dead process whose child has inherited its socket and its lock.
-
 use super::Domain;
 use crate::registry::callbacks::{CallingSide, InstanceNumber, PeerProcess};
 use crate::registry::instance_files::InstanceFiles;
@@ -13,10 +11,8 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Makes a process listen on its standard input, and end.
 const LISTENS: &str = "GAPLESS_REGISTRY_LISTENS";
 
-/// Entry of the listener, not a test.
 #[test]
 fn listener() {
     if std::env::var_os(LISTENS).is_some() {
@@ -46,7 +42,7 @@ impl CallingSide for HasSettled {
 fn orphaned_socket_delays_no_one() {
     let domain = Domain::new();
     let (_files, socket) = InstanceFiles::create(&domain.directory, |_| ()).unwrap();
-    // A socket belongs to the process that listened on it last: this process is like a child that has inherited it.
+    // Like a child that has inherited the socket: it belongs to the process that listened last.
     let mut process = this_program();
     process.args(["--exact", "registry::tests::orphans::listener"]).env(LISTENS, "").stdout(Stdio::null());
     assert!(process.stdin(socket.try_clone().unwrap()).status().unwrap().success());
@@ -56,7 +52,6 @@ fn orphaned_socket_delays_no_one() {
     let hello: Arc<[u8]> = Arc::new([]);
     let mut instances =
         InstanceConnections::new(Arc::clone(&side) as Arc<dyn CallingSide>, Arc::clone(&domain.directory), hello);
-    // The clock stands still.
     instances.discover(&mut Reactor::new().unwrap(), Some(watch), listed_instances, 1);
     assert!(side.0.load(Ordering::SeqCst));
 }

@@ -1,5 +1,3 @@
-//! Processes that keep to the protocol, and are killed and stopped.
-
 use super::Domain;
 use super::member::{attach, memory};
 use crate::registry::packets::{AttachRefusal, RouteDescription, RouteState};
@@ -28,12 +26,10 @@ fn routes_appear_change_and_disappear() {
     caller.expect("route 1 orders Suspended");
     instance.tell("withdraw orders");
     caller.expect("route 1 orders Gone");
-    // A later caller receives the current routes.
     let mut later = domain.member(&["discover"]);
     later.expect("route 1 prices Open");
     later.expect("listed 1");
     later.expect_no("route 1 orders");
-    // Both find an instance that comes later.
     let second = domain.member(&["announce orders"]);
     for caller in [&mut caller, &mut later] {
         caller.expect(&format!("found 2 {}", second.pid()));
@@ -53,7 +49,6 @@ fn routes_appear_change_and_disappear() {
 fn short_look_makes_no_watch() {
     let domain = Domain::new();
     let instance = domain.member(&["announce orders"]);
-    // The look may take longer on a busy machine.
     let mut caller = until_some("a short look", || {
         let mut caller = domain.member(&["glance"]);
         match caller.expect("glance ").as_str() {
@@ -81,7 +76,6 @@ fn caller_changes_route_state() {
     caller.expect("listed 1");
     caller.tell("change 1 orders");
     instance.expect("change orders Suspended");
-    // The instance decides about a route that it does not serve, and an unknown instance is not asked.
     caller.tell("change 1 prices");
     instance.expect("change prices Suspended");
     caller.tell("change 2 orders");
@@ -133,7 +127,6 @@ fn killed_instance_is_swept() {
     until("the caller sweeps", || domain.files() == 0);
     caller.quit();
 
-    // With no caller, the next process sweeps, whether it serves or not.
     for next in ["announce orders", "discover"] {
         let mut instance = domain.member(&["announce orders"]);
         instance.process.kill();
@@ -150,14 +143,12 @@ fn stopped_instance_is_not_dead() {
     let mut caller = domain.member(&["discover"]);
     caller.expect("listed 1");
     instance.process.signal(Signal::STOP);
-    // A later caller waits for the stopped instance for a while, and then continues without it.
     let mut later = domain.member(&["discover"]);
     later.expect("settled");
     later.expect_no("found");
     caller.expect_no("closed");
     assert_eq!(domain.files(), 2);
     instance.process.signal(Signal::CONT);
-    // Retries go on until the instance is found.
     later.expect("found");
     later.expect("route");
     caller.expect_no("closed");
@@ -172,7 +163,7 @@ fn kills_leak_no_descriptors() {
     caller.expect("listed 1");
     caller.tell("attach 1 1 orders");
     caller.expect("attached 1 1");
-    // The instance may still hold descriptors that it has passed on; after the next command it does not.
+    // The instance may hold descriptors that it has passed on until the next command.
     instance.tell("announce another");
     caller.expect("route 1 another");
     let (of_caller, of_instance) = (caller.descriptors(), instance.descriptors());
@@ -219,7 +210,6 @@ fn limits_are_enforced_and_named() {
     assert!(handle.change_state("route/5", RouteState::Gone).unwrap());
     assert!(!handle.change_state("route/5", RouteState::Open).unwrap());
     handle.announce(RouteDescription::new("one-more")).unwrap();
-    // All of them reach another process before it reports that it has settled.
     let mut caller = domain.member(&["discover"]);
     caller.expect("settled");
     let routes = caller.seen.iter().filter(|line| line.starts_with("route 1 ")).count();
@@ -229,14 +219,12 @@ fn limits_are_enforced_and_named() {
     caller.expect("closed 1");
     assert!(handle.announce(RouteDescription::new("late")).unwrap_err().to_string().contains("closed it"));
     assert!(handle.discover().is_err());
-    // Commands to a thread that has ended are dropped with their descriptors.
     let region = memory("");
     let descriptors = [(); 3].map(|()| Arc::clone(&region));
     handle.attach(crate::registry::InstanceNumber(1), attach(1, "late"), descriptors).unwrap();
     assert_eq!(Arc::strong_count(&region), 1);
 }
 
-/// Counts completions, and has one deadline.
 #[derive(Default)]
 struct Counter {
     completions: AtomicU64,
@@ -277,7 +265,6 @@ fn completions_and_deadlines_wake() {
     let handle = thread.handle();
     let eventfd = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
     let write = || rustix::io::write(&*eventfd, &1u64.to_ne_bytes()).unwrap();
-    // A write before the registration counts, too.
     write();
     handle.register_completion(100, Arc::clone(&eventfd));
     for number in 1..=500 {
@@ -293,7 +280,6 @@ fn completions_and_deadlines_wake() {
         handle.wake();
         until("a tick", || counter.ticks.load(Ordering::SeqCst) == number);
     }
-    // A thread that ends drops its descriptors.
     drop(thread);
     assert_eq!(Arc::strong_count(&eventfd), 1);
 }

@@ -1,5 +1,3 @@
-//! Foreign bytes never make a decoder panic, run for ever, or allocate more memory than they justify.
-
 use super::encoded;
 use super::values_round_trip::{Everything, Kind, Tree, everything};
 use gapless_rpc::Message;

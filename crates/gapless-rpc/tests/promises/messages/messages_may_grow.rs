@@ -1,4 +1,3 @@
-//! Programs of any two versions understand each other, for any message and any fields appended version by version.
 //! Types are made at run time here; they are encoded and decoded by the functions that the derive calls.
 
 use gapless_rpc::message::{Encoding, Message, MessageError, typed};
@@ -8,7 +7,6 @@ use serde::ser::{Serialize, SerializeStruct, SerializeTuple, Serializer};
 use std::cell::RefCell;
 use std::fmt;
 
-/// A type.
 #[derive(Clone, Debug)]
 enum Kind {
     Truth,
@@ -83,7 +81,6 @@ impl Kind {
         match self {
             Self::Truth => Value::Truth(random.below(2) == 0),
             Self::Byte => Value::Byte(random.number() as u8),
-            // Short and long ones: postcard numbers have variable length.
             Self::Number => Value::Number(random.number() >> random.below(64)),
             Self::Signed => Value::Signed(random.number() as i64 >> random.below(64)),
             Self::Text => Value::Text((0..random.below(5)).map(|_| random.pick(&['a', 'ä', '€'])).collect()),
@@ -223,7 +220,6 @@ thread_local! {
     static PROGRAM: RefCell<(Vec<Kind>, usize)> = const { RefCell::new((Vec::new(), 0)) };
 }
 
-/// A message with these fields.
 #[derive(Debug, PartialEq)]
 struct Grown(Vec<Value>);
 
@@ -257,7 +253,6 @@ impl Message for Grown {
     }
 }
 
-/// Encodes the message for a program that has only the first `fields`.
 fn written(message: &Grown, fields: usize) -> Vec<u8> {
     let mut bytes = b"before".to_vec();
     let newer = &message.0[fields..];
@@ -274,7 +269,6 @@ fn any_versions_are_compatible() {
     let mut random = Random::seeded();
     for _ in 0..rounds(3000, 300) {
         let mut kinds = Vec::new();
-        // Number of fields in each version.
         let mut versions = Vec::new();
         for _ in 0..=1 + random.below(4) {
             let more = 1 + random.below(3);
@@ -293,7 +287,6 @@ fn any_versions_are_compatible() {
                 let default = kinds[spoken..*reads].iter().map(Kind::default);
                 let expected: Vec<_> = message.0[..spoken].iter().cloned().chain(default).collect();
                 assert_eq!(read, Ok(Grown(expected)), "{writes} of {versions:?} fields to {reads}: {kinds:?}");
-                // Rewriting for an instance of the previous version gives the same as writing in that version.
                 if reads < writes {
                     program(*writes);
                     let whole = typed::decode::<Grown>(&written(&message, *writes), usize::MAX).unwrap();

@@ -1,5 +1,3 @@
-//! Promises of messages, a module for each.
-
 mod decoders_never_panic;
 mod functions_become_routes;
 mod messages_may_grow;

@@ -1,5 +1,3 @@
-//! Two types have the same fingerprint only if they read each other's bytes, and a shape is a readable text.
-
 #![allow(dead_code, reason = "the types are looked at, not made")]
 
 use gapless_rpc::Message;
@@ -7,7 +5,6 @@ use gapless_rpc::message::{Shape, version_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Declarations of a message, each in its own module.
 macro_rules! variants {
     ($($module:ident { $($item:item)* })*) => {
         $(mod $module {
@@ -19,7 +16,6 @@ macro_rules! variants {
             )*
         })*
 
-        /// Name of the module, shape and fingerprint of its `Order`.
         fn orders() -> Vec<(&'static str, String, u64)> {
             vec![$((stringify!($module), $module::Order::shape(), $module::Order::fingerprint())),*]
         }

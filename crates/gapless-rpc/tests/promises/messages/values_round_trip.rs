@@ -1,5 +1,3 @@
-//! Encoded values are decoded unchanged, as postcard and as JSON, and match the crate `postcard`.
-
 use super::encoded;
 use gapless_rpc::message::postcard_reader;
 use gapless_rpc::{Encoding, Message};
@@ -128,7 +126,6 @@ proptest! {
     }
 }
 
-/// The crate and our reader accept the same bytes.
 fn reads_the_same<T: DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) -> Result<(), TestCaseError> {
     let theirs = postcard::take_from_bytes::<T>(bytes).ok();
     let theirs = theirs.filter(|(_, rest)| rest.is_empty()).map(|(value, _)| value);

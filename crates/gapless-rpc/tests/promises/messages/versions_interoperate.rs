@@ -1,12 +1,9 @@
-//! Programs of the previous version understand a message that has grown, in both directions.
-
 use super::encoded;
 use gapless_rpc::message::{OlderVersion, version_of};
 use gapless_rpc::{Encoding, Message};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The message in the oldest program.
 mod first {
     use super::*;
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
@@ -21,7 +18,6 @@ mod first {
     }
 }
 
-/// The message in the middle program.
 mod second {
     use super::*;
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
@@ -41,7 +37,6 @@ mod second {
     }
 }
 
-/// The message in the newest program.
 mod third {
     use super::*;
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
@@ -72,7 +67,6 @@ mod third {
     }
 }
 
-/// Passes a message from the newer program `Writer` to the older `Reader`.
 fn from_new_to_old<Writer: Message, Reader: Message>(message: &Writer) -> Result<Reader, String> {
     let version =
         version_of::<Writer>(Reader::fingerprint()).ok_or("the newer program does not know the older one's")?;
@@ -82,7 +76,6 @@ fn from_new_to_old<Writer: Message, Reader: Message>(message: &Writer) -> Result
     Reader::decode(&bytes[6..]).map_err(|error| error.to_string())
 }
 
-/// Passes a message from the older program `Writer` to the newer `Reader`.
 fn from_old_to_new<Writer: Message, Reader: Message>(message: &Writer) -> Result<Reader, String> {
     let version =
         version_of::<Reader>(Writer::fingerprint()).ok_or("the newer program does not know the older one's")?;

@@ -1,5 +1,3 @@
-//! Relays join two domains by bytes: callers and instances do not notice, whatever is called, however it ends.
-//!
 //! The relay of these tests is a thread that polls a [`Relay`] of one domain and its calls in the other.
 
 mod relayed_outcomes_match;
@@ -16,7 +14,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{JoinHandle, Thread};
 
-/// Two domains, with two members each: one with the relay, and one that serves or calls.
 pub struct Domains {
     pub near: Domain,
     pub far: Domain,
@@ -53,7 +50,6 @@ impl Wake for Unparks {
     }
 }
 
-/// A thread that carries the requests of a relay into another domain, until this is dropped.
 pub struct Carrier {
     ends: Arc<AtomicBool>,
     carried: Arc<AtomicUsize>,
@@ -100,7 +96,6 @@ fn carry(mut relay: Relay, far: &Domain, ends: &AtomicBool, carried: &AtomicUsiz
         }
         let mut left = Vec::new();
         for (request, mut call) in under_way {
-            // A cancelled request is dropped with its call.
             match Pin::new(&mut call).poll(&mut task) {
                 Poll::Ready(Ok(reply)) => drop(request.reply(&reply)),
                 Poll::Ready(Err(error)) => drop(request.end(&error)),
@@ -130,7 +125,6 @@ impl Callers {
     }
 }
 
-/// Converts a request with all its attributes into a call.
 pub fn call_of(request: &mut RelayedRequest) -> RelayedCall {
     RelayedCall {
         payload: request.take_payload(),

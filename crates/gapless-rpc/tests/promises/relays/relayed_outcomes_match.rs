@@ -1,5 +1,3 @@
-//! Every outcome of a relayed call is the same as without the relay.
-
 use super::{Carrier, Domains};
 use gapless_rpc::caller::together;
 use gapless_rpc::message::described::TypeDescription;
@@ -46,7 +44,6 @@ fn handler_ends_are_relayed() {
     for number in 0..3 {
         assert_eq!(relayed.call(number), direct.call(number), "{number}");
     }
-    // A forward to a route without instances reports the caller's route.
     let (relayed_end, direct_end) = (relayed.call_with(3, &patient()), direct.call_with(3, &patient()));
     let Err(CallError::Unknown { reason, attempts, .. }) = direct_end else { panic!("{direct_end:?}") };
     assert_eq!(relayed_end, Err(CallError::Unknown { route: ROUTE.to_owned(), attempts, reason }));
@@ -80,7 +77,6 @@ fn cancellation_is_relayed() {
         tell.send("begun").unwrap();
         until("it is cancelled", || context.is_cancelled());
         tell.send("cancelled").unwrap();
-        // The reply must not arrive in time.
         let _ = released.lock().unwrap().recv_timeout(PATIENCE);
         Ok(())
     };
@@ -115,7 +111,6 @@ struct Order {
     note: String,
 }
 
-/// Description of a type, as instances announce it.
 fn described<M: Message>() -> TypeDescription {
     message::described::TypeKey::of::<M>().description()
 }
@@ -192,7 +187,7 @@ fn route_gone_far_is_no_route() {
     until("it is gone", || relayed.call(7) == Err(CallError::no_route(ROUTE)));
 }
 
-/// One error of each kind except for the two that are lost attempts.
+/// Except for the two that are lost attempts.
 fn errors() -> Vec<CallError> {
     let (route, reason) = (|| ROUTE.to_owned(), || "why".to_owned());
     let refusal = Refusal { code: 7, text: "no".to_owned(), payload: vec![1, 2, 3] };

@@ -1,5 +1,3 @@
-//! A relay stands for instances elsewhere: instances of this domain come first, keys and broadcasts reach all.
-
 use super::{Carrier, Domains};
 use gapless_rpc::caller::InstanceAddress;
 use gapless_rpc::relay::{Instance, Relay};
@@ -10,7 +8,6 @@ use std::sync::mpsc::channel;
 
 const ROUTE: &str = "route";
 
-/// An instance that answers with its name.
 fn serve(domain: &Domain, name: &'static str) -> ServedRoute {
     domain.serve(ROUTE).handle(move |(), _: &CallContext| Ok(name.to_owned())).unwrap()
 }
@@ -24,7 +21,6 @@ fn ask(caller: &Caller<(), String>, key: Option<u64>) -> String {
     caller.call_with((), &CallOptions { key, ..caller.call_options() }).unwrap()
 }
 
-/// The ordinary instances of a domain, once there are `count`, as instances for a relay elsewhere.
 fn instances(domain: &Domain, count: usize) -> Vec<Instance> {
     until_some("they are known", || {
         let known = domain.routes(PATIENCE).unwrap().routes;
@@ -51,7 +47,6 @@ fn local_instances_come_first() {
     until("the instance here is known", || ask(&caller, None) == "near");
     let carried = carrier.carried();
     assert!((0..100).all(|_| ask(&caller, None) == "near") && carrier.carried() == carried);
-    // Requests of a suspended instance go to the relay, and so do later ones.
     near.suspend().unwrap();
     assert_eq!([(); 3].map(|()| ask(&caller, None)), ["far"; 3]);
     near.resume().unwrap();
@@ -60,7 +55,6 @@ fn local_instances_come_first() {
     assert_eq!(ask(&caller, None), "far");
 }
 
-/// Calls and one-way requests are unclaimed when the last ordinary instance goes.
 #[test]
 fn last_instance_leaves_no_request() {
     let domains = Domains::open();
@@ -154,7 +148,6 @@ fn broadcast_reaches_all() {
     assert_eq!(reached, expected);
     let asked = caller.query_instances(InstanceQuery::Info).unwrap();
     assert!(asked.len() == 3 && asked.iter().all(|info| info.as_ref().is_ok_and(|info| info.contains("route"))));
-    // A departed instance is a typed outcome as long as the relay stands for it.
     drop(served);
     let is_gone = |(address, outcome): &(InstanceAddress, Result<String, CallError>)| match outcome {
         Err(CallError::NoRoute { reason, .. }) => address.process_id().is_none() && !reason.is_empty(),
@@ -176,7 +169,6 @@ fn instances_come_and_go() {
     let instance = |identity| Instance { identity, name: format!("depot/{identity}") };
     for instances in [vec![], vec![instance(1)], vec![instance(1), instance(2)], vec![]] {
         relay.set_stands_for(instances.clone()).unwrap();
-        // No request is lost, whether callers know of the change or not.
         for _ in 0..20 {
             let (tell, ended) = channel();
             caller.start(()).on_end(move |outcome| drop(tell.send(outcome)));

@@ -1,5 +1,3 @@
-//! A request at a relay has all attributes of the call, and a relayed call passes them on.
-
 use super::{Callers, Domains, call_of};
 use gapless_rpc::relay::RelayedRequest;
 use gapless_rpc::{
@@ -25,7 +23,6 @@ fn options() -> CallOptions {
     }
 }
 
-/// The same as a handler sees it.
 fn seen(context: &CallContext) -> (Headers, TraceContext, u64, u8, u8, bool) {
     let has_time = context.remaining().is_some_and(|left| left <= PATIENCE && left > PATIENCE / 2);
     (context.headers().clone(), context.trace().clone(), context.key(), context.attempt(), context.hops(), has_time)
@@ -49,7 +46,6 @@ fn all_attributes_arrive() {
     let mut carry = |asked: &str, options: &CallOptions, expected: &mut dyn FnMut(&RelayedRequest)| {
         let caller: Caller<u64, u64> = domains.client.caller(asked).unwrap();
         let (call, ended) = (caller.start_with(7, options), channel());
-        // Continues without a waiting thread.
         call.on_end(move |outcome| drop(ended.0.send(outcome)));
         let mut request = until_some("it comes", || relay.take());
         expected(&request);
@@ -115,13 +111,11 @@ fn a_relay_answers_for_itself() {
     });
     assert_eq!(said[0], [Ok(String::new())]);
     assert!(said[1][0].as_ref().is_ok_and(|info| info.contains(r#""version":"1.2""#)), "{said:?}");
-    // A request that has expired when it is taken.
     let late = caller.start_with(vec![1], &CallOptions { timeout: Some(Duration::from_millis(1)), ..options() });
     until("it is late", || relay.statistics().too_late == 1 || relay.take().is_some() || is_taken_back(&caller));
     assert!(matches!(late.wait(), Err(CallError::TimedOut { begun: false, .. })));
 }
 
-/// Reports whether the late call was taken back before the relay had it.
 fn is_taken_back(caller: &Caller<Vec<u8>, Vec<u8>>) -> bool {
     caller.statistics().timed_out > 0
 }
@@ -158,7 +152,6 @@ fn task_wakes_for_requests_and_ends() {
     assert!(matches!(relay.poll_take(&mut task), Poll::Ready(None)));
 }
 
-/// The caller polls after the relay has dropped the request.
 #[test]
 fn dropped_after_deadline_times_out() {
     let domains = Domains::open();

@@ -1,4 +1,4 @@
-//! [`Book`]: the service. It records the commands that it executed, and names them in replies and notices.
+//! [`Book`]: records the commands that it executed, and names them in replies and notices.
 
 use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
@@ -10,25 +10,22 @@ const fn message(template: u32) -> MessageType {
     MessageType { schema: 1 << 16 | template, encoding: Encoding::Opaque }
 }
 
-/// A command that is executed.
 pub const DO: MessageType = message(1);
-/// A command that is refused, with its identifier as the code.
+/// Refused with its identifier as the code.
 pub const REFUSE: MessageType = message(2);
-/// A command that is executed and sends as many notices as its second number says.
+/// Executed; sends as many notices as its second number says.
 pub const TELL: MessageType = message(3);
 
-/// Effects of the service, which the test checks at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
-    /// Identifiers of the executed commands, in order.
+    /// Identifiers in order.
     pub done: Vec<u64>,
-    /// Number of notices sent to each session.
+    /// Notices sent to each session.
     pub told: BTreeMap<u64, u64>,
 }
 
 pub struct Book(pub Arc<Mutex<Pages>>);
 
-/// Returns the two numbers of a payload or a reply.
 pub fn numbers(bytes: &[u8]) -> (u64, u64) {
     let (numbers, _) = bytes.as_chunks::<8>();
     (u64::from_le_bytes(numbers[0]), u64::from_le_bytes(numbers[1]))

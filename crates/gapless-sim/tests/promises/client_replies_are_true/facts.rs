@@ -1,18 +1,16 @@
-//! [`Facts`]: the promises about each command and notice, and the check that the service kept them.
+//! [`Facts`]: the promises about each command and notice, and their check.
 
 use super::book::Pages;
 use std::collections::BTreeMap;
 
-/// A statement to the client about a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientAnswer {
-    /// No statement: it was executed once or not at all.
+    /// Executed once or not at all.
     Nothing,
-    /// Executed at this position.
     Done(u64),
     /// Executed or refused, now or later, exactly once.
     WillBe,
-    /// Without effect, for good.
+    /// No effect, for good.
     Never,
 }
 
@@ -22,16 +20,14 @@ pub struct Fact {
     pub said: ClientAnswer,
 }
 
-/// All commands, by identifier.
 #[derive(Default)]
 pub struct Facts {
     all: BTreeMap<u64, Fact>,
-    /// Number of statements of each kind: a run shows nothing about kinds that never occurred.
+    /// A run shows nothing about kinds that never occurred.
     pub counts: BTreeMap<&'static str, u64>,
 }
 
 impl Facts {
-    /// Registers a command before it is sent.
     pub fn begin(&mut self, is_refused: bool) -> u64 {
         let id = self.all.len() as u64 + 1;
         self.all.insert(id, Fact { is_refused, said: ClientAnswer::Nothing });
@@ -46,7 +42,7 @@ impl Facts {
         self.all[&id].is_refused
     }
 
-    /// Records a resend, after which an earlier "never arrived" no longer holds.
+    /// An earlier "never arrived" no longer holds.
     pub fn sent_again(&mut self, id: u64) {
         let fact = self.all.get_mut(&id).unwrap();
         if fact.said == ClientAnswer::Never && !fact.is_refused {
@@ -54,7 +50,7 @@ impl Facts {
         }
     }
 
-    /// Records a statement, which must agree with the earlier ones.
+    /// Must agree with earlier statements.
     pub fn say(&mut self, id: u64, said: ClientAnswer) {
         let fact = self.all.get_mut(&id).unwrap();
         fact.said = match (fact.said, said) {
@@ -72,7 +68,7 @@ impl Facts {
         };
     }
 
-    /// Checks that the service did as stated, and executed nothing twice.
+    /// The service did as stated, and executed nothing twice.
     pub fn hold(&self, pages: &Pages) {
         let mut places: BTreeMap<u64, u64> = BTreeMap::new();
         for (place, id) in (1..).zip(&pages.done) {

@@ -1,12 +1,10 @@
-//! Every outcome that a client receives is true, and it receives all of them. A shipped client and a shipped member run
-//! on one virtual clock against a small model of the promises. The wire between them loses, delays and breaks; both
-//! sides die; sessions expire. Each command takes effect at most once, and exactly once if its outcome says so. Each
-//! reply is that of its own number. Notices arrive completely and in order, and again in the next life of a process if
-//! the previous one had not taken them. A call with a timeout ends at the timeout, later by at most a poll and an
-//! attempt to connect.
+//! A shipped client and a shipped member run on one virtual clock against a model of the promises. The wire loses,
+//! delays and breaks; both sides die; sessions expire. Each command takes effect at most once, and exactly once if its
+//! outcome says so. Notices arrive completely and in order, and again in the next life if the previous one had not
+//! taken them. A call ends at its timeout, later by at most a poll and an attempt to connect.
 //!
 //! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is the number of runs. Each change runs some of the seeds,
-//! `GAPLESS_FULL` all of them.
+//! `GAPLESS_FULL` all.
 
 mod book;
 mod facts;
@@ -22,7 +20,6 @@ use std::time::Duration;
 use world::{ClientWorld, FaultProfile, SimulatedEnvironment};
 
 const SEEDS: u64 = 60;
-/// Number of seeds in a run with every change.
 const FEWER_SEEDS: u64 = 6;
 const ACTS: u64 = 150;
 
@@ -36,7 +33,6 @@ fn profile(random: &mut Random) -> FaultProfile {
     }
 }
 
-/// Runs one seed and returns the counts of events.
 fn run(seed: u64) -> BTreeMap<&'static str, u64> {
     let place = SimulatedEnvironment::new(ClientWorld::new(seed));
     place.world().profile = profile(&mut Random::of(seed, &[3]));
@@ -79,7 +75,7 @@ fn outcomes_hold_under_faults() {
     }
 }
 
-/// Events that must occur in the runs, which show little without them.
+/// Runs without these show little.
 const ALL: [&str; 20] = [
     "calls done",
     "calls not sent",

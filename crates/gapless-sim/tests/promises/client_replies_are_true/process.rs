@@ -1,4 +1,4 @@
-//! [`Process`]: an application with a shipped client, its dice, and its death. Only its notes survive it.
+//! [`Process`]: an application with a shipped client. Only its notes survive its death.
 
 use super::book::{DO, REFUSE, TELL, bytes, numbers};
 use super::facts::{ClientAnswer, Facts};
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// Time that a call may take beyond its timeout: an attempt to connect, and a poll.
+/// Time beyond a call's timeout: an attempt to connect, and a poll.
 const SLACK: Duration = Duration::from_millis(2);
 const WINDOWS: [u32; 5] = [1, 2, 5, 16, 64];
 
-/// Note of a process before it sends a command.
+/// Written before a command is sent.
 #[derive(Clone, Debug)]
 struct SentNote {
     id: u64,
@@ -33,13 +33,13 @@ pub struct Process {
     client: Option<(Client, SessionKey)>,
     saved: SavedSession,
     sessions: u64,
-    /// Commands of this session without an outcome, by number.
+    /// Commands without an outcome, by number in this session.
     notes: BTreeMap<u64, SentNote>,
     /// All commands of this session, by number.
     ids: BTreeMap<u64, u64>,
-    /// Last notice of this session that was taken.
+    /// Last notice taken in this session.
     taken: u64,
-    /// Whether the first notice of this life may be an earlier one.
+    /// The first notice of this life may be an earlier one.
     may_hear_again: bool,
 }
 
@@ -68,7 +68,6 @@ impl Process {
         (self.taken, self.may_hear_again) = (0, true);
     }
 
-    /// Kills the process. Only its notes survive.
     fn die(&mut self) {
         self.facts.count("deaths");
         self.client = None;
@@ -76,7 +75,7 @@ impl Process {
         self.place.world().break_wire();
     }
 
-    /// Records that the service lost the session: the fate of commands without an outcome is unknown.
+    /// The fate of commands without an outcome is unknown.
     fn lose_session(&mut self) {
         self.facts.count("sessions lost");
         self.begin_session();
@@ -91,7 +90,7 @@ impl Process {
         }
     }
 
-    /// Checks that a call that succeeds takes no longer than its timeout, and one that times out no less.
+    /// A success takes no longer than the timeout, a time-out no less.
     fn timed<T>(&mut self, timeout: Duration, is_late: impl Fn(&T) -> bool, act: impl FnOnce(&mut Self) -> T) -> T {
         let begun_ns = self.place.world().now_ns;
         let outcome = act(self);
@@ -104,7 +103,6 @@ impl Process {
         outcome
     }
 
-    /// Starts the process if it is not running.
     fn live(&mut self) -> bool {
         if self.client.is_some() {
             return true;
@@ -141,7 +139,6 @@ impl Process {
         self.client.is_some()
     }
 
-    /// Asks for each command without an outcome, in order.
     pub fn settle(&mut self) {
         let sessions = self.sessions;
         for (number, note) in self.notes.clone() {
@@ -164,11 +161,11 @@ impl Process {
         }
     }
 
-    /// Sends a noted command; returns false if it was not sent.
+    /// False if it was not sent.
     fn send_as(&mut self, number: u64, note: &SentNote) -> bool {
         let Some((client, key)) = &mut self.client else { return false };
         self.facts.sent_again(note.id);
-        // A process that has lost its session learns it in the call.
+        // A process learns only in the call that its session is lost.
         let session = client.session_id(*key).unwrap_or(self.saved.session);
         let number_of = CommandNumber { session, session_seq: number };
         match client.send_as(*key, number_of, note.message, &note.payload) {
@@ -178,7 +175,7 @@ impl Process {
                 self.ids.insert(number, note.id);
                 true
             }
-            // The number belongs to another command or to nothing: the command was not sent.
+            // The number belongs to another command or to nothing.
             Err(ClientError::NotSent { .. } | ClientError::Option { option: "session_seq", .. }) => {
                 self.facts.say(note.id, ClientAnswer::Never);
                 self.forget(number);
@@ -195,7 +192,6 @@ impl Process {
         }
     }
 
-    /// Forgets the command's number in this session.
     fn forget(&mut self, number: u64) {
         self.notes.remove(&number);
         self.ids.remove(&number);
@@ -206,7 +202,7 @@ impl Process {
         Duration::from_millis(1 + self.random.below(longest))
     }
 
-    /// Asks for a command's outcome; `None` without one, for any reason.
+    /// `None` without one, for any reason.
     fn outcome(&mut self, number: u64) -> Option<QueryOutcome> {
         let timeout = self.timeout();
         let (mut client, key) = self.client.take()?;
@@ -287,7 +283,6 @@ impl Process {
         self.notes.remove(&number);
     }
 
-    /// Handles a received message.
     fn hear(&mut self, incoming: &Incoming<'_>) {
         match incoming {
             Incoming::Reply { reply, .. } => self.hear_reply(reply),
@@ -327,7 +322,6 @@ impl Process {
             | Incoming::Notice { session, .. }
             | Incoming::Opened { session }
             | Incoming::SessionLost { session }) = incoming;
-            // Messages of a lost session may remain.
             if session == key {
                 is_lost |= matches!(incoming, Incoming::SessionLost { .. });
                 self.hear(&incoming);
@@ -377,13 +371,12 @@ impl Process {
         SentNote { id, message, payload }
     }
 
-    /// Returns whether the next number is free: no note of a command that may be sent again has it.
+    /// No note of a command that may be sent again has the next number.
     fn is_free(&self) -> bool {
         let next = self.client.as_ref().and_then(|(client, key)| client.next_session_seq(*key));
         next.is_some_and(|next| self.notes.range(next..).next().is_none())
     }
 
-    /// Notes a command, sends it, and may wait for its outcome.
     fn noted(&mut self) {
         let note = self.command();
         let Some((client, key)) = &self.client else { return };
@@ -398,15 +391,14 @@ impl Process {
         }
     }
 
-    /// Calls a command without a note.
     fn call(&mut self) {
         let SentNote { id, message, payload } = self.command();
         let timeout = self.timeout();
         let Some((mut client, key)) = self.client.take() else { return };
         let is_late = |outcome: &Result<OwnedReply, _>| matches!(outcome, Err(ClientError::OutcomeUnknown { .. }));
-        // The wait before it can send counts, too.
+        // Includes the wait before it can send.
         let outcome = self.timed(timeout, is_late, |_| client.call(key, message, &payload, timeout));
-        // The command has the last number of the session, if it was sent.
+        // If sent, the command has the last number of the session.
         let number = client.next_session_seq(key).map(|next| next - 1);
         self.client = Some((client, key));
         match outcome {
@@ -434,7 +426,7 @@ impl Process {
                 self.facts.say(id, ClientAnswer::Never);
             }
             Err(ClientError::NoSuchSession(_)) => self.lose_session(),
-            // The service was lost before it was sent, while it waited for room.
+            // Lost while it waited for room.
             Err(ClientError::Disconnected { .. } | ClientError::TimedOut { .. }) => {
                 self.facts.say(id, ClientAnswer::Never)
             }
@@ -442,7 +434,6 @@ impl Process {
         }
     }
 
-    /// Does one random action, or lets one happen.
     pub fn act(&mut self) {
         if !self.live() {
             return self.rest(Duration::from_millis(20));
@@ -471,7 +462,7 @@ impl Process {
         }
     }
 
-    /// Returns whether each command has its outcome, and every notice was taken.
+    /// Each command has its outcome, and every notice was taken.
     pub fn is_settled(&self) -> bool {
         let world = self.place.world();
         let pages = world.pages.lock().unwrap();
@@ -479,7 +470,7 @@ impl Process {
         self.client.is_some() && self.notes.is_empty() && self.taken == told
     }
 
-    /// Runs on without faults until everything has arrived.
+    /// Runs without faults until everything has arrived.
     pub fn come_to_rest(&mut self) {
         let until_ns = self.place.world().now_ns + 60_000 * MS;
         while !self.is_settled() {

@@ -1,6 +1,5 @@
-//! [`ClientWorld`]: a member that runs the service, the wire to it, and one virtual clock. The wire loses whole
-//! messages, delays some, and breaks. The member is killed and restarted. Messages of a dead client may still arrive
-//! late.
+//! [`ClientWorld`]: a member with the service, the wire to it, and one virtual clock. The wire loses whole messages,
+//! delays some, and breaks; the member is killed and restarted; messages of a dead client may still arrive.
 
 use super::book::{Book, Pages};
 use gapless_agent::Now;
@@ -25,14 +24,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 pub const MS: u64 = 1_000_000;
-/// Duration of one poll of everything.
+/// One poll of everything.
 pub const STEP: Duration = Duration::from_millis(1);
-/// Silence after which a session is closed.
+/// Silence that closes a session.
 pub const EXPIRY: Duration = Duration::from_secs(3);
 const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
 const RINGS: RingSizes = RingSizes { command_ring_bytes: 64 << 10, reply_ring_bytes: 64 << 10 };
 
-/// Probabilities of faults, in 100,000ths of messages or of steps.
+/// Probabilities in 100,000ths of messages or steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FaultProfile {
     pub command_lost: u64,
@@ -42,7 +41,6 @@ pub struct FaultProfile {
     pub killed: u64,
 }
 
-/// One direction of a wire.
 #[derive(Default)]
 struct WireDirection {
     frame: Vec<u8>,
@@ -58,7 +56,7 @@ struct Wire {
     back: WireDirection,
 }
 
-/// Moves messages from one ring to the other, as far as there is room; lost ones are dropped as a whole.
+/// Moves messages as far as there is room; loses them as a whole.
 fn carry(way: &mut WireDirection, from: &mut RingReader, to: &mut RingWriter, lost: u64, random: &mut Random) {
     loop {
         if !way.has_frame {
@@ -96,7 +94,7 @@ impl Wire {
     }
 }
 
-/// Network of a lone member. A real port could be taken by another process while the member is down.
+/// Another process could take a real port while the member is down.
 #[derive(Debug)]
 struct RefusingNetwork;
 
@@ -110,7 +108,7 @@ impl Pipes for RefusingNetwork {
     }
 }
 
-/// Listener of the member, which is polled, so that its descriptor is never waited for.
+/// The member is polled, so the descriptor is never waited for.
 #[derive(Debug)]
 struct IdleListener(File);
 
@@ -136,11 +134,9 @@ pub struct ClientWorld {
     member: Option<ClusterMember>,
     up_at_ns: u64,
     wire: Option<Wire>,
-    /// Wires of clients that died or reconnected, with the end of their delivery.
+    /// Wires of dead or reconnected clients, with the end of their delivery.
     left_behind: Vec<(Wire, u64)>,
-    /// Effects of the running member's service.
     pub pages: Arc<Mutex<Pages>>,
-    /// Counts of events.
     pub kills: u64,
     pub breaks: u64,
     _directory: tempfile::TempDir,
@@ -188,7 +184,6 @@ impl ClientWorld {
         }
     }
 
-    /// Kills the member's process with everything in memory.
     pub fn kill(&mut self) {
         (self.wire, self.left_behind) = (None, Vec::new());
         if let Some(member) = self.member.take() {
@@ -196,7 +191,7 @@ impl ClientWorld {
         }
     }
 
-    /// Breaks the connection: messages in flight may still reach the member, and no reply returns.
+    /// Messages in flight may still reach the member; no reply returns.
     pub fn break_wire(&mut self) {
         let late_ns = self.random.below(2) * self.random.below(100 * MS);
         self.left_behind.extend(self.wire.take().map(|wire| (wire, self.now_ns + late_ns)));
@@ -210,7 +205,6 @@ impl ClientWorld {
         self.member = Some(member.unwrap());
     }
 
-    /// Advances the time by `step` and polls everything.
     pub fn step(&mut self, step: Duration) {
         self.now_ns += step.as_nanos() as u64;
         if self.member.is_none() && self.now_ns >= self.up_at_ns {
@@ -244,7 +238,7 @@ impl ClientWorld {
         self.left_behind.retain(|(_, until_ns)| *until_ns > self.now_ns);
     }
 
-    /// Advances the time until a message arrives over the wire, or it breaks, or `timeout` ends.
+    /// Ends when a message arrives, the wire breaks, or after `timeout`.
     fn sleep(&mut self, timeout: Duration) {
         let until_ns = self.now_ns + timeout.as_nanos() as u64;
         loop {
@@ -272,7 +266,6 @@ impl ClientWorld {
     }
 }
 
-/// The world as the client's environment.
 #[derive(Clone)]
 pub struct SimulatedEnvironment(Arc<Mutex<ClientWorld>>);
 

@@ -1,5 +1,3 @@
-//! Packets of a feed at the end of a feed session, with a clock moved by hand.
-
 use super::*;
 use gapless_agent::Counters;
 use gapless_log::{Releaser, Scope, WindowOptions, WindowWriter};
@@ -16,7 +14,6 @@ fn name(text: &str) -> FeedSession {
     FeedSession::new(text).unwrap()
 }
 
-/// Records sent packets.
 #[derive(Clone, Default)]
 struct Wire {
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -96,7 +93,7 @@ impl Stream {
         self.mark(Mark::FeedBegan { feed_session: name(to) });
     }
 
-    /// Packets sent in this time, polling every 1/100 s: feed session, number, and count of messages.
+    /// Polls every 1/100 s: feed session, number, count of messages.
     fn said(&mut self, nanoseconds: u64) -> Vec<(String, u64, String)> {
         let end_ns = self.now_ns + nanoseconds;
         loop {
@@ -125,7 +122,6 @@ fn is(said: &[(String, u64, String)], expected: &[(&str, u64, &str)]) {
     assert_eq!(said, expected);
 }
 
-/// In session MONDAY, with three frames.
 fn monday() -> Stream {
     let mut stream = Stream::new(&Feeds::default(), 1);
     stream.mark(Mark::FeedBegan { feed_session: name("MONDAY") });
@@ -153,7 +149,6 @@ fn end_is_repeated_during_busy_feed() {
         ends.extend(said.iter().filter(|said| said.2 == "end").map(|said| (said.0.clone(), said.1, tenth / 10)));
     }
     assert!(ends.iter().all(|end| (end.0.as_str(), end.1) == ("MONDAY", 5)), "{ends:?}");
-    // About as often as a heartbeat, and then no more.
     assert!((1..25).all(|second| ends.iter().any(|end| end.2 == second)), "{ends:?}");
     assert!((20..=40).contains(&ends.len()) && ends.iter().all(|end| end.2 < 40), "{ends:?}");
 }
@@ -206,7 +201,6 @@ fn announced_ends_are_bounded() {
     let days: Vec<String> = (0..100).map(|day| format!("DAY{day}")).collect();
     stream.roll_over("MONDAY", &days[0]);
     days.windows(2).for_each(|two| stream.roll_over(&two[0], &two[1]));
-    // Each end is sent once, in its place.
     assert_eq!(stream.said(0).iter().filter(|said| said.2 == "end").count(), 100);
     let again = stream.said(SECOND_NS / 50);
     assert!((1..=16).contains(&again.len()), "{again:?}");

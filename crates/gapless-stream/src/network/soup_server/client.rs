@@ -1,5 +1,3 @@
-//! [`SoupClient`]: the rewind agent's state of one client: its login, its position, and the reasons to drop it.
-
 use super::{SoupServerOptions, SoupSource};
 use crate::network::client_sessions::ClientSessionOptions;
 use gapless_client::ClientError;
@@ -19,18 +17,16 @@ pub(super) struct SoupClient {
     login_state: SoupClientState,
     last_packet_ns: u64,
     sent_ns: u64,
-    /// Remaining bytes of a packet that is skipped.
     passing_over: usize,
 }
 
 enum SoupClientState {
-    /// Connected at this time.
     Anonymous {
         since_ns: u64,
     },
     Reading(Box<FeedReader>),
-    /// Everything was sent. The client then has until this time to close: if we closed first with its bytes unread, the
-    /// operating system would discard data that it has not received.
+    /// Everything was sent. The client closes first, until this time: if we did with its bytes unread, the operating
+    /// system would discard data that it has not received.
     Leaving {
         until_ns: Option<u64>,
     },
@@ -39,7 +35,7 @@ enum SoupClientState {
 struct FeedReader {
     feed: Feed,
     reader: ReplayMerge,
-    /// The feed session is over, and the next packet is its end.
+    /// The next packet is the feed session's end.
     is_over: bool,
 }
 
@@ -47,23 +43,19 @@ struct FeedReader {
 pub(super) struct ClientActivity {
     pub bytes: usize,
     pub logged_in: bool,
-    /// Messages to the server, which are skipped.
+    /// Messages to the server.
     pub ignored: u64,
     pub refused: Option<String>,
 }
 
 pub(super) enum SoupDisconnect {
-    /// The client has closed, or everything was sent.
     Left,
     Malformed(String),
     Silent,
-    /// The frames that it reads are no longer kept.
     Lapped(ClientError),
-    /// The frames that it reads cannot be read now.
     Failed(ClientError),
 }
 
-/// Time for a leaving client to close its connection, ns.
 const LEAVING_NS: u64 = 1_000_000_000;
 
 impl SoupClient {
@@ -76,7 +68,7 @@ impl SoupClient {
         matches!(self.login_state, SoupClientState::Reading(_))
     }
 
-    /// Whether it was sent everything up to `released_sequence`.
+    /// All frames up to `released_sequence` were sent.
     pub fn is_caught_up(&self, released_sequence: u64) -> bool {
         match &self.login_state {
             SoupClientState::Reading(reading) => reading.reader.sequence() > released_sequence,
@@ -109,7 +101,6 @@ impl SoupClient {
             let limit = match slot.state.login_state {
                 SoupClientState::Anonymous { .. } => LOGIN_LENGTH,
                 SoupClientState::Reading(_) => {
-                    // Texts and messages may be longer than the buffer, and are skipped as they arrive.
                     if let Some(skipped) = SkippedPacket::at(slot.connection.incoming()) {
                         activity.ignored += u64::from(skipped.is_message);
                         slot.state.passing_over = skipped.length;
@@ -156,7 +147,6 @@ impl SoupClient {
         }
     }
 
-    /// Answers a login. Returns the reason if it is refused.
     fn log_in(
         slot: &mut ConnectionSlot<Self>,
         login: &Login,
@@ -192,7 +182,6 @@ impl SoupClient {
         }
     }
 
-    /// Rejects the login; returns the reason for the log.
     fn refuse(slot: &mut ConnectionSlot<Self>, reason: RejectReason, why: &str) -> String {
         let mut packet = [0; LOGIN_REJECTED_LENGTH];
         let length = write_login_rejected(&mut packet, reason).expect("the packet is as long as it is");
@@ -201,8 +190,8 @@ impl SoupClient {
         format!("the rewind client at {} was not let in ({reason:?}): {why}", slot.connection.peer())
     }
 
-    /// Sends pending bytes; once all are sent, prepares the next frames and sends those. Returns their number. If the
-    /// stream `is_ending`, the end of the feed session follows the last frame.
+    /// Sends pending bytes, then next frames, and the end of the feed session if the stream `is_ending`; returns the
+    /// number of frames.
     #[inline]
     pub fn feed(
         slot: &mut ConnectionSlot<Self>,
@@ -211,7 +200,7 @@ impl SoupClient {
         batch_bytes: usize,
         now_ns: u64,
     ) -> Result<usize, SoupDisconnect> {
-        // Prepared bytes are sent completely before more are prepared, so that the empty buffer needs no move.
+        // Completely, so that the empty buffer needs no move.
         if !slot.send().map_err(|_| SoupDisconnect::Left)? {
             return Ok(0);
         }
@@ -260,7 +249,6 @@ impl SoupClient {
             }
             SoupClientState::Leaving { .. } => None,
             SoupClientState::Reading(_) => {
-                // A client with unsent bytes needs no heartbeat.
                 let is_due = now_ns.saturating_sub(client.sent_ns) >= HEARTBEAT_INTERVAL_NS;
                 if is_due && slot.connection.unsent() == 0 {
                     client.sent_ns = now_ns;
@@ -274,10 +262,9 @@ impl SoupClient {
     }
 }
 
-/// A skipped packet: a debug text, or a message to a server that takes none. The specification lets clients send both.
+/// A debug text, or a message to a server that takes none; clients may send both.
 struct SkippedPacket {
     is_message: bool,
-    /// Length of the whole packet, bytes.
     length: usize,
 }
 
@@ -285,13 +272,13 @@ impl SkippedPacket {
     fn at(incoming: &[u8]) -> Option<Self> {
         let &[high, low, kind, ..] = incoming else { return None };
         let length = usize::from(u16::from_be_bytes([high, low]));
-        // The length field counts everything after itself, starting with the type.
+        // The length counts everything after itself, from the type on.
         (length > 0 && matches!(kind, b'U' | b'+'))
             .then_some(Self { is_message: kind == b'U', length: HEADER_LENGTH - 1 + length })
     }
 }
 
-/// Reject reason for a login of the right length with an unreadable field, as the specification asks.
+/// As the specification asks for an unreadable field.
 fn unreadable_login(incoming: &[u8]) -> Option<(RejectReason, SoupError)> {
     let error = ClientPacket::parse(incoming, LOGIN_LENGTH).err()?;
     match error {
@@ -301,7 +288,6 @@ fn unreadable_login(incoming: &[u8]) -> Option<(RejectReason, SoupError)> {
     }
 }
 
-/// Finds the feed session of a login, and the sequence at which it begins.
 fn find(
     login: &Login,
     sessions: &ClientSessionOptions,
@@ -313,7 +299,7 @@ fn find(
     }
     let feed = if login.feed_session.is_blank() { feeds.newest() } else { feeds.find_by_name(login.feed_session) };
     let feed = *feed.ok_or(RejectReason::SessionNotAvailable)?;
-    // A feed session is known once it is appended, possibly before it is released.
+    // Known once appended, possibly before it is released.
     let last = feed.last_sequence.map_or(released_sequence, |last| last.min(released_sequence));
     let end = feed.first_sequence.max(last + 1);
     let sequence = if login.sequence == 0 { Some(end) } else { feed.sequence_of(login.sequence) };
@@ -323,7 +309,6 @@ fn find(
         .ok_or(RejectReason::SessionNotAvailable)
 }
 
-/// Checks that the first frame of `reader` is still kept.
 fn begin(
     feed: Feed,
     mut reader: ReplayMerge,
@@ -346,8 +331,7 @@ fn begin(
 }
 
 impl FeedReader {
-    /// Puts frames into `room` until `batch_bytes` are full or there are no more. Returns their number, and their
-    /// length with headers, bytes.
+    /// Returns the number of frames, and their length with headers, bytes.
     #[inline]
     fn fill(&mut self, room: &mut [u8], batch_bytes: usize) -> Result<(usize, usize), SoupDisconnect> {
         let (mut count, mut length) = (0, 0);
@@ -360,7 +344,6 @@ impl FeedReader {
             };
             if frame.kind() == Kind::Mark {
                 match Mark::from_bytes(frame.payload()) {
-                    // Belongs to the next feed session.
                     Some(Mark::FeedBegan { .. }) if frame.sequence() != self.feed.first_sequence => {
                         self.is_over = true;
                         break;

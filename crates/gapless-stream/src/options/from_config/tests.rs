@@ -1,5 +1,3 @@
-//! Every key, from the file to the options, and every refusal with its line.
-
 use super::*;
 use gapless_agent::{OptimizeFor, PlanKind};
 use gapless_client::node::{PublisherOptions, Start, StreamNodeOptions};
@@ -37,7 +35,6 @@ fn refused(text: &str) -> String {
     }
 }
 
-/// Asserts that `text` is refused at `line`, with all of `words`.
 #[track_caller]
 fn refuses(text: &str, line: usize, words: &[&str]) {
     let found = refused(text);
@@ -46,7 +43,7 @@ fn refuses(text: &str, line: usize, words: &[&str]) {
     assert!(!found.contains('\n'), "one line: {found}");
 }
 
-/// Everything of a configuration that can be compared; leaves out the token, which is random.
+/// Without the random token.
 fn everything((config, stream): &(StreamConfig, EventStreamOptions)) -> String {
     let EventStreamOptions {
         directory,
@@ -103,7 +100,7 @@ fn example_shows_keys_and_defaults() {
             assert!(is_shown, "{key} of [{table}] is not shown");
         }
     }
-    // A key without a default is commented out, and must be valid too.
+    // A key without a default is commented out.
     let udp: String = EXAMPLE.replace("transport = \"shared-memory\"", "transport = \"multicast\"");
     let uncommented: Vec<&str> = udp
         .lines()

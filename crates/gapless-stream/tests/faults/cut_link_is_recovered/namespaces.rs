@@ -1,16 +1,12 @@
-//! Two network namespaces and a link between them, in a user namespace.
-
 use super::run;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Creates the namespaces that everything else runs in: root inside, no privileges outside; their processes end with
-/// it.
+/// Root inside, no privileges outside; processes end with the namespaces.
 const UNSHARE: [&str; 8] =
     ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child"];
-/// `ip netns` keeps its names in /run, which does not belong to this user outside.
+/// `ip netns` keeps names in /run, which belongs to another user outside.
 const OWN_RUN: &str = "mount -t tmpfs tmpfs /run";
-/// Requirements of the test, tried out.
 const TRIAL: &str = "ip netns add a && ip netns add b && ip link add va netns a type veth peer name vb netns b \
                      && ip netns exec a true";
 
@@ -22,7 +18,6 @@ fn unshared(script: &str) -> Command {
     command
 }
 
-/// Reason why the test cannot run here; `None` if it can.
 pub fn missing() -> Option<String> {
     let reason = match unshared(TRIAL).output() {
         Ok(output) if output.status.success() => return None,
@@ -38,7 +33,6 @@ pub fn inside(program: &Path) -> Command {
     command
 }
 
-/// Two namespaces with a link between them, which is up.
 pub struct Link;
 
 impl Link {
@@ -64,12 +58,10 @@ impl Link {
         Self
     }
 
-    /// Cuts or restores the link.
     pub fn set(&self, is_up: bool) {
         run(&["ip", "-n", "right", "link", "set", "right", if is_up { "up" } else { "down" }]);
     }
 
-    /// Gives the far side another address instead of its own.
     pub fn move_right(&self) {
         run_words("ip -n right address add 10.99.0.3/24 dev right");
         run_words("ip -n right address del 10.99.0.2/24 dev right");
@@ -77,18 +69,16 @@ impl Link {
         run_words("ip -n right address replace 10.99.0.3/24 dev right");
     }
 
-    /// Makes the sequencer's side answer every UDP packet by ICMP "prohibited", or accept them again.
+    /// By ICMP.
     pub fn prohibit(&self, is_prohibited: bool) {
         let action = if is_prohibited { "add" } else { "del" };
         run_words(&format!("ip -n left rule {action} pref 50 iif left ipproto udp prohibit"));
     }
 
-    /// This program, on the sequencer's side.
     pub fn on_left(&self) -> Command {
         self.on("left")
     }
 
-    /// This program, across the link.
     pub fn on_right(&self) -> Command {
         self.on("right")
     }
@@ -103,7 +93,6 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         for side in ["left", "right"] {
-            // The next run needs the names.
             run(&["ip", "netns", "delete", side]);
         }
     }

@@ -1,5 +1,3 @@
-//! The processes: a sequencer, and nodes that publish until they are told to stop and then read to the end.
-
 use super::PART;
 use super::namespaces::LEFT;
 use gapless_client::StreamConfig;
@@ -17,16 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const WORD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// Last message of a node; its payload is the number of messages before.
 const LAST: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
 const NODES: usize = 2;
-/// Messages of a node in flight.
 const WINDOW: usize = 200;
-/// Messages of a node a second: few enough that a node catches up soon after a cut.
+/// Few enough a second that a node catches up soon after a cut.
 const RATE: f64 = 500.0;
 const LENGTHS: [usize; 4] = [8, 100, 500, 2_000];
 
-/// One of the processes, as seen by the test.
 pub struct TestProcess {
     name: String,
     process: Process,
@@ -50,17 +45,14 @@ impl TestProcess {
         &self.last
     }
 
-    /// Last number that it has printed.
     pub fn count(&self) -> u64 {
         self.last.parse().unwrap_or_default()
     }
 
-    /// Tells it to stop.
     pub fn let_go(&mut self) {
         self.input = None;
     }
 
-    /// Last line of its output before it ends successfully.
     pub fn end(&mut self) -> String {
         let last = self.process.rest().pop().unwrap_or_else(|| std::mem::take(&mut self.last));
         let status = self.process.wait_end(&self.name);
@@ -71,7 +63,6 @@ impl TestProcess {
 
 fn config(transport: &str, directory: &Path) -> StreamConfig {
     let directory = directory.join("stream");
-    // In a namespace of its own every port is free.
     let second = if transport == "tcp" { "rewind" } else { "request" };
     let text = format!(
         "[stream]\ndirectory = {directory:?}\ntransport = \"{transport}\"\nwindow = \"8 MiB\"\n\
@@ -87,7 +78,6 @@ pub fn play(name: &str, transport: &str, directory: &Path) {
     let flag = Arc::clone(&is_let_go);
     std::thread::spawn(move || {
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
-        // Relaxed: an independent flag.
         flag.store(true, Ordering::Relaxed);
     });
     match name {
@@ -112,12 +102,9 @@ fn sequence(config: &StreamConfig, is_let_go: &AtomicBool) {
 struct ReadTotals {
     messages: u64,
     own: u64,
-    /// Sequence of the last message of the last node.
     last_sequence: u64,
     lasts: usize,
-    /// Number of lost connections to the sequencer.
     losses: u64,
-    /// Checksum over sequence, session, number, length and checksum of each message.
     checksum: u64,
 }
 

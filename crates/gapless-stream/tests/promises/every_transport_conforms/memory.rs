@@ -1,5 +1,4 @@
-//! The suite over a network in memory, in one thread and in its own time: without faults, and with packets that are
-//! lost, duplicated, damaged, late and out of order.
+//! In one thread and virtual time: without faults, and with lost, duplicated, damaged, late and reordered packets.
 
 use super::world::World;
 use gapless_agent::{Clock, Now, VirtualTime};
@@ -23,7 +22,6 @@ pub struct Memory<const FAULTY: bool, const GROUPS: usize> {
     nodes: u16,
 }
 
-/// Virtual time between two turns, ns.
 const STEP_NS: u64 = 50_000;
 
 fn at(host: u8, port: u16) -> Peer {
@@ -33,8 +31,7 @@ fn at(host: u8, port: u16) -> Peer {
 impl<const FAULTY: bool, const GROUPS: usize> World for Memory<FAULTY, GROUPS> {
     type Link = DatagramLink<MemorySocket>;
     const LOSES: bool = FAULTY;
-    // Each of the 150 resent frames counts, too: at 2 a second a single repetition takes 75 s of this world's time,
-    // which is 1.5 million turns.
+    // The 150 resent frames count, too: at 2 a second one repetition takes 75 s of virtual time, 1.5 million turns.
     const THROTTLED_PER_S: u32 = 20;
 
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self {

@@ -1,5 +1,4 @@
-//! The suite through a dispatcher: one process reads the stream from the network and relays it to the nodes of its
-//! machine; and through two bridges in a row.
+//! The suite through a dispatcher, and through two bridges in a row.
 
 use super::tcp::Tcp;
 use super::udp::Udp;
@@ -16,7 +15,6 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
 
-/// Nodes that read from and publish to a dispatcher, which is a node of the stream over UDP.
 pub struct DispatchedWorld {
     origin: Udp<0>,
     throttle: Option<Throttle>,
@@ -50,7 +48,7 @@ impl World for DispatchedWorld {
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self {
         let mut changed = options(Path::new("nowhere"));
         change(&mut changed);
-        // The sequencer sees all nodes of a dispatcher as one; the dispatcher distinguishes them.
+        // Otherwise the sequencer would throttle all nodes of a dispatcher as one.
         let origin = Udp::start(move |options| {
             change(options);
             options.throttle = None;
@@ -69,7 +67,6 @@ impl World for DispatchedWorld {
         self.origin.stream()
     }
 
-    /// Restarts the stream, the dispatcher, or both.
     fn restart(&mut self) {
         self.restarts += 1;
         if self.restarts % 3 != 1 {
@@ -100,7 +97,6 @@ mod dispatched {
     crate::every_transport_conforms::suite::conformance!(super::DispatchedWorld);
 }
 
-/// Nodes of two bridges in a row, each of which relays a stream into another network by TCP.
 pub struct BridgedWorld {
     origin: Tcp,
     near: Bridge,
@@ -161,7 +157,6 @@ impl World for BridgedWorld {
         self.origin.stream()
     }
 
-    /// Restarts one of the three in turn; each resumes at its position.
     fn restart(&mut self) {
         self.restarts += 1;
         match self.restarts % 3 {

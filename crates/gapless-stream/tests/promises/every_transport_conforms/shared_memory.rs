@@ -1,5 +1,3 @@
-//! The suite over shared memory, used like from another process of the machine.
-
 use super::world::World;
 use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions};
 use gapless_stream::Persistence;

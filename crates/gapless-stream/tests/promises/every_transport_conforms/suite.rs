@@ -1,5 +1,3 @@
-//! Requirements of every transport.
-
 use super::world::{ReceivedMessage, TestNode, World, open, payload, run, settle};
 use gapless_client::ClientError;
 use gapless_client::node::{NodeState, PublisherOptions, Start, StreamNodeOptions};
@@ -52,7 +50,6 @@ pub fn long_messages_arrive_whole<W: World>() {
     let mut world = W::start(|_| {});
     let (mut a, mut b) =
         (open(&mut world, StreamNodeOptions::default()), open(&mut world, StreamNodeOptions::default()));
-    // Lost parts are requested one after the other, which takes long.
     let longest = if W::LOSES { rounds(1_500_000, 150_000) as usize } else { 1_500_000 };
     let lengths = [1_000, 1_312, 1_313, 2_624, 2_625, 70_000, longest / 5, longest];
     for (number, length) in lengths.into_iter().enumerate() {
@@ -111,7 +108,6 @@ pub fn restarted_sequencer_resumes<W: World>() {
             number += 1;
         }
         if round % 2 == 0 {
-            // Some are in flight.
             run(&mut world, &mut [&mut a, &mut b], "a turn", |_| true);
         }
         world.restart();
@@ -148,7 +144,6 @@ pub fn limits_lose_nothing<W: World>() {
     let publisher = PublisherOptions { window_messages: 8, throttle: Some(throttle), ..PublisherOptions::default() };
     let mut node = open(&mut world, StreamNodeOptions { publisher: Some(publisher), ..StreamNodeOptions::default() });
     let (mut windows, mut throttles, mut sent) = (0, 0, 0);
-    // On a busy machine the rate limit is reached only sometimes.
     while sent < 60 || windows == 0 || throttles == 0 {
         assert!(sent < 10_000, "{windows} times the window, {throttles} times the rate");
         match node.node.publish(super::world::TYPE, &payload(sent, 30)) {
@@ -272,7 +267,6 @@ pub fn slow_reader_delays_no_other<W: World>() {
     let mut fast = open(&mut world, StreamNodeOptions::default());
     let mut slow = TestNode::new(&mut world, StreamNodeOptions::reading(Start::First));
     run(&mut world, &mut [&mut slow], "it is there", |parties| parties[0].node.state() == NodeState::Live);
-    // More than the window in any case.
     let count = if W::LOSES { rounds(6_000, 2_200) } else { 6_000 };
     for number in 0..count {
         fast.publish(&payload(number, 500));
@@ -310,7 +304,6 @@ pub fn closed_session_is_gone<W: World>() {
     for number in 0..50 {
         a.publish(&payload(number, 100));
     }
-    // After the frames in flight, and only once.
     a.node.close_session().unwrap();
     a.node.close_session().unwrap();
     assert!(matches!(a.node.publish(super::world::TYPE, b"too late"), Err(ClientError::NotOpen)));
@@ -319,7 +312,7 @@ pub fn closed_session_is_gone<W: World>() {
     });
     assert_eq!((a.node.in_flight(), a.node.session(), reader.messages.len()), (0, None, 50));
 
-    // The same token opens another session now, whose close survives a restart of the sequencer.
+    // The same token now opens another session.
     world.restart();
     let mut again = open(&mut world, StreamNodeOptions::with_token(9));
     assert_eq!(again.node.next_session_seq(), Some(1));
@@ -339,7 +332,6 @@ pub fn closed_session_is_gone<W: World>() {
     assert_eq!(reader.messages.len(), 51);
 }
 
-/// A test for each promise, over one transport.
 macro_rules! conformance {
     ($world:ty) => {
         $crate::every_transport_conforms::suite::conformance!(@each $world:

@@ -1,5 +1,3 @@
-//! The suite over TCP on the loopback interface.
-
 use super::world::World;
 use gapless_client::node::{TcpLink, TcpOptions};
 use gapless_stream::Persistence;
@@ -32,7 +30,6 @@ impl World for Tcp {
         options.tcp = Some(network.clone());
         change(&mut options);
         let stream = EventStream::start(&options).unwrap();
-        // After a restart nodes look for it at the same addresses.
         let addresses = stream.tcp_addresses().unwrap();
         (network.command, network.rewind) = (addresses.command, addresses.rewind);
         options.tcp = Some(network.clone());

@@ -1,5 +1,3 @@
-//! The suite over UDP on the loopback interface: to each node separately, and in multicast groups, one feed and two.
-
 use super::world::{ReceivedMessage, TestNode, World, open, payload, run, settle};
 use gapless_client::node::{DatagramLink, DatagramOptions, NodeState, Start, StreamNodeOptions};
 use gapless_stream::Persistence;
@@ -12,7 +10,6 @@ use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use tempfile::TempDir;
 
-/// UDP with this number of groups, with or without a rewind port.
 pub struct Udp<const GROUPS: usize, const REWINDS: bool = false> {
     _directory: TempDir,
     options: EventStreamOptions,
@@ -44,7 +41,6 @@ impl<const GROUPS: usize, const REWINDS: bool> World for Udp<GROUPS, REWINDS> {
         change(&mut options);
         let stream = EventStream::start(&options).unwrap();
         if let (Some(tcp), Some(addresses)) = (&mut options.tcp, stream.tcp_addresses()) {
-            // After a restart nodes look for it at the same addresses.
             (tcp.command, tcp.rewind) = (addresses.command, addresses.rewind);
         }
         Self { _directory: directory, options, network, stream: Some(stream) }
@@ -54,7 +50,6 @@ impl<const GROUPS: usize, const REWINDS: bool> World for Udp<GROUPS, REWINDS> {
         let mut options = DatagramOptions::new(self.network.command, self.network.request);
         options.rewind = self.options.tcp.as_ref().map(|tcp| tcp.rewind);
         if REWINDS {
-            // Small enough for the suite's messages to exceed it.
             options.receiver.rewind_frames_min = 100;
         }
         DatagramLink::open(&self.network.groups, &Interface::Address(LOOPBACK), Segmentation::Auto, options).unwrap()
@@ -90,7 +85,7 @@ mod multicast_with_rewinds {
     crate::every_transport_conforms::suite::conformance!(super::Udp<1, true>);
 }
 
-/// Control: the promises above are meaningful with a rewind port only if rewinds happen.
+/// Control: rewinds happen.
 fn is_used<const GROUPS: usize>() {
     let mut world = Udp::<GROUPS, true>::start(|options| {
         options.window_bytes = 1 << 20;
@@ -103,7 +98,6 @@ fn is_used<const GROUPS: usize>() {
     let mut fast = open(&mut world, StreamNodeOptions::default());
     let mut slow = TestNode::new(&mut world, StreamNodeOptions::reading(Start::First));
     run(&mut world, &mut [&mut slow], "it is there", |parties| parties[0].node.state() == NodeState::Live);
-    // More than the sockets' buffers and the window hold.
     for number in 0..24_000 {
         fast.publish(&payload(number, 1_000));
         if number % 500 == 499 {
@@ -141,7 +135,6 @@ fn requests_replace_a_silent_rewind() {
         early.publish(&payload(number, 100));
     }
     settle(&mut world, &mut [&mut early]);
-    // One without a listener, and one that stays silent.
     let silent = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let deaf = SocketAddr::new(LOOPBACK, 1);
     for rewind in [deaf, silent.local_addr().unwrap()] {

@@ -1,5 +1,3 @@
-//! Parts that a transport provides to the suite: a stream, links to it, and time that passes.
-
 use gapless_agent::Clock;
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
@@ -13,35 +11,28 @@ use std::time::{Duration, Instant};
 pub trait World {
     type Link: NodeLink;
 
-    /// Whether a reader that lags 3 MiB has certainly lost frames.
     const FORGETS: bool = false;
-    /// Whether so many packets are lost that any node may have to request old frames.
     const LOSES: bool = false;
 
-    /// Rate of the throttle in the suite, frames a second. With the machine's own time, a throttled node must not wait
-    /// longer than the suite's timeout, however busy the machine is.
+    /// In real time a throttled node must not wait longer than the suite's timeout, however busy the machine is.
     const THROTTLED_PER_S: u32 = 2;
 
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self;
 
     fn link(&mut self) -> Self::Link;
 
-    /// Clock of the nodes, if it is not the machine's.
     fn clock(&self) -> Option<Clock> {
         None
     }
 
     fn stream(&self) -> &EventStream;
 
-    /// Stops the stream and starts it again from its directory.
     fn restart(&mut self);
 
-    /// Lifts the rate limit of all publishers.
     fn lift_throttle(&mut self) {
         self.stream().ask(SequencerRequest::Throttle(None)).unwrap();
     }
 
-    /// Lets the stream work, if it has no threads.
     fn turn(&mut self) {}
 }
 
@@ -62,7 +53,6 @@ pub struct ReceivedMessage {
 }
 
 impl ReceivedMessage {
-    /// Everything but the mark that differs between nodes.
     pub fn shared(&self) -> (u64, u64, u64, &[u8]) {
         (self.sequence, self.session, self.session_seq, &self.payload)
     }
@@ -70,10 +60,8 @@ impl ReceivedMessage {
 
 pub const TYPE: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Consecutive turns without an event after which nodes pause.
 const QUIET_TURNS_MAX: u32 = 10;
 const PAUSE: Duration = Duration::from_micros(50);
-/// Limit on turns in a world whose time is moved by hand.
 const TURNS_MAX: u64 = 4_000_000;
 
 impl<L: NodeLink> TestNode<L> {
@@ -124,7 +112,6 @@ impl<L: NodeLink> TestNode<L> {
     }
 }
 
-/// Turns the world and polls all nodes until `is_done`.
 pub fn run<W: World>(
     world: &mut W,
     parties: &mut [&mut TestNode<W::Link>],
@@ -146,7 +133,7 @@ pub fn run<W: World>(
         if let Some(failure) = world.stream().failure() {
             panic!("{what}: the stream has failed: {failure}");
         }
-        // With time moved by hand, only turns count: a busy machine must not use up the timeout.
+        // Only turns count: a busy machine must not use up the timeout.
         if world.clock().is_some() {
             assert!(turns < TURNS_MAX, "{what}: not done in {turns} turns");
             continue;
@@ -156,30 +143,26 @@ pub fn run<W: World>(
         match quiet_turns {
             0 => {}
             1..QUIET_TURNS_MAX => std::thread::yield_now(),
-            // The sequencer and other tests have the core meanwhile.
             _ => std::thread::sleep(PAUSE),
         }
     }
 }
 
-/// A node with its session open.
 pub fn open<W: World>(world: &mut W, options: StreamNodeOptions) -> TestNode<W::Link> {
     let mut party = TestNode::new(world, options);
     run(world, &mut [&mut party], "a session opens", |parties| parties[0].node.can_publish());
     party
 }
 
-/// Waits until everything in flight has come back, and all nodes are at the end of the stream.
 pub fn settle<W: World>(world: &mut W, parties: &mut [&mut TestNode<W::Link>]) {
     run(world, parties, "everything comes back", |parties| parties.iter().all(|party| party.node.in_flight() == 0));
     let last = parties.iter().map(|party| party.node.position()).max().unwrap_or(0);
     run(world, parties, "everybody catches up", |parties| parties.iter().all(|party| party.node.position() >= last));
 }
 
-/// Bytes that depend on the number and the length.
 pub fn payload(number: u64, length: usize) -> Vec<u8> {
     let byte = |index: u64| (number.wrapping_mul(31) ^ index.wrapping_mul(7) ^ length as u64) as u8;
-    // Computed once for 256 bytes and repeated, because tests are not optimised.
+    // Tests are not optimised.
     let mut bytes: Vec<u8> = (0..length.min(256) as u64).map(byte).collect();
     while bytes.len() < length {
         bytes.extend_from_within(..bytes.len().min(length - bytes.len()));

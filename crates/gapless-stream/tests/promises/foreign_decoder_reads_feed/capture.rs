@@ -1,5 +1,4 @@
-//! Packets captured at real sockets, and the file for independent decoders. No privilege is needed: Ethernet, IP and
-//! UDP headers are recreated around the payloads.
+//! Packets captured at real sockets without privilege: Ethernet, IP and UDP headers are recreated.
 
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 use std::collections::HashMap;
@@ -19,7 +18,6 @@ impl CapturedPacket {
     }
 }
 
-/// Joins `group` in addition to other members on this machine.
 pub fn join(group: SocketAddr) -> UdpSocket {
     let IpAddr::V4(ip) = group.ip() else { unreachable!("groups of this test are of IPv4") };
     let member = socket(AddressFamily::INET, SocketType::DGRAM, None).unwrap();
@@ -32,7 +30,6 @@ pub fn join(group: SocketAddr) -> UdpSocket {
     member
 }
 
-/// Packets received by `socket`, whose address for others is `to`.
 pub fn take(socket: &mut UdpSocket, to: SocketAddr) -> Vec<CapturedPacket> {
     let (mut buffer, mut caught) = (vec![0; 1 << 16], Vec::new());
     while let Ok((length, from)) = socket.recv_from(&mut buffer) {
@@ -41,11 +38,9 @@ pub fn take(socket: &mut UdpSocket, to: SocketAddr) -> Vec<CapturedPacket> {
     caught
 }
 
-/// Proxy of a port: forwards requests and answers, and captures both.
 pub struct Tap {
     port: SocketAddr,
     front: UdpSocket,
-    /// A socket in place of each sender.
     behind: HashMap<SocketAddr, UdpSocket>,
 }
 
@@ -64,7 +59,6 @@ impl Tap {
         self.front.local_addr().unwrap()
     }
 
-    /// Forwards the waiting packets.
     pub fn pass(&mut self) -> Vec<CapturedPacket> {
         let Self { port, front, behind } = self;
         let mut caught = take(front, *port);
@@ -81,7 +75,7 @@ impl Tap {
     }
 }
 
-/// Writes the packets as a file of pcap 2.4 with Ethernet frames.
+/// pcap 2.4 with Ethernet frames.
 pub fn write_pcap(path: &Path, packets: &[CapturedPacket]) {
     let mut file = Vec::new();
     // Microseconds, version 2.4, UTC, whole packets, Ethernet.
@@ -105,7 +99,6 @@ fn ethernet(packet: &CapturedPacket) -> Vec<u8> {
     let mut udp =
         [from.port().to_be_bytes(), to.port().to_be_bytes(), (udp_length as u16).to_be_bytes(), [0; 2]].concat();
     udp.extend_from_slice(&packet.payload);
-    // Source, destination, 0, protocol, length: the fields that UDP's checksum also covers.
     let pseudo = [&from_ip[..], &to_ip, &[0, 17], &(udp_length as u16).to_be_bytes(), &udp].concat();
     // 0 would mean "no checksum".
     let sum = match checksum(&pseudo) {

@@ -1,9 +1,6 @@
-//! tshark's MoldUDP64 dissector, and its output for each packet.
-
 use std::path::Path;
 use std::process::Command;
 
-/// Fields of a packet printed by tshark, in this order.
 const FIELDS: [&str; 14] = [
     "ip.checksum.status",
     "udp.checksum.status",
@@ -34,18 +31,16 @@ pub struct DecodedPacket {
     pub sequence: u64,
     pub count: u16,
     pub messages: Vec<Message>,
-    /// Type in tshark's words: `Heartbeat`, `End Of Session`, `Request` or one with messages.
+    /// `Heartbeat`, `End Of Session`, `Request` or one with messages.
     pub kind: String,
-    /// Sent from the request port to one node.
     pub is_answer: bool,
-    /// Whether both checksums are right.
+    /// Both checksums are right.
     is_whole: bool,
     is_mold: bool,
     complaints: Vec<String>,
 }
 
 impl DecodedPacket {
-    /// Whether tshark recognises MoldUDP64 without faults.
     pub fn is_sound(&self) -> bool {
         self.is_whole && self.is_mold && self.complaints.is_empty()
     }
@@ -55,7 +50,6 @@ pub fn is_there() -> bool {
     Command::new("tshark").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Decodes the packets to or from `ports`.
 pub fn decode(pcap: &Path, ports: &[u16]) -> Vec<DecodedPacket> {
     let mut fields = vec!["-T", "fields", "-E", "separator=/t", "-E", "occurrence=a", "-E", "aggregator=,"];
     fields.extend(FIELDS.iter().flat_map(|field| ["-e", field]));
@@ -64,7 +58,6 @@ pub fn decode(pcap: &Path, ports: &[u16]) -> Vec<DecodedPacket> {
     decoded.lines().zip(summaries.lines()).map(|(line, summary)| read(line, summary)).collect()
 }
 
-/// Lines of its output, one for each packet.
 fn run(pcap: &Path, ports: &[u16], options: &[&str]) -> String {
     let mut command = Command::new("tshark");
     command.arg("-n").arg("-r").arg(pcap);
@@ -84,7 +77,6 @@ fn read(line: &str, summary: &str) -> DecodedPacket {
         |name: &str| field(name).split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
     let (sequences, lengths, data) = (list("moldudp64.msgseq"), list("moldudp64.msglen"), list("moldudp64.msgdata"));
     assert!(sequences.len() == lengths.len() && data.len() <= lengths.len(), "{line}");
-    // A message without bytes has no data.
     let mut data = data.into_iter();
     let messages = sequences.iter().zip(&lengths).map(|(sequence, length)| {
         let length = length.parse().unwrap();

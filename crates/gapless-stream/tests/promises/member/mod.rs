@@ -1,4 +1,4 @@
-//! A cluster member driven by hand: an ingress without threads, whose journal and releases are controlled by the test.
+//! An ingress without threads, whose journal and releases are controlled by the test.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::{Agent, Counters, Now, Waker};
@@ -28,7 +28,6 @@ pub struct Member {
     pub ingress: Ingress,
     pub window: Window,
     pub releaser: Releaser,
-    /// Reads the appended frames, like the agents that journal and send them.
     pub cursor: GatingCursor,
     pub service: Mailbox<ResponderMessage>,
     pub requests: Mailbox<SequencerRequest>,
@@ -83,29 +82,24 @@ impl Member {
     pub fn connect(&self) -> PublisherLink {
         let rings = RingSizes { command_ring_bytes: 1 << 17, reply_ring_bytes: 1 << 12 };
         let publisher = self.acceptor.connect(rings).unwrap();
-        // No service answers here: a test reads the facts from the ingress.
         let _ = self.delivery.pop();
         publisher
     }
 
-    /// Polls at `ns`, on both clocks.
     pub fn poll(&mut self, ns: u64) {
         self.ingress.poll(Now { monotonic_ns: ns, epoch_ns: ns }).unwrap();
     }
 
-    /// Frames published since the last call.
     pub fn appended(&mut self) -> Vec<u8> {
         let bytes = self.cursor.available().unwrap().to_vec();
         self.cursor.advance(bytes.len());
         bytes
     }
 
-    /// Releases everything published.
     pub fn release(&mut self) {
         self.releaser.release(self.window.appended(), self.window.appended_sequence());
     }
 
-    /// Appends all of `frames` as a follower.
     pub fn take_over(&mut self, frames: &[u8]) {
         assert_eq!(self.ingress.append_followed(frames).unwrap(), frames.len(), "there is room");
         self.ingress.publish();
@@ -115,19 +109,16 @@ impl Member {
         SequencerState::of(self.ingress.sequencer(), IDENTITY)
     }
 
-    /// Notices to its service since the last call, except those about its role.
     pub fn told(&self) -> Vec<ResponderMessage> {
         let is_of_role =
             |told: &ResponderMessage| matches!(told, ResponderMessage::Leads { .. } | ResponderMessage::Deposed);
         self.everything_told().into_iter().filter(|told| !is_of_role(told)).collect()
     }
 
-    /// All notices to its service since the last call.
     pub fn everything_told(&self) -> Vec<ResponderMessage> {
         std::iter::from_fn(|| self.service.pop()).collect()
     }
 
-    /// Leaders named to publishers that were redirected since the last call.
     pub fn turned_away(&self) -> Vec<String> {
         let leader = |message| match message {
             ResponderMessage::NotLeader { leader, .. } => leader.to_string(),
@@ -137,7 +128,6 @@ impl Member {
     }
 }
 
-/// Frames that lie back to back in `bytes`.
 pub fn frames(bytes: &[u8]) -> Vec<Frame<'_>> {
     let (mut frames, mut position) = (Vec::new(), 0);
     while position < bytes.len() {

@@ -1,5 +1,3 @@
-//! A stream and nodes of its group in a network in memory, turned by hand: deterministic.
-
 use gapless_agent::{Clock, VirtualTime};
 use gapless_client::client::MessageType;
 use gapless_client::node::{DatagramLink, DatagramOptions, NodeEvent, StreamNode, StreamNodeOptions};
@@ -22,13 +20,11 @@ pub struct World {
     time: VirtualTime,
     clock: Clock,
     pub stream: EventStream,
-    /// Members of the group.
     pub nodes: Vec<StreamNode<DatagramLink<MemorySocket>>>,
     pub read: Vec<u64>,
 }
 
 impl World {
-    /// A stream with feed session MONDAY, and no nodes.
     pub fn new() -> Self {
         let memory = MemoryNetwork::new(1, Faults::NONE);
         let mut options = EventStreamOptions::in_memory();
@@ -60,7 +56,6 @@ impl World {
         self.nodes.len() - 1
     }
 
-    /// Advances time by one step, in which the nodes `polled` poll.
     pub fn step(&mut self, polled: &[usize]) {
         self.time.advance(STEP_NS);
         self.memory.advance(STEP_NS);

@@ -1,4 +1,3 @@
-//! A publisher that puts arbitrary frames of a test into its ring, one by one.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_log::LogError;
@@ -23,7 +22,6 @@ pub enum Answer {
     Repeat { session: u64, session_seq: u64 },
 }
 
-/// A padded frame with a payload of `length` bytes.
 pub fn frame(header: &FrameHeader, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
     let mut writer = FrameWriter::new(&mut bytes);
@@ -56,12 +54,10 @@ impl RawPublisher {
         Self { link: stream.connect(rings).unwrap() }
     }
 
-    /// Puts a frame into the ring, waiting for room.
     pub fn send(&mut self, frame: &[u8]) {
         assert!(self.try_send(frame), "the ring stays full, or is no longer read");
     }
 
-    /// Returns whether the frame could be put into the ring.
     pub fn try_send(&mut self, frame: &[u8]) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE && !self.is_dropped() {
@@ -83,7 +79,6 @@ impl RawPublisher {
         }
     }
 
-    /// Waits until everything sent is taken from its ring.
     pub fn wait_taken(&self) {
         let begun = Instant::now();
         while self.link.writer.backlog_bytes() > 0 {
@@ -92,7 +87,6 @@ impl RawPublisher {
         }
     }
 
-    /// Whether its ring is no longer read.
     pub fn is_dropped(&self) -> bool {
         self.link.writer.is_reader_closed()
     }
@@ -101,7 +95,6 @@ impl RawPublisher {
         self.answer_while(|| {})
     }
 
-    /// Next answer, of a stream driven by `turn`.
     pub fn answer_while(&mut self, mut turn: impl FnMut()) -> Answer {
         let begun = Instant::now();
         loop {
@@ -122,7 +115,6 @@ impl RawPublisher {
         self.open_while(token, || {})
     }
 
-    /// Opens a session of a stream driven by `turn`.
     pub fn open_while(&mut self, token: u128, turn: impl FnMut()) -> u64 {
         self.send(&open(token));
         match self.answer_while(turn) {

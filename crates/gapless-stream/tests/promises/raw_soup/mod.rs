@@ -1,4 +1,4 @@
-//! A SoupBinTCP client written by hand, byte by byte from the specification.
+//! Written by hand, byte by byte from the specification.
 
 use gapless_stream::event_stream::EventStream;
 use std::io::{ErrorKind, Read, Write};
@@ -20,7 +20,6 @@ pub fn reaches(stream: &EventStream, label: &str, value: u64) {
     }
 }
 
-/// A client without any library.
 pub struct Client {
     pub socket: TcpStream,
     pub received: Vec<u8>,
@@ -43,7 +42,6 @@ impl Client {
         self.socket.write_all(bytes).unwrap();
     }
 
-    /// First complete packet: its type and payload.
     pub fn take(&mut self) -> Option<(u8, Vec<u8>)> {
         let length = usize::from(u16::from_be_bytes([*self.received.first()?, *self.received.get(1)?]));
         assert!(length >= 1, "a packet has a type");
@@ -52,7 +50,6 @@ impl Client {
         Some((packet[0], packet[1..].to_vec()))
     }
 
-    /// Next packet; `None` at the end of the connection.
     pub fn next(&mut self) -> Option<(u8, Vec<u8>)> {
         loop {
             if let Some(packet) = self.take() {
@@ -80,7 +77,6 @@ impl Client {
         assert_eq!(self.next(), None, "and the connection is closed");
     }
 
-    /// Next sequenced message: the frame's sequence, kind and payload. Skips heartbeats.
     pub fn frame(&mut self) -> (u64, u8, Vec<u8>) {
         loop {
             match self.next() {
@@ -96,7 +92,6 @@ impl Client {
         }
     }
 
-    /// Reads the frames `first..=last`, and returns the payloads of published ones.
     pub fn frames(&mut self, first: u64, last: u64) -> Vec<Vec<u8>> {
         const EVENT: u8 = 2;
         let mut payloads = Vec::new();

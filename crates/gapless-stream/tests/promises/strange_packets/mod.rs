@@ -1,5 +1,4 @@
-//! Packets of the upstream protocol from peers that are not admitted, and invalid packets: written by hand, each with a
-//! description of its fault.
+//! Written by hand, each with a description of its fault.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_stream::event_stream::EventStream;
@@ -10,12 +9,9 @@ use gapless_wire::upstream::{
 };
 use gapless_wire::{FeedSession, FrameHeader, FrameWriter, Kind, aligned_length};
 
-/// Feed session of the stream that they are sent to.
 pub const FEED: &str = "MONDAY";
-/// Schema and template of the events.
 pub const SCHEMA: u32 = 5 << 16 | 1;
 
-/// A valid packet.
 pub fn packet(key: u64, body: UpstreamBody<'_>) -> Vec<u8> {
     let mut buffer = vec![0; 1 << 12];
     let length = UpstreamPacket { key, body }.write_to(&mut buffer).unwrap();
@@ -23,7 +19,6 @@ pub fn packet(key: u64, body: UpstreamBody<'_>) -> Vec<u8> {
     buffer
 }
 
-/// Hello of an honest node, with a change.
 pub fn hello(change: impl FnOnce(&mut NodeHello)) -> Vec<u8> {
     let (username, password) = (Field::new("honest").unwrap(), Field::new("swordfish").unwrap());
     let mut hello = NodeHello {
@@ -43,7 +38,7 @@ pub fn hello(change: impl FnOnce(&mut NodeHello)) -> Vec<u8> {
     packet(0, UpstreamBody::Hello(hello))
 }
 
-/// The bytes with a valid length and checksum: all bytes of a packet of this type are summed.
+/// All bytes of a packet of this type are summed.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let length = bytes.len() as u32;
     bytes[8..12].copy_from_slice(&length.to_le_bytes());
@@ -54,13 +49,11 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The bytes with others at `offset`.
 pub fn changed(mut bytes: Vec<u8>, offset: usize, with: &[u8]) -> Vec<u8> {
     bytes[offset..offset + with.len()].copy_from_slice(with);
     bytes
 }
 
-/// An event that would pass for one of `session`.
 pub fn event(session: u64, session_seq: u64) -> Vec<u8> {
     let mut buffer = vec![0; 256];
     let mut writer = FrameWriter::new(&mut buffer);
@@ -71,7 +64,6 @@ pub fn event(session: u64, session_seq: u64) -> Vec<u8> {
     buffer
 }
 
-/// Hellos of nodes that are not admitted, and why.
 pub fn refused(stream: &EventStream) -> Vec<(&'static str, Vec<u8>, RefusalReason)> {
     use RefusalReason::{NotAuthorized, NotHeld, OtherIncarnation, OtherStream};
     let (name, far) = (Field::new("nobody").unwrap(), stream.released_sequence() + 1_000);
@@ -120,7 +112,6 @@ pub fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Packets that a sequencer sends, and a node never does.
 pub fn from_a_sequencer(key: u64) -> Vec<(&'static str, Vec<u8>)> {
     let welcome = NodeWelcome {
         nonce: 7,

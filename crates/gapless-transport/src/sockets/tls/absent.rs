@@ -1,4 +1,4 @@
-//! Placeholder for TLS in a build without it: types without values, so none of their code ever runs.
+//! Without TLS: types without values, so none of their code ever runs.
 
 use super::error::TlsError;
 use crate::sockets::bytes::SocketRead;
@@ -8,13 +8,10 @@ use std::io;
 use std::io::IoSlice;
 use std::path::Path;
 
-/// A certificate, its key, and the authority. Has no value in a build without TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MutualTls {}
 
 impl MutualTls {
-    /// Reads the files.
-    ///
     /// # Errors
     /// [`TlsError::NotBuilt`], always.
     pub fn load(_: &Path, _: &Path, _: &Path, _: &str) -> Result<Self, TlsError> {
@@ -30,7 +27,6 @@ impl MutualTls {
     }
 }
 
-/// A TLS connection. Has no value in a build without TLS.
 #[derive(Debug)]
 pub enum TlsSocket {}
 

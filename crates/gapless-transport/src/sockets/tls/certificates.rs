@@ -1,5 +1,3 @@
-//! [`MutualTls`]: this side's certificate and key, and the authority that must sign every certificate.
-
 use super::error::TlsError;
 use super::names::server_name;
 use super::socket::TlsSocket;
@@ -22,8 +20,8 @@ pub struct MutualTls {
 }
 
 impl MutualTls {
-    /// Reads the PEM files of the side with this name. Checks that other sides will accept the certificate: it is
-    /// signed by the authority, for this name, and valid now.
+    /// Reads the PEM files, and checks that other sides will accept the certificate: signed by the authority, for
+    /// `name`, valid now.
     ///
     /// # Errors
     /// [`TlsError::File`] with the file and its fault; [`TlsError::Name`].
@@ -69,7 +67,7 @@ impl MutualTls {
         Ok(Self { client: Arc::new(client), server: Arc::new(server) })
     }
 
-    /// TLS over a dialled connection; the other side must prove that it has this name.
+    /// The other side must prove that it has this name.
     ///
     /// # Errors
     /// The name is not valid.
@@ -79,8 +77,7 @@ impl MutualTls {
         Ok(TlsSocket::new(socket, Connection::Client(connection)))
     }
 
-    /// TLS over an accepted connection; the other side must show a certificate of the authority. [`TlsSocket::proves`]
-    /// checks its name.
+    /// The other side must show a certificate of the authority; [`TlsSocket::proves`] checks its name.
     ///
     /// # Errors
     /// An error of the TLS library.
@@ -105,7 +102,7 @@ impl fmt::Debug for MutualTls {
     }
 }
 
-/// At least one certificate.
+/// At least one.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let wrong = |reason: String| TlsError::File { path: path.to_owned(), reason };
     let all: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);

@@ -1,8 +1,5 @@
-//! [`TlsError`]: errors of setting up TLS.
-
 use std::path::PathBuf;
 
-/// Reason why connections cannot be protected as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("{} cannot be used for TLS: {reason}", path.display())]

@@ -1,8 +1,5 @@
-//! Mutual TLS over TCP: [`MutualTls`], the certificates, and [`TlsSocket`], bytes over it. Built with the feature
-//! `tls`, because its cryptography needs a C compiler; without it the types exist and have no value.
-//!
-//! Only TLS 1.3. Both sides prove their identity by a certificate that the authority has signed and that is for their
-//! DNS name; both sides of a connection require it.
+//! Mutual TLS 1.3 over TCP: both sides require a certificate of the authority for the other's DNS name. Needs the
+//! feature `tls`, whose cryptography needs a C compiler; without it the types have no value.
 
 #[cfg(feature = "tls")]
 mod certificates;
@@ -12,7 +9,7 @@ mod names;
 mod socket;
 #[cfg(feature = "tls")]
 pub use certificates::MutualTls;
-/// The library, for tests with foreign peers.
+/// For tests with foreign peers.
 #[cfg(feature = "tls")]
 pub use rustls;
 #[cfg(feature = "tls")]

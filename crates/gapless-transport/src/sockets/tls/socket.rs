@@ -1,5 +1,3 @@
-//! [`TlsSocket`]: bytes over TLS over a TCP connection. Knows no message formats.
-
 use super::names::is_for;
 use crate::sockets::bytes::SocketRead;
 use crate::sockets::tcp::TcpSocket;
@@ -8,7 +6,7 @@ use rustls::Connection;
 use std::io;
 use std::io::{IoSlice, Read, Write};
 
-/// Limit on encrypted bytes that the connection has not taken yet.
+/// Encrypted, not taken by the connection yet.
 const BUFFER_BYTES_MAX: usize = 256 << 10;
 
 #[derive(Debug)]
@@ -18,7 +16,6 @@ pub struct TlsSocket {
     is_at_end: bool,
 }
 
-/// Adapter of the TCP connection for the TLS library.
 struct TcpAdapter<'a>(&'a mut TcpSocket);
 
 impl Read for TcpAdapter<'_> {
@@ -54,8 +51,6 @@ impl TlsSocket {
         Self { tcp, connection, is_at_end: false }
     }
 
-    /// Fills `room` with received bytes.
-    ///
     /// # Errors
     /// The connection failed, or the received bytes are not validly encrypted.
     pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
@@ -77,7 +72,6 @@ impl TlsSocket {
         self.take(room)
     }
 
-    /// Takes bytes that are already decrypted.
     fn take(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
         match self.connection.reader().read(room) {
             Ok(0) => Ok(SocketRead::End),
@@ -91,7 +85,7 @@ impl TlsSocket {
         }
     }
 
-    /// Takes the slices as one, as far as there is room now; returns the number of bytes.
+    /// As far as there is room now; returns the bytes.
     ///
     /// # Errors
     /// The connection failed.
@@ -104,7 +98,6 @@ impl TlsSocket {
                 rest = &rest[taken..];
                 sent += taken;
                 if taken == 0 {
-                    // The buffer is full; continue if the connection takes it.
                     self.flush()?;
                     if self.has_unsent() || self.connection.is_handshaking() {
                         return Ok(sent);
@@ -116,7 +109,7 @@ impl TlsSocket {
         Ok(sent)
     }
 
-    /// Passes encrypted bytes to the connection, as far as it takes them.
+    /// Passes encrypted bytes on, as far as possible.
     ///
     /// # Errors
     /// The connection failed.
@@ -131,21 +124,18 @@ impl TlsSocket {
         Ok(())
     }
 
-    /// Whether encrypted bytes are waiting for the connection.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
         self.connection.wants_write()
     }
 
-    /// Tells the other side that nothing follows the sent bytes.
     pub fn finish(&mut self) {
         self.connection.send_close_notify();
-        // A broken connection needs no end.
         let _ = self.flush();
         self.tcp.finish();
     }
 
-    /// Whether the other side's certificate, which the handshake has verified, is for this name.
+    /// Verified by the handshake.
     #[must_use]
     pub fn proves(&self, name: &str) -> bool {
         let first = self.connection.peer_certificates().and_then(<[_]>::first);

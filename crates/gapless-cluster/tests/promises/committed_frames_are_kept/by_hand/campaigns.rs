@@ -1,12 +1,9 @@
-//! Campaigns of a member, and the times of its ticks: at its timeout, immediately when the leader is known to be dead,
-//! never with a log that has a hole.
-
 use super::*;
 use gapless_cluster::consensus::record::RecordContent;
 use gapless_cluster::consensus::{ChangeStep, LogHistory, MembershipChange};
 use std::collections::BTreeSet;
 
-/// Lets member 1 follow member 2 in this term, and returns it with its timeout in milliseconds.
+/// Follower of member 2 in this term, and its timeout in ms.
 fn time_out(options: &ConsensusOptions, term: u64) -> (LoneMember, u64) {
     let mut alone = LoneMember::new(options.clone(), RecoveredState::empty());
     alone.tell(Message { term, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
@@ -25,7 +22,6 @@ fn timeout_is_deterministic() {
         all.insert(expected);
     }
     assert_eq!(all, (20..=40).collect());
-    // A witness lets the others go first.
     let witness = ConsensusOptions { is_witness: true, ..options.clone() };
     let waits: BTreeSet<_> = (2..200).map(|term| time_out(&witness, term).1).collect();
     assert_eq!(waits, (41..=61).collect());
@@ -42,7 +38,6 @@ fn tick_precedes_the_timeout() {
     assert_eq!((alone.core.next_tick_ns(), alone.campaigns()), (at(time_out), false));
     alone.core.tick(at(time_out));
     assert!(alone.campaigns());
-    // A partial tick counts with the next one.
     let mut alone = following_two();
     alone.core.tick(MS + MS / 2);
     assert_eq!(alone.core.next_tick_ns(), at(time_out - 1));
@@ -54,7 +49,6 @@ fn tick_precedes_the_timeout() {
     assert!(alone.campaigns());
 }
 
-/// Lets member 1 follow member 2 in term 2.
 fn following_two() -> LoneMember {
     time_out(&options(1, voters(3)), 2).0
 }
@@ -63,7 +57,7 @@ fn following_two() -> LoneMember {
 fn pause_counts_one_heartbeat() {
     let (_, time_out) = time_out(&options(1, voters(3)), 2);
     let quiet = time_out - 1;
-    // The member has slept as long as planned, or up to a heartbeat interval longer: received messages are read before.
+    // Slept as planned, or up to a heartbeat interval longer: received messages are read before.
     for ticks in [quiet, quiet + 1, quiet + 3] {
         let mut alone = following_two();
         alone.core.tick(ticks * MS);
@@ -92,7 +86,6 @@ fn leaderless_member_ticks() {
     assert!(alone.next_tick() > 1);
     alone.core.peer_disconnected(member(2));
     assert_eq!(alone.next_tick(), 1);
-    // The next tick notices that the leader is alive.
     alone.heartbeat(2);
     assert_eq!(alone.next_tick(), 1);
     alone.ticks(1);
@@ -117,7 +110,7 @@ fn leader_ticks_for_its_heartbeats() {
     }
 }
 
-/// Returns the milliseconds after which a follower in this term campaigns when the connection to its leader breaks.
+/// Milliseconds from a broken connection to the campaign.
 fn hurries(options: &ConsensusOptions, term: u64) -> u64 {
     let mut alone = time_out(options, term).0;
     alone.core.peer_disconnected(member(3));
@@ -133,7 +126,6 @@ fn dead_leader_is_succeeded_soon() {
     let options = options(1, voters(3));
     let all: BTreeSet<_> = (2..60).map(|term| hurries(&options, term)).collect();
     assert_eq!(all, (1..=5).collect());
-    // Two intervals later for a witness.
     let witness = ConsensusOptions { is_witness: true, ..options };
     let all: BTreeSet<_> = (2..60).map(|term| hurries(&witness, term)).collect();
     assert_eq!(all, (9..=13).collect());
@@ -163,7 +155,6 @@ fn long_heartbeats_delay_nothing() {
         .collect();
     // Ticks of 7.5 ms each: at most 30 ms, and the tick that sees it.
     assert_eq!(all, (1..=5).collect());
-    // The member leads after that, with heartbeats at the configured interval.
     let mut alone = LoneMember::new(options, RecoveredState::empty());
     alone.lead(&[2]);
     alone.acknowledge(2, alone.last());
@@ -184,7 +175,6 @@ fn hurried_campaigns_are_limited() {
     alone.core.peer_disconnected(member(2));
     alone.settle();
     alone.sent.clear();
-    // Eight times, once each heartbeat interval and a tick; a timeout may fall between.
     let mut times = Vec::new();
     for at in 1..=140 {
         alone.ticks(1);
@@ -241,7 +231,6 @@ fn follower_campaigns_while_writing() {
 fn sole_voter_leads_when_synced() {
     let mut alone = LoneMember::new(options(1, voters(2)), RecoveredState::empty());
     alone.follow(2);
-    // The other one removes itself, and appends once more.
     let mut other = LoneMember::new(options(2, voters(2)), RecoveredState::empty());
     other.lead(&[1]);
     other.acknowledge(1, other.last());
@@ -274,7 +263,6 @@ fn sole_voter_leads_when_synced() {
     assert_eq!((alone.core.term(), alone.core.is_leader()), (3, false), "the vote is not persisted");
     alone.core.persisted(alone.effects.number);
     assert!(alone.core.is_leader());
-    // A sole voter that leads continues while it writes.
     alone.settle();
     alone.propose(alone.core.end().sequence + 1, 8).unwrap();
     alone.poll();

@@ -1,9 +1,7 @@
-//! Work of a leader: proposals, membership changes, hand-overs, members that lag or return.
-
 use super::*;
 use gapless_cluster::consensus::{ChangeStep, MemberDetails, MembershipChange, ProposeError};
 
-/// Returns member 1 of three, elected, with its first entry committed by `2`.
+/// Member 1 of three, elected, its first entry committed by `2`.
 fn leading(options: ConsensusOptions) -> LoneMember {
     let mut alone = LoneMember::new(options, RecoveredState::empty());
     alone.lead(&[2]);
@@ -46,14 +44,12 @@ fn commit_makes_room_in_flight() {
             alone.acknowledge(2, alone.last());
             assert_eq!(alone.core.can_propose(), Ok(()));
         }
-        // Half of the limit.
         alone.propose(7, 1).unwrap();
         alone.propose(8, 1).unwrap();
         alone.settle();
         alone.acknowledge(2, alone.last() - 1);
         alone.propose(9, 1).unwrap();
         assert_eq!(alone.core.can_propose(), Err(ProposeError::Full));
-        // The next leader decides about the proposals in flight.
         alone.settle();
         alone.follow(2);
         alone.lead(&[2]);
@@ -88,7 +84,6 @@ fn one_valid_change_at_a_time() {
     assert_eq!(alone.core.propose_members(&learner(5)), refused);
     alone.acknowledge(2, alone.last());
     assert_eq!(alone.core.members().learners, [member(4)]);
-    // The kept part of one leaves room for the next.
     assert_eq!(alone.core.propose_members(&learner(5)), Ok(()));
     alone.settle();
     alone.acknowledge(2, alone.last());
@@ -150,7 +145,6 @@ fn reconnected_member_is_probed() {
     assert_eq!(appends.iter().map(|message| message.index).collect::<Vec<_>>(), [before], "backwards from the end");
     alone.acknowledge(2, alone.last());
     assert_eq!(matched(&alone), alone.last());
-    // The leader's own entries stay.
     alone.propose(3, 8).unwrap();
     alone.settle();
     alone.core.peer_connected(member(1));
@@ -194,7 +188,6 @@ fn unanswered_offer_is_repeated() {
         assert!(alone.core.is_leader() && alone.next_tick() == 1);
     }
     assert_eq!(times, [80, 160, 240], "after four of the shortest time-outs");
-    // Once it is accepted there is nothing to offer.
     alone.acknowledge(3, alone.last());
     alone.ticks(3);
     assert!(alone.take(MessageType::MsgSnapshot, 3).is_empty());

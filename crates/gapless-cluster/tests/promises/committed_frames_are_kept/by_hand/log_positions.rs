@@ -1,5 +1,3 @@
-//! Positions where another member's log may begin.
-
 use super::*;
 use gapless_cluster::consensus::record::{Checkpoint, HardState, RecordContent};
 

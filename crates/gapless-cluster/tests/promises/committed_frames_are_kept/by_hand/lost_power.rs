@@ -1,5 +1,4 @@
-//! A rejoining member, which has lost its power and may lack acknowledged entries: the votes that it counts, its
-//! questions, and the end of its rejoining.
+//! Votes, questions and the end of a rejoining member, which may lack acknowledged entries.
 
 use super::*;
 use gapless_cluster::consensus::RejoinState;
@@ -8,8 +7,7 @@ const START: u64 = 7;
 const END: &[u8] = b"End";
 const CONDITIONAL: &[u8] = b"Conditional";
 
-/// Returns member 1 of `count` after a start: its journal has nothing but term 4, and it may lack entries of up to that
-/// term.
+/// Member 1 of `count`; its journal has nothing but term 4.
 fn rejoining(count: u64) -> LoneMember {
     let mut begun = LoneMember::of(count);
     begun.tell(Message { term: 4, ..begun.message(MessageType::MsgHeartbeat, 2) }).unwrap();
@@ -20,7 +18,6 @@ fn rejoining(count: u64) -> LoneMember {
     alone
 }
 
-/// Returns a question of `from` about the end of a log, or the answer to one.
 fn about_end(alone: &LoneMember, kind: MessageType, from: u64, asked: &[u8]) -> Message {
     let mut message = alone.message(kind, from);
     message.context = END.to_vec().into();
@@ -42,7 +39,6 @@ fn own_campaign_needs_all_votes() {
         alone.grant(pre, voter);
         alone.grant(pre, voter);
     }
-    // Neither a vote of another kind or term, nor a refusal, is one of this campaign.
     alone.tell(Message { term: term + 1, ..alone.message(vote, 5) }).unwrap();
     alone.tell(Message { term: term + 2, ..alone.message(pre, 5) }).unwrap();
     alone.tell(Message { reject: true, ..alone.message(pre, 5) }).unwrap();
@@ -134,7 +130,6 @@ fn leader_is_asked_for_its_end() {
         }
     }
     assert_eq!(questions, [1, 22, 43, 64], "each 20 ticks, and the one that asks");
-    // Another leader is asked at once.
     alone.ticks(3);
     alone.core.peer_disconnected(member(2));
     alone.ticks(1);
@@ -148,7 +143,6 @@ fn leader_is_asked_for_its_end() {
 fn caught_up_at_the_named_end() {
     let mut alone = rejoining(3);
     alone.tell(alone.message(MessageType::MsgHeartbeat, 2)).unwrap();
-    // The member may not have the committed entries, and does not campaign on request.
     alone.tell(Message { commit: 50, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
     assert_eq!(alone.tell(alone.message(MessageType::MsgTimeoutNow, 2)), Err(StepError::Type));
     let answer = |alone: &LoneMember, index, start| Message {
@@ -163,7 +157,6 @@ fn caught_up_at_the_named_end() {
     assert_eq!(alone.tell(wrong), Err(StepError::Type));
     let wrong = Message { context: Vec::new().into(), ..answer(&alone, 1, START) };
     assert_eq!(alone.tell(wrong), Err(StepError::Type));
-    // To a former life.
     alone.tell(answer(&alone, 1, START - 1)).unwrap();
     assert!(alone.core.is_rejoining());
     alone.tell(answer(&alone, 3, START)).unwrap();
@@ -173,7 +166,6 @@ fn caught_up_at_the_named_end() {
     };
     add(&mut alone);
     assert!(alone.core.is_rejoining());
-    // A later answer asks for no more.
     alone.tell(answer(&alone, 9, START)).unwrap();
     add(&mut alone);
     assert!(!alone.core.is_rejoining() && alone.next_tick() > 1);

@@ -1,5 +1,3 @@
-//! Messages that a member accepts, and impossible ones that it refuses.
-
 use super::*;
 use gapless_cluster::consensus::{AppendError, LogDivergence};
 use std::iter;
@@ -17,7 +15,7 @@ fn contradicts(taken: Result<(), StepError>, reason: usize) {
     assert_eq!(taken, Err(StepError::Contradiction(CONTRADICTIONS[reason])));
 }
 
-/// Lets member 1 of three follow member 2 in term 2, with `count` entries after the beginning.
+/// Follower of member 2 in term 2, with `count` entries.
 fn following(count: usize) -> LoneMember {
     let mut alone = LoneMember::of(3);
     alone.follow(2);
@@ -36,7 +34,6 @@ fn heartbeat_commits_to_log_end() {
         assert_eq!(alone.committed(), commit);
     }
     contradicts(alone.tell(Message { commit: 5, ..alone.message(MessageType::MsgHeartbeat, 2) }), 0);
-    // A message of an earlier term says nothing about this log.
     alone.tell(Message { commit: 9, term: 1, ..alone.message(MessageType::MsgHeartbeat, 3) }).unwrap();
     assert_eq!((alone.committed(), alone.core.leader()), (4, Some(member(2))));
 }
@@ -82,14 +79,12 @@ fn excess_acknowledge_is_refused() {
     let last = alone.last();
     let answer = |alone: &LoneMember, index| Message { index, ..alone.message(MessageType::MsgAppendResponse, 2) };
     contradicts(alone.tell(answer(&alone, last + 1)), 1);
-    // A refusal names an index that the follower was asked about, an answer of an earlier term counts no more.
     let refusal = Message { reject: true, ..answer(&alone, last + 9) };
     assert_eq!(alone.tell(refusal), Ok(()));
     let late = Message { term: alone.core.term() - 1, ..answer(&alone, last + 9) };
     assert_eq!(alone.tell(late), Ok(()));
     assert_eq!(alone.tell(answer(&alone, last)), Ok(()));
     assert_eq!(alone.committed(), last);
-    // A member that does not lead has no such limit to hold.
     let mut alone = following(1);
     assert_eq!(alone.tell(answer(&alone, 99)), Ok(()));
     assert_eq!(alone.core.status().refused_messages, 0);
@@ -129,12 +124,10 @@ fn append_must_follow_the_log() {
     for message in &ignored {
         assert_eq!(alone.core.verify_append(message, &frames), Ok(None), "{message:?}");
     }
-    // Committed entries are not compared again.
     alone.tell(Message { commit: 3, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
     let first = alone.core.position_at(1).unwrap();
     let (message, frames) = append(&alone, 2, first, &[2]);
     assert_eq!(alone.core.verify_append(&message, &frames), Ok(None));
-    // The same entries once more, and those of a new term in the place of uncommitted ones.
     let third = alone.core.position_at(3).unwrap();
     let (same, same_frames) = append(&alone, 2, third, &[2, 2]);
     assert_eq!(alone.core.verify_append(&same, &same_frames), Ok(Some((3, 4))));
@@ -143,7 +136,6 @@ fn append_must_follow_the_log() {
     assert_eq!(alone.core.verify_append(&newer, &newer_frames), Ok(Some((3, 3))));
     alone.tell(newer).unwrap();
     assert_eq!((alone.last(), alone.core.end().term), (4, 3));
-    // Between a step and its poll there is no second one.
     let (next, frames) = append(&alone, 3, alone.core.end(), &[3]);
     assert_eq!(alone.core.step(member(3), next.clone()), Ok(()));
     assert_eq!(alone.core.verify_append(&next, &frames), Err(AppendError::Entries(StepError::Busy)));
@@ -171,7 +163,6 @@ fn entry_gaps_are_refused() {
     wrong(3, &|entries| entries[0].data = batch(base.sequence, base.sequence + 1).into());
     wrong(3, &|entries| entries[1].data = batch(base.sequence + 1, base.sequence + 2).into());
     assert_eq!(alone.core.status().refused_messages, 14, "each twice, when it is verified and when it is taken");
-    // Entries of terms that passed meanwhile come together.
     alone.follow(3);
     alone.follow(2);
     let (message, frames) = append(&alone, 2, base, &[2, 3, 4]);
@@ -222,8 +213,7 @@ fn frames_must_match_their_entries() {
     assert_eq!(alone.core.status().refused_messages, 5);
 }
 
-/// Returns the offer of a leader of members 1 to `count`, which is member 2 and has `frames` frames, to member 1; its
-/// log position; and the leader.
+/// Offer of member 2 with `frames` frames to member 1 of `count`; its position; the leader.
 fn offer(count: u64, frames: u64) -> (Message, LogPosition, LoneMember) {
     let mut leader = LoneMember::new(options(2, voters(count)), RecoveredState::empty());
     leader.lead(&[3]);
@@ -245,7 +235,6 @@ impl LoneMember {
         self.tell(self.message(MessageType::MsgHeartbeatResponse, from)).unwrap();
     }
 
-    /// Steps an offer. Returns the log position if frames are to be fetched for it.
     fn fetches(&mut self, offer: &Message) -> Result<Option<LogPosition>, StepError> {
         self.core.step(member(offer.from), offer.clone())?;
         self.poll();
@@ -265,7 +254,6 @@ fn failed_fetch_is_repeated() {
     assert_eq!(alone.fetches(&offer), Ok(None), "the position is being fetched");
     alone.core.fetch_failed();
     assert_eq!(alone.fetches(&offer), Ok(Some(position)));
-    // No leader vouches for it.
     alone.core.peer_disconnected(member(2));
     assert!(!alone.core.fetched(position, 0));
     alone.heartbeat(2);
@@ -286,15 +274,12 @@ fn fetch_waits_for_a_quiet_log() {
     let mut alone = LoneMember::of(3);
     alone.follow(2);
     assert_eq!(alone.fetches(&offer), Ok(Some(position)));
-    // Entries that no poll has returned.
     let (message, _) = append(&alone, 2, alone.core.end(), &[alone.core.term()]);
     assert_eq!(alone.core.step(member(2), message), Ok(()));
     assert!(!alone.core.fetched(position, 0));
     alone.settle();
-    // A member that was elected meanwhile has no leader.
     alone.lead(&[3]);
     assert!(!alone.core.fetched(position, 0));
-    // The leader is deposed, and no poll has cut its appended frames.
     let term = alone.core.term() + 1;
     alone.core.step(member(2), Message { term, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
     assert!(!alone.core.fetched(position, 0));
@@ -305,16 +290,13 @@ fn fetch_waits_for_a_quiet_log() {
 #[test]
 fn invalid_offers_are_refused() {
     let (offer, position, _) = offer(3, 4);
-    // A stranger that does not know the cluster, and does not belong to it.
     let mut stranger = LoneMember::new(options(5, Members::default()), RecoveredState::empty());
     let refused = Err(StepError::Contradiction(CONTRADICTIONS[4]));
     assert_eq!(stranger.fetches(&Message { to: 5, ..offer.clone() }), refused);
-    // An offer of an earlier term.
     let mut alone = LoneMember::of(3);
     alone.follow(3);
     alone.follow(3);
     assert_eq!(alone.fetches(&offer), Ok(None));
-    // Entries that are committed here, or in the log, are not fetched; another entry in their place is refused.
     let mut alone = LoneMember::of(3);
     alone.follow(2);
     let (message, _) = append(&alone, 2, alone.core.end(), &vec![2; position.index as usize]);
@@ -336,7 +318,6 @@ fn invalid_offers_are_refused() {
     assert_eq!(alone.fetches(&at(alone.committed(), 1)), before);
     assert_eq!(alone.fetches(&at(alone.committed() + 5, 2)), before, "with fewer frames than are released here");
     assert_eq!(alone.fetches(&at(alone.committed() - 1, 1)), Ok(None));
-    // The frames that are released here are enough.
     let mut alone = LoneMember::of(3);
     alone.follow(2);
     let (message, _) = append(&alone, 2, alone.core.end(), &vec![2; position.sequence as usize]);
@@ -355,14 +336,12 @@ fn earlier_offer_is_accepted() {
         leader.acknowledge(3, leader.last());
     }
     leader.core.forget_before(7);
-    // The offer is made again, of a later position.
     leader.core.unreachable(member(1));
     leader.settle();
     leader.heartbeat_answer(1);
     assert_eq!(leader.take(MessageType::MsgSnapshot, 1).len(), 1);
     let is_fetching = |leader: &LoneMember| leader.core.status().peers.iter().any(|peer| peer.is_fetching);
     assert!(is_fetching(&leader));
-    // A message without news changes nothing.
     leader.tell(Message { reject: true, index: 2, ..leader.message(MessageType::MsgAppendResponse, 1) }).unwrap();
     leader.heartbeat_answer(1);
     assert!(is_fetching(&leader) && leader.sent.iter().all(|message| message.to != 1), "{:?}", leader.sent);

@@ -1,13 +1,5 @@
 //! One member alone, whose writes take no time, and the messages of the others made by hand: acceptance and refusal of
 //! messages, campaigns, votes, and the work of a leader.
-//!
-//! | module | claims tested there |
-//! |---|---|
-//! | `campaigns` | campaigns of a member, and the times of its ticks |
-//! | `leading` | proposals, membership changes, members that lag or return |
-//! | `lost_power` | a member that may lack acknowledged entries |
-//! | `messages` | messages that a member accepts |
-//! | `log_positions` | positions where another member's log may begin |
 
 mod campaigns;
 mod leading;
@@ -34,7 +26,7 @@ fn voters(count: u64) -> Members {
     Members::of_voters(&(1..=count).map(member).collect::<Vec<_>>())
 }
 
-/// Returns options with ticks of a millisecond, a heartbeat every 4, and timeouts of 20 to 40.
+/// Ticks of 1 ms, a heartbeat every 4, timeouts of 20 to 40.
 fn options(number: u64, members: Members) -> ConsensusOptions {
     ConsensusOptions {
         chain_seed: CHAIN_SEED,
@@ -50,13 +42,11 @@ struct LoneMember {
     id: u64,
     core: Consensus,
     effects: Effects,
-    /// Messages sent since the last look.
     sent: Vec<Message>,
     now_ns: u64,
 }
 
 impl LoneMember {
-    /// Creates member 1 of `count` voters.
     fn of(count: u64) -> Self {
         Self::new(options(1, voters(count)), RecoveredState::empty())
     }
@@ -70,13 +60,11 @@ impl LoneMember {
         alone
     }
 
-    /// Polls, without persisting.
     fn poll(&mut self) {
         self.core.poll(&mut self.effects);
         self.sent.extend(self.effects.messages.drain(..).map(|outgoing| outgoing.message));
     }
 
-    /// Polls and persists until nothing is left to do.
     fn settle(&mut self) {
         while self.core.has_updates() {
             self.poll();
@@ -84,7 +72,6 @@ impl LoneMember {
         }
     }
 
-    /// Lets `count` milliseconds pass one by one.
     fn ticks(&mut self, count: u64) {
         for _ in 0..count {
             self.now_ns += MS;
@@ -93,7 +80,6 @@ impl LoneMember {
         }
     }
 
-    /// Lets time pass until `is_so`. Returns the milliseconds that it took.
     fn ticks_until(&mut self, is_so: impl Fn(&Self) -> bool) -> u64 {
         for passed in 0..1_000 {
             if is_so(self) {
@@ -104,7 +90,6 @@ impl LoneMember {
         panic!("the condition does not occur: {:?}", self.core.status());
     }
 
-    /// Creates a message of this member's term.
     fn message(&self, kind: MessageType, from: u64) -> Message {
         let mut message = Message { to: self.id, from, term: self.core.term(), ..Message::default() };
         message.set_msg_type(kind);
@@ -121,14 +106,12 @@ impl LoneMember {
         self.tell(self.message(MessageType::MsgHeartbeat, from)).unwrap();
     }
 
-    /// Follows `leader` in the next term.
     fn follow(&mut self, leader: u64) {
         let term = self.core.term() + 1;
         self.tell(Message { term, ..self.message(MessageType::MsgHeartbeat, leader) }).unwrap();
         assert_eq!(self.core.leader(), Some(member(leader)));
     }
 
-    /// Campaigns, and is elected by `voters`.
     fn lead(&mut self, voters: &[u64]) {
         self.ticks_until(Self::campaigns);
         for kind in [MessageType::MsgRequestPreVoteResponse, MessageType::MsgRequestVoteResponse] {
@@ -140,13 +123,11 @@ impl LoneMember {
         self.sent.clear();
     }
 
-    /// Gives this member a vote of its present campaign.
     fn grant(&mut self, kind: MessageType, voter: u64) {
         let term = self.core.term() + u64::from(kind == MessageType::MsgRequestPreVoteResponse);
         self.tell(Message { term, ..self.message(kind, voter) }).unwrap();
     }
 
-    /// Acknowledges this leader's log up to `index`, as `from`.
     fn acknowledge(&mut self, from: u64, index: u64) {
         self.tell(Message { index, ..self.message(MessageType::MsgAppendResponse, from) }).unwrap();
     }
@@ -155,7 +136,6 @@ impl LoneMember {
         self.core.status().role == MemberRole::Candidate
     }
 
-    /// Returns the index of the last entry.
     fn last(&self) -> u64 {
         self.core.end().index
     }
@@ -164,23 +144,20 @@ impl LoneMember {
         self.core.status().committed_index
     }
 
-    /// Returns the next tick that is more than a count, in milliseconds from now.
     fn next_tick(&self) -> u64 {
         (self.core.next_tick_ns() - self.now_ns) / MS
     }
 
-    /// Takes the sent messages of this kind to `to`.
     fn take(&mut self, kind: MessageType, to: u64) -> Vec<Message> {
         self.sent.extract_if(.., |message| message.get_msg_type() == kind && message.to == to).collect()
     }
 
-    /// Proposes a batch with one frame after the last proposal.
     fn propose(&mut self, sequence: u64, length_bytes: u64) -> Result<(), gapless_cluster::consensus::ProposeError> {
         self.core.propose(Batch { first_sequence: sequence, end_sequence: sequence, hash: sequence }, length_bytes)
     }
 }
 
-/// Creates an append of `leader` with an entry for each of `terms` after `base`, each with one frame; and the frames.
+/// One entry of one frame for each of `terms` after `base`.
 fn append(alone: &LoneMember, leader: u64, base: LogPosition, terms: &[u64]) -> (Message, Vec<u8>) {
     let mut message = alone.message(MessageType::MsgAppend, leader);
     (message.index, message.log_term) = (base.index, base.term);
