@@ -1,5 +1,3 @@
-//! Generates the messages of every test schema, like an application's build script.
-
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -7,7 +5,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     for entry in std::fs::read_dir(folder)? {
         let schema = entry?.path();
-        // Files ending with `-types` are included by other schemas.
+        // Included by other schemas.
         if schema.file_stem().is_some_and(|stem| !stem.to_string_lossy().ends_with("-types")) {
             gapless_schema::generate::build(&schema)?;
         }

@@ -1,5 +1,3 @@
-//! [`History`]: transactions of a journal, and their invariants.
-
 use crate::transaction::{Answer, Decision, Event, Identity, Transaction};
 use gapless_journal::JournalReader;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
@@ -7,28 +5,25 @@ use gapless_wire::{Frame, Kind};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Outcome code of an accepted command.
 const ACCEPTED: u8 = 0;
 
-/// Key of the type and identifier of an aggregate.
 pub type AggregateKey = (u32, Vec<u8>);
 
-/// Transactions of a journal, in order.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     transactions: Vec<Transaction>,
-    /// Last sequence read; 0 before the first.
+    /// 0 before the first.
     last_sequence: u64,
     last_time_ns: u64,
-    /// Payload of the transaction being read, and the sequence and time of its first frame.
     bytes: Vec<u8>,
     begun: Option<(u64, u64)>,
 }
 
 impl History {
-    /// Reads a complete journal, which must have no writer. An incomplete transaction at its end is ignored.
+    /// The journal must have no writer. An incomplete transaction at its end is ignored.
     ///
     /// # Errors
+    ///
     /// The journal or the bytes of a transaction are invalid.
     pub fn read(journal: &Path) -> Result<Self, String> {
         let reader = JournalReader::open(journal).map_err(|error| error.to_string())?;
@@ -41,9 +36,8 @@ impl History {
         Ok(history)
     }
 
-    /// Appends the next frame.
-    ///
     /// # Errors
+    ///
     /// The frame is not the next one, or completes an invalid transaction.
     pub fn take(&mut self, frame: &Frame<'_>) -> Result<(), String> {
         let (sequence, time_ns) = (frame.sequence(), frame.timestamp_ns());
@@ -92,14 +86,12 @@ impl History {
         &self.transactions
     }
 
-    /// Transaction whose first frame has this sequence.
     #[must_use]
     pub fn at(&self, sequence: u64) -> Option<&Transaction> {
         let found = self.transactions.binary_search_by_key(&sequence, |transaction| transaction.sequence);
         found.ok().map(|at| &self.transactions[at])
     }
 
-    /// Events of each aggregate, in order.
     #[must_use]
     pub fn aggregates(&self) -> BTreeMap<AggregateKey, Vec<&Event>> {
         let mut aggregates = BTreeMap::<_, Vec<_>>::new();
@@ -169,7 +161,6 @@ impl History {
         Ok(())
     }
 
-    /// Checks that the answer repeats that of an earlier command, without an effect of its own.
     fn is_repeated(&self, transaction: &Transaction, answer: &Answer) -> Result<(), String> {
         let sequence = transaction.sequence;
         if !transaction.events().is_empty() || transaction.identity().is_some() {
@@ -197,7 +188,7 @@ impl Transaction {
         }
     }
 
-    /// Identifier of its command; `None` for a repeat.
+    /// `None` for a repeat.
     #[must_use]
     pub const fn identity(&self) -> Option<Identity> {
         match &self.decision {
@@ -206,7 +197,7 @@ impl Transaction {
         }
     }
 
-    /// Value of a header of its command. Layout of each: u16 length, name, u32 length, value.
+    /// Layout of each: u16 length, name, u32 length, value.
     #[must_use]
     pub fn header(&self, wanted: &str) -> Option<&[u8]> {
         let Decision::Answered { metadata, .. } = &self.decision else { return None };
@@ -235,7 +226,6 @@ pub(crate) mod tests {
         }
     }
 
-    /// Transaction with one event of aggregate 1, at this version.
     pub(crate) fn accepted(sequence: u64, aggregate_version: u64) -> Transaction {
         let event = Event { event: 2, version: 1, aggregate: 1, id: vec![9], tags: Vec::new(), payload: Vec::new() };
         let answer = Answer { outcome: ACCEPTED, sequence, aggregate_version, events: 1, rest: Vec::new() };
@@ -260,7 +250,6 @@ pub(crate) mod tests {
         transaction
     }
 
-    /// Changes answer, identity or events of a transaction.
     fn changed(
         mut transaction: Transaction,
         change: impl FnOnce(&mut Answer, &mut Option<Identity>, &mut Vec<Event>),
@@ -274,7 +263,6 @@ pub(crate) mod tests {
         changed(transaction, |_, identity, _| *identity = Some(Identity { identifier, hash: 3 }))
     }
 
-    /// A command at `sequence` that repeats the answer of `of`.
     fn repeat(sequence: u64, of: u64) -> Transaction {
         changed(accepted(sequence, 1), |answer, _, events| {
             answer.sequence = of;

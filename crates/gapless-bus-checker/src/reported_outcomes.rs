@@ -1,62 +1,53 @@
-//! [`ReportedOutcomes`]: outcomes reported to callers, checked against a history.
-
 use crate::history::History;
 use crate::transaction::{Decision, Transaction};
 use std::collections::BTreeMap;
 
-/// Header that identifies a command in the stream: a unique label of 8 bytes, little-endian.
+/// Header with a unique label, 8 bytes, little-endian.
 pub const LABEL: &str = "label";
 
-/// Outcome of a command, as reported to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportedOutcome {
-    /// Not reported yet, or unknown.
     Unknown,
     Accepted {
-        /// Sequence of its first event.
         sequence: u64,
-        /// Number of its events.
         events: u32,
-        /// Version of the aggregate after it; 0 for a command of a handler.
+        /// 0 for a command of a handler.
         version: u64,
     },
-    /// Rejected in any way, without an effect.
+    /// In any way, without an effect.
     Refused,
 }
 
-/// Outcomes reported to callers.
 #[derive(Clone, Debug, Default)]
 pub struct ReportedOutcomes {
     commands: BTreeMap<u64, (ReportedOutcome, Option<u128>)>,
 }
 
-/// Results of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeCounts {
     pub accepted: usize,
     pub refused: usize,
-    /// Commands with unknown outcome that have had an effect.
     pub done_unknown: usize,
-    /// Commands with unknown outcome that have had no effect.
     pub undone_unknown: usize,
 }
 
 impl ReportedOutcomes {
-    /// Records that a command with this label and identifier is about to be sent.
+    /// Call it before the command is sent.
     ///
     /// # Panics
+    ///
     /// If the label is in use.
     pub fn record_sent(&mut self, label: u64, identifier: Option<u128>) {
         let before = self.commands.insert(label, (ReportedOutcome::Unknown, identifier));
         assert!(before.is_none(), "there are two commands with the label {label}");
     }
 
-    /// Records the outcome reported to the caller.
-    ///
     /// # Errors
+    ///
     /// Another outcome was reported before.
     ///
     /// # Panics
+    ///
     /// If no command has this label.
     pub fn report(&mut self, label: u64, outcome: ReportedOutcome) -> Result<(), String> {
         let (known, _) = self.commands.get_mut(&label).expect("a label of a command that was sent");
@@ -77,10 +68,11 @@ impl ReportedOutcomes {
         self.commands.is_empty()
     }
 
-    /// Checks that no accepted command is lost, none is duplicated, refused ones have had no effect, and the history
-    /// has no other commands.
+    /// No accepted command is lost, none is duplicated, refused ones have had no effect, and the history has no other
+    /// commands.
     ///
     /// # Errors
+    ///
     /// The violated invariant, in words.
     pub fn check(&self, history: &History) -> Result<OutcomeCounts, String> {
         let mut done = BTreeMap::<u64, &Transaction>::new();
@@ -145,7 +137,6 @@ impl ReportedOutcomes {
     }
 }
 
-/// Whether its command was accepted, and it is not a repeat of an earlier answer.
 fn is_accepted(transaction: &Transaction) -> bool {
     match &transaction.decision {
         Decision::Answered { answer, .. } => answer.outcome == 0 && answer.sequence == transaction.sequence,

@@ -1,62 +1,48 @@
-//! [`Transaction`]: one transaction of a command bus, decoded from its bytes: head of the engine, answer, events. The
-//! layouts are those of `gapless-engine/src/transaction_layout.rs`, `gapless-cqrs/src/envelope.rs` and
+//! The layouts are those of `gapless-engine/src/transaction_layout.rs`, `gapless-cqrs/src/envelope.rs` and
 //! `gapless-cqrs/src/transaction.rs`.
 
-/// Greatest outcome of an answer.
 const OUTCOME_MAX: u8 = 8;
 
-/// Transaction of one command in the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     pub sequence: u64,
     pub last_sequence: u64,
-    /// Timestamp of its first frame, ns since the epoch.
+    /// Time of its first frame, ns since the epoch.
     pub time_ns: u64,
     pub session: u64,
     pub number: u64,
     pub decision: Decision,
 }
 
-/// Outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The bus has answered.
     Answered {
         answer: Answer,
-        /// Identifier of the command; `None` without one, and for a repeat.
+        /// `None` also for a repeat.
         identity: Option<Identity>,
-        /// Encoded headers of the command.
         metadata: Vec<u8>,
         events: Vec<Event>,
     },
-    /// No decision: the command could not be decoded, or its handler has panicked.
-    Failed {
-        /// Refusal code of the engine.
-        code: u32,
-        text: String,
-    },
+    /// Undecodable, or its handler has panicked.
+    Failed { code: u32, text: String },
 }
 
-/// Answer to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// 0 accepted, 1 refused, 2 not found, 3 exists already, 4 conflict, 5 identifier reused, 6 quarantined, 7 condition
     /// failed, 8 intercepted.
     pub outcome: u8,
-    /// Sequence of the transaction; of the first one for a repeat.
+    /// Sequence of the first transaction for a repeat.
     pub sequence: u64,
-    /// Version of the aggregate after the transaction.
+    /// After the transaction.
     pub aggregate_version: u64,
     pub events: u32,
-    /// Encoded reply, refusal or text.
     pub rest: Vec<u8>,
 }
 
-/// Identifier that a caller has given its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
     pub identifier: u128,
-    /// Hash of the command's content.
     pub hash: u64,
 }
 
@@ -64,18 +50,16 @@ pub struct Identity {
 pub struct Event {
     pub event: u32,
     pub version: u16,
-    /// Key of its aggregate's type; 0 without an aggregate.
+    /// Key of the type; 0 without an aggregate.
     pub aggregate: u32,
     pub id: Vec<u8>,
     pub tags: Vec<(String, Vec<u8>)>,
-    /// Payload in the encoding of its type.
     pub payload: Vec<u8>,
 }
 
 impl Decision {
-    /// Decodes a complete transaction.
-    ///
     /// # Errors
+    ///
     /// The bytes are invalid.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let mut rest = ByteReader(bytes);
@@ -124,7 +108,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// Decodes the bytes after the answer; empty for a command without events and identifier.
+    /// Empty for a command without events and identifier.
     fn read(mut rest: ByteReader<'_>) -> Result<Self, String> {
         if rest.0.is_empty() {
             return Ok(Self::default());
@@ -173,7 +157,7 @@ impl Event {
     }
 }
 
-/// Undecoded rest. Numbers are little-endian.
+/// Numbers are little-endian.
 struct ByteReader<'a>(&'a [u8]);
 
 impl<'a> ByteReader<'a> {

@@ -1,5 +1,5 @@
-//! Rewrites the seeds of every target's corpus, from bytes of our own writers and of the official SBE generator: `cargo
-//! run -p gapless-fuzz --example seeds`. Inputs added by fuzzing stay.
+//! Rewrites the seeds of every corpus, from bytes of our own writers and of the official SBE generator: `cargo run -p
+//! gapless-fuzz --example seeds`. Inputs added by fuzzing stay.
 #![allow(clippy::unwrap_used, reason = "a program for developers says where it failed")]
 
 use gapless_agent::Counters;
@@ -70,8 +70,6 @@ fn main() {
     links();
 }
 
-/// Writes the messages and log summaries that two members exchange until one leads and a third has been added, and
-/// their records.
 fn clusters() {
     let ids = [1, 2].map(|number| MemberId::new(number).unwrap());
     let start =
@@ -236,7 +234,6 @@ fn feeds() {
     seed("soup_client", "padded-otherwise", padded_otherwise);
 }
 
-/// Writes the inputs that an event stream reads from outside.
 fn stream_seeds() {
     let feed_session = FeedSession::new("FEED").unwrap();
     let (username, password) = (Field::new("reader").unwrap(), Field::new("secret").unwrap());
@@ -331,7 +328,6 @@ fn stream_seeds() {
     feed_receiver_seeds(feed_session);
 }
 
-/// Writes packets of a feed, as a node receives them.
 fn feed_receiver_seeds(feed_session: FeedSession) {
     let event = |sequence: u64| {
         let mut bytes = vec![0; 128];
@@ -390,14 +386,12 @@ fn feed_receiver_seeds(feed_session: FeedSession) {
     seed("feed_receiver", "a-roll-over", &rolled.concat());
 }
 
-/// Returns the output of one of the writers of SoupBinTCP packets.
 fn written(write: impl Fn(&mut [u8]) -> Option<usize>) -> Vec<u8> {
     let mut packet = [0; 256];
     let length = write(&mut packet).unwrap();
     packet[..length].to_vec()
 }
 
-/// Converts a mapping to the form of the targets: words, index and data.
 fn taken_apart(file: &[u8], words: &[usize], index_slots: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = words.iter().flat_map(|number| file[number * 8..number * 8 + 8].to_vec()).collect();
     bytes.extend_from_slice(&file[log_layout::HEADER_LENGTH..log_layout::HEADER_LENGTH + index_slots * 8]);
@@ -449,7 +443,6 @@ fn mappings() {
     seed("window", "eight-frames", &[start.clone(), apart.clone()].concat());
     start[0] = 4;
     seed("window", "memory-that-can-shrink", &[start.clone(), apart.clone()].concat());
-    // The words of the header follow the mode and a sequence.
     let mut odd = [vec![0], start[1..].to_vec(), apart].concat();
     odd[9 + 2 * 8] += 4;
     seed("window", "released-in-the-middle-of-a-word", &odd);
@@ -468,14 +461,12 @@ fn mappings() {
 fn segment_files(directory: &Path) -> Vec<(u64, Vec<u8>)> {
     let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "segment"));
-    // A segment that is prepared in advance belongs to no journal yet.
     files.retain(|path| !path.file_name().unwrap().to_str().unwrap().starts_with("prepared"));
     files.sort();
     let number = |path: &Path| path.file_stem().unwrap().to_str().unwrap().parse().unwrap();
     files.iter().map(|path| (number(path), std::fs::read(path).unwrap())).collect()
 }
 
-/// Writes a store's first objects, a change of each, and a snapshot with further changes.
 fn stores() {
     let (mut store, handles) = stores::store();
     let car = || messages::car::Car {
@@ -525,13 +516,11 @@ fn stores() {
     seed("store_snapshot", "whole", &snapshot);
 }
 
-/// Writes a command with every effect, twice, then a command whose timer it set.
 fn transactions() {
     let sample = gapless_fuzz::transactions::sample();
     let of = |what: u8, bytes: &[u8]| [&[what][..], &(bytes.len() as u16).to_le_bytes(), bytes].concat();
     seed("transactions", "whole", &of(0, &sample));
     seed("transactions", "in-parts", &of(4, &sample));
-    // A refusal after it, and one of a leader that ran no handler.
     let mut refusal = sample[..32].to_vec();
     refusal[1] = 2;
     refusal[4..8].copy_from_slice(&(gapless_wire::control::RefusalCode::Rejected as u32).to_le_bytes());
@@ -543,7 +532,6 @@ fn transactions() {
     seed("transactions", "timer", &[of(0, &sample), of(1, &timer)].concat());
 }
 
-/// Writes commands in the form of a bus, and the transactions of its writer.
 fn commands() {
     let samples = gapless_fuzz::commands::samples();
     let mut writer = gapless_fuzz::commands::writer();
@@ -581,7 +569,7 @@ fn journals_and_snapshots() {
     journal.syncer().sync().unwrap();
     append(&mut journal, 2, 50);
     both("two-not-synced", 1, &segment_files(directory.path()));
-    // Few enough frames to stay small, long enough ones to fill a segment.
+    // Few enough to stay small, long enough to fill a segment.
     append(&mut journal, 10, 900);
     drop(journal);
     // Opening gives the newest segment its final name.
@@ -595,7 +583,6 @@ fn journals_and_snapshots() {
     torn.1[end - 3] ^= 1;
     for target in ["journal_read", "journal_recovery"] {
         let mut packed = journals::pack(torn.0, &torn.1);
-        // Mode without repaired frames.
         packed[0] = 3;
         seed(target, "a-flipped-bit", &with_mode(1, &[packed]));
     }
@@ -622,7 +609,6 @@ fn journals_and_snapshots() {
     both("a-checkpoint-in-the-second-segment", 2, &segment_files(directory.path()));
     both("records-at-the-end-of-a-segment", 1, &segment_files(directory.path()));
 
-    // Two sessions, one with replies and a notice; a timer; the service's state.
     let put = |bytes: &mut Vec<u8>, values: &[u64]| {
         values.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
     };
@@ -847,7 +833,6 @@ fn calls() {
         "with-a-payload",
         &[&7_u32.to_le_bytes()[..], &4_u32.to_le_bytes(), b"late", b"\x01\x02"].concat(),
     );
-    // Three words over the requests, two over the claims, and one over the answers.
     let words = |places: &[(u16, u64)]| {
         let each = places.iter().flat_map(|(place, word)| [&place.to_le_bytes()[..], &word.to_le_bytes()].concat());
         std::iter::once(places.len() as u8).chain(each).collect::<Vec<u8>>()
@@ -857,7 +842,7 @@ fn calls() {
     seed("call_table", "scribbled", &[requests, claims, vec![64, 0, 3, 17], answers].concat());
 }
 
-/// Writes the packets between processes of a domain, field by field, as in `registry/packets.rs` of gapless-rpc.
+/// As in `registry/packets.rs` of gapless-rpc.
 fn call_packets() {
     let packet = |kind: u16, fields: &[&[u8]]| {
         [b"GAPR", &4_u16.to_le_bytes()[..], &kind.to_le_bytes(), &fields.concat()].concat()
@@ -888,7 +873,6 @@ fn call_packets() {
     sound("change", &packet(8, &[&text("shop/price"), &[2]]));
 }
 
-/// Writes records for a serving bridge, from another bridge and from a foreign program; leases; ends of calls.
 fn bridges() {
     let (writer, to) = (RecordWriter::new(&bridges::bridge(PEER)), OWN.1);
     let head = RequestHead {
@@ -976,7 +960,7 @@ fn links() {
         message(MessageKind::CatchUpFrames, 5, b"", &command(2, b"")),
         message(MessageKind::Refusal, 6, &refusal, b""),
     ];
-    // The first byte says whether checksums are repaired, the second how long the pieces are.
+    // First byte: whether checksums are repaired; second: how long the pieces are.
     for (name, flags, piece) in [("as-it-is", 0, 255), ("healed", 1, 255), ("byte-by-byte", 1, 0)] {
         seed("cluster_link", name, &with_mode(flags, &[vec![piece], stream.concat()]));
     }

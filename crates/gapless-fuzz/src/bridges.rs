@@ -1,6 +1,3 @@
-//! Targets for records of bridges over Kafka: headers of any content, leases, and whole sequences of records for a
-//! serving bridge.
-
 use crate::input::{FuzzInput as Bytes, assert_says_something};
 use gapless_agent::Now;
 use gapless_kafka::BridgeCore;
@@ -14,7 +11,6 @@ use gapless_kafka::record::names::{self, BridgeId};
 use gapless_kafka::record::{EnvelopeContent, KafkaRecord, RecordWriter, RequestHead, read};
 use std::borrow::Cow;
 
-/// Names of headers, by their number in an input.
 pub const NAMES: [&str; 29] = [
     names::PROTOCOL,
     names::KIND,
@@ -47,15 +43,12 @@ pub const NAMES: [&str; 29] = [
     names::DEADLINE,
 ];
 
-/// A header that no bridge reads.
 const OTHER: &str = "other";
 
-/// The bridge under test.
 pub const OWN: (&str, u64) = ("a", 7);
-/// Another bridge, to which it has a call in flight.
 pub const PEER: (&str, u64) = ("b", 9);
 const ROUTE: &str = "shop/price";
-/// Bytes of a segment: many fit into an input.
+/// Many fit into an input.
 const SEGMENT_BYTES: usize = 1 << 10;
 
 #[must_use]
@@ -63,8 +56,8 @@ pub fn bridge((name, incarnation): (&str, u64)) -> BridgeId {
     BridgeId { name: name.into(), incarnation }
 }
 
-/// Encodes a record for [`records`]: flags, the number of headers, each with the number of its name and the length of
-/// its value; the length of the payload.
+/// For [`records`]: flags, the number of headers, each with the number of its name and the length of its value; the
+/// length of the payload.
 #[must_use]
 pub fn to_bytes(flags: u8, record: &KafkaRecord) -> Vec<u8> {
     let mut bytes = vec![flags, record.headers.len() as u8];
@@ -80,9 +73,8 @@ pub fn to_bytes(flags: u8, record: &KafkaRecord) -> Vec<u8> {
     bytes
 }
 
-/// Flag of a record in the topic of leases.
 pub const FLAG_PRESENCE: u8 = 1;
-/// Flag of a record after which the calls started in the domain end.
+/// After the record, the calls started in the domain end.
 pub const FLAG_END: u8 = 2;
 pub const FLAG_TOMBSTONE: u8 = 4;
 
@@ -99,8 +91,7 @@ fn record(flags: u8, input: &mut Bytes<'_>) -> KafkaRecord {
     KafkaRecord { key, headers, payload: (flags & FLAG_TOMBSTONE == 0).then_some(payload) }
 }
 
-/// Feeds records to a serving bridge with a call in flight. The call ends at most once, and every record that the
-/// bridge writes can be read.
+/// The bridge has a call in flight, which ends at most once; every record that it writes can be read.
 pub fn records(bytes: &[u8]) {
     let mut input = Bytes(bytes);
     let mut attacked = FuzzedBridge::new();
@@ -117,7 +108,6 @@ pub fn records(bytes: &[u8]) {
     attacked.give(BridgeInput::Tick);
 }
 
-/// Checks that a parsed request is the same after it is written and read again.
 fn written_again(record: &KafkaRecord) {
     match read(&record.headers) {
         Ok(envelope) => {
@@ -228,7 +218,6 @@ impl FuzzedBridge {
     }
 }
 
-/// Feeds a lease or the end of a call as JSON, and checks that it is the same after it is written and read again.
 pub fn json(bytes: &[u8]) {
     match Lease::read(bytes) {
         Ok(lease) => assert_eq!(Lease::read(&lease.to_json()).as_ref(), Ok(&lease)),

@@ -1,6 +1,3 @@
-//! Targets for the parts of a call: a request or reply in each encoding, the caller's headers, a refusal, the packets
-//! between processes of a domain, and their shared memory.
-
 use crate::input::{FuzzInput, assert_says_something};
 use gapless_log::Region;
 use gapless_log::call_table::{
@@ -13,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// A message with every kind of value that postcard can write.
 #[derive(Debug, Serialize, Deserialize, Message)]
 #[message(version = 2)]
 pub struct Order {
@@ -45,7 +41,7 @@ type Check = fn(u8, &[u8]);
 
 const MESSAGES: [Check; 5] = [check::<Order>, check::<Line>, check::<String>, check::<u128>, check::<Vec<u8>>];
 
-/// Feeds a message: the first byte selects its type, the second its form: JSON, version 1, or the newest version.
+/// The first byte selects the type, the second the form: JSON, version 1, or the newest version.
 pub fn message(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let check = MESSAGES[usize::from(input.byte()) % MESSAGES.len()];
@@ -65,7 +61,7 @@ fn check<M: Message>(form: u8, bytes: &[u8]) {
         Err(error) => return check_error_text::<M>(&error),
     };
     let encoded = encode(&message);
-    // Deep JSON values may exceed postcard's limit of nesting; every other value comes back.
+    // Deep JSON values may exceed postcard's limit of nesting.
     match M::decode(&encoded) {
         Ok(again) => assert_eq!(encode(&again), encoded),
         Err(error) => assert!(form % 3 == 2, "{error}"),
@@ -84,7 +80,6 @@ fn check<M: Message>(form: u8, bytes: &[u8]) {
     }
 }
 
-/// Converts to another version and back, as a caller does for an instance of that version.
 fn rewrite<M: Message>(encoded: &[u8]) {
     for older in M::older() {
         let (down, up) = ((M::fingerprint(), older.fingerprint), (older.fingerprint, M::fingerprint()));
@@ -109,7 +104,6 @@ fn check_error_text<M: Message>(error: &MessageError) {
     assert_eq!(error.type_name, M::TYPE_NAME);
 }
 
-/// Feeds the headers of a call.
 pub fn headers(bytes: &[u8]) {
     let Some(headers) = Headers::decode(bytes) else { return };
     let mut again = Vec::new();
@@ -122,7 +116,6 @@ pub fn headers(bytes: &[u8]) {
     }
 }
 
-/// Feeds a packet between processes of a domain.
 pub fn packet(bytes: &[u8]) {
     match gapless_rpc::packet_again(bytes) {
         Ok(again) => assert_eq!(again, bytes),
@@ -130,14 +123,12 @@ pub fn packet(bytes: &[u8]) {
     }
 }
 
-/// Feeds the error with which a relay ends a call.
 pub fn ended(bytes: &[u8]) {
     if let Some(again) = gapless_rpc::ended_again(bytes) {
         assert_eq!(again, bytes);
     }
 }
 
-/// Feeds the body of a refusal.
 pub fn refusal(bytes: &[u8]) {
     if let Some(again) = gapless_rpc::refusal_again(bytes) {
         assert_eq!(gapless_rpc::refusal_again(&again).as_deref(), Some(&*again), "what was written is read");
@@ -147,7 +138,7 @@ pub fn refusal(bytes: &[u8]) {
 const SLOTS: u32 = 4;
 const PAYLOAD_LENGTH_MAX: usize = 64;
 
-/// Writes words of the input to positions of the input; of a large region only to the beginning of each page.
+/// Writes only to the beginning of each page of a large region.
 fn scribble(region: &Region, input: &mut FuzzInput<'_>) {
     for _ in 0..input.byte() % 64 {
         let (place, word) = (usize::from(input.u16()), input.u64());
@@ -155,8 +146,7 @@ fn scribble(region: &Region, input: &mut FuzzInput<'_>) {
     }
 }
 
-/// Feeds the memory between a caller and its instances: sound requests, then the writes of a corrupt caller and the
-/// instance's reads; then the writes of a corrupt instance and the caller's reads.
+/// A corrupt caller's writes and the instance's reads; then a corrupt instance's writes and the caller's reads.
 pub fn call_table(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let shape = CallTableShape::new(SLOTS, PAYLOAD_LENGTH_MAX).expect("it is in range");

@@ -1,5 +1,3 @@
-//! Targets for the messages between a cluster's members and the records in their journals.
-
 use crate::input::{FuzzInput, assert_says_something};
 use gapless_cluster::consensus::record::RecordContent;
 use gapless_cluster::consensus::{
@@ -9,8 +7,6 @@ use gapless_cluster::member::snapshot_transfer::wire::{
     SNAPSHOT_LENGTH_MAX, STATE_LENGTH_MAX, TransferAnswer, TransferRequest,
 };
 
-/// Feeds a message from another member: it is refused, or written again it gives the same bytes. A member accepts it
-/// without a panic, as if the sender were the named member.
 pub fn message(bytes: &[u8]) {
     let message = match wire::decode(bytes) {
         Ok(message) => message,
@@ -43,8 +39,7 @@ pub fn message(bytes: &[u8]) {
     }
 }
 
-/// Feeds a member's summary of its log: it is refused, or written again it gives the same bytes. A member that receives
-/// it keeps running and keeps the information.
+/// A member that receives it keeps its information.
 pub fn history(bytes: &[u8]) {
     let Some(history) = LogHistory::from_bytes(bytes) else { return };
     assert_eq!(history.to_bytes(), bytes);
@@ -68,7 +63,6 @@ pub fn history(bytes: &[u8]) {
     assert_eq!(recovered.acknowledged(), member.acknowledged().collect::<Vec<_>>());
 }
 
-/// Feeds records of a journal, each by itself and all in a row.
 pub fn record(bytes: &[u8]) {
     match RecordContent::from_bytes(bytes) {
         Ok(record) => assert_eq!(record.to_bytes(), bytes),
@@ -95,8 +89,6 @@ pub fn record(bytes: &[u8]) {
     }
 }
 
-/// Feeds requests and answers of a snapshot transfer: each is refused, or is plausible and gives the same bytes when
-/// written again.
 pub fn snapshot_transfer(bytes: &[u8]) {
     match TransferRequest::from_bytes(bytes) {
         Ok(request) => assert_eq!(request.to_bytes(), bytes),

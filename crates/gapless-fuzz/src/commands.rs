@@ -1,5 +1,4 @@
-//! Targets for commands and their events: for any bytes of a command its writer gives an answer or a reason. The answer
-//! is read back as it stands in the stream, by the reader of the bus and by an independent one.
+//! An answer is read back as it stands in the stream, by the reader of the bus and by an independent one.
 
 use crate::input::{FuzzInput, assert_says_something};
 use gapless_bus_checker::Decision as Checked;
@@ -90,17 +89,15 @@ impl CommandHandler for BothHandler {
     }
 }
 
-/// Creates a writer with an aggregate and a handler.
-///
 /// # Panics
+///
 /// Never: the model is valid.
 #[must_use]
 pub fn writer() -> BareWriter {
     BareWriter::new(CommandModel::new().aggregate::<Sum>().handler(BothHandler)).expect("the model is one")
 }
 
-/// Feeds consecutive commands, each after its length of two bytes. In the byte before them, bit 0 says that the heads
-/// are repaired.
+/// Each command follows its length of two bytes; before them, bit 0 of a byte says that the heads are repaired.
 pub fn envelope(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let is_healed = input.byte() & 1 != 0;
@@ -133,7 +130,6 @@ pub fn envelope(bytes: &[u8]) {
     }
 }
 
-/// Feeds the events of a transaction.
 pub fn transaction(bytes: &[u8]) {
     let read = || {
         let mut all = Vec::new();
@@ -157,7 +153,6 @@ pub fn transaction(bytes: &[u8]) {
     if let Err(error) = &read {
         assert_says_something(error);
     }
-    // After an empty answer.
     let mut answer = [0; 32];
     answer[0] = 1;
     let mut whole = Vec::new();
@@ -170,16 +165,14 @@ pub fn transaction(bytes: &[u8]) {
             });
             assert!(events.eq(read_events), "two readers have read other events");
         }
-        // No bytes are no events, and a transaction without any.
         (Ok(_), Err(_)) => assert!(bytes.is_empty(), "one reader refuses what the other reads"),
         (Ok(Checked::Failed { .. }), Ok(_)) => unreachable!("it was written as done"),
         (Err(reason), _) => assert_says_something(&reason),
     }
 }
 
-/// Returns commands in the form of a bus, for seeds.
-///
 /// # Panics
+///
 /// Never: all can be encoded.
 #[must_use]
 pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
@@ -212,7 +205,6 @@ fn bytes_of(id: Option<u64>, ask: &Ask, headers: &[u8], identifier: Option<u128>
     head(TypeKey::of(Sum::NAME), Ask::TYPE_NAME, headers, &id, (identifier, expected), &payload)
 }
 
-/// Encodes a command by its documented layout.
 fn head(
     aggregate: TypeKey,
     command: &str,

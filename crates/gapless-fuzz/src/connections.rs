@@ -1,5 +1,4 @@
-//! Targets for rings in use: a publisher's on its way into the stream, and a service's on its way to a client. A
-//! hostile publisher spoils its own ring and no later data of others.
+//! A hostile publisher spoils its own ring and no later data of others.
 
 use crate::input::{FuzzInput, assert_says_something, heal_frames, whole_words};
 use gapless_agent::{Agent, Counters, Now, Waker};
@@ -17,13 +16,12 @@ use gapless_wire::{Encoding, Frame, HEADER_LENGTH, aligned_length};
 
 const RING_LENGTH: usize = 4096;
 const FRAME_LENGTH_MAX: usize = 1024;
-/// Largest part that is fed into a ring at once.
 const PART_LENGTH_MAX: usize = RING_LENGTH / 2;
 
 const HEALED: u8 = 1;
 const APART: u8 = 2;
 
-/// Feeds a publisher's ring: [mode, then the ring's content].
+/// Input: mode, then the ring's content.
 pub fn ingress(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let mode = input.byte();
@@ -63,7 +61,6 @@ pub fn ingress(bytes: &[u8]) {
     let mut due = 1;
     let part_length = if mode & APART != 0 { HEADER_LENGTH + 32 } else { PART_LENGTH_MAX };
     for (round, part) in (1..).zip(frames.chunks(part_length)) {
-        // Any content of the ring is announced as it is.
         if publisher.writer.append(&at_least_a_header(part)).is_err() {
             break;
         }
@@ -82,7 +79,6 @@ pub fn ingress(bytes: &[u8]) {
     }
 }
 
-/// Checks that everything appended is as a journal reads it back: whole, in order, padded with zeros.
 fn check_appended(mut bytes: &[u8], mut due: u64) -> u64 {
     while !bytes.is_empty() {
         let frame = Frame::parse(bytes).expect("what is appended is a frame");
@@ -96,7 +92,7 @@ fn check_appended(mut bytes: &[u8], mut due: u64) -> u64 {
     due
 }
 
-/// Extends a part to a header's length, the least that the ring's writer accepts.
+/// The least that the ring's writer accepts.
 fn at_least_a_header(part: &[u8]) -> Vec<u8> {
     let mut part = part.to_vec();
     part.resize(part.len().max(HEADER_LENGTH), 0);
@@ -126,12 +122,10 @@ fn acceptor(ingress: Mailbox<PublisherEvent>) -> (Mailbox<PublisherEvent>, Outbo
     (ingress, delivery, acceptor)
 }
 
-/// Token of the session that the client opens; seeds answer it.
 pub const TOKEN: u128 = 5;
-/// Identifier that the seeds give the session.
 pub const SESSION: u64 = 1;
 
-/// Feeds a service's ring to a client: [mode, then the ring's content].
+/// Input: mode, then the ring's content.
 pub fn client(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let mode = input.byte();

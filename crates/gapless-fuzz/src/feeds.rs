@@ -1,12 +1,8 @@
-//! Targets for foreign feed protocols: bytes are an error, or a packet that gives the same bytes when written again. A
-//! stream in pieces is the same stream.
-
 use crate::input::{FuzzInput, assert_says_something};
 use gapless_wire::FeedSession;
 use gapless_wire::mold::{self, MoldError, MoldPacket, MoldRequest, PacketContent, PacketWriter};
 use gapless_wire::soup::{self, ClientPacket, Field, ServerPacket, SoupError};
 
-/// Feeds a MoldUDP64 downstream packet.
 pub fn mold_packet(bytes: &[u8]) {
     match MoldPacket::parse(bytes) {
         Ok(packet) => check_packet(bytes, &packet),
@@ -36,7 +32,6 @@ fn check_packet(bytes: &[u8], packet: &MoldPacket<'_>) {
     assert_eq!(again[..length], *bytes);
     assert_eq!(packet.next_sequence(), sequence + count);
 
-    // A packet has exactly one valid length.
     for length in [0, mold::HEADER_LENGTH - 1, bytes.len() - 1] {
         assert!(MoldPacket::parse(&bytes[..length]).is_err(), "cut to {length} bytes");
     }
@@ -44,7 +39,6 @@ fn check_packet(bytes: &[u8], packet: &MoldPacket<'_>) {
     assert!(matches!(MoldPacket::parse(&again), Err(MoldError::Trailing { found_bytes: 1, .. })));
 }
 
-/// Feeds a MoldUDP64 request.
 pub fn mold_request(bytes: &[u8]) {
     match MoldRequest::from_bytes(bytes) {
         Ok(request) => {
@@ -64,13 +58,12 @@ fn check_feed_session(feed_session: FeedSession) {
     }
 }
 
-/// Splits off the limit of packets: [u16 limit, then the stream].
+/// u16 limit, then the stream.
 fn limit_and_stream(bytes: &[u8]) -> (usize, &[u8]) {
     let mut input = FuzzInput(bytes);
     (usize::from(input.u16()), input.rest())
 }
 
-/// Feeds the packets of a SoupBinTCP server: [u16 limit, then the stream].
 pub fn soup_server(bytes: &[u8]) {
     let (limit, stream) = limit_and_stream(bytes);
     walk(stream, limit, ServerPacket::parse, |packet, bytes| {
@@ -92,13 +85,12 @@ pub fn soup_server(bytes: &[u8]) {
         };
         assert_eq!(length, Some(bytes.len()), "there is room for as much as was read");
         assert_eq!(again, [&bytes[..soup::HEADER_LENGTH], &payload].concat());
-        // Only a login may differ from the form that we write: its fields may be padded otherwise.
+        // The fields of a login may be padded otherwise than we write them.
         assert!(again == bytes || matches!(packet, ServerPacket::LoginAccepted { .. }));
         assert_eq!(ServerPacket::parse(&again, limit), Ok(Some((*packet, bytes.len()))));
     });
 }
 
-/// Feeds the packets of a SoupBinTCP client: [u16 limit, then the stream].
 pub fn soup_client(bytes: &[u8]) {
     let (limit, stream) = limit_and_stream(bytes);
     walk(stream, limit, ClientPacket::parse, |packet, bytes| {
@@ -122,7 +114,6 @@ pub fn soup_client(bytes: &[u8]) {
         };
         assert_eq!(length, Some(bytes.len()), "there is room for as much as was read");
         assert_eq!(again, [&bytes[..soup::HEADER_LENGTH], &payload].concat());
-        // Only a login may differ from the form that we write: its fields may be padded otherwise.
         assert!(again == bytes || matches!(packet, ClientPacket::Login(_)));
         assert_eq!(ClientPacket::parse(&again, limit), Ok(Some((*packet, bytes.len()))));
     });
@@ -137,8 +128,7 @@ fn check_field<const N: usize>(field: &Field<N>) {
 
 type Parsed<T> = Result<Option<(T, usize)>, SoupError>;
 
-/// Takes packet after packet off the stream. Each must parse the same with and without the bytes after it, and not at
-/// all from any part of its bytes.
+/// Each packet must parse the same with and without the bytes after it, and not at all from any part of it.
 fn walk<'a, T: PartialEq + std::fmt::Debug>(
     mut stream: &'a [u8],
     limit: usize,

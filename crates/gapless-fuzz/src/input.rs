@@ -1,15 +1,12 @@
-//! Splits the bytes of an input, and repairs checksums so that the bytes get past them. Nothing here knows a decoder.
-
 use gapless_wire::checksum::crc32c;
 use gapless_wire::descriptor::{FRAME_LENGTH_MAX, HEADER_CRC_OFFSET, PAYLOAD_CRC_OFFSET};
 use gapless_wire::{HEADER_LENGTH, MESSAGE_ALIGNMENT, aligned_length};
 use tempfile::TempDir;
 
-/// A reader that takes fields off the front of the bytes; zeros after their end.
+/// Zeros after the end.
 pub struct FuzzInput<'a>(pub &'a [u8]);
 
 impl<'a> FuzzInput<'a> {
-    /// Takes `N` bytes.
     pub fn array<const N: usize>(&mut self) -> [u8; N] {
         let mut field = [0; N];
         let bytes = self.bytes(N);
@@ -17,42 +14,36 @@ impl<'a> FuzzInput<'a> {
         field
     }
 
-    /// Takes one byte.
     pub fn byte(&mut self) -> u8 {
         self.array::<1>()[0]
     }
 
-    /// Takes two bytes.
     pub fn u16(&mut self) -> u16 {
         u16::from_le_bytes(self.array())
     }
 
-    /// Takes eight bytes.
     pub fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.array())
     }
 
-    /// Takes up to `length` bytes.
     pub fn bytes(&mut self, length: usize) -> &'a [u8] {
         let (bytes, rest) = self.0.split_at(length.min(self.0.len()));
         self.0 = rest;
         bytes
     }
 
-    /// Takes all remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
 
-    /// Returns whether no byte is left.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Repairs both checksums of every frame, walking from the first by the length fields. A frame that would exceed the
-/// end is cut to it, so that one wrong length does not hide all that follows.
+/// Walks by the length fields. A frame that would exceed the end is cut to it, so that one wrong length does not hide
+/// all that follows.
 pub fn heal_frames(bytes: &mut [u8]) {
     let mut rest = bytes;
     while rest.len() >= HEADER_LENGTH {
@@ -72,7 +63,6 @@ pub fn heal_frames(bytes: &mut [u8]) {
     }
 }
 
-/// Returns the bytes, up to `limit_bytes`, as whole words.
 #[must_use]
 pub fn whole_words(bytes: &[u8], limit_bytes: usize) -> Vec<u8> {
     let mut words = bytes[..bytes.len().min(limit_bytes)].to_vec();
@@ -80,16 +70,16 @@ pub fn whole_words(bytes: &[u8], limit_bytes: usize) -> Vec<u8> {
     words
 }
 
-/// Asserts that an error has a text, of one line as the program prints it.
 pub fn assert_says_something(error: &dyn std::fmt::Display) {
     let text = error.to_string();
     assert!(!text.trim().is_empty(), "an error without a text");
     assert!(!text.contains('\n'), "an error of more than one line: {text:?}");
 }
 
-/// Makes a temporary directory, in memory if possible, because targets sync their files.
+/// In memory if possible, because targets sync their files.
 ///
 /// # Panics
+///
 /// If no directory can be made.
 #[must_use]
 pub fn scratch() -> TempDir {

@@ -1,5 +1,5 @@
-//! Targets for segment files: read, verified and recovered. Nothing panics, and only frames in their place are
-//! replayed. A journal that is reported sound is as long as its valid mark says, and a recovered one can be continued.
+//! Nothing panics, and only frames in their place are replayed. A journal that is reported sound is as long as its
+//! valid mark says, and a recovered one can be continued.
 //!
 //! The input is a list of segments, each in this form, so that small inputs reach everything:
 //!
@@ -12,6 +12,7 @@
 //! 11  …    fixed header (128), five marks (64 each), four index entries (16 each), the mark for records if it has one
 //!          (64), frames and records
 //! ```
+//!
 //! One byte precedes the list: 1 for another boot of the machine, 2 to check all segments.
 
 use crate::input::{FuzzInput, assert_says_something, heal_frames, scratch};
@@ -25,7 +26,7 @@ use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_lengt
 use std::path::Path;
 
 pub const STREAM_ID: u128 = 0x5eed;
-/// Length of a small segment: a header page, a page of index and two pages of frames.
+/// A header page, a page of index and two pages of frames.
 pub const SEGMENT_LENGTH: u64 = 16 * 1024;
 /// Longest frame of the stream of the seeds.
 pub const FRAME_LENGTH_MAX: usize = 1024;
@@ -50,19 +51,16 @@ const MARKS: [usize; 5] = [
 ];
 const MARK_LENGTH: usize = d::MARK_WORDS * 8;
 const INDEX_LENGTH: usize = 4 * d::INDEX_ENTRY_LENGTH;
-/// Limit of files and of the segments in them, whatever a header says, so that a target is quick.
+/// Whatever a header says, so that a target is quick.
 const SEGMENT_LENGTH_MAX: u64 = 64 * 1024;
 const SEGMENTS_MAX: usize = 4;
-/// Largest number of frames that fit in all segments.
 const FRAMES_MAX: u64 = SEGMENTS_MAX as u64 * SEGMENT_LENGTH_MAX / HEADER_LENGTH as u64;
 
-/// Returns the machine, on the boot of the seeds or on another.
 #[must_use]
 pub fn environment(is_other_boot: bool) -> JournalEnvironment {
     JournalEnvironment { boot_id: Some(BootId(1 + u128::from(is_other_boot))), epoch_ns: || 1_000_000_000, disk: None }
 }
 
-/// Returns the options of the journals of the seeds.
 #[must_use]
 pub fn options(directory: &Path) -> JournalOptions {
     JournalOptions {
@@ -73,7 +71,6 @@ pub fn options(directory: &Path) -> JournalOptions {
     }
 }
 
-/// Encodes a segment file in the form of the input, with everything to be repaired when it is read.
 #[must_use]
 pub fn pack(first_sequence: u64, file: &[u8]) -> Vec<u8> {
     let mut body = file[..d::FIXED_LENGTH].to_vec();
@@ -96,7 +93,6 @@ pub fn pack(first_sequence: u64, file: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// Writes the segments of the input to `directory`.
 fn unpack(input: &mut FuzzInput<'_>, directory: &Path) {
     for _ in 0..SEGMENTS_MAX {
         if input.is_empty() {
@@ -157,7 +153,6 @@ fn unpack_mark(flags: u8, body: &mut FuzzInput<'_>) -> [u8; MARK_LENGTH] {
     mark
 }
 
-/// Feeds segment files to a reader, as in any process.
 pub fn read(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let mode = input.byte();
@@ -180,7 +175,6 @@ fn check_fixed_header(bytes: &[u8]) {
     }
 }
 
-/// Reads everything in every way.
 fn read_directory(directory: &Path, environment: JournalEnvironment) {
     let reader = match JournalReader::open_in(directory, environment.clone()) {
         Ok(reader) => reader,
@@ -233,7 +227,6 @@ fn read_directory(directory: &Path, environment: JournalEnvironment) {
     }
 }
 
-/// Returns the records; `None` after an error.
 fn records(reader: &JournalReader) -> Option<Vec<ConsensusRecord>> {
     let records: Vec<ConsensusRecord> = match reader.records() {
         Ok(records) => records.collect(),
@@ -249,7 +242,6 @@ fn records(reader: &JournalReader) -> Option<Vec<ConsensusRecord>> {
     Some(records)
 }
 
-/// Replays from a sequence, by copies and in place. Returns the last sequence; `None` after an error.
 fn replay(reader: &JournalReader, from: u64) -> Option<u64> {
     let last = replay_on(reader.replay(from), from)?;
     let in_place = replay_on(reader.replay_until(from, last), from);
@@ -287,7 +279,6 @@ fn replay_on(replay: Result<Replay, JournalError>, from: u64) -> Option<u64> {
     }
 }
 
-/// Feeds segment files to a writer: they are recovered, continued and opened again.
 pub fn recovery(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let mode = input.byte();
@@ -349,8 +340,7 @@ pub fn recovery(bytes: &[u8]) {
     drop(journal);
 }
 
-/// Checks that a returned frame after `last` stays unchanged when it is cut off and replaced by another. The journal is
-/// as long as before then.
+/// A returned frame after `last` stays unchanged when it is cut off and replaced by another.
 fn check_cut(journal: &mut Journal, reader: &JournalReader, last: u64) -> Result<(), JournalError> {
     let next = last + 1;
     let put = |journal: &mut Journal, payload| {

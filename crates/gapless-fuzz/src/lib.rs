@@ -46,10 +46,9 @@ pub mod transactions;
 pub mod wire;
 pub mod workbooks;
 
-/// A function that feeds bytes to one decoder.
 pub type FuzzTarget = fn(&[u8]);
 
-/// Every target by its name, which is also that of its file in `fuzz/fuzz_targets` and of its folder in `fuzz/corpus`.
+/// A target's name is also that of its file in `fuzz/fuzz_targets` and of its folder in `fuzz/corpus`.
 pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("frame", wire::frame),
     ("control", wire::control),
@@ -99,9 +98,8 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("workbook", workbooks::workbook),
 ];
 
-/// Returns the target of this name.
-///
 /// # Panics
+///
 /// If the name is unknown.
 #[must_use]
 pub fn target(name: &str) -> FuzzTarget {

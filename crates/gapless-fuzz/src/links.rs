@@ -1,6 +1,3 @@
-//! Targets for the input of a cluster member from its peers: a stream of messages in any pieces, and the handshakes
-//! that decide on acceptance.
-
 use crate::input::{FuzzInput, assert_says_something};
 use gapless_cluster::link::beacon::Beacon;
 use gapless_cluster::link::wire::{
@@ -10,10 +7,8 @@ use gapless_cluster::link::wire::{
 use gapless_cluster::link::{ReceiveBuffer, judge};
 use gapless_wire::checksum::crc32c;
 
-/// Length of the buffer for a pending connection, bytes.
 const BUFFER_BYTES: usize = 512;
 
-/// Feeds the bytes of a connection in pieces: messages come out whole and as written, or not at all.
 pub fn cluster_link(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let (flags, piece) = (input.byte(), usize::from(input.byte()) + 1);
@@ -30,7 +25,6 @@ pub fn cluster_link(bytes: &[u8]) {
                 Ok(Some(message)) => {
                     assert!(message.frames.as_ptr().cast::<u64>().is_aligned());
                     let header = MessageHeader::new(message.kind, number, message.consensus, message.frames.len());
-                    // Written again it is the same message.
                     let written = &bytes[read..read + header.message_length()];
                     assert_eq!(header.to_bytes(), written[..HEADER_LENGTH]);
                     assert_eq!(header.parts(written), Ok((message.consensus, message.frames)));
@@ -61,7 +55,7 @@ pub fn cluster_link(bytes: &[u8]) {
     }
 }
 
-/// Feeds a multicast beacon; its checksum is repaired, so that the fields after it are reached.
+/// The checksum is repaired, so that the fields after it are reached.
 pub fn cluster_beacon(bytes: &[u8]) {
     const CRC: std::ops::Range<usize> = 24..28;
     let source = std::net::IpAddr::from([192, 0, 2, 9]);
@@ -80,7 +74,6 @@ pub fn cluster_beacon(bytes: &[u8]) {
     }
 }
 
-/// Feeds a hello or welcome, and a refusal.
 pub fn cluster_handshake(bytes: &[u8]) {
     match Introduction::parse(bytes) {
         Ok(introduction) => {
@@ -112,7 +105,6 @@ pub fn cluster_handshake(bytes: &[u8]) {
     }
 }
 
-/// Repairs magic, version, numbers, padding and checksums of all messages, as far as the lengths lead.
 fn heal(bytes: &mut [u8]) {
     let (mut rest, mut number) = (bytes, 0u64);
     while rest.len() >= HEADER_LENGTH {

@@ -1,5 +1,4 @@
-//! Targets for memory shared by another process: a ring and a window as an attacker left them, a counters file. Nothing
-//! panics, no position or length leads outside, and every reader terminates.
+//! No position or length leads outside, and every reader terminates.
 
 use crate::input::{FuzzInput, assert_says_something, heal_frames, scratch};
 use gapless_agent::CountersReader;
@@ -11,7 +10,6 @@ use rustix::fs::{MemfdFlags, SealFlags};
 
 const CAPACITY: usize = d::CAPACITY_MIN;
 const INDEX_SLOTS: usize = 64;
-/// Largest number of frames in a ring.
 const FRAMES_MAX: usize = CAPACITY / HEADER_LENGTH;
 
 /// Modes in the first byte.
@@ -21,7 +19,6 @@ const HEALED: u8 = 2;
 /// Missing seals, by bits of the first byte.
 const UNSEALED: [(u8, SealFlags); 2] = [(4, SealFlags::SHRINK), (8, SealFlags::GROW)];
 
-/// Makes a memory file as another process passes it, and returns whether its length is sealed.
 fn memory_file(bytes: &[u8], mode: u8) -> (OwnedFd, bool) {
     let fd = rustix::fs::memfd_create("gapless-fuzz", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
         .expect("memory files are there");
@@ -35,7 +32,6 @@ fn memory_file(bytes: &[u8], mode: u8) -> (OwnedFd, bool) {
     (fd, missing.is_empty())
 }
 
-/// Returns the opened mapping; `None` if it was refused, as it must be without a sealed length.
 fn opened<T>(outcome: Result<T, LogError>, is_sealed: bool) -> Option<T> {
     assert!(is_sealed || matches!(outcome, Err(LogError::Foreign { field: "seals", .. })), "it may be cut under us");
     outcome.inspect_err(|error| assert_says_something(error)).ok()
@@ -45,7 +41,7 @@ fn same(fd: &OwnedFd) -> OwnedFd {
     fd.try_clone().expect("a descriptor can be doubled")
 }
 
-/// Makes a sound mapping, except for the words of `live`, the index and the data, which come from the input.
+/// Sound, except for the words of `live`, the index and the data, which come from the input.
 fn mapping(kind: u64, index_slots: usize, live: &[usize], input: &mut FuzzInput<'_>, heal: bool) -> Vec<u8> {
     let index_length = (index_slots * 8).next_multiple_of(4096);
     let mut bytes = vec![0; d::HEADER_LENGTH + index_length + CAPACITY];
@@ -71,10 +67,8 @@ fn mapping(kind: u64, index_slots: usize, live: &[usize], input: &mut FuzzInput<
     bytes
 }
 
-/// Words that an honest process changes while a ring is in use.
 const RING_WORDS: [usize; 4] = [d::HEAD_WORD, d::TAIL_WORD, d::READER_PARKED_WORD, d::CLOSED_WORD];
 
-/// Feeds a ring with arbitrary writes of its publisher or its consumer.
 pub fn ring(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let mode = input.byte();
@@ -136,11 +130,9 @@ fn drain(reader: &mut RingReader) {
     panic!("more frames than there is room for");
 }
 
-/// Words that a window's writer changes.
 const WINDOW_WORDS: [usize; 5] =
     [d::TAIL_WORD, d::TAIL_SEQUENCE_WORD, d::RELEASED_WORD, d::RELEASED_SEQUENCE_WORD, d::CLAIMED_WORD];
 
-/// Feeds a window with arbitrary writes of its writer.
 pub fn window(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let mode = input.byte();
@@ -162,7 +154,7 @@ pub fn window(bytes: &[u8]) {
     }
 }
 
-/// Reads like a late reader: many frames at a time, as far as they fit `many`, else a single one.
+/// Like a late reader: many frames at a time, as far as they fit `many`, else a single one.
 fn read_on(cursor: &mut gapless_log::FreeCursor, many: &mut [u8]) {
     let mut copy = Vec::new();
     for _ in 0..=FRAMES_MAX {
@@ -201,7 +193,6 @@ fn read_on(cursor: &mut gapless_log::FreeCursor, many: &mut [u8]) {
     panic!("more frames than there is room for");
 }
 
-/// Checks frames that were copied at once: whole ones, back to back.
 fn check_many(mut frames: &[u8], mut due: u64) {
     while let Some(header) = frames.first_chunk::<16>() {
         let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
@@ -216,10 +207,8 @@ fn check_many(mut frames: &[u8], mut due: u64) {
     assert!(frames.is_empty(), "frames are whole");
 }
 
-/// Number of counters in the files that this target makes sound.
 const COUNTERS: usize = 4;
 
-/// Feeds a counters file.
 pub fn counters(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let mode = input.byte();

@@ -1,6 +1,4 @@
-//! Targets for payloads: any bytes are a message of a schema or an error, and a message keeps its meaning through every
-//! conversion: bytes to object to bytes, SBE to protobuf to SBE. The schemas are those of `gapless-schema-tests`, which
-//! together have every feature of SBE.
+//! A message keeps its meaning through every conversion: bytes to object to bytes, SBE to protobuf to SBE.
 
 use crate::input::assert_says_something;
 use gapless_schema::{DecodeError, EncodeError, Message, Protobuf, ProtobufObject, Sbe, SbeObject};
@@ -37,12 +35,12 @@ macro_rules! for_each_message {
 const SBE: &[Check] = for_each_message!(check_sbe);
 const PROTOBUF: &[Check] = for_each_message!(check_protobuf);
 
-/// Feeds SBE payloads to every message, because the header names the type.
+/// Feeds every message, because the header names the type.
 pub fn sbe(bytes: &[u8]) {
     SBE.iter().for_each(|check| check(bytes));
 }
 
-/// Feeds protobuf payloads; the first byte selects the message, because the payload does not name it.
+/// The first byte selects the message, because the payload does not name it.
 pub fn protobuf(bytes: &[u8]) {
     let Some((message, payload)) = bytes.split_first() else { return };
     PROTOBUF[usize::from(*message) % PROTOBUF.len()](payload);

@@ -1,12 +1,9 @@
-//! Target for schema files: a schema, or an error with its place.
-
 use crate::input::assert_says_something;
 use gapless_schema::generate::{Generator, SchemaError};
 
-/// File name of the schema; includes are looked up in a missing folder.
+/// Includes are looked up in a missing folder.
 const NAME: &str = "no-such-folder/schema.xml";
 
-/// Feeds the text of a schema.
 pub fn schema(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let lines = 1 + text.matches('\n').count() as u32;

@@ -1,6 +1,3 @@
-//! Targets for the persistent inputs of a service: snapshots, the record of dead letters, a replayed stream. Nothing
-//! panics, and a restored state gives the same bytes when written again.
-
 use crate::input::{FuzzInput, assert_says_something, heal_frames, scratch};
 use crate::journals;
 use crate::messages::car::Car;
@@ -20,13 +17,11 @@ use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length, stamp, writer};
 use tempfile::TempDir;
 
-/// The service under test: it counts Cars, sets timers and sends notices.
 #[derive(Default)]
 pub struct CarCounter {
     cars: u64,
 }
 
-/// Schema of the message whose payload is echoed.
 pub const ECHO: u32 = 7 << 16 | 1;
 
 impl Service for CarCounter {
@@ -76,13 +71,11 @@ fn empty_fold() -> Fold {
     Fold::new(CarCounter::default(), policy)
 }
 
-/// A node's directory with a journal of a few frames, to which snapshots are added.
 struct ServiceDirectory {
     directory: TempDir,
     identity: StreamIdentity,
 }
 
-/// Frames in that journal.
 const JOURNALED: u64 = 3;
 
 impl ServiceDirectory {
@@ -101,7 +94,6 @@ impl ServiceDirectory {
     }
 }
 
-/// Returns a mark without content.
 fn mark(sequence: u64) -> Vec<u8> {
     let mut frame = vec![0; HEADER_LENGTH];
     let header = FrameHeader { kind: Kind::Mark, sequence, timestamp_ns: sequence, ..FrameHeader::default() };
@@ -114,9 +106,9 @@ const AS_IT_IS: u8 = 1;
 
 const MISNAMED: u8 = 2;
 
-/// Feeds a snapshot file. Unless its first byte asks for it as it is, magic, identity and checksum are repaired.
+/// Magic, identity and checksum are repaired, unless the first byte asks for the file as it is.
 pub fn snapshot(bytes: &[u8]) {
-    // A journal costs more than all the rest, so each thread has one for all its snapshots.
+    // A journal costs more than all the rest: one for each thread.
     thread_local!(static PLACE: ServiceDirectory = ServiceDirectory::new());
     PLACE.with(|place| snapshot_at(place, bytes));
 }
@@ -131,7 +123,6 @@ fn snapshot_at(place: &ServiceDirectory, bytes: &[u8]) {
         file.extend_from_slice(&sum.to_le_bytes());
     }
     let layout = StreamLayout::new(place.directory.path());
-    // Named after its sequence if the journal has that, else after another.
     let named = file.get(32..40).map_or(1, |field| u64::from_le_bytes(field.try_into().expect("eight bytes")));
     let path = layout.snapshots().join(format!("{:020}.snapshot", if mode & MISNAMED == 0 { named } else { 1 }));
     std::fs::write(&path, &file).expect("a file can be written");
@@ -163,7 +154,6 @@ fn snapshot_at(place: &ServiceDirectory, bytes: &[u8]) {
     std::fs::remove_file(&path).expect("it is there");
 }
 
-/// Returns magic, stream and incarnation.
 #[must_use]
 pub fn snapshot_head(identity: StreamIdentity) -> Vec<u8> {
     let mut head = b"GAPSNAP\x01".to_vec();
@@ -172,7 +162,7 @@ pub fn snapshot_head(identity: StreamIdentity) -> Vec<u8> {
     head
 }
 
-/// Feeds the record of dead letters: whatever it holds, a later letter is recorded exactly once.
+/// A later letter is recorded exactly once.
 pub fn dead_letters(bytes: &[u8]) {
     let directory = scratch();
     let path = directory.path().join(FILE_NAME);
@@ -196,8 +186,8 @@ pub fn dead_letters(bytes: &[u8]) {
     assert_eq!(length(), recorded.len() as u64, "a letter is recorded once");
 }
 
-/// Sequences a stream's frames like the sequencer and applies them to a service, then again from the start. The input
-/// is frames back to back; their checksums, sequences and times are repaired.
+/// Frames back to back, applied like a sequencer's, then again from the start. Checksums, sequences and times are
+/// repaired.
 pub fn replay(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let mode = input.byte();
@@ -210,8 +200,7 @@ pub fn replay(bytes: &[u8]) {
     assert_eq!((first, last), (second, again), "a replay ends in the same state");
 }
 
-/// Sequences the frames. `by_sequencer` leaves out frames that no publisher may send; otherwise all are taken for a
-/// journal's.
+/// `by_sequencer` leaves out frames that no publisher may send; otherwise all are taken for a journal's.
 fn sequenced(frames: &mut [u8], by_sequencer: bool) -> Vec<Vec<u8>> {
     let connection = ConnectionId(1);
     let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
@@ -242,7 +231,6 @@ fn sequenced(frames: &mut [u8], by_sequencer: bool) -> Vec<Vec<u8>> {
     stream
 }
 
-/// Returns the state after the stream as a snapshot, and the error that stopped it.
 fn apply_all(stream: &[Vec<u8>]) -> (Vec<u8>, Option<String>) {
     let mut fold = empty_fold();
     let mut observer = Sequencer::new(SequencerRules::of_service(u64::MAX));

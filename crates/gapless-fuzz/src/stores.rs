@@ -1,5 +1,4 @@
-//! Targets for a store: any changes are applied as a whole or not at all, and any snapshot is read as a whole or leaves
-//! an empty store. The stored hash is that of the objects.
+//! Changes are applied, and snapshots read, as a whole or not at all. The stored hash is that of the objects.
 
 use crate::input::{FuzzInput, assert_says_something};
 use crate::messages::car::{Car, CarDecoder};
@@ -8,33 +7,23 @@ use gapless_schema::{Protobuf, Sbe};
 use gapless_wire::checksum::crc32c;
 
 gapless_engine::store_object! {
-    /// An object for which some bytes are invalid.
     #[derive(Debug, PartialEq)]
     pub struct Flags = 9, version 2 {
-        /// Any number.
         pub number: u64,
         pub are_set: [bool; 5],
     }
 }
 
-/// Collections of the targets, with their numbers.
 #[derive(Clone, Copy)]
 pub struct FuzzCollections {
-    /// Number 1.
     pub flags: Map<u64, Flags>,
-    /// Number 2.
     pub cars: OrderedMap<ByteKey, Sbe<Car>>,
-    /// Number 300.
     pub records: Map<u128, InlineMessage<CarDecoder<'static>, 400>>,
-    /// Number 4.
     pub title: Singleton<Protobuf<Car>>,
-    /// Number 5.
     pub queue: Queue<Sbe<Car>>,
-    /// Number 6.
     pub counter: Counter,
 }
 
-/// Creates an empty store.
 #[must_use]
 pub fn store() -> (Store, FuzzCollections) {
     let limits =
@@ -55,7 +44,7 @@ pub fn declare(store: &mut Store) -> FuzzCollections {
     }
 }
 
-/// Feeds consecutive changes, each after its length of two bytes.
+/// Each change follows its length of two bytes.
 pub fn changes(bytes: &[u8]) {
     let (mut store, handles) = store();
     let mut input = FuzzInput(bytes);
@@ -74,7 +63,6 @@ pub fn changes(bytes: &[u8]) {
     copies(&mut store);
 }
 
-/// Feeds a snapshot with repaired checksums.
 pub fn snapshot(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
     heal(&mut bytes);
@@ -91,7 +79,6 @@ pub fn snapshot(bytes: &[u8]) {
     }
 }
 
-/// Checks that the content survives a snapshot, and that it can be removed and restored at once.
 fn copies(from: &mut Store) {
     let mut bytes = Vec::new();
     from.write_snapshot(&mut bytes).expect("memory can be written to");
@@ -116,7 +103,6 @@ fn copies(from: &mut Store) {
 const MAGIC_LENGTH: usize = 8;
 const PIECE_HEAD: usize = 13;
 
-/// Repairs checksum and number of each piece, and the length of the last.
 fn heal(bytes: &mut [u8]) {
     let mut rest = bytes.get_mut(MAGIC_LENGTH..).unwrap_or_default();
     for number in 0_u32.. {

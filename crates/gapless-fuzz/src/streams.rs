@@ -1,6 +1,3 @@
-//! Targets for the inputs of an event stream: upstream packets, requests of its operator, the sequencer's marks and its
-//! state, and a feed in any order.
-
 use crate::input::{FuzzInput, assert_says_something};
 use gapless_client::control_messages::{
     ControlAnswer, ControlRequest, ControlRequestError, NodesAnswer, NodesRequest, REQUEST_LENGTH_MAX,
@@ -14,7 +11,6 @@ use gapless_wire::mold::{MoldPacket, PacketContent};
 use gapless_wire::upstream::{UpstreamBody, UpstreamPacket};
 use gapless_wire::{FeedSession, mark, upstream};
 
-/// Feeds a packet between a node and the command port.
 pub fn upstream_packet(bytes: &[u8]) {
     match UpstreamPacket::parse(bytes) {
         Ok(packet) => {
@@ -31,7 +27,6 @@ pub fn upstream_packet(bytes: &[u8]) {
     }
 }
 
-/// Feeds a mark in the stream.
 pub fn stream_mark(bytes: &[u8]) {
     if let Some(mark) = Mark::from_bytes(bytes) {
         let mut again = [0xa5; mark::LENGTH_MAX];
@@ -40,7 +35,6 @@ pub fn stream_mark(bytes: &[u8]) {
     }
 }
 
-/// Feeds requests of an operator, their answers, and lists of connections.
 pub fn stream_control(bytes: &[u8]) {
     match ControlRequest::from_bytes(bytes) {
         Ok(request) => {
@@ -61,9 +55,8 @@ pub fn stream_control(bytes: &[u8]) {
     }
 }
 
-/// Feeds the state file of a sequencer.
 pub fn sequencer_state(bytes: &[u8]) {
-    // Few random bytes have the right checksum, so it is also tried repaired.
+    // Few random bytes have the right checksum.
     let mut sound = bytes.to_vec();
     if let Some((content, sum)) = sound.split_last_chunk_mut::<4>() {
         *sum = gapless_wire::checksum::crc32c(content).to_le_bytes();
@@ -80,7 +73,7 @@ pub fn sequencer_state(bytes: &[u8]) {
     }
 }
 
-/// Feeds a feed: [u16 length, then a packet], repeated. For any input frames are read in order, and memory is bounded.
+/// u16 length, then a packet, repeated. Frames are read in order, and memory is bounded.
 pub fn feed_receiver(bytes: &[u8]) {
     let name = FeedSession::new("FEED").expect("four letters");
     let feed = Feed { name, first_sequence: 1, last_sequence: None };
@@ -98,7 +91,7 @@ pub fn feed_receiver(bytes: &[u8]) {
         if let Ok(MoldPacket { content: PacketContent::EndOfSession | PacketContent::Heartbeat, .. }) =
             MoldPacket::parse(packet)
         {
-            // No checksum covers it: only the mark in the stream ends a feed session.
+            // Only the mark in the stream ends a feed session: no checksum covers the packet.
             assert_eq!((receiver.feed().copied(), receiver.next_sequence()), before);
         }
         let mut requests = 0;

@@ -1,6 +1,3 @@
-//! Target for the transactions of a state-replicated service: any content of a leader's frames is applied as a whole or
-//! is an error with its position, and the applied state survives a snapshot.
-
 use crate::input::{FuzzInput, assert_says_something};
 use crate::stores::{Flags, FuzzCollections};
 use gapless_engine::fold::NoSink;
@@ -12,7 +9,6 @@ use gapless_wire::control::SessionOpen;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 
-/// A service without handlers, which a follower never calls.
 struct EmptyService;
 
 impl StateService for EmptyService {
@@ -24,8 +20,8 @@ fn declare(store: &mut Store) -> EmptyService {
     EmptyService
 }
 
-/// Feeds consecutive transactions, each after a byte with its origin (bit 0: a timer, else a command; bits 1 and 2: in
-/// how many frames more than one; bit 3: of a leader that ran no handler), and its length of two bytes.
+/// Each transaction follows a byte with its origin (bit 0: a timer, else a command; bits 1 and 2: in how many frames
+/// more than one; bit 3: of a leader that ran no handler), and its length of two bytes.
 pub fn transactions(bytes: &[u8]) {
     let limits =
         StoreLimits { objects_max: 500, bytes_max: 1 << 20, object_length_max: 1 << 16, changes_length_max: 1 << 16 };
@@ -83,7 +79,6 @@ fn apply(
     fold.apply(&Frame::parse(&frame[..length]).expect("it was just made"), &mut NoSink)
 }
 
-/// Returns a transaction that puts an object, replies, sends a notice and sets a timer, for a seed.
 #[must_use]
 pub fn sample() -> Vec<u8> {
     let mut store = Store::new(StoreLimits::default());

@@ -1,6 +1,3 @@
-//! Targets for the decoders of `gapless-wire` and the handshake: any bytes are refused, or are a value that gives the
-//! same bytes when written again.
-
 use crate::input::{assert_says_something, heal_frames};
 use gapless_transport::handshake::{HELLO_LENGTH, Hello, WELCOME_LENGTH, Welcome};
 use gapless_wire::control::{Refusal, SessionOpen, SessionOpened, TimerFired, WINDOW_MESSAGES_MAX};
@@ -8,7 +5,6 @@ use gapless_wire::descriptor::{FRAME_LENGTH_MAX, PAYLOAD_CRC_OFFSET};
 use gapless_wire::frame::{check_length, peek_length, peek_session};
 use gapless_wire::{Frame, FrameWriter, HEADER_LENGTH, aligned_length, stamp};
 
-/// Feeds one frame, as it is and with repaired checksums.
 pub fn frame(bytes: &[u8]) {
     check_frame(bytes);
     let mut healed = bytes.to_vec();
@@ -52,7 +48,6 @@ fn check_frame(bytes: &[u8]) -> Option<Frame<'_>> {
         }
     };
 
-    // Written again from its fields it is the same frame, except for wrong checksums.
     let mut again = vec![0xa5; aligned_length(length)];
     let mut writer = FrameWriter::new(&mut again);
     writer.payload_mut()[..frame.payload().len()].copy_from_slice(frame.payload());
@@ -71,7 +66,6 @@ fn check_frame(bytes: &[u8]) -> Option<Frame<'_>> {
     Some(frame)
 }
 
-/// Feeds the payloads of control frames.
 pub fn control(bytes: &[u8]) {
     if let Some(open) = SessionOpen::from_bytes(bytes) {
         assert_eq!(open.to_bytes(), *bytes);
@@ -100,7 +94,6 @@ pub fn control(bytes: &[u8]) {
     }
 }
 
-/// Feeds both messages of the handshake.
 pub fn handshake(bytes: &[u8]) {
     if let Some(hello) = Hello::from_bytes(bytes) {
         assert_eq!(hello.to_bytes(), *bytes);
@@ -115,7 +108,6 @@ pub fn handshake(bytes: &[u8]) {
         assert_eq!(welcome.to_bytes_with_reason(reason)[WELCOME_LENGTH..], bytes[WELCOME_LENGTH..]);
     }
     for length in [HELLO_LENGTH, WELCOME_LENGTH] {
-        // Any other length is refused.
         if bytes.len() > length {
             assert_eq!(Hello::from_bytes(&bytes[..length - 1]), None);
             assert_eq!(Welcome::from_bytes(&bytes[..length - 1]), None);

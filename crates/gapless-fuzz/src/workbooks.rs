@@ -1,12 +1,9 @@
-//! Target for Excel workbooks: a cell is written and can be written again, or there is an error.
-
 use crate::input::{FuzzInput, assert_says_something, scratch};
 use gapless_measure::workbook::{CellAddress, check_cell, write_cell};
 use std::io::{Cursor, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// The parts that the change of a cell touches, in the order of the input.
 pub const PARTS: [&str; 6] = [
     "[Content_Types].xml",
     "_rels/.rels",
@@ -16,11 +13,10 @@ pub const PARTS: [&str; 6] = [
     "xl/worksheets/sheet1.xml",
 ];
 
-/// Mode in the first byte.
 const AS_IT_IS: u8 = 1;
 
-/// Feeds a workbook. The input is a list of parts, each a u16 length and the text, so that the archive's own checksums
-/// do not hide the text. The first byte may ask for the rest as the file itself.
+/// The input is a list of parts, each a u16 length and the text, so that the archive's own checksums do not hide the
+/// text. The first byte may ask for the rest as the file itself.
 pub fn workbook(bytes: &[u8]) {
     let mut input = FuzzInput(bytes);
     let mode = input.byte();

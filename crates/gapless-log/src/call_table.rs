@@ -27,7 +27,6 @@ mod owner;
 pub mod slot_queue;
 pub mod turn_scheduler;
 
-/// Bytes of a payload to prefetch.
 const PREFETCHED_LENGTH: usize = 256;
 
 pub use instance::{AnswerOutcome, ClaimedSlot, InstanceSide};

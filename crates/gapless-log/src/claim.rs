@@ -9,8 +9,8 @@
 //!       ▲                │                 │              │                 ▲
 //!       └── take back ───┘                 └── withdraw ──┴──▶ withdrawn ───┘
 //! ```
-//! The caller offers, takes back, withdraws and frees; an instance claims, begins and answers. While a request is
-//! offered, the holder is the only instance that may take it, or 0. Another generation means another request.
+//!
+//! While a request is offered, the holder is the only instance that may take it, or 0.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -22,9 +22,8 @@ pub enum ClaimState {
     /// An instance has taken it and its handler has not begun.
     Claimed = 2,
     Begun = 3,
-    /// The reply is in the slot.
     Answered = 4,
-    /// The caller no longer waits; the slot is not free until its holder has noticed or is dead.
+    /// The caller no longer waits; not free until its holder has noticed or is dead.
     Withdrawn = 5,
 }
 
@@ -52,7 +51,7 @@ const GENERATION_SHIFT: u32 = 32;
 
 pub const INSTANCE_NUMBER_MAX: u32 = (1 << 24) - 1;
 
-/// Snapshot of a claim word. Another process may have written anything: an undefined state reads as [`None`].
+/// Another process may have written anything: an undefined state reads as [`None`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ClaimWord(u64);
 
@@ -62,13 +61,12 @@ impl ClaimWord {
         Self((generation as u64) << GENERATION_SHIFT | (holder as u64) << HOLDER_SHIFT | flags | state as u64)
     }
 
-    /// Generation: which request of the slot this is.
+    /// Which request of the slot this is.
     #[must_use]
     pub const fn generation(self) -> u32 {
         (self.0 >> GENERATION_SHIFT) as u32
     }
 
-    /// Instance that has it; while it is offered, the target, or 0.
     #[must_use]
     pub const fn holder(self) -> u32 {
         (self.0 >> HOLDER_SHIFT) as u32 & INSTANCE_NUMBER_MAX
@@ -83,13 +81,12 @@ impl ClaimWord {
         self.0 & (WAITS_FLAG | NOTIFY_FLAG | REVOKED_FLAG | SPINS_FLAG)
     }
 
-    /// Reports whether the caller has revoked its holder, which is dead or disconnected.
+    /// The caller has revoked the holder, which is dead or disconnected.
     #[must_use]
     pub const fn is_revoked(self) -> bool {
         self.0 & REVOKED_FLAG != 0
     }
 
-    /// Half that a futex compares.
     #[must_use]
     pub const fn low_half(self) -> u32 {
         self.0 as u32
@@ -106,44 +103,39 @@ impl std::fmt::Debug for ClaimWord {
     }
 }
 
-/// Wake-ups required by an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToWake {
-    /// A thread of the caller sleeps on the claim word.
     pub waits: bool,
-    /// The caller's reactor must be signalled.
     pub notify: bool,
-    /// A thread of the caller spins on the notice word of the slot.
     pub spins: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerTransition {
-    /// The caller will see the reply.
     Answered(ToWake),
-    /// The caller had withdrawn the request: the reply is ignored, and the slot is the caller's again.
+    /// The reply is ignored, and the slot is the caller's again.
     Withdrawn,
     /// The slot holds another request: the caller has revoked this instance.
     Lost,
 }
 
-/// Outcome of a caller's attempt to end its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withdrawal {
-    /// No instance had it: the slot is free.
+    /// The slot is free.
     TakenBack,
-    /// An instance has it, and its handler had not begun. The slot is in quarantine.
-    NotBegun { holder: u32 },
-    /// The handler of an instance has begun. The slot is in quarantine.
-    Begun { holder: u32 },
-    /// The reply is there.
+    /// An instance has it: the slot is in quarantine.
+    NotBegun {
+        holder: u32,
+    },
+    /// The handler has begun: the slot is in quarantine.
+    Begun {
+        holder: u32,
+    },
     Answered,
-    /// The slot does not hold this request.
     Lost,
 }
 
 impl Withdrawal {
-    /// Instance that still has the request, if any.
     #[must_use]
     pub const fn holder(self) -> Option<u32> {
         match self {
@@ -162,7 +154,6 @@ impl<'a> Claim<'a> {
         Self(word)
     }
 
-    /// Loads the word. Everything that its writer wrote before is visible.
     #[inline]
     #[must_use]
     pub fn load(self) -> ClaimWord {
@@ -170,8 +161,7 @@ impl<'a> Claim<'a> {
         ClaimWord(self.0.load(Ordering::Acquire))
     }
 
-    /// One transition. Release publishes what was written before it; Acquire shows what the other side wrote before its
-    /// last transition.
+    /// Release publishes this side's writes; Acquire shows the other side's before its last transition.
     #[inline]
     fn step(self, from: ClaimWord, to: ClaimWord) -> Result<(), ClaimWord> {
         match self.0.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire) {
@@ -185,12 +175,11 @@ impl<'a> Claim<'a> {
     #[inline]
     pub fn offer(self, generation: u32, target: u32, spins: bool) {
         let flags = if spins { SPINS_FLAG } else { 0 };
-        // Release: an instance that sees the offer sees the request (pairs with the Acquire of `load` and `claim`).
+        // Release: pairs with the Acquire of `load` and `claim`.
         self.0.store(ClaimWord::new(generation, target, flags, ClaimState::Offered).0, Ordering::Release);
     }
 
-    /// Instance `holder`: takes the request that `seen` offers. False if another was faster, or the caller has taken it
-    /// back, or is about to because it was revoked.
+    /// False if another was faster, or the caller has taken the request back, or is about to because it was revoked.
     #[inline]
     #[must_use]
     pub fn claim(self, seen: ClaimWord, holder: u32) -> bool {
@@ -214,8 +203,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Instance `holder`: marks its handler as begun. False if the caller has withdrawn the request: call
-    /// [`Claim::answer`] then, to give the slot back.
+    /// False if the caller has withdrawn the request: call [`Claim::answer`] then, to give the slot back.
     #[inline]
     #[must_use]
     pub fn begin(self, generation: u32, holder: u32) -> bool {
@@ -231,7 +219,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Instance `holder`: answers; the reply is written, or absent because the request was withdrawn.
+    /// The reply is written, or absent because the request was withdrawn.
     #[inline]
     pub fn answer(self, generation: u32, holder: u32) -> AnswerTransition {
         let mut found = self.load();
@@ -242,8 +230,7 @@ impl<'a> Claim<'a> {
             if !is_withdrawn && !is_held {
                 return AnswerTransition::Lost;
             }
-            // SeqCst: the answering thread may next look at what others have announced before they looked for this
-            // answer.
+            // SeqCst: the thread may next look at what others announced before they looked for this answer.
             let answered = found.with(holder, ClaimState::Answered).0;
             match self.0.compare_exchange(found.0, answered, Ordering::SeqCst, Ordering::Acquire).map_err(ClaimWord) {
                 Ok(_) if is_withdrawn => return AnswerTransition::Withdrawn,
@@ -257,8 +244,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Instance: reports whether the caller has withdrawn the request `generation` of `holder`, or `holder` has
-    /// answered it.
+    /// Reports whether the caller has withdrawn the request, or `holder` has answered it.
     #[inline]
     #[must_use]
     pub fn is_withdrawn(self, generation: u32, holder: u32) -> bool {
@@ -266,29 +252,29 @@ impl<'a> Claim<'a> {
         !(found.is(generation, holder, ClaimState::Begun) || found.is(generation, holder, ClaimState::Claimed))
     }
 
-    /// Owner: announces that a thread is about to sleep on the word. Returns the low half to sleep on; `None` if there
-    /// is an answer or a revocation to see first.
+    /// Owner: announces that a thread is about to sleep on the word, and returns the low half to sleep on; `None` if
+    /// there is an answer or a revocation to see first.
     #[must_use]
     pub fn announce_wait(self, generation: u32) -> Option<u32> {
         self.set_flag(generation, WAITS_FLAG).map(ClaimWord::low_half)
     }
 
-    /// Owner, or the instance that has it: requests a signal by the owner's reactor. False if there is something to see
-    /// already, as for [`Claim::announce_wait`].
+    /// Requests a signal by the owner's reactor. False if there is something to see already, as for
+    /// [`Claim::announce_wait`].
     #[must_use]
     pub fn want_notice(self, generation: u32) -> bool {
         self.set_flag(generation, NOTIFY_FLAG).is_some()
     }
 
     /// Owner: revokes the instance `holder`, which is dead or disconnected. A thread that sleeps on the word, or is
-    /// about to, sees a changed word. False if that instance does not have the request, and is not its only target.
+    /// about to, sees a changed word. False if that instance neither has the request nor is its only target.
     pub fn revoke(self, holder: u32) -> bool {
         self.revoke_if(holder, |state| {
             matches!(state, Some(ClaimState::Offered | ClaimState::Claimed | ClaimState::Begun))
         })
     }
 
-    /// Owner: revokes the offer to the instance `target`, or to all (0). False if it is not offered so.
+    /// False if it is not offered to `target`.
     pub fn revoke_offer(self, target: u32) -> bool {
         self.revoke_if(target, |state| state == Some(ClaimState::Offered))
     }
@@ -304,7 +290,6 @@ impl<'a> Claim<'a> {
         false
     }
 
-    /// Sets a flag of a request that is under way and not revoked.
     fn set_flag(self, generation: u32, flag: u64) -> Option<ClaimWord> {
         let mut found = self.load();
         loop {
@@ -324,7 +309,6 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Owner: ends its request in any state.
     pub fn withdraw(self, generation: u32) -> Withdrawal {
         let mut found = self.load();
         loop {
@@ -344,10 +328,9 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Owner, after the death of every process that could hold it, or after reading the answer: takes the slot back.
+    /// Owner, after the death of every process that could hold it, or after reading the answer.
     #[inline]
     pub fn free(self, generation: u32) {
-        // Release: a thread that sees the word free or offered again has no access to the old request.
         self.0.store(ClaimWord::new(generation, 0, 0, ClaimState::Free).0, Ordering::Release);
     }
 }

@@ -1,6 +1,3 @@
-//! Cursors: [`GatingCursor`] borrows frames in place and holds the writer back; [`FreeCursor`] copies, never holds the
-//! writer back, and learns when it was lapped.
-
 use crate::LogError;
 use crate::descriptor as d;
 use crate::memory::Memory;
@@ -9,30 +6,27 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::prefetch::BACKLOG_AHEAD_BYTES;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
-/// Frames that a cursor may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All appended frames: only for the journaler, the replicator and the leader of state replication.
+    /// Only for the journaler, the replicator and the leader of state replication.
     Appended,
     /// Frames that have reached the stream's tier: for everyone else.
     Released,
 }
 
-/// State shared by a gating cursor and its writer, on a cache line of its own.
+/// Shared by a gating cursor and its writer, on a cache line of its own.
 #[repr(align(128))]
 pub(crate) struct Gate {
     /// Stored by the cursor: it reads nothing before this position any more.
     position: AtomicU64,
-    /// Stored by the cursor: number of truncations it has noted.
+    /// Stored by the cursor: truncations it has noted.
     noted: AtomicU64,
-    /// Stored by the writer: number of truncations so far.
     truncations: AtomicU64,
 }
 
-/// Position of a dropped cursor, which gates nothing.
 const ABANDONED: u64 = u64::MAX;
 
-/// Value of `noted` for scope [`Scope::Released`], whose frames cannot be truncated.
+/// For scope [`Scope::Released`], whose frames cannot be truncated.
 const UNCONCERNED: u64 = u64::MAX;
 
 impl Gate {
@@ -48,26 +42,23 @@ impl Gate {
         }
     }
 
-    /// Writer: loads the cursor's position.
     pub(crate) fn load(&self) -> u64 {
-        // Acquire: the cursor's last read comes before our next write (pairs with GatingCursor::advance).
+        // Acquire: pairs with GatingCursor::advance.
         self.position.load(Ordering::Acquire)
     }
 
-    /// Writer: reports whether the cursor was dropped.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.load() == ABANDONED
     }
 
-    /// Writer: announces that the end of the window went back, for the `truncations`-th time.
     pub(crate) fn announce_truncation(&self, truncations: u64) {
-        // Release: a cursor that sees the count sees the new tail (pairs with GatingCursor::available_bytes).
+        // Release: pairs with GatingCursor::available_bytes.
         self.truncations.store(truncations, Ordering::Release);
     }
 
-    /// Writer: reports whether the cursor has stopped reading frames cut off by the first `truncations`.
+    /// Whether the cursor has stopped reading frames cut off by the first `truncations`.
     pub(crate) fn has_noted(&self, truncations: u64) -> bool {
-        // Acquire: its last read comes before our next write (pairs with GatingCursor::note).
+        // Acquire: pairs with GatingCursor::note.
         self.noted.load(Ordering::Acquire) >= truncations
     }
 }
@@ -77,11 +68,10 @@ pub struct GatingCursor {
     memory: Arc<Memory>,
     gate: Arc<Gate>,
     position: u64,
-    /// Limit at the last look, so that the writer's cache line is loaded once per batch.
+    /// As of the last look, so that the writer's cache line is loaded once per batch.
     limit: u64,
-    /// Number of truncations it has noted.
     truncations: u64,
-    /// End of the window when it was found to end before this cursor, and the number of truncations then.
+    /// End of the window when it was found to end before this cursor, and the truncations then.
     cut: Option<(u64, u64)>,
     scope: Scope,
 }
@@ -91,24 +81,21 @@ impl GatingCursor {
         Self { memory, gate, position, limit: position, truncations, cut: None, scope }
     }
 
-    /// Position of the next frame, bytes.
     #[inline]
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.position
     }
 
-    /// Reports whether everything readable now has been read.
     #[must_use]
     pub fn is_at_limit(&self) -> bool {
         self.position == self.load_limit()
     }
 
-    /// Number of readable bytes. Loads the writer's word only when all known bytes are consumed.
     #[inline]
     fn available_bytes(&mut self) -> Result<usize, LogError> {
         if self.scope == Scope::Appended {
-            // Acquire: the truncated tail is seen below (pairs with Gate::announce_truncation).
+            // Acquire: pairs with Gate::announce_truncation.
             let truncations = self.gate.truncations.load(Ordering::Acquire);
             if truncations != self.truncations {
                 self.look(truncations)?;
@@ -121,8 +108,7 @@ impl GatingCursor {
         Ok((self.limit - self.position) as usize)
     }
 
-    /// Refreshes the limit; fails if the window was truncated before the cursor, by truncation number `truncations` at
-    /// the latest.
+    /// Fails if the window was truncated before the cursor.
     #[inline]
     fn look(&mut self, truncations: u64) -> Result<(), LogError> {
         let limit = self.load_limit();
@@ -145,17 +131,17 @@ impl GatingCursor {
         self.memory.header_word(word).load(Ordering::Acquire)
     }
 
-    /// Notes truncations, so that the writer can go on: no truncated frame is read any more.
+    /// Lets the writer go on: no truncated frame is read any more.
     fn note(&mut self, truncations: u64) {
         self.truncations = truncations;
-        // Release: pairs with Gate::has_noted.
         self.gate.noted.store(truncations, Ordering::Release);
     }
 
     /// Whole readable frames in place, back to back, each padded to 8 bytes: the rest of an earlier look, else all
-    /// there are; empty without any.
+    /// there are.
     ///
     /// # Errors
+    ///
     /// [`LogError::Truncated`] if the window now ends before this cursor; call [`GatingCursor::rewind`].
     #[cfg(not(loom))]
     #[inline]
@@ -166,9 +152,10 @@ impl GatingCursor {
         Ok(unsafe { self.memory.bytes(self.position, length) })
     }
 
-    /// Copies the readable frames into `bytes`, as far as they fit, for model checking.
+    /// For model checking: as many as fit.
     ///
     /// # Errors
+    ///
     /// As for `available`.
     #[cfg(loom)]
     pub fn copy_available(&mut self, bytes: &mut Vec<u8>) -> Result<(), LogError> {
@@ -178,21 +165,21 @@ impl GatingCursor {
         Ok(())
     }
 
-    /// Moves past `length_bytes` of the readable frames, and releases them to the writer.
+    /// Releases `length_bytes` of the readable frames to the writer.
     ///
     /// # Panics
+    ///
     /// If it would go beyond the readable frames.
     #[inline]
     pub fn advance(&mut self, length_bytes: usize) {
         self.advance_quietly(length_bytes);
-        // Release: pairs with Gate::load.
         self.gate.position.store(self.position, Ordering::Release);
     }
 
-    /// Moves past `length_bytes` without releasing them to the writer yet; the next [`GatingCursor::advance`] does,
-    /// even by 0.
+    /// Releases nothing to the writer yet; the next [`GatingCursor::advance`] does, even by 0.
     ///
     /// # Panics
+    ///
     /// If it would go beyond the readable frames.
     #[inline]
     pub fn advance_quietly(&mut self, length_bytes: usize) {
@@ -206,7 +193,6 @@ impl GatingCursor {
         if let Some((position, truncations)) = self.cut.take() {
             self.position = position;
             self.limit = position;
-            // Release: pairs with Gate::load.
             self.gate.position.store(position, Ordering::Release);
             self.note(truncations);
         }
@@ -215,32 +201,27 @@ impl GatingCursor {
 
 impl Drop for GatingCursor {
     fn drop(&mut self) {
-        // Release: our last read comes before the writer's next write (pairs with Gate::load).
+        // Release: pairs with Gate::load.
         self.gate.position.store(ABANDONED, Ordering::Release);
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreeRead {
-    /// Copied the next frame: its length in bytes, without padding. For several frames, their total with padding.
+    /// Length in bytes, without padding; for several frames, their total with padding.
     Frame(usize),
     /// The next frame is not released yet.
     Empty,
-    /// The frame is no longer in the window: replay from this sequence from the journal, then call
-    /// [`FreeCursor::seek`].
-    Lapped {
-        /// Sequence that was missed.
-        from_sequence: u64,
-    },
+    /// Replay from this sequence from the journal, then call [`FreeCursor::seek`].
+    Lapped { from_sequence: u64 },
 }
 
 /// Copies released frames, from any process; never holds the writer back.
 pub struct FreeCursor {
     memory: Arc<Memory>,
     sequence: u64,
-    /// Position of `sequence`, once known.
     position: Option<u64>,
-    /// Released position at the last look, refreshed only when all of it is read.
+    /// As of the last look; refreshed only when all of it is read.
     released: u64,
     released_sequence: u64,
 }
@@ -255,30 +236,26 @@ impl FreeCursor {
         self.sequence
     }
 
-    /// Moves to `sequence`, after a replay up to there.
     pub fn seek(&mut self, sequence: u64) {
         self.sequence = sequence.max(1);
         self.position = None;
     }
 
-    /// Refreshes the limit once all known frames are read. Returns whether there is a frame.
+    /// Refreshes the limit once all known frames are read; false without a frame.
     #[inline]
     fn look(&mut self) -> Result<bool, LogError> {
         if self.sequence > self.released_sequence {
-            // The frame, its index entry and the position after it are visible (pairs with the Release stores in
-            // Releaser::release).
+            // Pairs with the Release stores in Releaser::release.
             let released_sequence = self.memory.foreign_sequence(d::RELEASED_SEQUENCE_WORD);
             if self.sequence > released_sequence {
                 return Ok(false);
             }
-            // Every frame before it is completely visible (pairs as above).
             self.released = self.memory.foreign_position(d::RELEASED_WORD)?;
             self.released_sequence = released_sequence;
         }
         Ok(true)
     }
 
-    /// Checks that a frame can be at `position`, which [`Memory`] has validated.
     #[inline]
     fn check_is_released(&self, position: u64) -> Result<(), LogError> {
         if position < self.released {
@@ -288,19 +265,20 @@ impl FreeCursor {
         Err(LogError::Corrupt { position, reason })
     }
 
-    /// Copies the next released frames, whole ones, back to back and padded, to the start of `buffer`, as many as fit.
-    /// A frame longer than `buffer` is left to [`FreeCursor::read`]: [`FreeRead::Frame`] of 0 bytes.
+    /// Copies the next released frames, whole ones, back to back and padded, as many as fit. A frame longer than
+    /// `buffer` is left to [`FreeCursor::read`]: [`FreeRead::Frame`] of 0 bytes.
     ///
     /// # Errors
+    ///
     /// As for [`FreeCursor::read`].
     ///
     /// # Panics
+    ///
     /// If the length of `buffer` is not a multiple of 8.
     pub fn read_many(&mut self, buffer: &mut [u8]) -> Result<FreeRead, LogError> {
         if !self.look()? {
             return Ok(FreeRead::Empty);
         }
-        // The position is not known yet, or almost nothing fits: left to `read`.
         let Some(position) = self.position else { return Ok(FreeRead::Frame(0)) };
         self.check_is_released(position)?;
         let capacity = self.memory.capacity() as u64;
@@ -313,7 +291,7 @@ impl FreeCursor {
             self.memory.prefetch_bytes(position + ahead as u64, BACKLOG_AHEAD_BYTES.min(length.saturating_sub(ahead)));
             self.memory.load_racing(position + at as u64, part);
         }
-        // Acquire fence after the copy: as in `read`. If the first word of the copy is not newer, no word is.
+        // As in `read`. If the first word of the copy is not newer, no word is.
         fence(Ordering::Acquire);
         let claimed = self.memory.header_word(d::CLAIMED_WORD).load(Ordering::Relaxed);
         if claimed.saturating_sub(capacity) > position {
@@ -338,9 +316,10 @@ impl FreeCursor {
         Ok(FreeRead::Frame(end))
     }
 
-    /// Copies the next released frame into `buffer`, which grows as needed.
+    /// `buffer` grows as needed.
     ///
     /// # Errors
+    ///
     /// [`LogError::Corrupt`] if the writer broke the protocol.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<FreeRead, LogError> {
         if !self.look()? {
@@ -365,8 +344,8 @@ impl FreeCursor {
             buffer.resize(aligned_length(length), 0);
             self.memory.load_racing(position, buffer);
         }
-        // Acquire fence after the copy: if any copied word was written under a later announcement, that announcement is
-        // seen here (pairs with the Release fence in WindowWriter::reserve).
+        // Acquire fence after the copy: if any word was written under a later announcement, that announcement is seen
+        // here (pairs with the Release fence in WindowWriter::reserve).
         fence(Ordering::Acquire);
         let claimed = self.memory.header_word(d::CLAIMED_WORD).load(Ordering::Relaxed);
         if claimed.saturating_sub(capacity) > position {
@@ -374,7 +353,7 @@ impl FreeCursor {
         }
         if !is_due {
             if self.position.is_none() && sequence != self.sequence {
-                // The index slot belongs to another frame: there are more frames than slots.
+                // More frames than slots: the slot belongs to another frame.
                 return lapped;
             }
             let reason = format!("length {length}, sequence {sequence} where {} was due", self.sequence);

@@ -23,55 +23,45 @@
 //!   768  u64  closed: 1 when the writer has finished, 2 when the reader has finished
 //!   896  u64 × 8  notes (ring): words of the reader for the other side to look at; nothing here depends on them
 //! ```
+//!
 //! Positions are bytes since the start, never wrap, and map to `position % capacity`. Index slot `sequence % slots`
 //! holds the position of that sequence's frame, or [`NOWHERE`] if it was truncated.
 
 pub const HEADER_LENGTH: usize = 4096;
-/// `GAPLESS` and the version of this layout.
+/// `GAPLESS` and the layout's version.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GAPLESS\x01");
-/// Value of the kind word of a window.
 pub const KIND_WINDOW: u64 = 1;
-/// Value of the kind word of a ring.
 pub const KIND_RING: u64 = 2;
 
 /// Word numbers (byte offset / 8) in the header.
 pub const MAGIC_WORD: usize = 0;
 pub const KIND_WORD: usize = 1;
-/// Data capacity in bytes.
 pub const CAPACITY_WORD: usize = 2;
 pub const INDEX_SLOTS_WORD: usize = 3;
-/// Stream id, low half.
 pub const STREAM_LOW_WORD: usize = 4;
-/// Stream id, high half.
 pub const STREAM_HIGH_WORD: usize = 5;
 pub const INCARNATION_WORD: usize = 6;
-/// Longest frame in bytes.
 pub const FRAME_LENGTH_MAX_WORD: usize = 7;
 /// Appended (window) or tail (ring).
 pub const TAIL_WORD: usize = 128 / 8;
-/// Sequence that belongs to [`TAIL_WORD`].
 pub const TAIL_SEQUENCE_WORD: usize = 136 / 8;
 pub const RELEASED_WORD: usize = 256 / 8;
-/// Sequence that belongs to [`RELEASED_WORD`].
 pub const RELEASED_SEQUENCE_WORD: usize = 264 / 8;
-/// Position up to which the writer may be writing.
 pub const CLAIMED_WORD: usize = 384 / 8;
-/// Position of the ring's reader.
 pub const HEAD_WORD: usize = 512 / 8;
 /// 1 while the ring's reader sleeps.
 pub const READER_PARKED_WORD: usize = 640 / 8;
-/// Bit 0: the writer has finished; bit 1: the reader has finished.
+/// Bit 0: the writer has finished; bit 1: the reader.
 pub const CLOSED_WORD: usize = 768 / 8;
-/// First note of the reader.
 pub const NOTES_WORD: usize = 896 / 8;
 pub const NOTES: usize = 8;
 pub const HEADER_WORDS: usize = NOTES_WORD + NOTES;
 
-/// Least capacity of a mapping, bytes: one page.
+/// Least capacity, bytes: one page.
 pub const CAPACITY_MIN: usize = 4096;
-/// Greatest capacity of a mapping, bytes.
+/// Greatest capacity, bytes.
 pub const CAPACITY_MAX: usize = 1 << 36;
 /// Value of an index slot whose frame was truncated.
 pub const NOWHERE: u64 = u64::MAX;
-/// Greatest position accepted when a mapping is opened, so that sums of positions never overflow: 4 EiB.
+/// Greatest position accepted when a mapping is opened, 4 EiB: sums of positions never overflow.
 pub const POSITION_MAX: u64 = 1 << 62;

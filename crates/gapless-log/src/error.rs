@@ -1,8 +1,5 @@
-//! Errors of windows, rings and call tables.
-
 use gapless_wire::FrameError;
 
-/// Error of a window, a ring or a call table.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// Invalid size of a mapping.
@@ -18,11 +15,7 @@ pub enum LogError {
         max: usize,
     },
     #[error("{action}: {source}")]
-    System {
-        /// Attempted action, with the path where there is one.
-        action: String,
-        source: std::io::Error,
-    },
+    System { action: String, source: std::io::Error },
     /// The file or descriptor is not a mapping of ours, or not of this kind or stream.
     #[error("not a usable mapping: {field} is {found}, expected {expected}")]
     Foreign { field: &'static str, found: String, expected: String },
@@ -39,19 +32,10 @@ pub enum LogError {
     TooLong { length_bytes: usize, limit_bytes: usize },
     /// The peer process broke the protocol.
     #[error("the mapping is corrupt at position {position}: {reason}; it is of no more use")]
-    Corrupt {
-        /// Byte position in the ring.
-        position: u64,
-        /// Content found there.
-        reason: String,
-    },
+    Corrupt { position: u64, reason: String },
     /// The bytes at this position are no valid frame.
     #[error("bad frame at position {position}: {source}")]
-    Frame {
-        /// Byte position.
-        position: u64,
-        source: FrameError,
-    },
+    Frame { position: u64, source: FrameError },
     /// Frames after this position were truncated while the cursor was past them.
     #[error("the window was truncated to position {position}; the cursor stood at {cursor_position}")]
     Truncated {

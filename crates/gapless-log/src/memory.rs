@@ -1,8 +1,5 @@
-//! [`Memory`]: the mapped words of a window or a ring. Anonymous, shared and file-backed memory have the same
-//! interface; under loom it is a vector of loom's atomics.
-//!
-//! `memory/mapped.rs` has all mapping and raw access of the crate, `memory/modelled.rs` is its model. Window, cursors
-//! and ring see only words and byte ranges, never a pointer.
+//! [`Memory`]: anonymous, shared and file-backed mappings with one interface. All raw access is in `memory/mapped.rs`;
+//! under loom, `memory/modelled.rs` replaces it.
 
 use crate::LogError;
 use crate::descriptor as d;
@@ -10,25 +7,24 @@ use crate::sync::{AtomicU64, Ordering};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// This process only (including forked children and threads).
+    /// This process only, with its forked children.
     Anonymous,
     /// A sealed memory file whose descriptor can be passed to another process. No process can shrink it, so no access
     /// ever faults.
     Shared,
-    /// A file that another process of the same user opens by its path. Created with mode 0600, replacing an older file
-    /// of this name, which a process that maps it keeps. A process of this user could shrink the file, which would kill
-    /// every process that maps it: use [`MemoryKind::Shared`] for untrusted peers.
+    /// A file that another process of the same user opens by its path. Created with mode 0600 as a new file: a process
+    /// that maps an older one of this name keeps it. A process of this user could shrink it, which would kill every
+    /// process that maps it: use [`MemoryKind::Shared`] for untrusted peers.
     File(std::path::PathBuf),
 }
 
-/// Shape of a mapping, as in its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryShape {
     /// [`d::KIND_WINDOW`] or [`d::KIND_RING`].
     pub kind: u64,
-    /// Data capacity, bytes, a power of two.
+    /// Bytes, a power of two.
     pub capacity: usize,
-    /// Index entries, a power of two or 0.
+    /// A power of two or 0.
     pub index_slots: usize,
 }
 
@@ -38,7 +34,6 @@ impl MemoryShape {
         self.capacity >= d::CAPACITY_MIN && self.capacity <= d::CAPACITY_MAX && self.capacity.is_power_of_two()
     }
 
-    /// A window has an index, a ring has none.
     const fn has_valid_index(&self) -> bool {
         if self.kind == d::KIND_WINDOW {
             self.index_slots.is_power_of_two() && self.index_slots <= self.capacity
@@ -47,7 +42,6 @@ impl MemoryShape {
         }
     }
 
-    /// Checks the sizes of a new mapping.
     fn check(&self) -> Result<(), LogError> {
         if !self.has_valid_capacity() {
             return Err(LogError::Capacity {
@@ -68,7 +62,6 @@ impl MemoryShape {
         Ok(())
     }
 
-    /// Checks the sizes in a foreign header.
     fn check_found(&self) -> Result<(), LogError> {
         let foreign =
             |field, found: usize, expected: String| LogError::Foreign { field, found: found.to_string(), expected };
@@ -83,7 +76,6 @@ impl MemoryShape {
         Ok(())
     }
 
-    /// Length of the index, rounded up to whole pages, bytes.
     const fn index_length(&self) -> usize {
         (self.index_slots * 8).next_multiple_of(4096)
     }
@@ -94,21 +86,22 @@ impl MemoryShape {
 }
 
 impl Memory {
-    /// Loads the position in header word `number`, which another process may have stored. The result is a multiple of 8
-    /// and small enough for sums; its plausibility is up to the caller.
+    /// A position that another process may have stored: a multiple of 8 and small enough for sums; its plausibility is
+    /// up to the caller.
     ///
     /// # Errors
+    ///
     /// [`LogError::Corrupt`] for an invalid position.
     #[inline]
     pub(crate) fn foreign_position(&self, number: usize) -> Result<u64, LogError> {
-        // Acquire: everything that the other process wrote before the position is visible (pairs with the Release that
-        // publishes, releases, or hands back room).
+        // Acquire: pairs with the Release that publishes, releases, or hands back room.
         Self::check_position(self.header_word(number).load(Ordering::Acquire))
     }
 
-    /// Position of the frame `sequence` by the index; [`d::NOWHERE`] if it was truncated.
+    /// [`d::NOWHERE`] if the frame was truncated.
     ///
     /// # Errors
+    ///
     /// As [`Memory::foreign_position`].
     #[inline]
     pub(crate) fn foreign_index_position(&self, sequence: u64) -> Result<u64, LogError> {
@@ -119,11 +112,9 @@ impl Memory {
         }
     }
 
-    /// Loads the sequence in header word `number`, which another process may have stored, clamped to
-    /// [`d::POSITION_MAX`], which no stream reaches, so that sums do not overflow.
+    /// Clamped to [`d::POSITION_MAX`], which no stream reaches, so that sums do not overflow.
     #[inline]
     pub(crate) fn foreign_sequence(&self, number: usize) -> u64 {
-        // Acquire: as in `foreign_position`.
         self.header_word(number).load(Ordering::Acquire).min(d::POSITION_MAX)
     }
 

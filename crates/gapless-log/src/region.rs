@@ -1,9 +1,8 @@
-//! [`Region`]: sealed shared memory of a fixed length, mapped flat, made by one process and opened by others. It holds
-//! call tables and bells; windows and rings use [`Memory`](crate::Memory), which maps its data twice.
+//! [`Region`]: sealed shared memory of a fixed length, mapped flat. Pages are allocated at first access, and can be
+//! released. A forked child does not inherit the mapping: an access there kills the child, and affects no other
+//! process.
 //!
-//! `region/mapped.rs` has all mapping and raw access, `region/modelled.rs` is its model under loom. Users see words and
-//! byte ranges, never a pointer. Pages are allocated at first access, and can be released. A forked child does not
-//! inherit the mapping: an access there kills the child, and affects no other process.
+//! All raw access is in `region/mapped.rs`; under loom, `region/modelled.rs` replaces it.
 
 use crate::LogError;
 use crate::sync::AtomicU64;

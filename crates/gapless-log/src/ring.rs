@@ -1,7 +1,5 @@
-//! The ring: frames from one publisher to one consumer, each in its own process.
-//!
-//! The consumer trusts nothing from the publisher: it checks positions and lengths, copies, and uses only its copy. A
-//! publisher that dies or is faulty corrupts only its own ring.
+//! Frames from one publisher to one consumer, each in its own process. The consumer trusts nothing: it checks positions
+//! and lengths, copies, and uses only its copy. A faulty or dead publisher corrupts only its own ring.
 
 use crate::LogError;
 use crate::descriptor as d;
@@ -14,15 +12,14 @@ use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 const WRITER_CLOSED: u64 = 1;
 const READER_CLOSED: u64 = 2;
-/// Flag of the reader: asleep.
 const ASLEEP: u64 = 1;
-/// Flag of the reader: asleep, and a wake-up is on the way.
+/// Asleep, and a wake-up is on the way.
 const WOKEN: u64 = 2;
 
-/// Makes a ring in this process; one end usually goes to another process, which opens it by [`RingWriter::open`] or
-/// [`RingReader::open`] with the mapping's descriptor.
+/// One end usually goes to another process, which opens it by [`RingWriter::open`] or [`RingReader::open`].
 ///
 /// # Errors
+///
 /// Sizes are out of range, or the operating system refuses.
 pub fn create(
     kind: &MemoryKind,
@@ -39,12 +36,10 @@ pub fn create(
     Ok((RingWriter::over(Arc::clone(&memory))?, RingReader::over(memory)?))
 }
 
-/// The publisher's end.
 pub struct RingWriter {
     memory: Arc<Memory>,
     tail: u64,
     published: u64,
-    /// Position of the reader at the last look.
     head: u64,
     /// Dropping this value does not close the ring.
     leaving: bool,
@@ -63,9 +58,8 @@ impl RingWriter {
         Ok(Self { memory, tail, published: tail, head, leaving: false })
     }
 
-    /// Opens the publisher's end of a ring of another process, by a descriptor that it passed.
-    ///
     /// # Errors
+    ///
     /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are
     /// impossible.
     #[cfg(not(loom))]
@@ -73,16 +67,16 @@ impl RingWriter {
         Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?))
     }
 
-    /// Opens the publisher's end of a ring in a file of this process's user.
+    /// Opens a file of this process's user.
     ///
     /// # Errors
+    ///
     /// As [`RingWriter::open`].
     #[cfg(not(loom))]
     pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
         Self::over(Arc::new(Memory::open_file(path, d::KIND_RING, true)?))
     }
 
-    /// Descriptor to pass to another process.
     #[cfg(not(loom))]
     #[must_use]
     pub fn fd(&self) -> rustix::fd::BorrowedFd<'_> {
@@ -95,7 +89,7 @@ impl RingWriter {
         self.memory.capacity() / 2
     }
 
-    /// Makes room for `length` bytes. No announcement is needed, because the reader never reads beyond the tail.
+    /// No announcement is needed: the reader never reads beyond the tail.
     #[inline]
     fn reserve(&mut self, length: usize) -> Result<u64, LogError> {
         let capacity = self.memory.capacity();
@@ -104,7 +98,6 @@ impl RingWriter {
         }
         let end = self.tail + aligned_length(length) as u64;
         if end > self.head + capacity as u64 {
-            // The reader's last read comes before our next write (pairs with RingReader::release).
             let head = self.memory.foreign_position(d::HEAD_WORD)?;
             // A faulty reader must cause neither an overwrite of unread frames nor a panic.
             if head < self.head || head > self.published {
@@ -125,9 +118,10 @@ impl RingWriter {
         Ok(self.tail)
     }
 
-    /// Space for a frame of at most `length` bytes, to be written in place.
+    /// Space for a frame, to be written in place.
     ///
     /// # Errors
+    ///
     /// [`LogError::Full`] until the reader moves on; [`LogError::TooLong`]; [`LogError::Corrupt`] if the reader's
     /// position is impossible.
     #[cfg(not(loom))]
@@ -139,10 +133,10 @@ impl RingWriter {
         Ok(unsafe { self.memory.bytes_mut(position, aligned_length(length)) })
     }
 
-    /// Commits a frame of `length` bytes that was written into the last claim. The reader sees it after
-    /// [`RingWriter::publish`]; publish the fragments of one message together.
+    /// The reader sees the frame after [`RingWriter::publish`]; publish the fragments of one message together.
     ///
     /// # Panics
+    ///
     /// If there is no room for it, so that it cannot have been claimed, or it is shorter than a header.
     #[inline]
     pub fn commit(&mut self, length: usize) {
@@ -151,12 +145,14 @@ impl RingWriter {
         self.tail += aligned_length(length) as u64;
     }
 
-    /// Copies a whole frame, padded to 8 bytes, in and commits it.
+    /// Copies in and commits a whole frame, padded to 8 bytes.
     ///
     /// # Errors
+    ///
     /// As for `claim`.
     ///
     /// # Panics
+    ///
     /// If the length of `frame` is not a multiple of 8.
     #[inline]
     pub fn append(&mut self, frame: &[u8]) -> Result<(), LogError> {
@@ -188,58 +184,53 @@ impl RingWriter {
             return false;
         }
         self.published = self.tail;
-        // Release: pairs with the Acquire in RingReader.
         self.memory.header_word(d::TAIL_WORD).store(self.tail, Ordering::Release);
         self.memory.prefetch_for_writing(self.tail);
-        // The tail is stored before the flag is read (pairs with the fence in RingReader::arm).
+        // Pairs with the fence in RingReader::arm.
         fence(Ordering::SeqCst);
         self.memory.header_word(d::READER_PARKED_WORD).load(Ordering::Relaxed) != 0
     }
 
-    /// Reports whether the reader sleeps and was not woken since; the caller must wake it then. For news outside of the
-    /// ring, which must be published before this call.
+    /// For news outside of the ring, published before this call: whether the reader sleeps and was not woken since; the
+    /// caller must wake it then.
     #[inline]
     #[must_use = "a reader that sleeps must be woken"]
     pub fn wakes_reader(&self) -> bool {
-        // The news is stored before the flag is read (pairs with the fence in RingReader::arm).
         fence(Ordering::SeqCst);
         let flag = self.memory.header_word(d::READER_PARKED_WORD);
-        // Only the transition from asleep to woken counts, so that a slow reader is woken once. Relaxed: the wake-up
-        // itself orders the news.
+        // A slow reader is woken once. Relaxed: the wake-up itself orders the news.
         flag.load(Ordering::Relaxed) == ASLEEP
             && flag.compare_exchange(ASLEEP, WOKEN, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Prefetches the cache lines of the next frame, when there is nothing more urgent.
+    /// Call it when there is nothing more urgent.
     #[inline]
     pub fn prefetch(&self) {
         self.memory.prefetch_for_writing(self.tail);
     }
 
-    /// Drops this end without closing the ring, because the peer process uses an end of its own.
+    /// Drops this end without closing the ring: the peer process uses an end of its own.
     #[cfg(not(loom))]
     pub fn leave_to_peer(mut self) {
         self.leaving = true;
     }
 
-    /// Discards committed frames that are not published.
     pub fn discard_unpublished(&mut self) {
         self.tail = self.published;
     }
 
-    /// Bytes between the writer and the reader's last known position.
+    /// Relative to the reader's last known position.
     #[must_use]
     pub fn backlog_bytes(&self) -> u64 {
         self.tail.saturating_sub(self.memory.header_word(d::HEAD_WORD).load(Ordering::Acquire))
     }
 
-    /// Access to the reader's notes, which outlives this end.
+    /// Outlives this end.
     #[must_use]
     pub fn notes(&self) -> RingNotes {
         RingNotes { memory: Arc::clone(&self.memory) }
     }
 
-    /// Reports whether the reader has closed the ring.
     #[must_use]
     pub fn is_reader_closed(&self) -> bool {
         self.memory.header_word(d::CLOSED_WORD).load(Ordering::Acquire) & READER_CLOSED != 0
@@ -254,27 +245,22 @@ impl Drop for RingWriter {
     }
 }
 
-/// The consumer's end.
 pub struct RingReader {
     memory: Arc<Memory>,
     head: u64,
     released: u64,
-    /// Position of the writer at the last look.
     tail: u64,
-    /// Dropping this value does not close the ring.
     leaving: bool,
 }
 
 impl RingReader {
     fn over(memory: Arc<Memory>) -> Result<Self, LogError> {
-        // Pairs with RingReader::release of an earlier consumer.
         let head = memory.foreign_position(d::HEAD_WORD)?;
         Ok(Self { memory, head, released: head, tail: head, leaving: false })
     }
 
-    /// Opens the consumer's end of a ring of another process, by a descriptor that it passed.
-    ///
     /// # Errors
+    ///
     /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are
     /// impossible.
     #[cfg(not(loom))]
@@ -282,25 +268,26 @@ impl RingReader {
         Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?))
     }
 
-    /// Opens the consumer's end of a ring in a file of this process's user.
+    /// Opens a file of this process's user.
     ///
     /// # Errors
+    ///
     /// As [`RingReader::open`].
     #[cfg(not(loom))]
     pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
         Self::over(Arc::new(Memory::open_file(path, d::KIND_RING, true)?))
     }
 
-    /// Descriptor to pass to another process.
     #[cfg(not(loom))]
     #[must_use]
     pub fn fd(&self) -> rustix::fd::BorrowedFd<'_> {
         self.memory.fd()
     }
 
-    /// Length in bytes, without padding, of the next frame; `None` without one.
+    /// Length of the next frame, bytes, without padding.
     ///
     /// # Errors
+    ///
     /// [`LogError::Corrupt`] if the writer's position or the length is impossible. The ring is unusable then.
     #[inline]
     pub fn next_length(&mut self) -> Result<Option<usize>, LogError> {
@@ -318,8 +305,8 @@ impl RingReader {
         Ok(Some(length))
     }
 
-    /// Peeks the sessions of the next frames, to prepare for them: of known published frames that are near, up to the
-    /// length of `sessions`. Unchecked: only the copy of a frame is authoritative.
+    /// Sessions of the next frames, to prepare for them: of known frames that are near, up to the length of `sessions`.
+    /// Unchecked: only the copy of a frame is authoritative.
     #[inline]
     pub fn peek_sessions<'a>(&self, sessions: &'a mut [u64]) -> &'a [u64] {
         let near = self.tail.min(self.head + BACKLOG_AHEAD_BYTES as u64);
@@ -333,8 +320,8 @@ impl RingReader {
         &sessions[..count]
     }
 
-    /// Prefetches the data [`BACKLOG_AHEAD_BYTES`] after the next frame, as much as the `length` bytes being read, if
-    /// that much is published: so each frame of a long backlog is cached when its turn comes.
+    /// Prefetches `length` bytes [`BACKLOG_AHEAD_BYTES`] after the next frame: each frame of a long backlog is cached
+    /// when its turn comes.
     #[inline]
     pub fn prefetch_ahead(&self, length: usize) {
         if self.known_bytes() >= (BACKLOG_AHEAD_BYTES + length) as u64 {
@@ -342,10 +329,9 @@ impl RingReader {
         }
     }
 
-    /// Refreshes the writer's position. Returns whether there is a frame to read.
     #[inline]
     fn look(&mut self) -> Result<bool, LogError> {
-        // Relaxed: without new frames nothing is read. Most polls end here.
+        // Relaxed: without new frames nothing is read.
         if self.memory.header_word(d::TAIL_WORD).load(Ordering::Relaxed) == self.tail {
             return Ok(self.head != self.tail);
         }
@@ -361,15 +347,16 @@ impl RingReader {
         if self.head == tail {
             return Ok(false);
         }
-        // The cache lines are still in the writer's core: prefetches them all at once instead of one by one.
+        // In the writer's core still: prefetched all at once instead of one by one.
         self.memory.prefetch_bytes(self.head, AHEAD_BYTES.min((tail - self.head) as usize));
         Ok(true)
     }
 
-    /// Copies the next frame, of the length from [`RingReader::next_length`], into `buffer`, which has the padded
-    /// length. The copy may differ from the peeked bytes: only the copy counts.
+    /// Copies the next frame, of the length from [`RingReader::next_length`] but padded. It may differ from the peeked
+    /// bytes: only the copy counts.
     ///
     /// # Panics
+    ///
     /// If the length of `buffer` is not a multiple of 8, or greater than the capacity.
     #[inline]
     pub fn copy(&self, buffer: &mut [u8]) {
@@ -379,22 +366,23 @@ impl RingReader {
     /// Like [`RingReader::copy`], for a frame `offset_bytes` after the next one.
     ///
     /// # Panics
+    ///
     /// As [`RingReader::copy`], and if `offset_bytes` is not a multiple of 8.
     #[inline]
     pub fn copy_at(&self, offset_bytes: usize, buffer: &mut [u8]) {
         self.memory.load(self.head + offset_bytes as u64, buffer);
     }
 
-    /// Bytes published and not read, as of the last look.
     #[inline]
     #[must_use]
     pub const fn known_bytes(&self) -> u64 {
         self.tail - self.head
     }
 
-    /// Moves past a frame of `length` bytes. The writer gets the room at the next [`RingReader::release`].
+    /// The writer gets the room at the next [`RingReader::release`].
     ///
     /// # Panics
+    ///
     /// If it would pass the writer.
     #[inline]
     pub fn advance(&mut self, length: usize) {
@@ -402,24 +390,22 @@ impl RingReader {
         self.head += aligned_length(length) as u64;
     }
 
-    /// Gives the room of all passed frames back to the writer.
     #[inline]
     pub fn release(&mut self) {
         if self.released != self.head {
             self.released = self.head;
-            // Release: our last read comes before the writer's next write (pairs with RingWriter::reserve).
+            // Release: pairs with RingWriter::reserve.
             self.memory.header_word(d::HEAD_WORD).store(self.head, Ordering::Release);
         }
     }
 
-    /// Announces that the reader is about to sleep; it must call [`RingReader::next_length`] once more before it does.
+    /// Announces a sleep; the reader must call [`RingReader::next_length`] once more before it.
     pub fn arm(&self) {
         self.memory.header_word(d::READER_PARKED_WORD).store(ASLEEP, Ordering::Relaxed);
-        // The flag is stored before the tail is read (pairs with the fence in RingWriter::publish).
+        // Pairs with the fence in RingWriter::publish.
         fence(Ordering::SeqCst);
     }
 
-    /// Announces that the reader is awake.
     pub fn disarm(&self) {
         self.memory.header_word(d::READER_PARKED_WORD).store(0, Ordering::Relaxed);
     }
@@ -427,21 +413,21 @@ impl RingReader {
     /// Publishes a word about the reader, in a cache line that is read only on request.
     ///
     /// # Panics
+    ///
     /// If `number` is not below [`d::NOTES`].
     #[inline]
     pub fn note(&self, number: usize, value: u64) {
         assert!(number < d::NOTES, "there are {} notes", d::NOTES);
-        // Relaxed: each note is independent and synchronises nothing.
+        // Relaxed: notes are independent and synchronise nothing.
         self.memory.header_word(d::NOTES_WORD + number).store(value, Ordering::Relaxed);
     }
 
-    /// Drops this end without closing the ring, because the peer process uses an end of its own.
     #[cfg(not(loom))]
     pub fn leave_to_peer(mut self) {
         self.leaving = true;
     }
 
-    /// Reports whether the writer has closed the ring. Published frames can still be read.
+    /// Published frames can still be read.
     #[must_use]
     pub fn is_writer_closed(&self) -> bool {
         self.memory.header_word(d::CLOSED_WORD).load(Ordering::Acquire) & WRITER_CLOSED != 0
@@ -465,20 +451,20 @@ impl Drop for RingReader {
     }
 }
 
-/// Notes of a ring's reader about itself. The reader may be a foreign process: any value is possible.
+/// The reader may be a foreign process: any value is possible.
 pub struct RingNotes {
     memory: Arc<Memory>,
 }
 
 impl RingNotes {
-    /// Current value of note `number`; 0 before the first one.
+    /// 0 before the first note.
     ///
     /// # Panics
+    ///
     /// If `number` is not below [`d::NOTES`].
     #[must_use]
     pub fn read(&self, number: usize) -> u64 {
         assert!(number < d::NOTES, "there are {} notes", d::NOTES);
-        // Relaxed: as in RingReader::note.
         self.memory.header_word(d::NOTES_WORD + number).load(Ordering::Relaxed)
     }
 }

@@ -1,7 +1,5 @@
-//! The window: the last frames of a stream in memory, with one writer.
-//!
 //! [`WindowWriter`] belongs to the sequencer, [`Releaser`] to the agent that reaches the promised tier, [`Window`] to
-//! every user of a cursor. Only the length and the sequence of a frame are interpreted here.
+//! every user of a cursor. Only length and sequence of a frame are interpreted.
 
 use crate::LogError;
 use crate::cursor::{FreeCursor, Gate, GatingCursor, Scope};
@@ -14,7 +12,6 @@ use gapless_wire::fields::{u64_at, u128_at};
 use gapless_wire::prefetch::BACKLOG_AHEAD_BYTES;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
-/// Stream of a mapping, and its incarnation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamIdentity {
     /// Chosen when the stream is made; never changes.
@@ -24,10 +21,11 @@ pub struct StreamIdentity {
 }
 
 impl StreamIdentity {
-    /// Reads stream and incarnation, which follow each other at `offset` in every layout that has both.
+    /// Every layout that has both has them in this order.
     ///
     /// # Panics
-    /// If `bytes` has fewer than 24 bytes there.
+    ///
+    /// If `bytes` has fewer than 24 bytes at `offset`.
     #[must_use]
     pub fn at(bytes: &[u8], offset: usize) -> Self {
         Self { stream_id: u128_at(bytes, offset), incarnation: u64_at(bytes, offset + 16) }
@@ -37,11 +35,11 @@ impl StreamIdentity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowOptions {
     pub memory: MemoryKind,
-    /// Capacity for frames, bytes; a power of two.
+    /// Bytes; a power of two.
     pub capacity_bytes: usize,
-    /// Frames whose position can be looked up by sequence; a power of two.
+    /// A power of two; limits how far back a sequence can be looked up.
     pub index_slots: usize,
-    /// Longest frame, bytes; at most half of the capacity, and 1 MiB.
+    /// Bytes; at most half of the capacity, and 1 MiB.
     pub frame_length_max: usize,
     pub identity: StreamIdentity,
 }
@@ -58,37 +56,31 @@ impl Default for WindowOptions {
     }
 }
 
-/// A reader's handle: makes free cursors and reports the window's progress.
 #[derive(Clone)]
 pub struct Window {
     memory: Arc<Memory>,
 }
 
-/// Writes frames; one per window.
 pub struct WindowWriter {
     memory: Arc<Memory>,
-    /// Position after the last committed frame; published up to `published`.
     tail: u64,
     tail_sequence: u64,
     published: u64,
     /// Limit of the tail before the gating cursors must be checked again.
     limit: u64,
-    /// End of the last claim.
     reserved: u64,
-    /// Announced write limit; never goes back, because the writes of an abandoned claim have destroyed old frames.
+    /// Never goes back: the writes of an abandoned claim have destroyed old frames.
     claimed: u64,
-    /// Distance by which announcements exceed the need, so that the word that free cursors check after each frame
-    /// changes less often.
+    /// Distance by which announcements exceed the need: the word that free cursors check after each frame changes less
+    /// often.
     claim_ahead_bytes: u64,
-    /// Number of truncations that cursors may have seen.
     truncations: u64,
     gating: Vec<Arc<Gate>>,
     frame_length_max: usize,
 }
 
-/// Distance of announcements for a window of `capacity_bytes`, a power of two: a 64th of the capacity, at most 16 KiB,
-/// and 0 in windows below 64 KiB. Free cursors can read that much less of the window; for instance a frame of half the
-/// capacity is gone as soon as the next one is claimed.
+/// A 64th of the capacity, at most 16 KiB, and 0 in windows below 64 KiB. Free cursors can read that much less of the
+/// window.
 const fn claim_ahead_bytes(capacity_bytes: usize) -> u64 {
     match capacity_bytes as u64 / 64 {
         0..1024 => 0,
@@ -97,18 +89,19 @@ const fn claim_ahead_bytes(capacity_bytes: usize) -> u64 {
     }
 }
 
-/// Advances the released position; one per window.
 pub struct Releaser {
     memory: Arc<Memory>,
 }
 
 impl WindowOptions {
-    /// Makes an empty window, whose first frame will be `first_sequence`, from 1 on.
+    /// Makes an empty window.
     ///
     /// # Errors
+    ///
     /// Sizes are out of range, or the operating system refuses.
     ///
     /// # Panics
+    ///
     /// If `first_sequence` is 0.
     pub fn create(&self, first_sequence: u64) -> Result<(WindowWriter, Releaser), LogError> {
         assert!(first_sequence > 0, "sequences start at 1");
@@ -149,20 +142,18 @@ impl WindowOptions {
 }
 
 impl WindowWriter {
-    /// Sets the distance of announcements, for models whose windows are too small to have one.
+    /// For models, whose windows are too small to announce ahead.
     #[cfg(loom)]
     pub fn announce_ahead(&mut self, bytes: u64) {
         self.claim_ahead_bytes = bytes;
     }
 
-    /// A reader's handle.
     #[must_use]
     pub fn window(&self) -> Window {
         Window { memory: Arc::clone(&self.memory) }
     }
 
-    /// A cursor that holds this writer back. It starts at the current end of its scope: after the last published or the
-    /// last released frame.
+    /// A cursor that holds this writer back, starting after the last published or the last released frame.
     #[must_use]
     pub fn gating_cursor(&mut self, scope: Scope) -> GatingCursor {
         let start = match scope {
@@ -176,7 +167,7 @@ impl WindowWriter {
         GatingCursor::new(Arc::clone(&self.memory), gate, start, scope, self.truncations)
     }
 
-    /// Sequence of the last committed frame, 0 before the first.
+    /// 0 before the first.
     #[inline]
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
@@ -196,9 +187,8 @@ impl WindowWriter {
         self.frame_length_max
     }
 
-    /// Makes room for a frame of `length` bytes after the last committed one.
-    ///
     /// # Errors
+    ///
     /// [`LogError::TooLong`]; [`LogError::Full`] while a gating cursor is too far behind.
     #[inline]
     fn reserve(&mut self, length: usize) -> Result<u64, LogError> {
@@ -220,9 +210,10 @@ impl WindowWriter {
         Ok(self.tail)
     }
 
-    /// Reports whether frames of `padded_bytes` in total can be claimed one after the other now.
+    /// Whether frames of `padded_bytes` in total can be claimed one after the other now.
     ///
     /// # Errors
+    ///
     /// [`LogError::TooLong`] if they never can, because they need more than half of the capacity.
     pub fn has_room(&mut self, padded_bytes: usize) -> Result<bool, LogError> {
         let limit_bytes = self.memory.capacity() / 2;
@@ -237,8 +228,8 @@ impl WindowWriter {
     fn refresh_limit(&mut self, end: u64) -> Result<(), LogError> {
         self.gating.retain(|gate| !gate.is_abandoned());
         let capacity = self.memory.capacity() as u64;
-        // Unpublished frames have not been read yet, and unreleased ones may still be truncated, so they must stay
-        // where truncate_after finds them. Relaxed: nothing is read on its account.
+        // Unreleased frames may still be truncated, so they must stay where truncate_after finds them. Relaxed: nothing
+        // is read on its account.
         let released = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Relaxed);
         let slowest = self.gating.iter().map(|gate| gate.load()).fold(released.min(self.published), u64::min);
         // A cursor that has not noted a truncation may be reading truncated frames.
@@ -254,18 +245,17 @@ impl WindowWriter {
         Ok(())
     }
 
-    /// Space for a frame of at most `length` bytes, to be written in place.
-    ///
-    /// Dropping the slice without [`WindowWriter::commit`] abandons the claim. Length and sequence in the frame must be
-    /// those that are committed: free cursors rely on them.
+    /// Space for a frame, to be written in place. Dropping the slice without [`WindowWriter::commit`] abandons the
+    /// claim. Length and sequence in the frame must be those that are committed: free cursors rely on them.
     ///
     /// # Errors
+    ///
     /// As for [`WindowWriter::append`].
     #[cfg(not(loom))]
     #[inline]
     pub fn claim(&mut self, length: usize) -> Result<&mut [u8], LogError> {
         let position = self.reserve(length)?;
-        // A window is larger than the caches: each cache line is cold when its turn comes.
+        // A window is larger than the caches: each line is cold when its turn comes.
         self.memory.prefetch_bytes_for_writing(position + BACKLOG_AHEAD_BYTES as u64, length);
         // SAFETY: the range lies after the published tail and before every gating cursor plus the capacity (reserve),
         // and no cursor still reads truncated frames (refresh_limit), so no other reference to it exists; free cursors
@@ -273,17 +263,16 @@ impl WindowWriter {
         Ok(unsafe { self.memory.bytes_mut(position, aligned_length(length)) })
     }
 
-    /// Commits a frame of `length` bytes that was written into the last claim as `sequence`. It becomes visible with
-    /// [`WindowWriter::publish`].
+    /// The frame becomes visible with [`WindowWriter::publish`].
     ///
     /// # Panics
+    ///
     /// If `sequence` is not the next one, if less was claimed, or if the frame is shorter than a header.
     #[inline]
     pub fn commit(&mut self, length: usize, sequence: u64) {
         assert_eq!(sequence, self.tail_sequence + 1, "sequences have no gaps");
         let claimed = (self.reserved - self.tail) as usize;
         assert!((HEADER_LENGTH..=claimed).contains(&length), "a frame of {length} bytes was not claimed");
-        // Relaxed: published by the Release store of the tail.
         self.memory.index_word(sequence).store(self.tail, Ordering::Relaxed);
         self.tail += aligned_length(length) as u64;
         self.tail_sequence = sequence;
@@ -305,7 +294,7 @@ impl WindowWriter {
         Ok(())
     }
 
-    /// Publishes all committed frames to readers of scope [`Scope::Appended`].
+    /// Shows the committed frames to readers of scope [`Scope::Appended`].
     #[inline]
     pub fn publish(&mut self) {
         if self.published != self.tail {
@@ -318,20 +307,17 @@ impl WindowWriter {
         }
     }
 
-    /// Truncates all frames after `sequence`; the next frame will be `sequence + 1`. Cursors of scope
-    /// [`Scope::Appended`] beyond it get an error at their next poll.
-    ///
-    /// If published frames are truncated, there is no room ([`LogError::Full`]) until each cursor of that scope has
-    /// polled, and rewound if it had to: until then it may read truncated frames. The caller ensures that nothing is
-    /// released meanwhile.
+    /// The next frame will be `sequence + 1`. Cursors of scope [`Scope::Appended`] beyond it get an error at their next
+    /// poll; if published frames are truncated, there is no room ([`LogError::Full`]) until each of them has polled,
+    /// and rewound if it had to. The caller ensures that nothing is released meanwhile.
     ///
     /// # Errors
+    ///
     /// [`LogError::TruncatesReleased`] if `sequence` is below the released one.
     pub fn truncate_after(&mut self, sequence: u64) -> Result<(), LogError> {
         if sequence >= self.tail_sequence {
             return Ok(());
         }
-        // Acquire: pairs with the Release in Releaser::release.
         let released_sequence = self.memory.header_word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire);
         if sequence < released_sequence {
             return Err(LogError::TruncatesReleased { sequence, released_sequence });
@@ -350,19 +336,16 @@ impl WindowWriter {
         }
         self.published = position;
         self.memory.header_word(d::TAIL_SEQUENCE_WORD).store(sequence, Ordering::Relaxed);
-        // Release: pairs with the Acquire load in the cursors.
         self.memory.header_word(d::TAIL_WORD).store(position, Ordering::Release);
         self.truncations += 1;
         for gate in &self.gating {
             gate.announce_truncation(self.truncations);
         }
-        // The next claim checks the cursors.
         self.limit = position;
         Ok(())
     }
 
-    /// The frames `first_sequence..=last_sequence` in place, back to back and padded, if the window has all of them.
-    /// Only this value writes, and it is borrowed.
+    /// In place, back to back and padded, if the window has all of them. Only this value writes, and it is borrowed.
     #[cfg(not(loom))]
     #[inline]
     #[must_use]
@@ -376,7 +359,7 @@ impl WindowWriter {
         Some(unsafe { self.memory.bytes(start, (end - start) as usize) })
     }
 
-    /// Position after the committed frame `sequence`, if it is the last one or the window still has the next.
+    /// Position after the frame, if it is the last one or the window still has the next.
     #[cfg(not(loom))]
     #[inline]
     #[must_use]
@@ -400,7 +383,6 @@ impl WindowWriter {
         high
     }
 
-    /// Position of the committed frame `sequence`, if it is in the index and not overwritten.
     #[cfg(not(loom))]
     #[inline]
     fn start_of(&self, sequence: u64) -> Option<u64> {
@@ -409,27 +391,23 @@ impl WindowWriter {
         if !is_known {
             return None;
         }
-        // Relaxed: this value wrote it.
         let position = self.memory.index_word(sequence).load(Ordering::Relaxed);
         let is_there = position < self.tail && position + self.memory.capacity() as u64 >= self.claimed;
-        // The frame may have been written through the other mapping of the data; the fence keeps the compiler from
-        // reading it earlier.
+        // The frame may have been written through the other mapping of the data: the compiler must not read it earlier.
         std::sync::atomic::compiler_fence(Ordering::SeqCst);
         // An unused or truncated index slot points elsewhere.
         (is_there && self.memory.load_word(position + 8) == sequence).then_some(position)
     }
 
-    /// Position of the frame `sequence`, which is committed and not released.
     fn position_of_unreleased(&self, sequence: u64) -> Result<u64, LogError> {
-        // The index has the latest frames, as many as it has slots, unless later frames were truncated.
         if self.tail_sequence - sequence < self.memory.shape().index_slots as u64 {
             let position = self.memory.index_word(sequence).load(Ordering::Relaxed);
             if position != d::NOWHERE {
                 return Ok(position);
             }
         }
-        // For older frames, walks the frames themselves: unreleased ones are never overwritten. They may have been
-        // written through the other mapping of the data; the fence keeps the compiler from reading them earlier.
+        // Unreleased frames are never overwritten. They may have been written through the other mapping: the compiler
+        // must not read them earlier.
         fence(Ordering::SeqCst);
         let mut position = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Acquire);
         while position < self.tail {
@@ -450,11 +428,10 @@ impl Releaser {
     /// Promises that every frame before `position`, the last of them `sequence`, has reached the stream's tier.
     ///
     /// # Panics
-    /// If `position` goes back or lies beyond the appended frames: a promise can be neither withdrawn nor made for a
-    /// frame that does not exist.
+    ///
+    /// If `position` goes back or lies beyond the appended frames.
     #[inline]
     pub fn release(&mut self, position: u64, sequence: u64) {
-        // Relaxed: only this value stores the word.
         let before = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Relaxed);
         // Acquire: pairs with the Release in publish, and passes it on.
         let appended = self.memory.header_word(d::TAIL_WORD).load(Ordering::Acquire);
@@ -462,42 +439,41 @@ impl Releaser {
             (before..=appended).contains(&position),
             "released position {position} must lie between {before} and appended {appended}"
         );
-        // Release, the position first: a reader of the sequence sees the position, the frame and its index entry (pairs
-        // with the Acquire loads in the cursors).
+        // Release, the position first: pairs with the Acquire loads in the cursors.
         self.memory.header_word(d::RELEASED_WORD).store(position, Ordering::Release);
         self.memory.header_word(d::RELEASED_SEQUENCE_WORD).store(sequence, Ordering::Release);
     }
 }
 
 impl Window {
-    /// Opens the window of another process, read-only, by a descriptor that it passed.
+    /// Opens the window of another process, read-only.
     ///
     /// # Errors
+    ///
     /// [`LogError::Foreign`] unless it is a window in [`MemoryKind::Shared`].
     #[cfg(not(loom))]
     pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
         Ok(Self { memory: Arc::new(Memory::open(fd, d::KIND_WINDOW, false)?) })
     }
 
-    /// Opens the window of another process, read-only, in a file of this process's user.
+    /// Opens a file of this process's user, read-only.
     ///
     /// # Errors
+    ///
     /// As [`Window::open`].
     #[cfg(not(loom))]
     pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
         Ok(Self { memory: Arc::new(Memory::open_file(path, d::KIND_WINDOW, false)?) })
     }
 
-    /// Descriptor to pass to another process.
     #[cfg(not(loom))]
     #[must_use]
     pub fn fd(&self) -> rustix::fd::BorrowedFd<'_> {
         self.memory.fd()
     }
 
-    /// Read-only descriptor to pass to another process.
-    ///
     /// # Errors
+    ///
     /// The operating system has no descriptors left.
     #[cfg(not(loom))]
     pub fn read_only_fd(&self) -> Result<rustix::fd::OwnedFd, LogError> {
@@ -513,20 +489,17 @@ impl Window {
         }
     }
 
-    /// A cursor that starts at `sequence` and never holds the writer back.
     #[must_use]
     pub fn free_cursor(&self, sequence: u64) -> FreeCursor {
         FreeCursor::new(Arc::clone(&self.memory), sequence)
     }
 
-    /// Position after the last appended frame, bytes.
     #[inline]
     #[must_use]
     pub fn appended(&self) -> u64 {
         self.memory.header_word(d::TAIL_WORD).load(Ordering::Acquire)
     }
 
-    /// Position after the last released frame, bytes.
     #[inline]
     #[must_use]
     pub fn released(&self) -> u64 {

@@ -1,15 +1,12 @@
-//! Bytes and `()` as messages; the application gives the bytes their meaning.
-
 use super::{Encoding, Message, MessageError};
 
-/// Unused buffer capacity that a short message may keep, bytes.
+/// Unused buffer capacity that a short message may keep.
 const SPARE_BYTES_MAX: usize = 512;
 
 impl Message for Vec<u8> {
     const TYPE_NAME: &'static str = "bytes";
     const ENCODING: Encoding = Encoding::Bytes;
 
-    /// Bytes are not compared.
     fn fingerprint() -> u64 {
         0
     }
@@ -27,7 +24,6 @@ impl Message for Vec<u8> {
         Some(self)
     }
 
-    /// Keeps the buffer, unless it has much more capacity than needed.
     fn decode_owned(version: u32, bytes: &mut Vec<u8>) -> Result<Self, MessageError> {
         let is_much = bytes.capacity() / 2 > bytes.len() + SPARE_BYTES_MAX;
         if version == Self::VERSION && !is_much { Ok(std::mem::take(bytes)) } else { Self::decode_as(version, bytes) }
@@ -37,7 +33,7 @@ impl Message for Vec<u8> {
         self
     }
 
-    /// A JSON string if the bytes are UTF-8, else an array of numbers.
+    /// A string if the bytes are UTF-8, else an array of numbers.
     fn to_json(&self) -> Result<Vec<u8>, MessageError> {
         let json = match std::str::from_utf8(self) {
             Ok(text) => serde_json::to_vec(text),
@@ -46,7 +42,7 @@ impl Message for Vec<u8> {
         json.map_err(|error| MessageError::of::<Self>(error.to_string()))
     }
 
-    /// From a string or an array of numbers; `null` means no bytes.
+    /// `null` means no bytes.
     fn from_json(text: &[u8]) -> Result<Self, MessageError> {
         if text.trim_ascii() == b"null" {
             return Ok(Self::new());
@@ -81,7 +77,6 @@ impl Message for () {
         Err(MessageError::of::<Self>(format!("no bytes are expected, {} were found", bytes.len())))
     }
 
-    /// `null`.
     fn to_json(&self) -> Result<Vec<u8>, MessageError> {
         Ok(b"null".to_vec())
     }

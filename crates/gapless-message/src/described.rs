@@ -6,36 +6,29 @@ use super::version::OLDER_MAX;
 use super::{Encoding, Message, MessageError, OlderVersion, rewritten};
 use std::borrow::Cow;
 
-/// Converts an encoded message from the version of one fingerprint to that of another.
+/// Converts from the version of one fingerprint to that of another.
 pub type RewriteFn = fn((u64, u64), &[u8]) -> Result<Vec<u8>, MessageError>;
 
-/// Properties of a type that caller and instance compare.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeKey {
     pub name: Cow<'static, str>,
-    /// Hash of the type's shape; 0 is not compared.
+    /// 0 is not compared.
     pub fingerprint: u64,
-    /// Encoding between processes.
     pub encoding: Encoding,
-    /// Version that this program was built with.
     pub version: u32,
-    /// Older versions that it also reads and writes, newest first.
+    /// Read and written, too; newest first.
     pub older: Vec<OlderVersion>,
-    /// Functions of the type, if this program knows it.
     pub functions: TypeFunctions,
 }
 
-/// Functions of a type, the same for all types of one shape.
+/// The same for all types of one shape.
 #[derive(Clone, Copy, Debug)]
 pub enum TypeFunctions {
-    /// A type of this program.
     Known {
-        /// [`rewritten`].
         rewrite: RewriteFn,
-        /// [`Message::shape`].
         shape: fn() -> String,
     },
-    /// A type of another program, known only by its description.
+    /// A type of another program.
     Described,
 }
 
@@ -52,7 +45,6 @@ impl std::hash::Hash for TypeFunctions {
 }
 
 impl TypeKey {
-    /// Key of a message.
     #[must_use]
     pub fn of<M: Message>() -> Self {
         Self {
@@ -65,7 +57,6 @@ impl TypeKey {
         }
     }
 
-    /// Key of a type that another program has described; its versions cannot be converted here.
     #[must_use]
     pub fn described(description: TypeDescription) -> Self {
         let TypeDescription { name, fingerprint, encoding, version } = description;
@@ -73,14 +64,12 @@ impl TypeKey {
         Self { name, fingerprint, encoding, version, older, functions }
     }
 
-    /// Description for the other side.
     #[must_use]
     pub fn description(&self) -> TypeDescription {
         let Self { fingerprint, encoding, version, .. } = *self;
         TypeDescription { name: self.name.clone().into_owned(), fingerprint, encoding, version }
     }
 
-    /// Shapes of both; an unknown type gives its name.
     #[must_use]
     pub fn shapes(request: &Self, reply: &Self) -> RouteShapes {
         (request.shape(), reply.shape())
@@ -93,13 +82,11 @@ impl TypeKey {
         }
     }
 
-    /// Reports whether it is a type of this program.
     #[must_use]
     pub const fn is_known(&self) -> bool {
         matches!(self.functions, TypeFunctions::Known { .. })
     }
 
-    /// Converts its bytes between versions.
     #[must_use]
     pub const fn rewrite(&self) -> RewriteFn {
         match self.functions {
@@ -108,28 +95,23 @@ impl TypeKey {
         }
     }
 
-    /// Index of an older version.
     #[must_use]
     pub fn place_of_older(&self, fingerprint: u64) -> Option<usize> {
         self.older.iter().position(|older| older.fingerprint == fingerprint)
     }
 }
 
-/// The [`RewriteFn`] of an unknown type.
 fn not_rewritten((from, to): (u64, u64), _bytes: &[u8]) -> Result<Vec<u8>, MessageError> {
     let reason = format!("they are of fingerprint {from:#x}, and are not known here to be made into those of {to:#x}");
     Err(MessageError { type_name: "relayed bytes", reason })
 }
 
-/// Type of requests or replies, as sent to other processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TypeDescription {
     pub name: String,
-    /// Hash of the type's shape; 0 is not compared.
+    /// 0 is not compared.
     pub fingerprint: u64,
-    /// Encoding between processes.
     pub encoding: Encoding,
-    /// Version, for display.
     pub version: u32,
 }
 

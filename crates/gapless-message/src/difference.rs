@@ -1,11 +1,5 @@
-//! [`difference`]: the first difference of two shapes, as a sentence, and [`title`]: name and version of a shape; for
-//! the error of two programs with different types.
-
-/// Bytes of a part that are shown.
 const SHOWN_MAX: usize = 200;
 
-/// First difference of two shapes, `None` if they are equal: `Order.price is i64 at the caller and u32 at the
-/// instance`.
 /// `names` are the names of the sides. A shape that ends with `…` was truncated.
 ///
 /// The texts may come from another process: a malformed shape is shown as it is.
@@ -41,7 +35,7 @@ pub fn difference((ours, theirs): (&str, &str), (here, there): (&str, &str)) -> 
     })
 }
 
-/// Name and version of a shape, such as `Order v2`; an unnamed shape is its own title.
+/// `Order v2`; an unnamed shape is its own title.
 #[must_use]
 pub fn title(shape: &str) -> &str {
     let end = shape
@@ -53,13 +47,12 @@ pub fn title(shape: &str) -> &str {
 /// Shapes of a route's request and reply.
 pub type RouteShapes = (String, String);
 
-/// Titles of both: `Order v2 → u64`.
+/// `Order v2 → u64`.
 #[must_use]
 pub fn titles((request, reply): &RouteShapes) -> String {
     format!("{} → {}", title(request), title(reply))
 }
 
-/// First difference between the types of a caller and an instance, as a sentence.
 #[must_use]
 pub fn of_calls(caller: &RouteShapes, instance: &RouteShapes) -> String {
     const SIDES: (&str, &str) = ("at the caller", "at the instance");
@@ -68,7 +61,6 @@ pub fn of_calls(caller: &RouteShapes, instance: &RouteShapes) -> String {
     request.or_else(reply).unwrap_or_else(|| "both are alike, but they are different types of the program".to_owned())
 }
 
-/// Names of the two sides.
 struct SideNames<'a> {
     here: &'a str,
     there: &'a str,
@@ -79,7 +71,6 @@ impl SideNames<'_> {
         format!("{what} is {} {} and {} {}", shown(ours), self.here, shown(theirs), self.there)
     }
 
-    /// One side has more parts.
     fn alone(&self, whose: &str, (ours, theirs): (&[&str], &[&str])) -> String {
         let (part, side) = match ours.get(theirs.len()) {
             Some(part) => (*part, self.here),
@@ -116,9 +107,8 @@ impl SideNames<'_> {
     }
 }
 
-/// A named type: `Order v2 {id: u64, price: i64}`.
 struct NamedType<'a> {
-    /// Name and version: `Order v2`.
+    /// `Order v2`.
     head: &'a str,
     name: &'a str,
     /// Opening bracket, with `enum` if it is one.
@@ -137,7 +127,6 @@ impl<'a> NamedType<'a> {
     }
 }
 
-/// Parts of a text between separators outside of brackets.
 fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_u32, 0);
     for (at, character) in text.char_indices() {

@@ -1,5 +1,3 @@
-//! [`Headers`]: metadata that the application sends with a request.
-
 /// Names and values that travel with a request, in the caller's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers(Vec<(String, Vec<u8>)>);
@@ -8,14 +6,12 @@ pub struct Headers(Vec<(String, Vec<u8>)>);
 pub const HEADERS_LENGTH_MAX: usize = 16 << 10;
 
 impl Headers {
-    /// Appends a header.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         self.0.push((name.into(), value.into()));
         self
     }
 
-    /// Sets the first header of that name, or appends one.
     pub fn set(&mut self, name: &str, value: impl Into<Vec<u8>>) {
         match self.0.iter_mut().find(|(each, _)| each == name) {
             Some((_, old)) => *old = value.into(),
@@ -29,12 +25,10 @@ impl Headers {
         self.iter().find(|(each, _)| *each == name).map(|(_, value)| value)
     }
 
-    /// All headers, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
     }
 
-    /// Reports whether there are no headers.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -45,13 +39,14 @@ impl Headers {
         self.0.pop_if(|(last, _)| last == name).map(|(_, value)| value)
     }
 
-    /// Appends the encoded headers: each as u16 length, name, u32 length, value, little-endian.
+    /// Each header as u16 length, name, u32 length, value, little-endian.
     ///
     /// # Errors
+    ///
     /// The headers are too long; `into` is then unchanged.
     pub fn encode(&self, into: &mut Vec<u8>) -> Result<(), String> {
         let before = into.len();
-        // Checked first: a length beyond the limit might not fit into its field.
+        // A length beyond the limit might not fit into its field.
         let length: usize = self.0.iter().map(|(name, value)| 6 + name.len() + value.len()).sum();
         if length > HEADERS_LENGTH_MAX {
             return Err(format!("headers of {length} bytes; at most {HEADERS_LENGTH_MAX} are allowed"));
@@ -66,7 +61,6 @@ impl Headers {
         Ok(())
     }
 
-    /// Reports whether `bytes` are entirely valid headers.
     #[must_use]
     pub fn are_encoded(mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
@@ -78,7 +72,6 @@ impl Headers {
         true
     }
 
-    /// First value of that name in encoded headers, without a copy.
     #[must_use]
     pub fn find_encoded<'a>(mut bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
         loop {
@@ -90,7 +83,7 @@ impl Headers {
         }
     }
 
-    /// Decodes headers from all of `bytes`; `None` if they are malformed.
+    /// `None` if `bytes` are malformed.
     #[must_use]
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let mut headers = Vec::new();
@@ -103,7 +96,6 @@ impl Headers {
     }
 }
 
-/// Name and value of the first encoded header, and the remaining bytes.
 fn read_first(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<2>()?;
     let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;

@@ -1,24 +1,19 @@
-//! [`Json`]: JSON text as a message, for callers that learn a route's types at run time, such as tools.
-
 use super::{Encoding, Message, MessageError};
 use serde::de::IgnoredAny;
 
-/// JSON text. A route of another process that is called with it reads its request from JSON and answers in JSON,
-/// whatever its types ([`Message::from_json`], [`Message::to_json`]); the fingerprint is not compared. Inside one
-/// process, where values move, it is an ordinary type: call with `Reach::OtherProcesses` there.
-///
-/// A route that is served with it gets and returns text: for programs that understand JSON but not Rust.
+/// For callers that learn a route's types at run time: a route of another process reads its request from JSON and
+/// answers in JSON; the fingerprint is not compared. Inside one process it is an ordinary type: call with
+/// `Reach::OtherProcesses` there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json(Vec<u8>);
 
 impl Json {
-    /// Checks and wraps a text.
-    ///
     /// # Errors
+    ///
     /// The text is not one JSON value.
     pub fn new(text: impl Into<Vec<u8>>) -> Result<Self, MessageError> {
         let text = text.into();
-        // Checked separately, because serde_json does not check ignored values for UTF-8.
+        // serde_json does not check ignored values for UTF-8.
         let checked = std::str::from_utf8(&text).map_err(|error| error.to_string());
         match checked.and_then(|text| serde_json::from_str::<IgnoredAny>(text).map_err(|error| error.to_string())) {
             Ok(_) => Ok(Self(text)),
@@ -41,7 +36,6 @@ impl Message for Json {
     const TYPE_NAME: &'static str = "JSON";
     const ENCODING: Encoding = Encoding::Json;
 
-    /// The other side checks the content.
     fn fingerprint() -> u64 {
         0
     }
@@ -82,7 +76,6 @@ mod tests {
             let error = Json::new(text).unwrap_err().to_string();
             assert!(error.starts_with("JSON: one value is expected: "), "{error}");
         }
-        // Deep nesting is an error instead of a stack overflow.
         assert!(Json::new(vec![b'['; 1 << 20]).is_err());
     }
 }

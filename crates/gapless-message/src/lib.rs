@@ -57,28 +57,23 @@ pub use json::Json;
 pub use shape::{Shape, ShapeWriter};
 pub use version::{OlderVersion, rewritten, version_of};
 
-/// Encoding of a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Encoding {
     /// Bytes that only the application understands.
     #[default]
     Bytes = 0,
-    /// A serde type in postcard.
     Postcard = 1,
-    /// Simple Binary Encoding.
     Sbe = 2,
     Protobuf = 3,
-    /// JSON text, for people and tools.
+    /// For people and tools.
     Json = 4,
 }
 
-/// Failure to encode or decode a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{type_name}: {reason}")]
 pub struct MessageError {
     pub type_name: &'static str,
-    /// Expected and found.
     pub reason: String,
 }
 
@@ -124,9 +119,8 @@ impl MessageError {
             a field of a struct"
 )]
 pub trait Message: Sized + Send + 'static {
-    /// Name of the type, for errors and tools.
+    /// For errors and tools.
     const TYPE_NAME: &'static str;
-    /// Encoding between processes.
     const ENCODING: Encoding;
     /// Version that this program was built with.
     const VERSION: u32 = 1;
@@ -135,13 +129,13 @@ pub trait Message: Sized + Send + 'static {
     #[must_use]
     fn fingerprint() -> u64;
 
-    /// Layout of the type in one line, for people: shown by a refusal when fingerprints differ.
+    /// One line, for people: shown by a refusal when fingerprints differ.
     #[must_use]
     fn shape() -> String {
         Self::TYPE_NAME.to_owned()
     }
 
-    /// Older versions that this program also reads and writes, newest first.
+    /// Read and written, too; newest first.
     #[must_use]
     fn older() -> Vec<OlderVersion> {
         Vec::new()
@@ -150,61 +144,64 @@ pub trait Message: Sized + Send + 'static {
     /// Appends the encoded message.
     ///
     /// # Errors
+    ///
     /// The value cannot be encoded; `into` is then unchanged.
     fn encode(&self, into: &mut Vec<u8>) -> Result<(), MessageError>;
 
-    /// Decodes a message from all of `bytes`.
+    /// Decodes all of `bytes`.
     ///
     /// # Errors
+    ///
     /// The bytes are no such message.
     fn decode(bytes: &[u8]) -> Result<Self, MessageError>;
 
-    /// Appends the encoded message for a program that knows only `version`.
+    /// Encodes for a program that knows only `version`.
     ///
     /// # Errors
+    ///
     /// As [`Message::encode`]; also for an unsupported version, and for a value that the version cannot hold.
     fn encode_as(&self, version: u32, into: &mut Vec<u8>) -> Result<(), MessageError> {
         if version == Self::VERSION { self.encode(into) } else { Err(MessageError::other_version::<Self>(version)) }
     }
 
-    /// Decodes a message from a program that knows only `version`.
+    /// Decodes a message of a program that knows only `version`.
     ///
     /// # Errors
+    ///
     /// As [`Message::decode`]; also for an unsupported version.
     fn decode_as(version: u32, bytes: &[u8]) -> Result<Self, MessageError> {
         if version == Self::VERSION { Self::decode(bytes) } else { Err(MessageError::other_version::<Self>(version)) }
     }
 
-    /// The bytes that [`Message::encode`] would append, if they exist in memory: then they are sent without a copy.
+    /// The bytes of [`Message::encode`], if they exist in memory: then they are sent without a copy.
     fn encoded(&self) -> Option<&[u8]> {
         None
     }
 
-    /// Like [`Message::decode_as`], from a buffer that may be kept; its content is unspecified afterwards.
+    /// Decodes from a buffer that may be kept; its content is unspecified afterwards.
     ///
     /// # Errors
+    ///
     /// As [`Message::decode_as`].
     fn decode_owned(version: u32, bytes: &mut Vec<u8>) -> Result<Self, MessageError> {
         Self::decode_as(version, bytes)
     }
 
-    /// Gives the memory of an unused message to the bytes of the next one; empty if it has none.
+    /// Gives the memory of an unused message to the bytes of the next one.
     #[must_use]
     fn into_buffer(self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Encodes the message as JSON, for people and tools.
-    ///
     /// # Errors
+    ///
     /// The type has no JSON form, or the value does not fit it.
     fn to_json(&self) -> Result<Vec<u8>, MessageError> {
         Err(MessageError { type_name: Self::TYPE_NAME, reason: "it has no form as JSON".to_owned() })
     }
 
-    /// Decodes a message from JSON.
-    ///
     /// # Errors
+    ///
     /// As [`Message::to_json`]; also for text that is no such message.
     fn from_json(_text: &[u8]) -> Result<Self, MessageError> {
         Err(MessageError { type_name: Self::TYPE_NAME, reason: "it has no form as JSON".to_owned() })

@@ -1,9 +1,8 @@
-//! Postcard from untrusted bytes.
+//! Postcard from untrusted bytes. The reader of the crate `postcard` lacks limits: a recursive list takes one byte per
+//! level and would end on the stack's guard page; a vector of `()` can claim 2⁶⁴ elements in ten bytes. Nor can it read
+//! an older version's fields, or name position and value of an error.
 //!
-//! The crate `postcard` only writes here, because its reader lacks limits that foreign bytes need. Nesting: a recursive
-//! list takes one byte per level and would end on the stack's guard page. Elements without bytes: a vector of `()` can
-//! claim 2⁶⁴ of them in ten bytes. Also the number of fields of an older version. Its errors name neither the position
-//! nor the value found. The format is postcard 1: <https://postcard.jamesmunns.com/wire-format>.
+//! The format is postcard 1: <https://postcard.jamesmunns.com/wire-format>.
 
 use serde::de::value::U32Deserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Visitor};
@@ -11,13 +10,13 @@ use std::fmt;
 
 /// Limit of nested options, structs, sequences and enums.
 pub const DEPTH_MAX: u32 = 256;
-/// Limit of elements in sequences and maps beyond one for each byte: those that take no bytes.
+/// Limit of elements beyond one for each byte: those that take no bytes.
 pub const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 
-/// Reads a value from all of `bytes`. Only the first `fields` fields of the outermost struct are read; the others get
-/// serde's defaults.
+/// Reads only the first `fields` fields of the outermost struct; the others get serde's defaults.
 ///
 /// # Errors
+///
 /// Expected, found, and the position.
 pub fn read<T: DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<T, String> {
     let mut reader = PostcardReader {
@@ -36,7 +35,6 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<T, Strin
     Ok(value)
 }
 
-/// Reason why the bytes are invalid.
 #[derive(Debug)]
 struct PostcardFault(String);
 
@@ -63,11 +61,11 @@ struct PostcardReader<'de> {
     position: usize,
     depth: u32,
     elements_left: u64,
-    /// Field count of the outermost struct, until something was read.
+    /// Until something was read.
     fields: Option<usize>,
 }
 
-/// Readers of a number of `bits` in groups of seven, the least significant first.
+/// Groups of seven bits, the least significant first.
 macro_rules! varints {
     ($($name:ident $type:ty;)*) => {
         $(
@@ -119,10 +117,8 @@ impl<'de> PostcardReader<'de> {
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// Bytes preceded by their length.
     fn counted(&mut self, what: &str) -> Result<&'de [u8], PostcardFault> {
         let length = self.varint(64)?;
-        // A length beyond the address space also exceeds the bytes.
         self.take(usize::try_from(length).unwrap_or(usize::MAX), what)
     }
 
@@ -139,7 +135,6 @@ impl<'de> PostcardReader<'de> {
         }
     }
 
-    /// Number of elements of a sequence or a map.
     fn count(&mut self) -> Result<usize, PostcardFault> {
         let count = self.varint(64)?;
         let Some(left) = self.elements_left.checked_sub(count) else {
@@ -149,7 +144,6 @@ impl<'de> PostcardReader<'de> {
         Ok(count as usize)
     }
 
-    /// Reads a value one nesting level deeper.
     #[inline]
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, PostcardFault>) -> Result<T, PostcardFault> {
         self.fields = None;
@@ -341,7 +335,6 @@ impl<'de> de::Deserializer<'de> for &mut PostcardReader<'de> {
     }
 }
 
-/// Remaining elements of a sequence, a tuple, a map or a struct.
 struct ElementReader<'a, 'de> {
     reader: &'a mut PostcardReader<'de>,
     left: usize,
@@ -380,7 +373,6 @@ impl<'de> de::MapAccess<'de> for ElementReader<'_, 'de> {
     }
 }
 
-/// A variant, which begins with its number.
 struct VariantReader<'a, 'de>(&'a mut PostcardReader<'de>);
 
 impl<'de> de::EnumAccess<'de> for VariantReader<'_, 'de> {

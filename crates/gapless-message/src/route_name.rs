@@ -1,17 +1,13 @@
-//! Valid names of routes: 1 to 128 bytes in parts separated by `/`. A part has letters, digits, `.`, `-` and `_`, and
-//! begins with a letter, a digit or `_`. Valid: `shop/orders.v2`; invalid: `../x`, `-v`, `/shop`, `shop/` and `a b`. So
-//! a name is one word in a shell and never an option, stays inside its directory when used as a path, and reads the
-//! same everywhere.
-//!
-//! Names that begin with a `.` are reserved for the library itself: notices, and the status of bridges.
+//! A route's name is one word in a shell and never an option, and stays inside its directory when used as a path: 1 to
+//! 128 bytes in parts separated by `/`, of letters, digits, `.`, `-` and `_`. A part begins with a letter, a digit or
+//! `_`. Names that begin with a `.` are reserved for the library itself.
 
-/// Longest name of a route, bytes.
+/// Longest name, bytes.
 pub const ROUTE_NAME_LENGTH_MAX: usize = 128;
 
-/// Prefix of the library's own routes, which are shown only on request.
+/// The library's own routes are shown only on request.
 pub const HIDDEN_PREFIX: char = '.';
 
-/// An invalid route name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RouteNameError {
@@ -20,27 +16,26 @@ pub enum RouteNameError {
         "{name:?} is no route's name: at most {ROUTE_NAME_LENGTH_MAX} letters, digits, \".\", \"-\" and \"_\" are expected, in parts \
          with \"/\" between them, each beginning with a letter, a digit or \"_\""
     )]
-    NoName {
-        /// The name, truncated if it is too long.
-        name: String,
-    },
+    NoName { name: String },
     /// No application's route can have this name.
     #[error("route: names with a {HIDDEN_PREFIX:?} in front are kept for the library itself, {name:?} was found")]
     Hidden { name: String },
 }
 
-/// Checks a route's name, with or without the reserved `.` prefix.
+/// Checks a name with or without the reserved `.` prefix.
 ///
 /// # Errors
+///
 /// [`RouteNameError::NoName`].
 pub fn check(name: &str) -> Result<(), RouteNameError> {
     let is_short = name.len() <= ROUTE_NAME_LENGTH_MAX;
     if is_short && is_name(name.strip_prefix(HIDDEN_PREFIX).unwrap_or(name)) { Ok(()) } else { Err(not_a_name(name)) }
 }
 
-/// Checks the name of an application's route: like [`check`], without the reserved prefix.
+/// Checks a name without the reserved prefix.
 ///
 /// # Errors
+///
 /// [`RouteNameError`].
 pub fn check_own(name: &str) -> Result<(), RouteNameError> {
     check(name)?;
@@ -58,7 +53,6 @@ fn is_name(name: &str) -> bool {
     name.as_bytes().split(|byte| *byte == b'/').all(is_part)
 }
 
-/// Truncates a long name, and adds its length.
 fn not_a_name(name: &str) -> RouteNameError {
     const SHOWN_MAX: usize = 64;
     let shown = match name.char_indices().nth(SHOWN_MAX) {

@@ -1,5 +1,5 @@
-//! SBE and protobuf objects of `gapless-schema` as messages. Both encodings have their own rules for changes, so only
-//! schema and message are compared; the header of an SBE payload names the version of the schema that wrote it.
+//! SBE and protobuf have their own rules for changes, so only schema and message are compared; the header of an SBE
+//! payload names the version of the schema that wrote it.
 
 use super::shape::fingerprint;
 use super::{Encoding, Message, MessageError};
@@ -33,7 +33,6 @@ macro_rules! schema_message {
 schema_message!(Sbe, SbeObject, "SBE", sbe_length, to_sbe, from_sbe);
 schema_message!(Protobuf, ProtobufObject, "protobuf", protobuf_length, to_protobuf, from_protobuf);
 
-/// Appends `length` bytes and lets `write` fill them.
 fn encode_object<M: Message>(
     into: &mut Vec<u8>,
     length: usize,

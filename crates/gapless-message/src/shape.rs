@@ -1,9 +1,7 @@
-//! [`Shape`]: a type's layout as text. Two programs with the same text read each other's postcard.
-//!
-//! The text is one line: the type's own definition, then those of the named types in it, each once, in order of
-//! appearance: `Order v2 {id: u64, lines: [Line]}; Line v1 {price: i64, note: String?}`. A named type appears by its
-//! name and is defined once, so recursive types are finite. Types with the same name, such as two instances of a
-//! generic type, get a number: `Page`, `Page#2`.
+//! [`Shape`]: a type's layout as one line of text; two programs with the same text read each other's postcard. The
+//! type's own definition comes first, then those of the named types in it, each once, so that recursive types are
+//! finite: `Order v2 {id: u64, lines: [Line]}; Line v1 {price: i64, note: String?}`. Types with the same name get a
+//! number: `Page`, `Page#2`.
 
 use std::any::TypeId;
 use std::borrow::Cow;
@@ -12,17 +10,14 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A type with a textual layout.
 #[diagnostic::on_unimplemented(
     message = "the shape of `{Self}` is not known, so a change of it would not be noticed",
     label = "its shape is not known",
     note = "derive `Message` for `{Self}`, or describe it on the field: `#[message(shape = \"a name and a version\")]`"
 )]
 pub trait Shape: 'static {
-    /// Writes the type's representation within another type's definition.
     fn write(writer: &mut ShapeWriter);
 
-    /// Like [`Shape::write`], for an older version.
     fn write_version(writer: &mut ShapeWriter, _version: u32) {
         Self::write(writer);
     }
@@ -31,7 +26,6 @@ pub trait Shape: 'static {
 #[derive(Debug, Default)]
 pub struct ShapeWriter {
     line: String,
-    /// Named types so far, with the names they have here.
     met: Vec<(Option<TypeId>, String)>,
     definitions: Vec<String>,
 }
@@ -45,7 +39,6 @@ impl ShapeWriter {
         T::write(self);
     }
 
-    /// Begins another field or variant.
     pub fn item(&mut self, name: &str) {
         if !self.line.ends_with(['{', '(']) {
             self.line.push_str(", ");
@@ -53,7 +46,7 @@ impl ShapeWriter {
         self.line.push_str(name);
     }
 
-    /// Writes the name of `T`. On the first use, `define` writes the definition after name and version.
+    /// On the first use, `define` writes the definition after name and version.
     pub fn named<T: 'static + ?Sized>(&mut self, name: &str, version: u32, define: impl FnOnce(&mut Self)) {
         let id = TypeId::of::<T>();
         match self.met.iter().find(|(other, _)| *other == Some(id)) {
@@ -62,9 +55,8 @@ impl ShapeWriter {
         }
     }
 
-    /// Like [`ShapeWriter::named`], for an older version. It does not count as a use of the type: a recursive use
-    /// refers to the current version, because only the outermost value of a message is written and read in an older
-    /// one.
+    /// Does not count as a use of the type: a recursive use refers to the current version, because only the outermost
+    /// value of a message is written and read in an older one.
     pub fn older(&mut self, name: &str, version: u32, define: impl FnOnce(&mut Self)) {
         self.define(None, name, version, define);
     }
@@ -98,8 +90,8 @@ pub fn shape_of<T: Shape>() -> String {
     writer.finish()
 }
 
-/// Text of an older version's shape. Nested types have their current form: a changed one gives another text, so that
-/// its old form is refused instead of misread.
+/// Nested types have their current form: a changed one gives another text, so that its old form is refused instead of
+/// misread.
 #[must_use]
 pub fn shape_at<T: Shape>(version: u32) -> String {
     let mut writer = ShapeWriter::default();
@@ -107,7 +99,7 @@ pub fn shape_at<T: Shape>(version: u32) -> String {
     writer.finish()
 }
 
-/// 64-bit FNV-1a hash of a shape's text; never 0, which disables the comparison.
+/// 64-bit FNV-1a; never 0, which disables the comparison.
 #[must_use]
 pub const fn fingerprint(shape: &str) -> u64 {
     let bytes = shape.as_bytes();
@@ -144,7 +136,6 @@ plain! {
     std::net::SocketAddrV6 => "SocketAddrV6",
 }
 
-/// Types that are encoded like their content, with a text on either side.
 macro_rules! around {
     ($($type:ty, $held:ident: $before:literal $after:literal);* $(;)?) => {
         $(impl<$held: Shape> Shape for $type {

@@ -1,6 +1,3 @@
-//! [`json_of`]: converts a message known only by its [shape](mod@crate::shape) from postcard to JSON, for people and
-//! tools. Neither text nor bytes are trusted: invalid ones are an error.
-
 use super::postcard_reader::{DEPTH_MAX, EMPTY_ELEMENTS_MAX};
 use std::fmt::Write as _;
 
@@ -33,7 +30,6 @@ pub fn json_of(shape: &str, bytes: &[u8]) -> Result<String, String> {
     }
 }
 
-/// Definitions of a shape, separated by semicolons outside of brackets.
 fn definitions(mut shape: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let (definition, rest) = shape.split_at(type_length(shape));
@@ -42,10 +38,9 @@ fn definitions(mut shape: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// One of `Name v1 {…}`, `Name v1 (…)`, `Name v1 enum {…}` or `Name v1`.
+/// `Name v1 {…}`, `Name v1 (…)`, `Name v1 enum {…}` or `Name v1`.
 struct ShapeDefinition<'a> {
     name: &'a str,
-    /// Text after name and version.
     layout: &'a str,
 }
 
@@ -68,12 +63,10 @@ struct ShapedReader<'a> {
 
 type RestResult<'a> = Result<&'a str, String>;
 
-/// Text after an expected prefix.
 fn strip_expected<'a>(text: &'a str, expected: &str) -> RestResult<'a> {
     text.strip_prefix(expected).ok_or_else(|| format!("{expected:?} is expected in the shape at {text:?}"))
 }
 
-/// Length of the type that a text begins with.
 fn type_length(text: &str) -> usize {
     let mut depth = 0_u32;
     for (at, letter) in text.char_indices() {
@@ -125,7 +118,6 @@ impl<'a> ShapedReader<'a> {
 
     fn put_number<Number: TryInto<i64> + TryInto<u64> + std::fmt::Display + Copy>(&mut self, number: Number) {
         let is_short = TryInto::<i64>::try_into(number).is_ok() || TryInto::<u64>::try_into(number).is_ok();
-        // Writing to a string cannot fail.
         let _ = if is_short { write!(self.json, "{number}") } else { write!(self.json, "\"{number}\"") };
     }
 
@@ -144,14 +136,13 @@ impl<'a> ShapedReader<'a> {
         usize::try_from(self.varint(64)?).map_err(|error| error.to_string())
     }
 
-    /// Counts the parts of a message, some of which take no bytes.
     fn count_part(&mut self) -> Result<(), String> {
         let left = self.parts_left.checked_sub(1);
         self.parts_left = left.ok_or("it has more parts than its bytes can be")?;
         Ok(())
     }
 
-    /// Reads a value of the type that `text` begins with. Returns the text after the type.
+    /// Returns the text after the type.
     fn value(&mut self, text: &'a str) -> RestResult<'a> {
         self.depth += 1;
         self.count_part()?;
@@ -171,7 +162,6 @@ impl<'a> ShapedReader<'a> {
         Ok(rest)
     }
 
-    /// Reads a value of the type that is all of `of_type`.
     fn whole(&mut self, of_type: &'a str) -> Result<(), String> {
         match self.value(of_type)? {
             "" => Ok(()),
@@ -207,13 +197,13 @@ impl<'a> ShapedReader<'a> {
         }
     }
 
-    /// Reads `T`, `T; 3` or `K -> V`, given between brackets.
+    /// `T`, `T; 3` or `K -> V`, between brackets.
     fn sequence(&mut self, inner: &'a str) -> Result<(), String> {
         let (of_type, rest) = inner.split_at(type_length(inner));
         if let Some(of_value) = rest.strip_prefix(" -> ") {
             let count = self.length()?;
             return self.list(count, ['[', ']'], |reader| {
-                // JSON keys are strings, so a map becomes a list of pairs.
+                // JSON keys are strings: a map becomes a list of pairs.
                 reader.put("[");
                 reader.whole(of_type)?;
                 reader.put(",");
@@ -246,7 +236,7 @@ impl<'a> ShapedReader<'a> {
         Ok(())
     }
 
-    /// Types separated by commas; a single one is not wrapped.
+    /// A single type is not wrapped.
     fn tuple(&mut self, mut inner: &'a str) -> Result<(), String> {
         if inner.is_empty() {
             self.put("null");
@@ -268,7 +258,6 @@ impl<'a> ShapedReader<'a> {
         Ok(())
     }
 
-    /// Fields `name: T`, separated by commas.
     fn fields(&mut self, mut inner: &'a str) -> Result<(), String> {
         self.put("{");
         while !inner.is_empty() {
@@ -285,7 +274,6 @@ impl<'a> ShapedReader<'a> {
         Ok(())
     }
 
-    /// Layout after the name of a type or a variant.
     fn defined(&mut self, layout: &'a str) -> Result<(), String> {
         let between = |open: &str, close| layout.strip_prefix(open).and_then(|text| text.strip_suffix(close));
         if layout.is_empty() {
@@ -310,7 +298,6 @@ impl<'a> ShapedReader<'a> {
         }
     }
 
-    /// Reads one of these variants, given by name and layout.
     fn variant(&mut self, variants: &[(&'a str, &'a str)]) -> Result<(), String> {
         let index = self.varint(32)?;
         let found = usize::try_from(index).ok().and_then(|index| variants.get(index));

@@ -1,5 +1,4 @@
-//! `Arc` as a message: within a process the [`Arc`] moves and its value stays in place; between processes it is encoded
-//! like its value.
+//! Within a process the [`Arc`] moves; between processes its value is encoded.
 
 use super::{Encoding, Message, MessageError, OlderVersion};
 use std::sync::Arc;
@@ -45,7 +44,6 @@ impl<M: Message + Sync> Message for Arc<M> {
         M::decode_owned(version, bytes).map(Self::new)
     }
 
-    /// Only if this is the last reference.
     fn into_buffer(self) -> Vec<u8> {
         Self::into_inner(self).map_or_else(Vec::new, M::into_buffer)
     }

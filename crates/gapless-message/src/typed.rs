@@ -1,5 +1,4 @@
-//! Serde types as messages: postcard between programs, JSON for people and tools. Used by the code of
-//! `#[derive(Message)]`; also makes numbers, `bool`, `char` and `String` messages.
+//! For the code of `#[derive(Message)]`; also makes numbers, `bool`, `char` and `String` messages.
 
 use super::shape::{Shape, fingerprint, shape_of};
 use super::{Encoding, Message, MessageError, postcard_reader};
@@ -10,7 +9,6 @@ use serde::de::DeserializeOwned;
 #[doc(hidden)]
 pub use serde;
 
-/// Postcard output that appends to the caller's buffer.
 struct AppendFlavor<'a>(&'a mut Vec<u8>);
 
 impl postcard::ser_flavors::Flavor for AppendFlavor<'_> {
@@ -33,9 +31,10 @@ impl postcard::ser_flavors::Flavor for AppendFlavor<'_> {
     }
 }
 
-/// Appends `value` as postcard; leaves `into` unchanged on failure.
+/// Leaves `into` unchanged on failure.
 ///
 /// # Errors
+///
 /// The value has no such form; the error names `M`.
 pub fn encode<M: Message, T: Serialize + ?Sized>(value: &T, into: &mut Vec<u8>) -> Result<(), MessageError> {
     let start = into.len();
@@ -48,6 +47,7 @@ pub fn encode<M: Message, T: Serialize + ?Sized>(value: &T, into: &mut Vec<u8>) 
 /// Appends `value` without its last fields, which `newer` would append on their own.
 ///
 /// # Errors
+///
 /// As [`encode`].
 pub fn encode_without<M: Message + Serialize>(
     value: &M,
@@ -56,7 +56,7 @@ pub fn encode_without<M: Message + Serialize>(
 ) -> Result<(), MessageError> {
     let start = into.len();
     encode::<M, M>(value, into)?;
-    // A struct is the concatenation of its fields, so the last fields have the same length on their own.
+    // A struct is the concatenation of its fields.
     let end = into.len();
     let measured = newer(into);
     let newer_length = into.len() - end;
@@ -64,16 +64,15 @@ pub fn encode_without<M: Message + Serialize>(
     measured.inspect_err(|_| into.truncate(start))
 }
 
-/// Reads a message from all of `bytes`. Only the first `fields` fields of a struct are read; the others get their
-/// defaults.
+/// Reads only the first `fields` fields of a struct; the others get their defaults.
 ///
 /// # Errors
+///
 /// Expected, found, and the position.
 pub fn decode<M: Message + DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<M, MessageError> {
     postcard_reader::read(bytes, fields).map_err(MessageError::of::<M>)
 }
 
-/// Error of a variant that a version does not have.
 #[must_use]
 pub fn too_new<M: Message>(variant: &str, since: u32, version: u32) -> MessageError {
     MessageError::of::<M>(format!(
@@ -86,23 +85,20 @@ pub fn other_version<M: Message>(version: u32) -> MessageError {
     MessageError::other_version::<M>(version)
 }
 
-/// Encodes a message as JSON.
-///
 /// # Errors
+///
 /// The value has no such form, such as a map whose keys are not strings.
 pub fn to_json<M: Message + Serialize>(value: &M) -> Result<Vec<u8>, MessageError> {
     serde_json::to_vec(value).map_err(|error| MessageError::of::<M>(format!("it cannot be written as JSON: {error}")))
 }
 
-/// Decodes a message from JSON.
-///
 /// # Errors
+///
 /// The text is no such message; the reason names the expectation and the position.
 pub fn from_json<M: Message + DeserializeOwned>(text: &[u8]) -> Result<M, MessageError> {
     serde_json::from_slice(text).map_err(|error| MessageError::of::<M>(format!("as JSON: {error}")))
 }
 
-/// Fingerprint of a type with a shape.
 #[must_use]
 pub fn fingerprint_of<T: Shape>() -> u64 {
     fingerprint(&shape_of::<T>())

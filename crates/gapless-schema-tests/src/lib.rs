@@ -19,7 +19,7 @@ gapless_schema::include_schema!("names");
 gapless_schema::include_schema!("numbers");
 gapless_schema::include_schema!("truck");
 
-/// Rust and `.proto` generated from `car.xml`, which has a golden file.
+/// `car.xml` has a golden file.
 pub const CAR_SOURCES: [(&str, &str); 2] = [
     ("car.rs", include_str!(concat!(env!("OUT_DIR"), "/car.rs"))),
     ("car.proto", include_str!(concat!(env!("OUT_DIR"), "/car.proto"))),

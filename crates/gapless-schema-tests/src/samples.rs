@@ -1,4 +1,4 @@
-//! One object of each message with the values of `gapless-schema/golden/GoldenWriter.java`, and the golden bytes.
+//! The values of `gapless-schema/golden/GoldenWriter.java`, and the golden bytes.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,6 @@ use gapless_schema::{ProtobufObject, SbeObject};
 include!("../../gapless-schema/golden/reference_car.rs");
 
 pub trait SampleCheck {
-    /// `golden` is the name of the golden file without its extension.
     fn check<T: SbeObject + ProtobufObject + PartialEq + Debug + Clone>(&mut self, golden: &str, object: T);
 }
 

@@ -1,5 +1,4 @@
-//! Direct writing and reading of a Car allocates nothing, in both encodings. A program of its own, because its
-//! allocator counts.
+//! A program of its own, because its allocator counts.
 
 use gapless_schema_tests::car::*;
 use gapless_schema_tests::samples::reference;
@@ -56,7 +55,6 @@ fn protobuf_is_accessed_in_place() {
             };
         }
     });
-    // Five root fields, three of the engine, the sum of the numbers, extras, three and two figures, two texts.
     assert_eq!((written, read, fields), (0, 0, 5 + 3 + 10 + 1 + 3 + 2 + 2));
     assert!(during(|| drop(object.clone())) > 0, "the counter counts");
 }

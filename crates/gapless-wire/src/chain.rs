@@ -3,7 +3,7 @@
 
 use crate::{Frame, FrameError, aligned_length};
 
-/// An odd constant with well-spread bits: 2^64 divided by the golden ratio.
+/// 2^64 divided by the golden ratio, made odd.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The hash after a stream's frame. Each step is a bijection of the previous value, so two streams that differ in one
@@ -21,39 +21,36 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Chain(u64);
 
 impl Chain {
-    /// The chain before the first frame of the stream whose identity gives `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(mix(seed ^ MULTIPLIER))
     }
 
-    /// Resumes the chain from `value`.
     #[must_use]
     pub const fn at(value: u64) -> Self {
         Self(value)
     }
 
-    /// Returns the value after the last frame.
     #[must_use]
     pub const fn value(self) -> u64 {
         self.0
     }
 
-    /// Adds one frame.
     #[inline]
     pub fn extend(&mut self, frame: &Frame<'_>) {
         self.extend_checksums(frame.payload_crc(), frame.header_crc());
     }
 
-    /// Adds one frame by its two checksums. The header's covers sequence, term and the payload's checksum.
+    /// The header's checksum covers sequence, term and the payload's checksum.
     #[inline]
     pub const fn extend_checksums(&mut self, payload_crc: u32, header_crc: u32) {
         self.0 = mix(self.0 ^ (payload_crc as u64 | (header_crc as u64) << 32));
     }
 
-    /// Adds all frames of `bytes`, which lie back to back with their padding. Returns their number.
+    /// Adds all frames of `bytes`, back to back with their padding; returns their number.
     ///
     /// # Errors
+    ///
     /// If some bytes are not a frame; the chain is then unchanged.
     pub fn extend_frames(&mut self, bytes: &[u8]) -> Result<u64, FrameError> {
         let mut chain = *self;
@@ -72,7 +69,7 @@ impl Chain {
 #[inline]
 const fn mix(value: u64) -> u64 {
     let value = value.wrapping_mul(MULTIPLIER);
-    // The multiplication only moves bits up; this brings the upper half down again.
+    // The multiplication only moves bits up.
     value ^ (value >> 32)
 }
 

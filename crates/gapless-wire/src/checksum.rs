@@ -1,15 +1,10 @@
-//! CRC-32C (Castagnoli; RFC 3720, appendix B.4) as frames use it.
-//!
-//! Frames are small: a header is 60 bytes, a typical payload 200. At such lengths the published crates spend as long on
-//! choosing a method as on the sum (60 bytes: 21 ns against 8 ns), and a message is summed five times on its way, so
-//! the loop is written out here. The processor's instruction takes three cycles and one can start in each cycle. Longer
-//! payloads are therefore summed as three parallel streams, which a carry-less multiplication each combines (Gopal and
-//! others, "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction", Intel, 2011). Processors without these
-//! instructions use the `crc32c` crate.
+//! CRC-32C (Castagnoli; RFC 3720, appendix B.4). At the lengths of frames the published crates spend as long on
+//! choosing a method as on the sum: 60 bytes take 21 ns against 8 ns. Longer payloads are summed as three parallel
+//! streams, which a carry-less multiplication each combines (Gopal and others, "Fast CRC Computation for iSCSI
+//! Polynomial Using CRC32 Instruction", Intel, 2011). Processors without these instructions use the `crc32c` crate.
 
 use crate::descriptor::HEADER_CRC_OFFSET;
 
-/// Computes the CRC-32C of `bytes`.
 #[inline]
 #[must_use]
 pub fn crc32c(bytes: &[u8]) -> u32 {
@@ -22,7 +17,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     ::crc32c::crc32c(bytes)
 }
 
-/// Extends the CRC-32C `sum` by `bytes`, for data in pieces.
+/// Extends `sum`, for data in pieces.
 #[must_use]
 pub fn crc32c_append(sum: u32, bytes: &[u8]) -> u32 {
     ::crc32c::crc32c_append(sum, bytes)
@@ -34,7 +29,6 @@ fn has_instructions() -> bool {
     std::arch::is_x86_feature_detected!("sse4.2") && std::arch::is_x86_feature_detected!("pclmulqdq")
 }
 
-/// Computes the CRC-32C of a header's first 60 bytes: seven little-endian words and the payload's checksum.
 #[inline]
 #[must_use]
 pub(crate) fn header_checksum(words: &[u64; 7], payload_crc: u32) -> u32 {
@@ -53,8 +47,7 @@ pub(crate) fn header_checksum(words: &[u64; 7], payload_crc: u32) -> u32 {
     ::crc32c::crc32c(&bytes)
 }
 
-/// Computes the CRC-32C of a payload, and of a header from `words` and `payload_crc`. The two sums do not wait for each
-/// other.
+/// The two sums do not wait for each other.
 #[inline]
 #[must_use]
 pub(crate) fn both_checksums(payload: &[u8], words: &[u64; 7], payload_crc: u32) -> (u32, u32) {
@@ -67,7 +60,6 @@ pub(crate) fn both_checksums(payload: &[u8], words: &[u64; 7], payload_crc: u32)
     (crc32c(payload), header_checksum(words, payload_crc))
 }
 
-/// Computes the CRC-32C of a payload, and of a header with the words `words` before it.
 #[inline]
 #[must_use]
 pub(crate) fn frame_checksums(payload: &[u8], words: &[u64; 7]) -> (u32, u32) {
@@ -102,7 +94,6 @@ fn sse42_both(payload: &[u8], words: &[u64; 7], payload_crc: u32) -> (u32, u32) 
 fn sse42_header(words: &[u64; 7], payload_crc: u32) -> u32 {
     use std::arch::x86_64::{_mm_crc32_u32, _mm_crc32_u64};
     let sum = words.iter().fold(u64::from(u32::MAX), |sum, word| _mm_crc32_u64(sum, *word));
-    // The instruction leaves the upper half zero.
     !_mm_crc32_u32(sum as u32, payload_crc)
 }
 
@@ -133,7 +124,6 @@ fn sse42(bytes: &[u8]) -> u32 {
     !sum
 }
 
-/// Extends `sum` by three consecutive streams of `stream_words` words each.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "sse4.2,pclmulqdq")]
@@ -147,7 +137,7 @@ fn sse42_streams(sum: u64, streams: &[[u8; 8]], stream_words: usize) -> u64 {
         sums[1] = _mm_crc32_u64(sums[1], u64::from_le_bytes(*second));
         sums[2] = _mm_crc32_u64(sums[2], u64::from_le_bytes(*third));
     }
-    // Moves a sum over the words after its stream: multiplies by x^64 for each, modulo the polynomial.
+    // Multiplies by x^64 for each word after the stream, modulo the polynomial.
     let moved = |sum: u64, words: usize| {
         let power = _mm_cvtsi64_si128(i64::from(POWERS[words]));
         _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(sum as i64), power)) as u64
@@ -155,10 +145,10 @@ fn sse42_streams(sum: u64, streams: &[[u8; 8]], stream_words: usize) -> u64 {
     _mm_crc32_u64(0, moved(sums[0], 2 * stream_words) ^ moved(sums[1], stream_words)) ^ sums[2]
 }
 
-/// From this number of words on three streams are faster than one.
+/// From here on three streams are faster than one.
 #[cfg(target_arch = "x86_64")]
 const INTERLEAVED_WORDS_MIN: usize = 24;
-/// Longest stream in words: three of them hold a packet.
+/// Three of them hold a packet.
 #[cfg(target_arch = "x86_64")]
 const STREAM_WORDS_MAX: usize = 64;
 /// x^(64 w - 33) modulo the polynomial, bits reversed, for each number of words w. The product of two reversed
@@ -166,7 +156,7 @@ const STREAM_WORDS_MAX: usize = 64;
 #[cfg(target_arch = "x86_64")]
 const POWERS: [u32; 2 * STREAM_WORDS_MAX + 1] = {
     const POLYNOMIAL_REVERSED: u32 = 0x82f6_3b78;
-    // x^31 for one word. There is no such power for zero words, and the entry is unused.
+    // x^31 for one word; the entry for zero words is unused.
     let mut powers = [1; 2 * STREAM_WORDS_MAX + 1];
     let mut words = 2;
     while words < powers.len() {
@@ -183,7 +173,6 @@ const POWERS: [u32; 2 * STREAM_WORDS_MAX + 1] = {
 
 #[cfg(test)]
 mod tests {
-    //! Known answers of RFC 3720, and agreement with the crate at every length.
     use super::{both_checksums, crc32c, frame_checksums, header_checksum};
 
     #[test]

@@ -1,11 +1,9 @@
-//! Payloads of the frames that the engine itself understands: opening a session, refusing a command,
-//! a timer. Little-endian, fixed layouts, checked lengths.
+//! Payloads of the frames that the engine itself understands. Little-endian.
 
 use crate::fields::{u32_at, u64_at, u128_at};
 
-/// Payload of a [`crate::Kind::SessionOpen`] frame. On its way to the sequencer the header carries session 0, or the
-/// only acceptable session: if the token belongs to another session or to no session, the open is refused as unknown
-/// and makes none.
+/// On its way to the sequencer the header carries session 0, or the only acceptable session: if the token belongs to
+/// another session or to no session, the open is refused as unknown and makes none.
 ///
 /// ```text
 ///  0  u128 token           the same token again gets the same session
@@ -15,27 +13,23 @@ use crate::fields::{u32_at, u64_at, u128_at};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOpen {
-    /// Random token that names the session before it has an identifier.
     pub token: u128,
-    /// Largest number of the publisher's messages in flight.
     pub window_messages: u32,
-    /// Whether several publishers may use the session at the same time: instances of one service that publish the same
-    /// messages under the same numbers.
+    /// Several publishers may use the session at the same time: instances of one service that publish the same messages
+    /// under the same numbers.
     pub shared: bool,
-    /// Last notice that the publisher has received, 0 for none.
+    /// 0 for none.
     pub notices_seen: u64,
 }
 
-/// Largest window of messages in flight that any session may declare. A service that keeps replies allows less.
+/// A service that keeps replies allows less.
 pub const WINDOW_MESSAGES_MAX: u32 = 1 << 16;
 
 const SHARED_FLAG: u32 = 1;
 
 impl SessionOpen {
-    /// Length of the payload in bytes.
     pub const LENGTH: usize = 32;
 
-    /// Encodes the payload.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -46,7 +40,7 @@ impl SessionOpen {
         bytes
     }
 
-    /// Decodes a payload; `None` unless it has exactly this form and a window of 1..=65,536.
+    /// `None` unless `payload` has exactly this form and a window of 1..=65,536.
     #[must_use]
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;
@@ -57,8 +51,6 @@ impl SessionOpen {
     }
 }
 
-/// Payload of the reply to a [`crate::Kind::SessionOpen`], whose header carries the session.
-///
 /// ```text
 ///  0  u128 token            of the open
 /// 16  u64  next_session_seq the next number that the session accepts
@@ -66,19 +58,15 @@ impl SessionOpen {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOpened {
-    /// Token of the open.
     pub token: u128,
-    /// Next number that the session accepts.
     pub next_session_seq: u64,
-    /// Last notice that the session has acknowledged, 0 for none.
+    /// 0 for none.
     pub notices_acknowledged: u64,
 }
 
 impl SessionOpened {
-    /// Length of the payload in bytes.
     pub const LENGTH: usize = 32;
 
-    /// Encodes the payload.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -88,7 +76,7 @@ impl SessionOpened {
         bytes
     }
 
-    /// Decodes a payload; `None` unless it has exactly this length.
+    /// `None` unless `payload` has exactly this length.
     #[must_use]
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;
@@ -100,42 +88,35 @@ impl SessionOpened {
     }
 }
 
-/// Reason for which a command got no reply of the service. The discriminant is the wire value.
+/// Why a command got no reply of the service. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum RefusalCode {
-    /// The stream has no such session: it expired, or belongs to another incarnation.
     SessionUnknown = 1,
-    /// The command is a repeat whose reply is no longer kept; the detail is the first number with a kept reply.
+    /// A repeat whose reply is no longer kept; the detail is the first number with a kept reply.
     ReplyExpired = 2,
-    /// Earlier commands of the session are missing; the detail names the next expected number.
+    /// Earlier commands are missing; the detail is the next expected number.
     Gap = 3,
-    /// The frame or its message is malformed or too long.
     Malformed = 4,
-    /// No handler accepts this message.
     Unhandled = 5,
-    /// The handler panicked; its outputs were discarded.
+    /// The handler's outputs were discarded.
     HandlerPanicked = 6,
     /// The handler refused the command; the text is the handler's.
     Rejected = 7,
-    /// The publisher exceeds its rate; the detail is the sequenced time, ns since the epoch, from which on its messages
-    /// are accepted again. No message is lost: they wait.
+    /// The detail is the sequenced time, ns since the epoch, from which on messages are accepted again. No message is
+    /// lost.
     Throttled = 8,
-    /// The stream has reached its limit of sessions; the detail is the low half of the token of the open.
+    /// Too many sessions; the detail is the low half of the token of the open.
     Limit = 9,
-    /// This member of a cluster is not the leader and accepts nothing from this publisher. The text has the addresses
-    /// of the leader, one a line; it is empty while none is known.
+    /// The text has the addresses of the leader, one a line; empty while none is known.
     NotLeader = 10,
-    /// The command was executed and took effect, but its reply exceeds the limit and is not kept; the detail is its
-    /// length in bytes.
+    /// The command took effect, but its reply is not kept; the detail is its length in bytes.
     ReplyTooLong = 11,
-    /// The number belongs to no command. The detail is the number of the command whose frame it is; 0 if it
-    /// acknowledges notices.
+    /// The detail is the number of the command whose frame it is; 0 if it acknowledges notices.
     NotACommand = 12,
 }
 
 impl RefusalCode {
-    /// Returns the code with this wire value.
     #[must_use]
     pub const fn from_value(value: u32) -> Option<Self> {
         Some(match value {
@@ -169,22 +150,19 @@ impl RefusalCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal<'a> {
     pub code: RefusalCode,
-    /// Next expected session_seq for a gap; end of the wait for a throttled publisher; the application's own code for a
-    /// command that its handler refused; a number for [`RefusalCode::ReplyExpired`] and [`RefusalCode::NotACommand`];
-    /// else 0.
+    /// Number whose meaning depends on the code, see [`RefusalCode`]; the application's own code for a rejection; else
+    /// 0.
     pub detail: u64,
-    /// Text for a person.
     pub text: &'a str,
 }
 
 impl<'a> Refusal<'a> {
-    /// Bytes before the text.
     pub const FIXED_LENGTH: usize = 16;
 
-    /// Writes the payload into `buffer` and returns its length in bytes. A text that does not fit is cut at a character
-    /// boundary.
+    /// A text that does not fit is cut at a character boundary.
     ///
     /// # Panics
+    ///
     /// If `buffer` is shorter than [`Refusal::FIXED_LENGTH`].
     pub fn write_to(&self, buffer: &mut [u8]) -> usize {
         let room = buffer.len() - Self::FIXED_LENGTH;
@@ -199,7 +177,7 @@ impl<'a> Refusal<'a> {
         16 + text_length
     }
 
-    /// Decodes a payload; `None` unless it has this form.
+    /// `None` unless `payload` has this form.
     #[must_use]
     pub fn from_bytes(payload: &'a [u8]) -> Option<Self> {
         let (fixed, text) = payload.split_first_chunk::<{ Refusal::FIXED_LENGTH }>()?;
@@ -220,17 +198,14 @@ impl<'a> Refusal<'a> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerFired {
-    /// Identifier chosen by the timer's owner.
     pub timer: u64,
-    /// Deadline, ns since the epoch; 0 in a request cancels the timer.
+    /// Ns since the epoch; 0 in a request cancels the timer.
     pub deadline_ns: u64,
 }
 
 impl TimerFired {
-    /// Length of the payload in bytes.
     pub const LENGTH: usize = 16;
 
-    /// Encodes the payload.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -239,7 +214,7 @@ impl TimerFired {
         bytes
     }
 
-    /// Decodes a payload; `None` unless it has exactly this length.
+    /// `None` unless `payload` has exactly this length.
     #[must_use]
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;

@@ -37,82 +37,62 @@
 //!  |                          payload …                            |  64
 //! ```
 
-/// Length of the header in bytes.
 pub const HEADER_LENGTH: usize = 64;
-/// Alignment of frames in bytes.
 pub const MESSAGE_ALIGNMENT: usize = 8;
-/// Version of this layout.
 pub const VERSION: u8 = 1;
-/// Longest frame that any stream may be configured for, in bytes.
+/// Limit of any stream's configuration, bytes.
 pub const FRAME_LENGTH_MAX: usize = 1 << 20;
-/// Longest frame of a stream that may cross UDP at an MTU of 1500, in bytes.
+/// Longest frame that may cross UDP at an MTU of 1500, bytes.
 pub const FRAME_LENGTH_UDP: usize = 1_376;
 
-/// Offset of `length`, u32.
 pub const LENGTH_OFFSET: usize = 0;
-/// Offset of `version`, u8.
 pub const VERSION_OFFSET: usize = 4;
-/// Offset of `kind`, u8.
 pub const KIND_OFFSET: usize = 5;
-/// Offset of `flags`, u16.
 pub const FLAGS_OFFSET: usize = 6;
-/// Offset of `sequence`, u64.
 pub const SEQUENCE_OFFSET: usize = 8;
-/// Offset of `timestamp`, u64.
 pub const TIMESTAMP_OFFSET: usize = 16;
-/// Offset of `session`, u64.
 pub const SESSION_OFFSET: usize = 24;
-/// Offset of `session_seq`, u64.
 pub const SESSION_SEQ_OFFSET: usize = 32;
-/// Offset of `term`, u64.
 pub const TERM_OFFSET: usize = 40;
-/// Offset of `schema`, u32.
 pub const SCHEMA_OFFSET: usize = 48;
-/// Offset of `fragment`, u32.
 pub const FRAGMENT_OFFSET: usize = 52;
-/// Offset of `payload_crc`, u32.
 pub const PAYLOAD_CRC_OFFSET: usize = 56;
-/// Offset of `header_crc`, u32.
 pub const HEADER_CRC_OFFSET: usize = 60;
 
-/// Returns the space of a frame of `length` bytes: rounded up to [`MESSAGE_ALIGNMENT`].
+/// Rounded up to [`MESSAGE_ALIGNMENT`].
 #[inline]
 #[must_use]
 pub const fn aligned_length(length: usize) -> usize {
     (length + MESSAGE_ALIGNMENT - 1) & !(MESSAGE_ALIGNMENT - 1)
 }
 
-/// Kind of a frame. The discriminant is the byte in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// A publisher's message that expects exactly one reply.
+    /// Expects exactly one reply.
     Command = 1,
-    /// A publisher's message to every reader of the stream; it has no reply.
+    /// Has no reply.
     Event = 2,
-    /// A timer that is due; appended by the sequencer only. Its session is the timer's owner.
+    /// Appended by the sequencer only; the session is the timer's owner.
     Timer = 3,
-    /// A note of the sequencer in the stream.
     Mark = 4,
-    /// The one reply to a command; never part of a stream.
+    /// Never part of a stream.
     Reply = 5,
-    /// Opens a session; its sequence becomes the session's identifier.
+    /// Its sequence becomes the session's identifier.
     SessionOpen = 6,
-    /// Ends a session: sent by its publisher, or appended by the sequencer when it has expired.
+    /// Sent by its publisher, or appended by the sequencer when it has expired.
     SessionClose = 7,
-    /// An unsolicited message from a service to a session; never part of a stream.
+    /// Unsolicited message from a service to a session; never part of a stream.
     Notice = 8,
-    /// A publisher's acknowledgement of notices up to a number.
+    /// Acknowledges notices up to a number.
     Acknowledge = 9,
-    /// A publisher's request to set or cancel a timer.
     TimerRequest = 10,
-    /// A record of consensus; in a journal only, sequence 0, never part of a stream. Its `session_seq` is the sequence
-    /// of the frame before it. [`crate::Frame::parse`] refuses it, so that it is never accepted from outside.
+    /// In a journal only, sequence 0; `session_seq` is the sequence of the frame before it. [`crate::Frame::parse`]
+    /// refuses it.
     Consensus = 11,
 }
 
 impl Kind {
-    /// Returns the kind of this byte.
     #[inline]
     #[must_use]
     pub const fn from_byte(byte: u8) -> Option<Self> {
@@ -133,34 +113,32 @@ impl Kind {
     }
 }
 
-/// Encoding of a payload: the two lowest bits of `flags`.
+/// The two lowest bits of `flags`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Encoding {
-    /// Application-defined bytes.
     Opaque = 0,
-    /// Simple Binary Encoding, beginning with the SBE message header.
+    /// Begins with the SBE message header.
     Sbe = 1,
-    /// Protocol buffers; field numbers are the SBE field ids.
+    /// Field numbers are the SBE field ids.
     Protobuf = 2,
 }
 
-/// Bits of `flags` that hold the [`Encoding`]. A new flag is also admitted in `known_flags` of the module `frame`.
+/// A new flag is also admitted in `known_flags` of the module `frame`.
 pub const ENCODING_FLAGS: u16 = 0b11;
-/// Set on a [`Kind::Reply`] whose payload is a [`crate::control::Refusal`] instead of the service's reply. The
-/// sequencer also sets it on a [`Kind::TimerRequest`] for which the stream has no room: that frame keeps its place in
-/// the order but sets no timer.
+/// A [`Kind::Reply`] whose payload is a [`crate::control::Refusal`]; or a [`Kind::TimerRequest`] for which the stream
+/// has no room: that frame keeps its place in the order but sets no timer.
 pub const REFUSED_FLAG: u16 = 1 << 2;
-/// Set on a [`Kind::Consensus`] that holds the whole consensus state, so that no record before it is needed.
+/// A [`Kind::Consensus`] that holds the whole consensus state.
 pub const CHECKPOINT_FLAG: u16 = 1 << 3;
-/// Set on a [`Kind::Command`] or [`Kind::Timer`] by a leader that has run its handler: the payload is the resulting
-/// transaction instead of the publisher's bytes, after the 16 bytes of [`crate::control::TimerFired`] for a timer. Its
-/// checksum is the leader's. Header fields stay the command's, `encoding` is opaque. If a transaction takes several
-/// frames, each has the `session_seq` of the command's last. No publisher may send it.
+/// Set by a leader that has run the handler of a [`Kind::Command`] or [`Kind::Timer`]: the payload is the resulting
+/// transaction, after the 16 bytes of [`crate::control::TimerFired`] for a timer. Header fields stay the command's,
+/// `encoding` is opaque. If a transaction takes several frames, each has the `session_seq` of the command's last. No
+/// publisher may send it.
 pub const TRANSACTION_FLAG: u16 = 1 << 4;
 
 impl Encoding {
-    /// Returns the encoding in the two lowest bits of `flags`; `None` for the reserved value 3.
+    /// `None` for the reserved value 3.
     #[inline]
     #[must_use]
     pub const fn from_flags(flags: u16) -> Option<Self> {
@@ -172,7 +150,6 @@ impl Encoding {
         }
     }
 
-    /// Returns the `flags` bits of this encoding.
     #[inline]
     #[must_use]
     pub const fn flags(self) -> u16 {
@@ -180,20 +157,16 @@ impl Encoding {
     }
 }
 
-/// Part of a message that a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Index of the part, from 0.
     pub index: u16,
-    /// Number of parts, at least 1.
     pub count: u16,
 }
 
 impl Fragment {
-    /// A message that fits one frame.
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 
-    /// Splits the header field; `None` unless index < count.
+    /// `None` unless index < count.
     #[inline]
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
@@ -201,14 +174,12 @@ impl Fragment {
         if fragment.index < fragment.count { Some(fragment) } else { None }
     }
 
-    /// Returns the header field.
     #[inline]
     #[must_use]
     pub const fn bits(self) -> u32 {
         (self.index as u32) << 16 | self.count as u32
     }
 
-    /// Returns whether this is the last part.
     #[inline]
     #[must_use]
     pub const fn is_last(self) -> bool {

@@ -11,26 +11,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Reason for which a text is not the name of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FeedSessionError {
     /// Empty, or too long.
     #[error("a feed session is named by 1 to {} characters, {found_characters} were found", FeedSession::LENGTH)]
-    Length {
-        /// Characters of the text.
-        found_characters: usize,
-    },
+    Length { found_characters: usize },
     /// A space, a control character, or not ASCII.
     #[error(
         "a feed session is named by printable ASCII characters other than the space, {found:?} was found at \
          byte {offset}"
     )]
-    Character {
-        /// First disallowed character.
-        found: char,
-        /// Offset of that character, bytes.
-        offset: usize,
-    },
+    Character { found: char, offset: usize },
 }
 
 /// Name of a feed: 1 to 10 printable ASCII characters without spaces, or [`FeedSession::BLANK`].
@@ -48,15 +39,14 @@ pub enum FeedSessionError {
 pub struct FeedSession([u8; FeedSession::LENGTH]);
 
 impl FeedSession {
-    /// Length of the field in bytes, and of the longest name.
+    /// Length of the field, and of the longest name, bytes.
     pub const LENGTH: usize = 10;
 
-    /// No name, ten spaces: the current feed. A SoupBinTCP login asks for it.
+    /// Ten spaces: the current feed, for a SoupBinTCP login.
     pub const BLANK: Self = Self([b' '; Self::LENGTH]);
 
-    /// Creates the feed session of this name.
-    ///
     /// # Errors
+    ///
     /// [`FeedSessionError`] unless the name is 1 to 10 printable ASCII characters without spaces.
     pub fn new(name: &str) -> Result<Self, FeedSessionError> {
         if let Some((offset, found)) = name.char_indices().find(|(_, found)| !found.is_ascii_graphic()) {
@@ -70,11 +60,11 @@ impl FeedSession {
         Ok(Self(bytes))
     }
 
-    /// Decodes the field; `None` unless it is a left-justified name padded with spaces, or blank.
+    /// `None` unless it is a left-justified name padded with spaces, or blank.
     #[inline]
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Option<Self> {
-        // From the end, without a branch: a space is padding only while all bytes after it are spaces.
+        // From the end, without a branch.
         let mut is_valid = true;
         let mut is_name = false;
         let mut index = Self::LENGTH;
@@ -87,21 +77,19 @@ impl FeedSession {
         if is_valid { Some(Self(bytes)) } else { None }
     }
 
-    /// Encodes the field: the name, left-justified and padded with spaces.
     #[inline]
     #[must_use]
     pub const fn bytes(self) -> [u8; Self::LENGTH] {
         self.0
     }
 
-    /// Returns whether this is [`FeedSession::BLANK`].
     #[inline]
     #[must_use]
     pub const fn is_blank(self) -> bool {
         self.0[0] == b' '
     }
 
-    /// Returns the name without its padding; empty if blank.
+    /// Name without its padding; empty if blank.
     #[must_use]
     pub fn as_str(&self) -> &str {
         let length = self.0.iter().position(|byte| *byte == b' ').unwrap_or(Self::LENGTH);
@@ -131,7 +119,6 @@ impl fmt::Debug for FeedSession {
 
 #[cfg(test)]
 mod tests {
-    //! Names and fields by hand; every byte at every place.
     use super::*;
 
     #[test]

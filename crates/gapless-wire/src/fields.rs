@@ -1,55 +1,37 @@
-//! Little-endian fields: the only reader and writer for every codec of the workspace.
-//!
-//! A layout with fixed offsets checks its length once and then reads with [`u32_at`] and its siblings. A layout that is
-//! read from the front uses a [`FieldReader`], whose [`FieldError`] names the missing field and its length. The headers
-//! of frames have their own access in [`crate::frame`]: it is the hottest code of all, and its offsets are checked by
-//! its type. Nothing here knows the meaning of a field.
+//! A layout with fixed offsets checks its length once and then reads with [`u32_at`] and its siblings; one that is read
+//! from the front uses a [`FieldReader`]. The headers of frames have their own access in [`crate::frame`]: the hottest
+//! code of all.
 
 use thiserror::Error;
 
-/// Reason for which a field cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FieldError {
     /// The bytes end too early.
     #[error("{what} needs {needed} bytes, only {left} are left")]
-    Short {
-        /// Name of the field, for a person.
-        what: &'static str,
-        /// Length of the field in bytes.
-        needed: usize,
-        /// Bytes from the field's offset to the end.
-        left: usize,
-    },
+    Short { what: &'static str, needed: usize, left: usize },
     /// The field has an invalid value.
     #[error("{what} has a value that it cannot have")]
-    Value {
-        /// Name of the field, for a person.
-        what: &'static str,
-    },
+    Value { what: &'static str },
 }
 
-/// A reader that takes fields off the front of a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldReader<'a>(&'a [u8]);
 
 impl<'a> FieldReader<'a> {
-    /// Creates a reader at the first of `bytes`.
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Returns the bytes that were not taken yet.
     #[inline]
     #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
         self.0
     }
 
-    /// Takes `length` bytes.
-    ///
     /// # Errors
+    ///
     /// [`FieldError::Short`], with `what` as the field's name; the reader does not move then.
     #[inline]
     pub fn bytes(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], FieldError> {
@@ -60,9 +42,8 @@ impl<'a> FieldReader<'a> {
         Ok(bytes)
     }
 
-    /// Takes `N` bytes.
-    ///
     /// # Errors
+    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], FieldError> {
@@ -71,10 +52,11 @@ impl<'a> FieldReader<'a> {
         Ok(*field)
     }
 
-    /// Takes `N` bytes without a copy, for heads of several fields: a copy would be stored in words that the later reads
-    /// do not match.
+    /// Takes `N` bytes without a copy, for heads of several fields: a copy would be stored in words that the later
+    /// reads do not match.
     ///
     /// # Errors
+    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn head<const N: usize>(&mut self, what: &'static str) -> Result<&'a [u8; N], FieldError> {
@@ -83,45 +65,40 @@ impl<'a> FieldReader<'a> {
         Ok(head)
     }
 
-    /// Takes one byte.
-    ///
     /// # Errors
+    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u8(&mut self, what: &'static str) -> Result<u8, FieldError> {
         self.array(what).map(u8::from_le_bytes)
     }
 
-    /// Takes two bytes.
-    ///
     /// # Errors
+    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u16(&mut self, what: &'static str) -> Result<u16, FieldError> {
         self.array(what).map(u16::from_le_bytes)
     }
 
-    /// Takes four bytes.
-    ///
     /// # Errors
+    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u32(&mut self, what: &'static str) -> Result<u32, FieldError> {
         self.array(what).map(u32::from_le_bytes)
     }
 
-    /// Takes eight bytes.
-    ///
     /// # Errors
+    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u64(&mut self, what: &'static str) -> Result<u64, FieldError> {
         self.array(what).map(u64::from_le_bytes)
     }
 
-    /// Takes sixteen bytes.
-    ///
     /// # Errors
+    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u128(&mut self, what: &'static str) -> Result<u128, FieldError> {
@@ -130,7 +107,6 @@ impl<'a> FieldReader<'a> {
 }
 
 impl From<FieldError> for String {
-    /// Serves readers whose errors are sentences.
     #[cold]
     fn from(error: FieldError) -> Self {
         error.to_string()
@@ -142,50 +118,42 @@ const fn short(what: &'static str, needed: usize, left: usize) -> FieldError {
     FieldError::Short { what, needed, left }
 }
 
-/// A writer that appends fields to the caller's vector.
 #[derive(Debug)]
 pub struct FieldWriter<'a>(&'a mut Vec<u8>);
 
 impl<'a> FieldWriter<'a> {
-    /// Creates a writer at the end of `out`.
     #[inline]
     #[must_use]
     pub const fn new(out: &'a mut Vec<u8>) -> Self {
         Self(out)
     }
 
-    /// Appends bytes.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// Appends one byte.
     #[inline]
     pub fn u8(&mut self, value: u8) -> &mut Self {
         self.bytes(&[value])
     }
 
-    /// Appends two bytes.
     #[inline]
     pub fn u16(&mut self, value: u16) -> &mut Self {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// Appends four bytes.
     #[inline]
     pub fn u32(&mut self, value: u32) -> &mut Self {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// Appends eight bytes.
     #[inline]
     pub fn u64(&mut self, value: u64) -> &mut Self {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// Appends sixteen bytes.
     #[inline]
     pub fn u128(&mut self, value: u128) -> &mut Self {
         self.bytes(&value.to_le_bytes())
@@ -197,9 +165,8 @@ fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     *bytes[offset..].first_chunk().expect("callers check the length")
 }
 
-/// Reads the two bytes at `offset`.
-///
 /// # Panics
+///
 /// If `bytes` are too short; callers check the length once, before the first field.
 #[inline]
 #[must_use]
@@ -207,9 +174,8 @@ pub fn u16_at(bytes: &[u8], offset: usize) -> u16 {
     u16::from_le_bytes(array_at(bytes, offset))
 }
 
-/// Reads the four bytes at `offset`.
-///
 /// # Panics
+///
 /// See [`u16_at`].
 #[inline]
 #[must_use]
@@ -217,9 +183,8 @@ pub fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(array_at(bytes, offset))
 }
 
-/// Reads the eight bytes at `offset`.
-///
 /// # Panics
+///
 /// See [`u16_at`].
 #[inline]
 #[must_use]
@@ -227,9 +192,8 @@ pub fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, offset))
 }
 
-/// Reads the sixteen bytes at `offset`.
-///
 /// # Panics
+///
 /// See [`u16_at`].
 #[inline]
 #[must_use]
@@ -237,9 +201,10 @@ pub fn u128_at(bytes: &[u8], offset: usize) -> u128 {
     u128::from_le_bytes(array_at(bytes, offset))
 }
 
-/// Writes `value`, the `to_le_bytes` of a number, at `offset`.
+/// `value` is the `to_le_bytes` of a number.
 ///
 /// # Panics
+///
 /// If `bytes` are too short.
 #[inline]
 pub fn put_at(bytes: &mut [u8], offset: usize, value: &[u8]) {

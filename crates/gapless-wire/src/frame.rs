@@ -1,25 +1,14 @@
-//! Reading: [`Frame`], a checked view of bytes, and [`FrameHeader`], its fields as values.
-
 use crate::checksum::{both_checksums, header_checksum};
 use crate::descriptor::{self as d, Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};
 
-/// Reason for which some bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Fewer bytes than a header, or than the header's length field.
     #[error("frame is cut short: {needed_bytes} bytes expected, {found_bytes} found")]
-    Truncated {
-        /// Length of the frame in bytes.
-        needed_bytes: usize,
-        found_bytes: usize,
-    },
+    Truncated { needed_bytes: usize, found_bytes: usize },
     /// The length field is smaller than a header or greater than the limit.
     #[error("frame length {length_bytes} is outside of {HEADER_LENGTH}..={limit_bytes} bytes")]
-    Length {
-        length_bytes: u32,
-        /// Longest frame allowed here.
-        limit_bytes: usize,
-    },
+    Length { length_bytes: u32, limit_bytes: usize },
     /// A version of the layout that this program does not know.
     #[error("frame version {found} is not {}", d::VERSION)]
     Version { found: u8 },
@@ -34,45 +23,31 @@ pub enum FrameError {
     Fragment { found: u32 },
     /// A header checksum that does not match the header.
     #[error("header checksum is {found:#010x}, the bytes give {computed:#010x}")]
-    HeaderChecksum {
-        found: u32,
-        /// Checksum of bytes 0–59.
-        computed: u32,
-    },
+    HeaderChecksum { found: u32, computed: u32 },
     /// A payload checksum that does not match the payload.
     #[error("payload checksum is {found:#010x}, the bytes give {computed:#010x}")]
-    PayloadChecksum {
-        found: u32,
-        /// Checksum of the payload.
-        computed: u32,
-    },
+    PayloadChecksum { found: u32, computed: u32 },
 }
 
-/// The fields of a header as values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// Kind of the frame.
     pub kind: Kind,
-    /// Encoding and marks; see [`crate::descriptor`].
     pub flags: u16,
     /// Gapless from 1; 0 while unsequenced.
     pub sequence: u64,
-    /// Nanoseconds since the epoch; 0 while unsequenced.
+    /// Since the epoch; 0 while unsequenced.
     pub timestamp_ns: u64,
-    /// Session of the publisher.
     pub session: u64,
-    /// The publisher's own gapless number.
+    /// Gapless, the publisher's own.
     pub session_seq: u64,
-    /// The leader's term; 0 without a cluster.
+    /// 0 without a cluster.
     pub term: u64,
     /// Schema id << 16 | template id.
     pub schema: u32,
-    /// Part of the message in this frame.
     pub fragment: Fragment,
 }
 
 impl Default for FrameHeader {
-    /// Returns the header of a whole, unsequenced command with opaque payload.
     fn default() -> Self {
         Self {
             kind: Kind::Command,
@@ -108,15 +83,14 @@ impl Default for FrameHeader {
 /// ```
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
-    /// Header and payload, without the padding after them.
     bytes: &'a [u8],
     header: &'a [u8; HEADER_LENGTH],
 }
 
-/// Reads the length field at the start of `bytes` and checks it against `limit_bytes`, so that a
-/// reader knows how much to copy before it looks at anything else.
+/// Tells a reader how much to copy before it looks at anything else.
 ///
 /// # Errors
+///
 /// [`FrameError::Truncated`] for fewer than 4 bytes, [`FrameError::Length`] outside the limits.
 #[inline]
 pub fn peek_length(bytes: &[u8], limit_bytes: usize) -> Result<usize, FrameError> {
@@ -126,8 +100,7 @@ pub fn peek_length(bytes: &[u8], limit_bytes: usize) -> Result<usize, FrameError
     check_length(u32::from_le_bytes(*field), limit_bytes)
 }
 
-/// Reads the session field of the frame at the start of `bytes`, unchecked, as a hint for prefetching. Returns 0
-/// without a whole header.
+/// Unchecked, as a hint for prefetching; 0 without a whole header.
 #[inline]
 #[must_use]
 pub fn peek_session(bytes: &[u8]) -> u64 {
@@ -135,8 +108,7 @@ pub fn peek_session(bytes: &[u8]) -> u64 {
     field.map_or(0, |field| u64::from_le_bytes(*field))
 }
 
-/// Reads the session fields of consecutive frames into `sessions`, as far as it has room, and returns the filled part.
-/// See [`peek_session`].
+/// Like [`peek_session`], for consecutive frames; returns the filled part of `sessions`.
 #[inline]
 pub fn peek_sessions<'a>(mut bytes: &[u8], sessions: &'a mut [u64]) -> &'a [u64] {
     let mut count = 0;
@@ -150,9 +122,8 @@ pub fn peek_sessions<'a>(mut bytes: &[u8], sessions: &'a mut [u64]) -> &'a [u64]
     &sessions[..count]
 }
 
-/// Checks a length field against the header and `limit_bytes`.
-///
 /// # Errors
+///
 /// [`FrameError::Length`] outside the limits.
 #[inline]
 pub const fn check_length(length_bytes: u32, limit_bytes: usize) -> Result<usize, FrameError> {
@@ -164,20 +135,20 @@ pub const fn check_length(length_bytes: u32, limit_bytes: usize) -> Result<usize
 }
 
 impl<'a> Frame<'a> {
-    /// Views the frame at the start of `bytes` and ignores the rest. A record of consensus ([`Kind::Consensus`]) is
-    /// refused: it has a place only in a journal.
+    /// Views the frame at the start of `bytes`. Refuses a record of consensus ([`Kind::Consensus`]).
     ///
     /// # Errors
+    ///
     /// Any defect of the header. Never reads past `bytes`.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
         Self::view(bytes, false)
     }
 
-    /// Views a frame of a journal, which may be a record of consensus. Never call it with bytes from outside. See
-    /// [`Frame::parse`].
+    /// Like [`Frame::parse`], and admits a record of consensus. Never call it with bytes from outside.
     ///
     /// # Errors
+    ///
     /// See [`Frame::parse`].
     #[inline]
     pub fn parse_journaled(bytes: &'a [u8]) -> Result<Self, FrameError> {
@@ -228,112 +199,96 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// Returns header and payload, without the padding after them.
     #[inline]
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Returns the payload.
     #[inline]
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_LENGTH..]
     }
 
-    /// Returns the length of header and payload in bytes.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Returns the kind of the frame.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> Kind {
         Kind::from_byte(self.header[d::KIND_OFFSET]).expect("the kind is checked by parse")
     }
 
-    /// Returns encoding and marks.
     #[inline]
     #[must_use]
     pub fn flags(&self) -> u16 {
         u16::from_le_bytes([self.header[d::FLAGS_OFFSET], self.header[d::FLAGS_OFFSET + 1]])
     }
 
-    /// Returns the encoding of the payload.
     #[inline]
     #[must_use]
     pub fn encoding(&self) -> Encoding {
         Encoding::from_flags(self.flags()).expect("the encoding is checked by parse")
     }
 
-    /// Returns the position in the total order; 0 while unsequenced.
     #[inline]
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.u64_at(d::SEQUENCE_OFFSET)
     }
 
-    /// Returns the sequenced time in nanoseconds since the epoch.
     #[inline]
     #[must_use]
     pub fn timestamp_ns(&self) -> u64 {
         self.u64_at(d::TIMESTAMP_OFFSET)
     }
 
-    /// Returns the session of the publisher.
     #[inline]
     #[must_use]
     pub fn session(&self) -> u64 {
         self.u64_at(d::SESSION_OFFSET)
     }
 
-    /// Returns the publisher's own gapless number.
     #[inline]
     #[must_use]
     pub fn session_seq(&self) -> u64 {
         self.u64_at(d::SESSION_SEQ_OFFSET)
     }
 
-    /// Returns the leader's term.
     #[inline]
     #[must_use]
     pub fn term(&self) -> u64 {
         self.u64_at(d::TERM_OFFSET)
     }
 
-    /// Returns schema id << 16 | template id.
     #[inline]
     #[must_use]
     pub fn schema(&self) -> u32 {
         self.u32_at(d::SCHEMA_OFFSET)
     }
 
-    /// Returns which part of the message this frame holds.
     #[inline]
     #[must_use]
     pub fn fragment(&self) -> Fragment {
         Fragment::from_bits(self.u32_at(d::FRAGMENT_OFFSET)).expect("the fragment is checked by parse")
     }
 
-    /// Returns the publisher's checksum of the payload.
     #[inline]
     #[must_use]
     pub fn payload_crc(&self) -> u32 {
         self.u32_at(d::PAYLOAD_CRC_OFFSET)
     }
 
-    /// Returns the checksum of bytes 0–59.
     #[inline]
     #[must_use]
     pub fn header_crc(&self) -> u32 {
         self.u32_at(d::HEADER_CRC_OFFSET)
     }
 
-    /// Returns all fields as values.
     #[must_use]
     pub fn header(&self) -> FrameHeader {
         FrameHeader {
@@ -366,14 +321,12 @@ impl std::fmt::Debug for Frame<'_> {
     }
 }
 
-/// Computes the CRC-32C of bytes 0–59 of a header.
 #[inline]
 pub(crate) fn header_checksum_of(header: &[u8; HEADER_LENGTH]) -> u32 {
     let payload_crc = header[d::PAYLOAD_CRC_OFFSET..].first_chunk().expect("it lies within the header");
     header_checksum(&words_of(header), u32::from_le_bytes(*payload_crc))
 }
 
-/// Returns the seven words before the two checksums.
 #[inline]
 fn words_of(header: &[u8; HEADER_LENGTH]) -> [u64; 7] {
     let words = header.as_chunks::<8>().0;
@@ -429,7 +382,6 @@ mod tests {
             let Some(kind) = kind else { continue };
             let bytes = framed(kind, 0);
             assert_eq!(Frame::parse(&bytes).unwrap().header(), Frame::parse_journaled(&bytes).unwrap().header());
-            // Only a record can be a checkpoint.
             let bytes = framed(kind, d::CHECKPOINT_FLAG);
             let refused = Some(FrameError::Flags { found: d::CHECKPOINT_FLAG });
             assert_eq!((Frame::parse(&bytes).err(), Frame::parse_journaled(&bytes).err()), (refused, refused));

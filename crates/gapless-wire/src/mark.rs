@@ -1,5 +1,4 @@
-//! [`Mark`]: the payload of a [`crate::Kind::Mark`] frame, a note of the sequencer in the stream. Marks have a sequence
-//! like any frame, so every reader meets them at the same position.
+//! [`Mark`]: the payload of a [`crate::Kind::Mark`] frame, a note of the sequencer in the stream.
 //!
 //! ```text
 //!  0  u32  code             1 feed began, 2 feed ended, 3 halted, 4 resumed,
@@ -13,40 +12,33 @@
 use crate::feed_session::FeedSession;
 use crate::fields::u32_at;
 
-/// A note of the sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark<'a> {
-    /// The first frame of a feed session.
-    FeedBegan { feed_session: FeedSession },
-    /// The last frame of a feed session.
-    FeedEnded { feed_session: FeedSession },
-    /// Publishers' frames are refused from here on until [`Mark::Resumed`].
+    FeedBegan {
+        feed_session: FeedSession,
+    },
+    FeedEnded {
+        feed_session: FeedSession,
+    },
+    /// Publishers' frames are refused until [`Mark::Resumed`].
     Halted {
-        /// Reason, for a person.
         reason: &'a str,
     },
-    /// Publishers' frames are accepted again.
     Resumed,
-    /// The stream's service behaves as this version from here on.
     ServiceVersion {
-        /// Version; never 0.
         version: u32,
     },
-    /// The command or timer at an earlier sequence has no effect on the stream's service.
     Skipped {
-        /// Sequence of the command; never 0.
         sequence: u64,
     },
-    /// Rules for faults of the stream's service, for the rest of the stream's life.
     FaultRules(FaultRules),
 }
 
-/// Consequences of a handler's fault, fixed for a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FaultRules {
-    /// A command whose handler panics is refused and recorded as a dead letter; else the service stops.
+    /// A panic is a refusal and a dead letter; if false, the service stops.
     pub panic_is_dead_letter: bool,
-    /// The service stops at a message without a handler; else that is refused and recorded as a dead letter.
+    /// The service stops; if false, the message is refused and recorded as a dead letter.
     pub unhandled_stops: bool,
 }
 
@@ -54,14 +46,13 @@ impl FaultRules {
     const PANIC_IS_DEAD_LETTER: u32 = 1;
     const UNHANDLED_STOPS: u32 = 2;
 
-    /// Returns the flags of [`Mark::FaultRules`].
     #[must_use]
     pub const fn bits(self) -> u32 {
         (if self.panic_is_dead_letter { Self::PANIC_IS_DEAD_LETTER } else { 0 })
             | (if self.unhandled_stops { Self::UNHANDLED_STOPS } else { 0 })
     }
 
-    /// Decodes the flags; `None` if an undefined one is set.
+    /// `None` if an undefined flag is set.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         if bits & !(Self::PANIC_IS_DEAD_LETTER | Self::UNHANDLED_STOPS) != 0 {
@@ -74,11 +65,10 @@ impl FaultRules {
     }
 }
 
-/// Bytes before the name or text.
 pub const FIXED_LENGTH: usize = 8;
-/// Longest reason of a halt in bytes; a longer one is cut at a character boundary.
+/// Longest reason, bytes; a longer one is cut at a character boundary.
 pub const REASON_LENGTH_MAX: usize = 200;
-/// Length of the longest mark, bytes.
+/// Longest mark, bytes.
 pub const LENGTH_MAX: usize = FIXED_LENGTH + REASON_LENGTH_MAX;
 
 const FEED_BEGAN: u32 = 1;
@@ -90,7 +80,6 @@ const SKIPPED: u32 = 6;
 const FAULT_RULES: u32 = 7;
 
 impl<'a> Mark<'a> {
-    /// Writes the payload and returns its length in bytes.
     #[must_use]
     pub fn write_to(&self, buffer: &mut [u8; LENGTH_MAX]) -> usize {
         let (number, long_number);
@@ -118,7 +107,7 @@ impl<'a> Mark<'a> {
         FIXED_LENGTH + content.len()
     }
 
-    /// Decodes a payload; `None` unless it has this form.
+    /// `None` unless `payload` has this form.
     #[must_use]
     pub fn from_bytes(payload: &'a [u8]) -> Option<Self> {
         let (fixed, content) = payload.split_first_chunk::<FIXED_LENGTH>()?;

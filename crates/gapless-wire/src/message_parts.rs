@@ -1,13 +1,8 @@
-//! [`MessageParts`]: splits a message that is longer than a frame into fragments. Used by all code that makes frames.
-
 use crate::Fragment;
 
-/// The payload of a message, split into as few parts as possible, of equal length; only the last may be shorter, by
-/// less than a byte for each part. An empty message is one empty part.
-///
-/// Packets of equal length leave with one system call (UDP segmentation offload), but a full part and a short rest do
-/// not. At an MTU of 1,500, messages of 1,400 bytes, sent as a full packet and a short one each, took five times the
-/// processor time of one packet.
+/// As few parts as possible, of equal length; an empty message is one empty part. Packets of equal length leave with
+/// one system call (UDP segmentation offload): at an MTU of 1,500, messages of 1,400 bytes, sent as a full packet and a
+/// short one each, took five times the processor time of one packet.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageParts<'a> {
     payload: &'a [u8],
@@ -16,25 +11,23 @@ pub struct MessageParts<'a> {
 }
 
 impl<'a> MessageParts<'a> {
-    /// Splits `payload` into parts of at most `part_length_max` bytes, which is not 0.
+    /// `part_length_max` is not 0.
     #[inline]
     #[must_use]
     pub fn new(payload: &'a [u8], part_length_max: usize) -> Self {
         let count = payload.len().div_ceil(part_length_max).max(1);
-        // The last part is not empty: parts of `part_length_max` would leave something for it, and these are no longer.
         Self { payload, part_length: payload.len().div_ceil(count), count }
     }
 
-    /// Returns the number of parts. A frame's header counts no more than [`u16::MAX`].
+    /// A frame's header counts no more than [`u16::MAX`].
     #[inline]
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count
     }
 
-    /// Returns the part `index` with its header field.
-    ///
     /// # Panics
+    ///
     /// If there is no such part.
     #[inline]
     #[must_use]
@@ -44,7 +37,6 @@ impl<'a> MessageParts<'a> {
         (Fragment { index: index as u16, count: self.count as u16 }, part)
     }
 
-    /// Iterates over all parts in order.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = (Fragment, &'a [u8])> {
         (0..self.count).map(move |index| self.get(index))

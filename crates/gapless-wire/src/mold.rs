@@ -1,5 +1,3 @@
-//! MoldUDP64 1.00: messages of a feed in UDP packets, and the request for lost ones.
-//!
 //! All numbers are big-endian. The header of a downstream packet, and the whole of a request:
 //!
 //! ```text
@@ -32,21 +30,16 @@ use crate::descriptor::FRAME_LENGTH_UDP;
 use crate::feed_session::FeedSession;
 use crate::mtu::{Mtu, PACKET_HEADER_LENGTH};
 
-/// Length of a downstream packet's header in bytes.
 pub const HEADER_LENGTH: usize = 20;
-/// Length of a request in bytes.
 pub const REQUEST_LENGTH: usize = 20;
-/// Overhead of a message in bytes: the length field of its block.
 pub const BLOCK_HEADER_LENGTH: usize = 2;
-/// Longest packet by default, bytes of UDP payload: it fits an MTU of 1500.
+/// Longest packet by default, bytes of UDP payload: fits an MTU of 1500.
 pub const PACKET_LENGTH_UDP: usize = 1_400;
-/// Longest message that a block can hold, bytes.
+/// Longest message of a block, bytes.
 pub const MESSAGE_LENGTH_MAX: usize = u16::MAX as usize;
-/// The message count of a heartbeat.
 pub const MESSAGE_COUNT_HEARTBEAT: u16 = 0;
-/// Largest number of messages in one packet.
+/// Limit of messages in one packet.
 pub const MESSAGE_COUNT_MAX: u16 = 0xfffe;
-/// The message count of a packet that ends the feed session.
 pub const MESSAGE_COUNT_END_OF_SESSION: u16 = 0xffff;
 /// Silence after which a sender sends a heartbeat, ns.
 pub const HEARTBEAT_INTERVAL_NS: u64 = 1_000_000_000;
@@ -61,7 +54,6 @@ const _: () = assert!(
         && HEADER_LENGTH + BLOCK_HEADER_LENGTH <= PACKET_HEADER_LENGTH
 );
 
-/// Reason for which some bytes are not a MoldUDP64 packet or request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoldError {
     /// Fewer bytes than a header.
@@ -78,34 +70,13 @@ pub enum MoldError {
     FeedSession { found: [u8; FeedSession::LENGTH] },
     /// The sequences of the messages would overflow.
     #[error("{count} messages from sequence {sequence} on go beyond the last sequence")]
-    Sequence {
-        /// Sequence of the first message.
-        sequence: u64,
-        /// Number of messages present or requested.
-        count: u16,
-    },
+    Sequence { sequence: u64, count: u16 },
     /// A message block extends beyond the packet.
     #[error("message block {index} at byte {offset} needs {needed_bytes} bytes, the packet has {found_bytes} left")]
-    Block {
-        /// Index of the block, from 0.
-        index: u16,
-        /// Offset of the block in the packet.
-        offset: usize,
-        /// Length of the block in bytes.
-        needed_bytes: usize,
-        /// Bytes left in the packet.
-        found_bytes: usize,
-    },
+    Block { index: u16, offset: usize, needed_bytes: usize, found_bytes: usize },
     /// More bytes than the message blocks.
     #[error("MoldUDP64 packet of {count} messages ends at byte {offset}, {found_bytes} bytes follow")]
-    Trailing {
-        /// Number of blocks.
-        count: u16,
-        /// End of the last block, or of the header.
-        offset: usize,
-        /// Bytes after the last block.
-        found_bytes: usize,
-    },
+    Trailing { count: u16, offset: usize, found_bytes: usize },
 }
 
 /// A downstream packet.
@@ -127,29 +98,25 @@ pub enum MoldError {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MoldPacket<'a> {
-    /// Feed of the packet.
     pub feed_session: FeedSession,
-    /// Sequence of the first message; without one, the next to be sent.
     pub sequence: u64,
-    /// Content of the packet.
     pub content: PacketContent<'a>,
 }
 
-/// Content of a downstream packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PacketContent<'a> {
-    /// No new message; the sender is alive.
+    /// The sender is alive.
     Heartbeat,
-    /// No message will follow; lost ones can still be requested for a short while.
+    /// Lost messages can still be requested for a short while.
     EndOfSession,
-    /// One or more messages.
     Messages(PacketMessages<'a>),
 }
 
 impl<'a> MoldPacket<'a> {
-    /// Views a packet, which spans all of `bytes`: the payload of one datagram.
+    /// `bytes` is the payload of one datagram.
     ///
     /// # Errors
+    ///
     /// [`MoldError`] unless it has exactly the announced message blocks, all of them inside, with nothing after them.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, MoldError> {
@@ -168,7 +135,7 @@ impl<'a> MoldPacket<'a> {
         Ok(Self { feed_session, sequence, content })
     }
 
-    /// Returns the sequence after the packet's last message, the next one that a receiver of all of it expects.
+    /// Next sequence that a receiver of the whole packet expects.
     #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
@@ -179,10 +146,9 @@ impl<'a> MoldPacket<'a> {
     }
 }
 
-/// The messages of a packet in order; the first has the packet's sequence, each other the next.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PacketMessages<'a> {
-    /// Remaining blocks and nothing else: [`MoldPacket::parse`] has checked them.
+    /// [`MoldPacket::parse`] has checked them.
     blocks: &'a [u8],
     count: u16,
 }
@@ -220,7 +186,6 @@ impl std::fmt::Debug for PacketMessages<'_> {
     }
 }
 
-/// Walks over the blocks once, so that later code need not check where they end.
 #[inline]
 fn check_blocks(mut messages: PacketMessages<'_>) -> Result<(), MoldError> {
     let (count, length) = (messages.count, messages.blocks.len());
@@ -236,7 +201,6 @@ fn check_blocks(mut messages: PacketMessages<'_>) -> Result<(), MoldError> {
     Err(MoldError::Trailing { count, offset: HEADER_LENGTH + length - found_bytes, found_bytes })
 }
 
-/// Builds the error for the first of the `left` blocks, out of `count` in `length` bytes.
 #[cold]
 fn block_beyond_packet(left: &PacketMessages<'_>, count: u16, length: usize) -> MoldError {
     let message_length = left.blocks.first_chunk().map_or(0, |field| usize::from(u16::from_be_bytes(*field)));
@@ -248,7 +212,6 @@ fn block_beyond_packet(left: &PacketMessages<'_>, count: u16, length: usize) -> 
     }
 }
 
-/// Refuses a pair whose sum would overflow.
 #[inline]
 const fn check_sequences(sequence: u64, count: u16) -> Result<(), MoldError> {
     match sequence.checked_add(count as u64) {
@@ -257,7 +220,6 @@ const fn check_sequences(sequence: u64, count: u16) -> Result<(), MoldError> {
     }
 }
 
-/// Fields that packets and requests share.
 struct MoldHeader {
     feed_session: FeedSession,
     sequence: u64,
@@ -288,21 +250,18 @@ fn field_at<const N: usize>(bytes: &[u8; HEADER_LENGTH], offset: usize) -> [u8; 
     *bytes[offset..].first_chunk().expect("offsets are inside the header")
 }
 
-/// A builder of a downstream packet in place. Without `finish` there is no packet.
+/// Without `finish` there is no packet.
 #[must_use]
 pub struct PacketWriter<'a> {
     header: &'a mut [u8; HEADER_LENGTH],
-    /// Free part of the buffer.
     free: &'a mut [u8],
     length: usize,
-    /// Header fields; the count is that of the messages so far.
     fields: MoldHeader,
 }
 
 impl<'a> PacketWriter<'a> {
-    /// Begins a packet of at most `buffer`'s length, whose first message will have `sequence`.
-    ///
     /// # Panics
+    ///
     /// If `buffer` is shorter than [`HEADER_LENGTH`].
     #[inline]
     pub fn new(buffer: &'a mut [u8], feed_session: FeedSession, sequence: u64) -> Self {
@@ -310,7 +269,6 @@ impl<'a> PacketWriter<'a> {
         Self { header, free, length: HEADER_LENGTH, fields: MoldHeader { feed_session, sequence, count: 0 } }
     }
 
-    /// Returns whether a message of `length` bytes can be pushed.
     #[inline]
     #[must_use]
     pub const fn fits(&self, length: usize) -> bool {
@@ -319,8 +277,8 @@ impl<'a> PacketWriter<'a> {
             && self.fields.count < MESSAGE_COUNT_MAX
     }
 
-    /// Appends a message. Returns false and changes nothing if it does not fit: no room, longer than
-    /// [`MESSAGE_LENGTH_MAX`], or [`MESSAGE_COUNT_MAX`] messages are there.
+    /// False if the message does not fit: no room, longer than [`MESSAGE_LENGTH_MAX`], or [`MESSAGE_COUNT_MAX`]
+    /// messages are there.
     #[inline]
     #[must_use]
     pub fn push(&mut self, message: &[u8]) -> bool {
@@ -337,21 +295,19 @@ impl<'a> PacketWriter<'a> {
         true
     }
 
-    /// Returns the number of messages so far.
     #[inline]
     #[must_use]
     pub const fn count(&self) -> u16 {
         self.fields.count
     }
 
-    /// Returns the length of the packet so far in bytes.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> usize {
         self.length
     }
 
-    /// Writes the header and returns the packet's length in bytes. Without a message it is a heartbeat.
+    /// Returns the packet's length in bytes. Without a message it is a heartbeat.
     #[inline]
     #[must_use]
     pub fn finish(self) -> usize {
@@ -360,18 +316,20 @@ impl<'a> PacketWriter<'a> {
     }
 }
 
-/// Writes a heartbeat with the next sequence; returns its length in bytes.
+/// Returns the length in bytes.
 ///
 /// # Panics
+///
 /// If `buffer` is shorter than [`HEADER_LENGTH`].
 #[inline]
 pub fn heartbeat(buffer: &mut [u8], feed_session: FeedSession, next_sequence: u64) -> usize {
     PacketWriter::new(buffer, feed_session, next_sequence).finish()
 }
 
-/// Writes the packet that ends the feed session; returns its length in bytes.
+/// Returns the length in bytes.
 ///
 /// # Panics
+///
 /// If `buffer` is shorter than [`HEADER_LENGTH`].
 #[inline]
 pub fn end_of_session(buffer: &mut [u8], feed_session: FeedSession, next_sequence: u64) -> usize {
@@ -380,19 +338,14 @@ pub fn end_of_session(buffer: &mut [u8], feed_session: FeedSession, next_sequenc
     writer.finish()
 }
 
-/// A request for lost messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoldRequest {
-    /// Feed of the messages.
     pub feed_session: FeedSession,
-    /// Sequence of the first message.
     pub sequence: u64,
-    /// Number of consecutive messages.
     pub count: u16,
 }
 
 impl MoldRequest {
-    /// Encodes the request, the payload of one datagram.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; REQUEST_LENGTH] {
         let mut bytes = [0; REQUEST_LENGTH];
@@ -401,9 +354,8 @@ impl MoldRequest {
         bytes
     }
 
-    /// Decodes a request, which spans all of `bytes`.
-    ///
     /// # Errors
+    ///
     /// [`MoldError`] unless it has exactly [`REQUEST_LENGTH`] bytes, a feed session (which may be blank), and sequences
     /// that do not overflow.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, MoldError> {

@@ -1,5 +1,3 @@
-//! [`Mtu`]: the longest IP packet of a stream, and the resulting limits of its frames and packets.
-
 use crate::descriptor::aligned_length;
 use std::fmt;
 use std::str::FromStr;
@@ -18,22 +16,21 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mtu(u16);
 
-/// Bytes of an MTU beyond the longest frame: the headers of IP, UDP and both protocols, and room for a tunnel.
+/// Headers of IP, UDP and both protocols, and room for a tunnel.
 const OVERHEAD: u16 = 124;
-/// Longest header of a packet of frames, that of the upstream protocol, bytes.
+/// Longest, in the upstream protocol, bytes.
 pub const PACKET_HEADER_LENGTH: usize = 24;
 
 impl Mtu {
-    /// The MTU of Ethernet, and the default of a stream over UDP.
+    /// The MTU of Ethernet.
     pub const DEFAULT: Self = Self(1_500);
-    /// Least MTU that every IPv4 host accepts.
+    /// Every IPv4 host accepts it.
     pub const MIN: u16 = 576;
     /// Longest IP packet.
     pub const MAX: u16 = u16::MAX;
 
-    /// Creates an MTU of `bytes`.
-    ///
     /// # Errors
+    ///
     /// The value is out of range; the text gives the allowed range.
     pub fn new(bytes: u64) -> Result<Self, String> {
         match u16::try_from(bytes) {
@@ -42,37 +39,36 @@ impl Mtu {
         }
     }
 
-    /// Returns the bytes of the longest IP packet.
     #[must_use]
     pub const fn bytes(self) -> u16 {
         self.0
     }
 
-    /// Encodes the field of a handshake: 0 for no MTU.
+    /// 0 for no MTU.
     #[must_use]
     pub fn to_field(mtu: Option<Self>) -> u16 {
         mtu.map_or(0, Self::bytes)
     }
 
-    /// Decodes the field of a handshake; `None` for a value out of range.
+    /// `None` for a value out of range.
     #[must_use]
     pub fn from_field(field: u16) -> Option<Option<Self>> {
         if field == 0 { Some(None) } else { Self::new(field.into()).ok().map(Some) }
     }
 
-    /// Returns the longest frame that fits one packet, bytes.
+    /// Longest frame that fits one packet, bytes.
     #[must_use]
     pub const fn frame_length_max(self) -> usize {
         (self.0 - OVERHEAD) as usize
     }
 
-    /// Returns the longest packet, bytes of UDP payload.
+    /// Longest packet, bytes of UDP payload.
     #[must_use]
     pub const fn packet_length_max(self) -> usize {
         PACKET_HEADER_LENGTH + aligned_length(self.frame_length_max())
     }
 
-    /// Returns the least MTU whose packets carry a frame of `frame_length` bytes; `None` if no MTU does.
+    /// Least MTU for frames of this length; `None` if no MTU does.
     #[must_use]
     pub fn of_frame(frame_length: usize) -> Option<Self> {
         let bytes = u16::try_from(frame_length).ok()?.checked_add(OVERHEAD)?;
@@ -108,7 +104,7 @@ mod tests {
 
     #[test]
     fn longest_frame_fits_one_packet() {
-        /// Headers of IPv6 and UDP, bytes; IPv4 has fewer.
+        /// IPv6; IPv4 has fewer.
         const IP_UDP: usize = 48;
         for bytes in Mtu::MIN..=Mtu::MAX {
             let mtu = Mtu::new(bytes.into()).unwrap();

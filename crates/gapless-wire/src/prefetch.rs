@@ -1,26 +1,23 @@
-//! Prefetching of memory. A lone message finds little of its data in the processor's caches, and each miss that nothing
-//! overlaps costs as much as the checksum of the message.
+//! A lone message finds little of its data in the caches, and each miss that nothing overlaps costs as much as the
+//! message's checksum.
 
-/// Bytes of a cache line.
 const LINE_LENGTH: usize = 64;
 
-/// Bytes to prefetch after a writer's position: a few small messages.
+/// A few small messages.
 pub const AHEAD_BYTES: usize = 512;
 
-/// Distance at which a backlog is prefetched while a frame is copied, bytes: a miss to memory or to another core's
-/// cache takes as long as several small frames.
+/// Bytes: a miss to memory or to another core's cache takes as long as several small frames.
 pub const BACKLOG_AHEAD_BYTES: usize = 2048;
 
-/// Frames of a backlog whose sessions are prefetched together, so that their misses overlap.
+/// Their misses overlap.
 pub const FRAMES_AHEAD: usize = 8;
 
-/// Counter of the backlog's frames whose sessions were prefetched.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FramesAhead(usize);
 
 impl FramesAhead {
-    /// Advances by one frame. If its session was not prefetched, calls `ask` to prefetch up to as many sessions as its
-    /// array holds; `ask` returns their number.
+    /// If the frame's session was not prefetched, calls `ask` to prefetch as many as its array holds; `ask` returns
+    /// their number.
     #[inline]
     pub fn step(&mut self, ask: impl FnOnce(&mut [u64; FRAMES_AHEAD]) -> usize) {
         if self.0 == 0 {
@@ -30,21 +27,19 @@ impl FramesAhead {
     }
 }
 
-/// Prefetches the cache lines of `value`, so that the access that follows need not wait for memory. It changes nothing
-/// else, and does nothing on processors without such an instruction.
+/// Does nothing on processors without such an instruction.
 #[inline]
 pub fn prefetch<T: ?Sized>(value: &T) {
     prefetch_bytes(std::ptr::from_ref(value).cast::<u8>(), size_of_val(value));
 }
 
-/// Prefetches the cache lines of the next [`AHEAD_BYTES`] bytes from `start` on for writing, which takes them away from
-/// other processors. The range need not be mapped.
+/// Takes the lines of the next [`AHEAD_BYTES`] bytes away from other processors. The range need not be mapped.
 #[inline]
 pub fn prefetch_for_writing(start: *const u8) {
     prefetch_bytes_for_writing(start, AHEAD_BYTES);
 }
 
-/// Prefetches `length` bytes for writing; see [`prefetch_for_writing`].
+/// As [`prefetch_for_writing`].
 #[inline]
 pub fn prefetch_bytes_for_writing(start: *const u8, length: usize) {
     for offset in (0..length).step_by(LINE_LENGTH) {
@@ -52,7 +47,7 @@ pub fn prefetch_bytes_for_writing(start: *const u8, length: usize) {
     }
 }
 
-/// Prefetches the cache lines of `length` bytes from `start` on for reading. The range need not be mapped.
+/// The range need not be mapped.
 #[inline]
 pub fn prefetch_bytes(start: *const u8, length: usize) {
     for offset in (0..length).step_by(LINE_LENGTH) {

@@ -1,5 +1,3 @@
-//! SoupBinTCP 3.00: a feed over TCP, from any sequence on, and messages to the feed's server.
-//!
 //! All packets, in both directions; the length is big-endian and counts everything after itself:
 //!
 //! ```text
@@ -26,12 +24,6 @@
 //! sequences on the left. (The specification does not name the side for a login; we write the accepted one, and read
 //! both.) Either side sends a heartbeat after [`HEARTBEAT_INTERVAL_NS`] without another packet, and gives the other up
 //! after [`SILENCE_NS_MAX`]. Source: *SoupBinTCP Version 3.00*, Nasdaq.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `field` | [`Field`]: username and password; numbers as text |
-//! | `server` | [`ServerPacket`], and functions that write each |
-//! | `client` | [`ClientPacket`], and functions that write each |
 
 mod client;
 mod field;
@@ -48,19 +40,14 @@ pub use server::{
     write_sequenced, write_server_heartbeat,
 };
 
-/// Bytes before every payload: the length field and the type.
 pub const HEADER_LENGTH: usize = 3;
-/// Bytes that a sender writes in front of a message; see [`sequenced_header`].
 pub const SEQUENCED_HEADER_LENGTH: usize = HEADER_LENGTH;
-/// Length of the longest possible packet, bytes.
+/// Longest packet, bytes.
 pub const PACKET_LENGTH_MAX: usize = LENGTH_FIELD_LENGTH + u16::MAX as usize;
-/// Length of the longest possible payload, bytes.
+/// Longest payload, bytes.
 pub const PAYLOAD_LENGTH_MAX: usize = PACKET_LENGTH_MAX - HEADER_LENGTH;
-/// Length of a login packet in bytes.
 pub const LOGIN_LENGTH: usize = HEADER_LENGTH + 6 + 10 + 10 + SEQUENCE_LENGTH;
-/// Length of a login accepted packet in bytes.
 pub const LOGIN_ACCEPTED_LENGTH: usize = HEADER_LENGTH + 10 + SEQUENCE_LENGTH;
-/// Length of a login rejected packet in bytes.
 pub const LOGIN_REJECTED_LENGTH: usize = HEADER_LENGTH + 1;
 /// Silence after which a side sends a heartbeat, ns.
 pub const HEARTBEAT_INTERVAL_NS: u64 = 1_000_000_000;
@@ -75,8 +62,7 @@ const DEBUG: u8 = b'+';
 
 const _: () = assert!(LOGIN_LENGTH == 49 && LOGIN_ACCEPTED_LENGTH == 33 && FeedSession::LENGTH == 10);
 
-/// Reason for which some bytes are not a SoupBinTCP packet. The connection must be closed, because the start of its
-/// next packet is unknown.
+/// The connection must be closed, because the start of its next packet is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SoupError {
     /// The length field is 0; it counts at least the type.
@@ -84,31 +70,16 @@ pub enum SoupError {
     Empty,
     /// The packet exceeds the limit.
     #[error("SoupBinTCP packet has {length_bytes} bytes, at most {limit_bytes} are allowed here")]
-    Length {
-        /// Length of the whole packet.
-        length_bytes: usize,
-        /// Longest packet allowed here.
-        limit_bytes: usize,
-    },
+    Length { length_bytes: usize, limit_bytes: usize },
     /// No packet from this side has this type.
     #[error("SoupBinTCP packet type '{}' is none of {expected}", found.escape_ascii())]
-    Kind {
-        found: u8,
-        /// Valid types.
-        expected: &'static str,
-    },
+    Kind { found: u8, expected: &'static str },
     /// The packet has the wrong length for its type.
     #[error(
         "SoupBinTCP packet of type '{}' has {found_bytes} bytes, {expected_bytes} are expected",
         kind.escape_ascii()
     )]
-    FixedLength {
-        kind: u8,
-        /// Length of every packet of this type.
-        expected_bytes: usize,
-        /// Length of this packet.
-        found_bytes: usize,
-    },
+    FixedLength { kind: u8, expected_bytes: usize, found_bytes: usize },
     /// The sequence of a login is not a 64-bit number.
     #[error("sequence \"{}\" is not a decimal number of 64 bits filled up with spaces", found.escape_ascii())]
     Sequence { found: [u8; SEQUENCE_LENGTH] },
@@ -123,24 +94,21 @@ pub enum SoupError {
     Password,
     /// A login was rejected for an unknown reason.
     #[error("reject reason '{}' is none of A S", found.escape_ascii())]
-    RejectReason {
-        /// Reason byte.
-        found: u8,
-    },
+    RejectReason { found: u8 },
 }
 
-/// Returns the length in bytes of the packet at the start of `bytes` once it is complete; `None` until then.
+/// Length in bytes of the packet at the start of `bytes`; `None` until it is complete.
 ///
 /// # Errors
-/// [`SoupError::Empty`], or [`SoupError::Length`] beyond `packet_length_max`, as soon as the length field is there. So
-/// a receiver with room for `packet_length_max` bytes never waits for a packet that it cannot hold.
+///
+/// [`SoupError::Empty`], or [`SoupError::Length`] beyond `packet_length_max`, as soon as the length field is there: a
+/// receiver never waits for a packet that it cannot hold.
 #[inline]
 pub fn peek(bytes: &[u8], packet_length_max: usize) -> Result<Option<usize>, SoupError> {
     let length = announced_length(bytes, packet_length_max)?;
     Ok(length.filter(|length| *length <= bytes.len()))
 }
 
-/// Returns the length of the packet at the start of `bytes`, complete or not.
 #[inline]
 fn announced_length(bytes: &[u8], packet_length_max: usize) -> Result<Option<usize>, SoupError> {
     let Some(field) = bytes.first_chunk() else { return Ok(None) };
@@ -154,22 +122,19 @@ fn announced_length(bytes: &[u8], packet_length_max: usize) -> Result<Option<usi
     Ok(Some(length))
 }
 
-/// Packet types of one side.
 struct Dialect {
-    /// All types, for error messages.
     kinds: &'static str,
-    /// Length of the packets of a type: outer `None` for an unknown type, inner `None` for any length.
+    /// Outer `None` for an unknown type, inner `None` for any length.
     fixed_length: fn(kind: u8) -> Option<Option<usize>>,
 }
 
-/// A packet with an unparsed payload.
 struct RawPacket<'a> {
     kind: u8,
     payload: &'a [u8],
     length: usize,
 }
 
-/// Splits off the packet at the start of `bytes`. A bad header is an error as soon as the header is there.
+/// A bad header is an error as soon as it is there.
 #[inline]
 fn split_packet<'a>(
     bytes: &'a [u8],
@@ -189,15 +154,13 @@ fn split_packet<'a>(
     Ok(payload.map(|payload| RawPacket { kind, payload, length }))
 }
 
-/// Writes a debug packet, which either side may send and the other ignores. Returns the packet's length in bytes;
-/// `None` if it does not fit the buffer or [`PACKET_LENGTH_MAX`].
+/// Either side may send it and the other ignores it. `None` if it does not fit the buffer or [`PACKET_LENGTH_MAX`].
 #[must_use]
 pub fn write_debug(buffer: &mut [u8], text: &[u8]) -> Option<usize> {
     write_packet(buffer, DEBUG, text)
 }
 
-/// Returns the header of a packet whose payload is stored elsewhere; `None` if that is longer than
-/// [`PAYLOAD_LENGTH_MAX`].
+/// For a payload stored elsewhere; `None` if that is longer than [`PAYLOAD_LENGTH_MAX`].
 #[inline]
 fn header(kind: u8, payload_length: usize) -> Option<[u8; HEADER_LENGTH]> {
     let [high, low] = u16::try_from(payload_length.checked_add(1)?).ok()?.to_be_bytes();

@@ -1,17 +1,16 @@
 //! SplitMix64, by Guy Steele, Doug Lea and Christine Flood ("Fast splittable pseudorandom number generators", OOPSLA 2014),
 //! with the constants of Sebastiano Vigna's `splitmix64.c` (public domain). Equal seeds, equal numbers; not for secrets.
 
-/// Increment of the state.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the next number; any state is a seed.
+/// Any state is a seed.
 #[must_use]
 pub const fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(STEP);
     finish(*state)
 }
 
-/// Applies the output function alone: a permutation in which every bit of the input changes about half of the output's.
+/// The output function alone: a permutation in which every bit of the input changes about half of the output's.
 #[must_use]
 pub const fn finish(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,4 @@
-//! The upstream protocol between a node and the sequencer's command port, over UDP or TCP. Ours, little-endian; the
-//! downstream to all nodes is MoldUDP64 or SoupBinTCP.
+//! The upstream protocol between a node and the sequencer's command port, over UDP or TCP.
 //!
 //! ```text
 //!  every packet                              over TCP packets follow each other without anything between them
@@ -52,12 +51,10 @@ use crate::fields::{put_at, u16_at, u32_at, u64_at, u128_at};
 use crate::mtu::{Mtu, PACKET_HEADER_LENGTH};
 use crate::soup::Field;
 
-/// First word of every packet. No MoldUDP64 packet begins with it, because it is no printable text.
+/// No MoldUDP64 packet begins with it: it is no printable text.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"GUP\x01");
-/// Length of the header in bytes.
 pub const HEADER_LENGTH: usize = 24;
-/// Length of a hello in bytes. It is at least that of any answer to it, so that a forged sender address cannot be used
-/// for amplification.
+/// At least the length of any answer, so that a forged sender address cannot be used for amplification.
 pub const HELLO_LENGTH: usize = WELCOME_LENGTH;
 /// Longest packet over TCP, bytes.
 pub const PACKET_LENGTH_MAX: usize = 256 << 10;
@@ -71,19 +68,16 @@ const KEY_OFFSET: usize = 16;
 const WELCOME_LENGTH: usize = 136;
 const REFUSAL_LENGTH: usize = 36;
 const REPORT_LENGTH: usize = 64;
-/// Longest packet without frames, bytes.
 const CONTROL_LENGTH_MAX: usize = HELLO_LENGTH;
-/// Longest text of a refusal, bytes.
 const TEXT_LENGTH_MAX: usize = CONTROL_LENGTH_MAX - REFUSAL_LENGTH;
 
-/// A position in a hello: the first frame that is held.
+/// In a hello: the first frame that is held.
 pub const POSITION_FIRST: u64 = 0;
-/// A position in a hello: the end of the stream.
+/// In a hello: the end of the stream.
 pub const POSITION_LIVE: u64 = u64::MAX;
-/// A position in a hello and its welcome: none, for the client of a service, which reads its replies alone.
+/// In a hello and its welcome: the client of a service reads its replies alone.
 pub const POSITION_NONE: u64 = u64::MAX - 1;
 
-/// Reason for which bytes are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
     /// A wrong first word.
@@ -94,25 +88,18 @@ pub enum UpstreamError {
     Length { length_bytes: u32, found_bytes: usize },
     /// The checksum does not match the bytes.
     #[error("an upstream packet's checksum is {found:#010x}, its bytes give {computed:#010x}")]
-    Checksum {
-        found: u32,
-        /// Checksum of the bytes.
-        computed: u32,
-    },
+    Checksum { found: u32, computed: u32 },
     /// An unknown type, or a body that does not match the type.
     #[error("the body of an upstream packet of type {kind} is malformed")]
     Body { kind: u8 },
 }
 
-/// Reason for which the sequencer refuses a node. The discriminant is the wire value.
+/// The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum RefusalReason {
-    /// Wrong username or password.
     NotAuthorized = 1,
-    /// The node asks for another stream.
     OtherStream = 2,
-    /// The node asks for another incarnation of the stream.
     OtherIncarnation = 3,
     /// The position is no longer held.
     NotHeld = 4,
@@ -120,7 +107,6 @@ pub enum RefusalReason {
     Unavailable = 5,
     /// The node has seen a frame that this stream does not contain.
     OtherHistory = 6,
-    /// The node states another MTU than the stream.
     OtherMtu = 7,
 }
 
@@ -139,115 +125,88 @@ impl RefusalReason {
     }
 }
 
-/// First packet of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeHello {
     /// Chosen by the node; the answer carries it.
     pub nonce: u64,
-    /// Requested stream, 0 for any.
+    /// 0 for any.
     pub stream_id: u128,
-    /// Requested incarnation, 0 for any.
+    /// 0 for any.
     pub incarnation: u64,
-    /// Next sequence to read; see [`POSITION_FIRST`] and [`POSITION_LIVE`].
+    /// Next sequence, or [`POSITION_FIRST`] or [`POSITION_LIVE`].
     pub position: u64,
-    /// User of the node.
     pub username: Field<6>,
     pub password: Field<10>,
-    /// Sequence of the last frame that the node has seen, 0 for none.
+    /// 0 for none.
     pub seen_sequence: u64,
-    /// Time stamp of that frame, ns since the epoch.
     pub seen_timestamp_ns: u64,
-    /// Stream of that frame.
     pub seen_stream_id: u128,
-    /// Incarnation of that frame.
     pub seen_incarnation: u64,
-    /// MTU of the node's configuration; `None` for the stream's.
+    /// `None` for the stream's.
     pub mtu: Option<Mtu>,
 }
 
-/// Acceptance of a hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeWelcome {
-    /// Nonce of the hello.
     pub nonce: u64,
     pub stream_id: u128,
-    /// Incarnation of the stream.
     pub incarnation: u64,
-    /// Next sequence for the node to read.
     pub position: u64,
-    /// Last released sequence of the stream.
     pub released_sequence: u64,
     /// Longest frame, bytes.
     pub frame_length_max: u32,
     /// Durability of a released frame: 0 memory, 1 journal, 2 sync.
     pub tier: u32,
-    /// Longest message with the headers and padding of its frames, bytes.
+    /// Longest message, with the headers and padding of its frames.
     pub message_bytes_max: u64,
-    /// Feed session that holds the position, or the newest.
+    /// Holds the position, or is the newest.
     pub feed_session: FeedSession,
-    /// First sequence of the feed session.
     pub feed_first_sequence: u64,
-    /// Last sequence of the feed session, if it has ended.
+    /// Last sequence, if the feed session has ended.
     pub feed_last_sequence: Option<u64>,
-    /// Interval of the node's reports, ns; after ten of them without a packet the node is forgotten.
+    /// Interval of the node's reports; after ten of them without a packet the node is forgotten.
     pub heartbeat_interval_ns: u64,
 }
 
-/// Periodic status of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeReport {
-    /// Next sequence to read.
     pub position: u64,
-    /// Frames that the node requested again.
     pub frames_requested: u64,
-    /// Damaged or foreign packets.
+    /// Damaged or foreign.
     pub packets_refused: u64,
-    /// Frames that the node sent again.
     pub frames_resent: u64,
-    /// Whether the node has caught up with the stream.
     pub is_live: bool,
-    /// Messages that the node has published and not yet read in the stream.
     pub in_flight: u32,
 }
 
-/// Body of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpstreamBody<'a> {
-    /// First packet of a node.
     Hello(NodeHello),
-    /// Acceptance of a hello.
     Welcome(NodeWelcome),
-    /// Rejection of a hello.
     Refusal {
-        /// Nonce of the hello.
         nonce: u64,
         reason: RefusalReason,
-        /// Text for a person.
         text: &'a str,
     },
-    /// Published frames, each padded to 8 bytes; not parsed.
     Frames(&'a [u8]),
-    /// Answers of the sequencer, as frames.
     Answers(&'a [u8]),
-    /// Status of a node.
     Report(NodeReport),
-    /// The sequencer does not know the key: the node must say hello again.
+    /// The node must say hello again.
     Unknown,
-    /// The node leaves, or the sequencer does.
     Farewell,
 }
 
-/// A packet of the upstream protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpstreamPacket<'a> {
-    /// Key of the connection; 0 in a hello and a refusal.
+    /// 0 in a hello and a refusal.
     pub key: u64,
     pub body: UpstreamBody<'a>,
 }
 
-/// Returns the length of the packet at the start of `bytes`, `None` while there are fewer than 12 bytes.
+/// `None` while there are fewer than 12 bytes.
 ///
 /// # Errors
+///
 /// [`UpstreamError::Magic`], [`UpstreamError::Length`] beyond [`PACKET_LENGTH_MAX`].
 pub fn peek(bytes: &[u8]) -> Result<Option<usize>, UpstreamError> {
     if bytes.len() < LENGTH_OFFSET + 4 {
@@ -265,9 +224,8 @@ pub fn peek(bytes: &[u8]) -> Result<Option<usize>, UpstreamError> {
 }
 
 impl<'a> UpstreamPacket<'a> {
-    /// Reads exactly one packet.
-    ///
     /// # Errors
+    ///
     /// Any defect of the packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, UpstreamError> {
         let length = peek(bytes)?.filter(|length| *length == bytes.len());
@@ -285,7 +243,7 @@ impl<'a> UpstreamPacket<'a> {
         Ok(Self { key: u64_at(bytes, KEY_OFFSET), body })
     }
 
-    /// Writes the packet at the start of `buffer` and returns its length in bytes; `None` if it does not fit.
+    /// `None` if the packet does not fit.
     #[must_use]
     pub fn write_to(&self, buffer: &mut [u8]) -> Option<usize> {
         let text_length = |text: &str| text.len().min(TEXT_LENGTH_MAX);
@@ -354,17 +312,19 @@ impl<'a> UpstreamPacket<'a> {
     }
 }
 
-/// Writes the header of a packet of published frames, which are already in `packet` after it.
+/// Writes the header before the published frames in `packet`.
 ///
 /// # Panics
+///
 /// If `packet` does not hold a header.
 pub fn finish_frames(packet: &mut [u8], key: u64) {
     finish(packet, FRAMES, key);
 }
 
-/// Writes the header of a packet of answers; see [`finish_frames`].
+/// As [`finish_frames`].
 ///
 /// # Panics
+///
 /// See [`finish_frames`].
 pub fn finish_answers(packet: &mut [u8], key: u64) {
     finish(packet, ANSWERS, key);
@@ -389,7 +349,6 @@ const REPORT: u8 = 6;
 const UNKNOWN: u8 = 7;
 const FAREWELL: u8 = 8;
 
-/// Computes the checksum of a packet, with its own field as 0.
 fn checksum(packet: &[u8]) -> u32 {
     let mut copy = [0; CONTROL_LENGTH_MAX];
     // Frames have their own checksums, and all other packets are short.

@@ -1,15 +1,13 @@
-//! Copies words that another process may be writing: each word is read once, and only the copy is used afterwards. For
-//! windows, rings and the segments of a journal.
+//! Copies words that another process may be writing: each word is read once, and only the copy is used afterwards.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Copies `words` into `bytes`, in no particular order.
-///
-/// A plain copy would be wrong: the compiler may assume that the source does not change, and may read it again after
-/// the copy was checked.
+/// In no particular order. A plain copy would be wrong: the compiler may assume that the source does not change, and
+/// may read it again after the copy was checked.
 ///
 /// # Panics
+///
 /// If the lengths differ.
 #[inline]
 #[allow(unsafe_code)]
@@ -19,22 +17,23 @@ pub fn copy_words(words: &[AtomicU64], bytes: &mut [u8]) {
     copy_words_to_unwritten(words, bytes);
 }
 
-/// Copies `words` into bytes that need not be initialised; see [`copy_words`].
+/// See [`copy_words`].
 ///
 /// # Panics
+///
 /// See [`copy_words`].
 #[inline]
 pub fn copy_words_to_unwritten(words: &[AtomicU64], bytes: &mut [MaybeUninit<u8>]) {
     assert_eq!(words.len() * 8, bytes.len());
     let copied = copy_lines(words, bytes);
     for (word, target) in words[copied / 8..].iter().zip(bytes[copied..].as_chunks_mut::<8>().0) {
-        // Relaxed: ordered by an earlier load of the caller (a ring's tail, a journal's mark), or validated afterwards.
+        // Relaxed: ordered by an earlier load of the caller, or validated afterwards.
         target.write_copy_of_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
     }
 }
 
-/// Copies as many whole lines of 64 bytes as there are, and returns the number of bytes. Word by word takes twice as
-/// long, because the compiler merges no atomic loads.
+/// Returns the number of bytes copied, whole lines of 64. Word by word takes twice as long, because the compiler merges
+/// no atomic loads.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 #[allow(unsafe_code)]

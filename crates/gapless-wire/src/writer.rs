@@ -1,18 +1,14 @@
-//! [`FrameWriter`], which builds a frame in place, and [`stamp`], which makes a published frame a sequenced one.
-
 use crate::checksum::{frame_checksums, header_checksum};
 use crate::descriptor::{self as d, HEADER_LENGTH, aligned_length};
 use crate::frame::{FrameHeader, header_checksum_of};
 
-/// A builder of one frame in a claimed buffer: first the payload, then [`FrameWriter::finish`].
 pub struct FrameWriter<'a> {
     buffer: &'a mut [u8],
 }
 
 impl<'a> FrameWriter<'a> {
-    /// Starts a frame at the start of `buffer`.
-    ///
     /// # Panics
+    ///
     /// If `buffer` does not hold a header.
     #[inline]
     pub fn new(buffer: &'a mut [u8]) -> Self {
@@ -20,16 +16,15 @@ impl<'a> FrameWriter<'a> {
         Self { buffer }
     }
 
-    /// Returns the space for the payload.
     #[inline]
     pub fn payload_mut(&mut self) -> &mut [u8] {
         &mut self.buffer[HEADER_LENGTH..]
     }
 
-    /// Writes the header and both checksums, zeroes the padding, and returns the frame's length in
-    /// bytes (without padding).
+    /// Zeroes the padding, and returns the frame's length without it.
     ///
     /// # Panics
+    ///
     /// If the frame, with its padding, does not fit the buffer, or is longer than the layout allows.
     #[inline]
     pub fn finish(self, header: &FrameHeader, payload_length: usize) -> usize {
@@ -39,9 +34,10 @@ impl<'a> FrameWriter<'a> {
         self.put(&words, payload_length, checksums)
     }
 
-    /// Finishes a frame whose payload checksum is known; see [`FrameWriter::finish`].
+    /// For a known payload checksum.
     ///
     /// # Panics
+    ///
     /// See [`FrameWriter::finish`].
     #[inline]
     pub fn finish_with_checksum(self, header: &FrameHeader, payload_length: usize, payload_crc: u32) -> usize {
@@ -50,7 +46,6 @@ impl<'a> FrameWriter<'a> {
         self.put(&words, payload_length, (payload_crc, header_crc))
     }
 
-    /// Writes the header and zeroes the padding.
     #[inline]
     fn put(self, words: &[u64; 7], payload_length: usize, (payload_crc, header_crc): (u32, u32)) -> usize {
         let length = HEADER_LENGTH + payload_length;
@@ -65,8 +60,7 @@ impl<'a> FrameWriter<'a> {
     }
 }
 
-/// Returns the words before the two checksums, summed before they are stored. A sum over fields just stored one by one
-/// would wait until each has reached the cache, and the buffer is seldom there.
+/// Summed before they are stored: a sum over fields just stored one by one would wait until each has reached the cache.
 #[inline]
 fn words_of(header: &FrameHeader, payload_length: usize) -> [u64; 7] {
     [
@@ -83,10 +77,11 @@ fn words_of(header: &FrameHeader, payload_length: usize) -> [u64; 7] {
     ]
 }
 
-/// Gives the frame at the start of `bytes` its sequence and time, and rewrites the header's checksum. The payload's
-/// checksum stays the publisher's.
+/// Makes a published frame a sequenced one, and rewrites the header's checksum. The payload's checksum stays the
+/// publisher's.
 ///
 /// # Panics
+///
 /// If `bytes` does not hold a header.
 #[inline]
 pub fn stamp(bytes: &mut [u8], sequence: u64, timestamp_ns: u64, term: u64) {
@@ -98,10 +93,10 @@ pub fn stamp(bytes: &mut [u8], sequence: u64, timestamp_ns: u64, term: u64) {
     put(header, d::HEADER_CRC_OFFSET, header_crc.to_le_bytes());
 }
 
-/// Sets the session of the frame at the start of `bytes`, as a sequencer does for a frame that opens one. Call
-/// [`stamp`] afterwards, which rewrites the checksum.
+/// For a frame that opens a session. Call [`stamp`] afterwards, which rewrites the checksum.
 ///
 /// # Panics
+///
 /// If `bytes` does not hold a header.
 #[inline]
 pub fn set_session(bytes: &mut [u8], session: u64) {
@@ -109,10 +104,10 @@ pub fn set_session(bytes: &mut [u8], session: u64) {
     put(header, d::SESSION_OFFSET, session.to_le_bytes());
 }
 
-/// Marks the request in the frame at the start of `bytes` as refused. Call [`stamp`] afterwards, which rewrites the
-/// checksum.
+/// For a request. Call [`stamp`] afterwards, which rewrites the checksum.
 ///
 /// # Panics
+///
 /// If `bytes` does not hold a header.
 pub fn set_refused(bytes: &mut [u8]) {
     let header = bytes.first_chunk_mut::<HEADER_LENGTH>().expect("a frame holds a header");

@@ -1,6 +1,5 @@
-//! Every target passes its committed corpus and a short run of mutations of it. `fuzz/README.md` describes longer runs.
-//!
-//! `GAPLESS_FUZZ_SEED` replays a run; `GAPLESS_FUZZ_RUNS` is the number of mutations for each target.
+//! Every target passes its corpus and a short run of mutations of it. `GAPLESS_FUZZ_SEED` replays a run;
+//! `GAPLESS_FUZZ_RUNS` is the number of mutations for each target.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::mutation::Mutator;
@@ -12,18 +11,17 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Mutations for each target, a tenth of which runs with every change.
+/// For each target; a tenth runs with every change.
 const RUNS: u64 = 2_000;
-/// Limit of all seeds together, bytes: they are read by people and carried by every clone.
+/// Seeds are read by people and carried by every clone.
 const CORPUS_LENGTH_MAX: usize = 256 * 1024;
-/// Time limit of one input: a longer run is an endless loop on any machine.
+/// A longer run is an endless loop on any machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn fuzz_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// Returns the files of a target's corpus, by name.
 fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
     let folder = fuzz_folder().join("corpus").join(target);
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -38,7 +36,6 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Feeds one input; a panic is shown with the way to replay it.
 fn feed(name: &str, target: FuzzTarget, bytes: &[u8], origin: &str) {
     let outcome = catch_unwind(AssertUnwindSafe(|| target(bytes)));
     if outcome.is_err() {
@@ -46,7 +43,6 @@ fn feed(name: &str, target: FuzzTarget, bytes: &[u8], origin: &str) {
     }
 }
 
-/// Fails with the bytes in a file and, if they are short, in the message.
 fn show(name: &str, bytes: &[u8], origin: &str, what: &str) -> ! {
     let path = std::env::temp_dir().join(format!("gapless-fuzz-{name}-{}", std::process::id()));
     let kept = match std::fs::write(&path, bytes) {
@@ -58,7 +54,7 @@ fn show(name: &str, bytes: &[u8], origin: &str, what: &str) -> ! {
     panic!("target {name} {what} on {origin}; its {} bytes are in {kept}: {hex}{more}", bytes.len());
 }
 
-/// Runs `inputs` on a separate thread and watches its progress. Returns the failure.
+/// Runs `inputs` on a separate thread; returns the failure.
 fn watched(name: &'static str, inputs: impl FnOnce(&mut dyn FnMut(&[u8], &str)) + Send + 'static) -> Option<String> {
     let target = TARGETS.iter().find(|(other, _)| *other == name).unwrap().1;
     let (began, watch): (_, Receiver<(Vec<u8>, String)>) = channel();

@@ -1,5 +1,3 @@
-//! The instance's side: [`InstanceSide`] takes requests from one caller's table and answers them.
-
 use super::layout::{DONE, REACTOR_PARKED, TAILS, UNTAKEN, latest_entry, notice_word};
 use super::{CLASSES, CallTable, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, RequestHeader, STATUS_MAX};
 use crate::Region;
@@ -16,18 +14,16 @@ use {
     rustix::fd::OwnedFd,
 };
 
-/// Table of one caller, as an instance of its route sees it. Shared by the instance's workers.
+/// Table of one caller, as an instance of its route sees it; shared by the instance's workers.
 #[derive(Debug)]
 pub struct InstanceSide {
     requests: Arc<Region>,
     claims: Arc<Region>,
     shape: CallTableShape,
     number: u32,
-    /// Ring positions up to which the workers of this instance have looked.
     heads: [AtomicU64; CLASSES],
-    /// 1 once the caller is gone.
     is_abandoned: AtomicU64,
-    /// Ring positions up to which its worker has looked for targeted requests, while it takes nothing else.
+    /// Ring positions up to which its worker has looked for targeted requests alone.
     targeted_heads: [AtomicU64; CLASSES],
 }
 
@@ -37,19 +33,17 @@ pub struct ClaimedSlot {
     pub generation: u32,
 }
 
-/// Wake-ups required by an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerOutcome {
-    /// The caller will see it. With `ring_reactor`, its eventfd must be written.
-    Answered { ring_reactor: bool },
-    /// The caller had withdrawn the request.
+    /// With `ring_reactor`, the caller's eventfd must be written.
+    Answered {
+        ring_reactor: bool,
+    },
     Withdrawn,
-    /// The caller had revoked this instance.
     Lost,
 }
 
 impl InstanceSide {
-    /// An instance in the caller's own process.
     #[must_use]
     pub fn in_process(table: &CallTable, number: u32) -> Self {
         let (requests, claims) = table.regions();
@@ -64,7 +58,7 @@ impl InstanceSide {
         }
     }
 
-    /// False in a forked child of the process that has opened it: nothing of it may be used there.
+    /// False in a forked child, where nothing of this value may be used.
     #[cfg(not(loom))]
     #[inline]
     #[must_use]
@@ -76,9 +70,10 @@ impl InstanceSide {
         std::array::from_fn(|_| AtomicU64::new(0))
     }
 
-    /// Opens both regions of a caller, with their lengths in bytes; `number` is the caller's number for this instance.
+    /// Opens both regions of a caller; `number` is the caller's number for this instance.
     ///
     /// # Errors
+    ///
     /// [`LogError::Foreign`] for memory that is not sealed, has another length, or is no call table.
     #[cfg(not(loom))]
     pub fn open(
@@ -110,7 +105,6 @@ impl InstanceSide {
             return Err(foreign("a claim region's length", claim_bytes, shape.claim_region_length()));
         }
         let claims = Region::open(claims, shape.claim_region_length(), true)?;
-        // Relaxed: written before the descriptor was passed.
         let magic = claims.word(0).load(Ordering::Relaxed);
         if magic != CLAIMS_MAGIC {
             return Err(foreign("a claim region's magic", format!("{magic:#x}"), format!("{CLAIMS_MAGIC:#x}")));
@@ -120,7 +114,6 @@ impl InstanceSide {
         Ok(Self { requests, claims, shape, number, heads, is_abandoned, targeted_heads })
     }
 
-    /// Number of this instance, given by the caller.
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.number
@@ -131,23 +124,22 @@ impl InstanceSide {
         self.shape
     }
 
-    /// Reports whether there may be requests in `class` that no worker of this instance has looked at.
     #[inline]
     #[must_use]
     pub fn has_offers(&self, class: usize) -> bool {
-        // Acquire: as in `take`. Relaxed: a hint, and never ahead of what workers have looked at.
+        // Relaxed: a hint, and never ahead of the workers.
         self.requests.word(TAILS + class * 8).load(Ordering::Acquire) > self.heads[class].load(Ordering::Relaxed)
     }
 
-    /// Claims the oldest request of `class` for this instance, if there is one.
+    /// Claims the oldest request of `class`.
     #[inline]
     #[must_use]
     pub fn take(&self, class: usize) -> Option<ClaimedSlot> {
-        // Acquire: pairs with the Release of the tail, so that entries and offers before it are seen.
+        // Acquire: pairs with the Release of the tail.
         let tail = self.requests.word(TAILS + class * 8).load(Ordering::Acquire);
         let head = &self.heads[class];
-        // Relaxed: an entry that one worker of this instance has passed can never be taken by any of them, and an older
-        // head only causes another look at it.
+        // Relaxed: an entry that one worker has passed can be taken by none, and an older head only causes another look
+        // at it.
         let mut position = head.load(Ordering::Relaxed);
         if position >= tail {
             return None;
@@ -167,22 +159,18 @@ impl InstanceSide {
         taken
     }
 
-    /// Like [`InstanceSide::has_offers`], for [`InstanceSide::take_targeted`].
     #[must_use]
     pub fn has_targeted_offers(&self, class: usize) -> bool {
-        // Acquire and Relaxed as in `has_offers`.
         self.requests.word(TAILS + class * 8).load(Ordering::Acquire)
             > self.targeted_heads[class].load(Ordering::Relaxed)
     }
 
-    /// Like [`InstanceSide::take`], but only for requests targeted at this instance. It has its own heads and leaves
-    /// those of `take` alone, so requests skipped here remain available there.
+    /// Like [`InstanceSide::take`], for requests targeted at this instance. Leaves the heads of `take` alone: requests
+    /// skipped here remain available there.
     #[must_use]
     pub fn take_targeted(&self, class: usize) -> Option<ClaimedSlot> {
-        // Acquire: as in `take`.
         let tail = self.requests.word(TAILS + class * 8).load(Ordering::Acquire);
         let head = &self.targeted_heads[class];
-        // Relaxed: as in `take`. Entries that `take` has passed were available to this instance, or are entered again.
         let mut position = head.load(Ordering::Relaxed).max(self.heads[class].load(Ordering::Relaxed));
         position = position.max(tail.saturating_sub(self.shape.ring_length() as u64));
         let mut taken = None;
@@ -200,11 +188,10 @@ impl InstanceSide {
         if is_targeted { self.claim_entry(slot, generation) } else { None }
     }
 
-    /// Slot and generation at a position of a ring.
     #[inline]
     fn entry(&self, class: usize, position: u64) -> (u32, u32) {
-        // Relaxed: ordered by the tail. Only a hint: an overwritten entry, or a wrapped latest word, names another request;
-        // `claim_entry` checks it.
+        // Relaxed: a hint. An overwritten entry, or a wrapped latest word, names another request; `claim_entry` checks
+        // it.
         let latest = self.requests.word(self.shape.latest(class)).load(Ordering::Relaxed);
         latest_entry(latest, position).unwrap_or_else(|| {
             let entry = self.requests.word(self.shape.offer(class, position)).load(Ordering::Relaxed);
@@ -212,8 +199,8 @@ impl InstanceSide {
         })
     }
 
-    /// Prefetches all cache lines of a request at once, before the dependent steps of its claim: they are in another
-    /// core's cache. Called for the next request while the current one is handled.
+    /// Prefetches all cache lines of the next request at once, before the dependent steps of its claim: they are in
+    /// another core's cache.
     #[inline]
     fn prefetch(&self, slot: u32) {
         if slot < self.shape.slots() {
@@ -241,8 +228,7 @@ impl InstanceSide {
         Claim::new(self.claims.word(self.shape.claim(slot)))
     }
 
-    /// Copies the header of a claimed request. `None` if the slot holds no valid request of this claim: the caller is
-    /// faulty.
+    /// `None` if the slot holds no valid request of this claim: the caller is faulty.
     #[inline]
     #[must_use]
     pub fn request_header(&self, taken: ClaimedSlot) -> Option<RequestHeader> {
@@ -252,7 +238,6 @@ impl InstanceSide {
         self.shape.is_sound(&header, taken.generation).then_some(header)
     }
 
-    /// Copies the user headers and the payload of a claimed request; both buffers are replaced.
     #[inline]
     pub fn read_request(
         &self,
@@ -267,8 +252,7 @@ impl InstanceSide {
         self.requests.load_into(body + headers_length.next_multiple_of(8), header.payload_length as usize, payload);
     }
 
-    /// Marks the handler as begun. False if the caller has withdrawn the request: [`InstanceSide::answer`] then gives
-    /// the slot back.
+    /// False if the caller has withdrawn the request: [`InstanceSide::answer`] then gives the slot back.
     #[inline]
     #[must_use]
     pub fn begin(&self, taken: ClaimedSlot) -> bool {
@@ -281,44 +265,41 @@ impl InstanceSide {
         let _ = self.claim(taken.slot).want_notice(taken.generation);
     }
 
-    /// Marks the caller as gone: all requests claimed from it count as withdrawn.
+    /// Marks the caller as gone: its requests count as withdrawn.
     pub fn abandon(&self) {
-        // Relaxed: a hint to handlers that synchronises nothing.
         self.is_abandoned.store(1, Ordering::Relaxed);
     }
 
-    /// Reports whether the caller has stopped waiting for a claimed request.
     #[inline]
     #[must_use]
     pub fn is_withdrawn(&self, taken: ClaimedSlot) -> bool {
-        // Relaxed: as in `abandon`.
         self.is_abandoned.load(Ordering::Relaxed) != 0
             || self.claim(taken.slot).is_withdrawn(taken.generation, self.number)
     }
 
-    /// Writes the reply and publishes it; wakes the caller's thread that sleeps on it.
+    /// Publishes the reply and wakes the caller's thread that sleeps on it.
     ///
     /// # Panics
+    ///
     /// If the reply is longer than the shape allows, or the status is above [`STATUS_MAX`].
     #[inline]
     pub fn answer(&self, taken: ClaimedSlot, status: u32, reply: &[u8]) -> AnswerOutcome {
         assert!(reply.len() <= self.shape.payload_length_max() && status <= STATUS_MAX);
         let claim = self.claim(taken.slot);
         let line = self.shape.claim(taken.slot);
-        // A slot that no longer belongs to this instance may hold another request, whose reply must not be touched.
+        // The slot may hold another request by now, whose reply must not be touched.
         if claim.is_withdrawn(taken.generation, self.number) {
             return Self::withdrawn(claim.answer(taken.generation, self.number));
         }
         self.claims.store(self.shape.reply(taken.slot), reply);
-        // Relaxed: published by the claim's transition.
         self.claims.word(line + 8).store((reply.len() as u64) << 32 | u64::from(status), Ordering::Relaxed);
         crash_point("copy_reply_written");
         match claim.answer(taken.generation, self.number) {
             AnswerTransition::Answered(wake) => {
                 crash_point("copy_answered_before_wake");
                 if wake.spins {
-                    // One word, which may be stored after the slot was reused, hence the generation. Release: pairs
-                    // with the Acquire in `CallTable::notice`.
+                    // May be stored after the slot was reused, hence the generation. Release: pairs with the Acquire in
+                    // `CallTable::notice`.
                     let notice = notice_word(taken.generation, status, reply.len());
                     self.claims.word(self.shape.reply_notice(taken.slot)).store(notice, Ordering::Release);
                 }
@@ -338,19 +319,18 @@ impl InstanceSide {
         }
     }
 
-    /// Marks the slot for the caller's reactor. Returns whether to write its eventfd.
+    /// Returns whether to write the eventfd of the caller's reactor.
     fn note_done(&self, slot: u32) -> bool {
         crash_point("copy_before_done_bit");
-        // Release: a thread that sees the bit sees the claim answered (pairs with the Acquire in `take_done`).
+        // Release: pairs with the Acquire in `take_done`.
         self.claims.word(DONE + slot as usize / 64 * 8).fetch_or(1 << (slot % 64), Ordering::Release);
         self.is_reactor_to_be_woken()
     }
 
-    /// Passes a ring on, because a worker of this instance was woken for a request that it cannot take yet: the
-    /// caller's reactor rings another instance. Returns whether to write its eventfd.
+    /// A worker was woken for a request that it cannot take yet: the caller's reactor rings another instance. Returns
+    /// whether to write its eventfd.
     #[must_use]
     pub fn pass_ring_on(&self) -> bool {
-        // Relaxed: ordered by the fence.
         self.claims.word(UNTAKEN).store(1, Ordering::Relaxed);
         self.is_reactor_to_be_woken()
     }
@@ -370,8 +350,6 @@ mod tests {
     use super::*;
     use crate::call_table::{HEADERS_ROOM, OfferRings};
 
-    /// Only its caller writes the request region, but a faulty process of the same user can, too: its writes must never
-    /// be trusted.
     #[test]
     fn overwritten_requests_are_survived() {
         const SLOTS: u32 = 4;

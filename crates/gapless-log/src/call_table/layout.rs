@@ -1,24 +1,19 @@
-//! Layout of the two regions of a call table, and the header of a request.
-
 use crate::LogError;
 use gapless_wire::fields::{u32_at, u64_at};
 
 /// Number of priority classes; 0 is the most urgent.
 pub const CLASSES: usize = 4;
 
-/// Preferred class, turn by turn: 8 : 4 : 2 : 1.
 pub const CLASS_TURNS: [u8; 15] = [0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0];
 pub const SLOTS_MAX: u32 = 4096;
 /// Longest payload, bytes: 16 MiB.
 pub const PAYLOAD_LENGTH_MAX: usize = 16 << 20;
-/// Room for the user headers of a request, in addition to its payload, bytes.
+/// Room for the user headers of a request, bytes.
 pub const HEADERS_ROOM: usize = if cfg!(loom) { 0 } else { 64 << 10 };
 pub const REQUEST_HEADER_LENGTH: usize = 128;
 
-/// First word of a request region.
 #[cfg(not(loom))]
 pub(super) const REQUESTS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCALL\x04");
-/// First word of a claim region.
 #[cfg(not(loom))]
 pub(super) const CLAIMS_MAGIC: u64 = u64::from_le_bytes(*b"GAPCLAI\x04");
 
@@ -30,7 +25,7 @@ const PAGE: usize = 64;
 
 /// Offsets in the request region.
 pub(super) const TAILS: usize = PAGE;
-/// In the cache line of the tails, so that a reader of a tail loads no other line.
+/// In the cache line of the tails: a reader of a tail loads no other line.
 const LATEST: usize = TAILS + CLASSES * 8;
 const OFFERS: usize = TAILS + if cfg!(loom) { 64 } else { 128 };
 
@@ -40,19 +35,18 @@ pub(super) const UNTAKEN: usize = if cfg!(loom) { 24 } else { 192 };
 pub(super) const DONE: usize = if cfg!(loom) { 16 } else { 256 };
 const CLAIM_LINES: usize = if cfg!(loom) { 32 } else { DONE + SLOTS_MAX as usize / 8 }.next_multiple_of(PAGE);
 const CLAIM_LINE_LENGTH: usize = if cfg!(loom) { 16 } else { 64 };
-/// Length of the cache line before a reply's bytes, which a spinning caller polls.
+/// Cache line before a reply's bytes, polled by a spinning caller.
 const REPLY_NOTICE_LENGTH: usize = if cfg!(loom) { 8 } else { 64 };
 
 fn foreign(field: &'static str, found: impl ToString, expected: String) -> LogError {
     LogError::Foreign { field, found: found.to_string(), expected }
 }
 
-/// Word of the latest entry in the ring of its class: `generation u32 | low bits of its position u20 | slot u12`.
+/// `generation u32 | low bits of its position u20 | slot u12`.
 pub(super) const fn latest_word(position: u64, slot: u32, generation: u32) -> u64 {
     (generation as u64) << 32 | (position & LATEST_POSITION_MASK) << 12 | slot as u64
 }
 
-/// Slot and generation of a [`latest_word`], if it belongs to `position`.
 pub(super) const fn latest_entry(word: u64, position: u64) -> Option<(u32, u32)> {
     let is_meant = word >> 12 & LATEST_POSITION_MASK == position & LATEST_POSITION_MASK;
     if is_meant { Some((word as u32 & (SLOTS_MAX - 1), (word >> 32) as u32)) } else { None }
@@ -65,18 +59,17 @@ pub const STATUS_MAX: u32 = (1 << STATUS_BITS) - 1;
 const STATUS_BITS: u32 = 7;
 const _: () = assert!(PAYLOAD_LENGTH_MAX < 1 << (32 - STATUS_BITS), "a length has 25 bits in a notice");
 
-/// Notice of an instance to a spinning caller: `generation u32 | length of the reply u25 | status u7`.
+/// `generation u32 | length of the reply u25 | status u7`.
 pub(super) const fn notice_word(generation: u32, status: u32, length: usize) -> u64 {
     (generation as u64) << 32 | (length as u64) << STATUS_BITS | status as u64
 }
 
-/// Status and length of a [`notice_word`], if it has this generation.
 pub(super) const fn noticed(word: u64, generation: u32) -> Option<(u32, u32)> {
     let low = word as u32;
     if (word >> 32) as u32 == generation { Some((low & STATUS_MAX, low >> STATUS_BITS)) } else { None }
 }
 
-/// Size of a call table. Both sides compute the same offsets from it.
+/// Both sides compute the offsets of a table from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallTableShape {
     slots: u32,
@@ -84,10 +77,10 @@ pub struct CallTableShape {
 }
 
 impl CallTableShape {
-    /// A table of `slots` requests in flight, a power of two up to [`SLOTS_MAX`], each with up to `payload_length_max`
-    /// bytes in addition to its user headers.
+    /// `slots` is a power of two up to [`SLOTS_MAX`]; `payload_length_max` bytes come in addition to the user headers.
     ///
     /// # Errors
+    ///
     /// [`LogError::Foreign`] for a number out of range.
     pub fn new(slots: u32, payload_length_max: usize) -> Result<Self, LogError> {
         if !slots.is_power_of_two() || slots > SLOTS_MAX {
@@ -99,34 +92,31 @@ impl CallTableShape {
         Ok(Self { slots, payload_length_max })
     }
 
-    /// Limit of requests in flight.
     #[must_use]
     pub const fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Longest payload of a request or a reply, bytes.
+    /// Limit for a request and for a reply, bytes.
     #[must_use]
     pub const fn payload_length_max(&self) -> usize {
         self.payload_length_max
     }
 
-    /// Reports whether a request of these lengths, bytes, fits into a slot.
     #[inline]
     #[must_use]
     pub const fn has_room(&self, headers_length: usize, payload_length: usize) -> bool {
         headers_length <= HEADERS_ROOM && payload_length <= self.payload_length_max
     }
 
-    /// Reports whether a slot still holds a valid request of this generation. A faulty process of the same user may
-    /// overwrite it, whatever it was given to map.
+    /// A faulty process of the same user may overwrite a slot, whatever it was given to map.
     pub(super) fn is_sound(&self, header: &RequestHeader, generation: u32) -> bool {
         header.generation == generation
             && self.has_room(header.headers_length as usize, header.payload_length as usize)
             && usize::from(header.class) < CLASSES
     }
 
-    /// Entries of a class's ring: twice the slots, so that an entry is seldom overwritten while its request is offered.
+    /// Twice the slots, so that an entry is seldom overwritten while its request is offered.
     pub(super) const fn ring_length(&self) -> usize {
         self.slots as usize * 2
     }
@@ -135,7 +125,6 @@ impl CallTableShape {
         OFFERS + self.ring_entry(class, position) * 8
     }
 
-    /// Index of an entry among those of all rings.
     pub(super) const fn ring_entry(&self, class: usize, position: u64) -> usize {
         class * self.ring_length() + (position as usize & (self.ring_length() - 1))
     }
@@ -183,8 +172,6 @@ impl CallTableShape {
     }
 }
 
-/// Header before a request's user headers and payload.
-///
 /// ```text
 ///   0  u32 generation            36  u32 length of the payload
 ///   4  u8  class                 40  u64 affinity key, 0 none
@@ -200,39 +187,29 @@ impl CallTableShape {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestHeader {
-    /// Generation of the slot, as in its claim.
     pub generation: u32,
     pub class: u8,
-    /// Kind of request; defined by the user of the table.
+    /// Defined by the user of the table.
     pub kind: u8,
     pub hops: u8,
-    /// Number of the attempt, from 1.
     pub attempt: u8,
-    /// Flags; defined by the user of the table.
+    /// Defined by the user of the table.
     pub flags: u32,
-    /// Encoding of the payload; defined by the user of the table.
+    /// Defined by the user of the table.
     pub encoding: u32,
-    /// The caller's number for the call, the same in each attempt.
     pub call: u64,
-    /// Time of sending, ns of the monotonic clock.
+    /// Ns of the monotonic clock.
     pub sent_ns: u64,
-    /// Length of the user headers before the payload, bytes.
     pub headers_length: u32,
-    /// Length of the payload, bytes.
     pub payload_length: u32,
-    /// Affinity key, or 0.
     pub key: u64,
-    /// Deadline, ns of the monotonic clock; 0 for none.
+    /// Ns of the monotonic clock; 0 for none.
     pub deadline_ns: u64,
-    /// Fingerprint of the request's type, or 0.
     pub fingerprint: u64,
-    /// W3C trace id, or 0.
     pub trace_id: u128,
-    /// W3C parent span id.
     pub span_id: u64,
-    /// W3C trace flags.
     pub trace_flags: u8,
-    /// Target among the instances that the receiver stands for; defined by the user of the table. 0 for none.
+    /// Target among the instances that the receiver stands for; 0 for none.
     pub instance: u64,
 }
 

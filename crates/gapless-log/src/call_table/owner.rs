@@ -1,5 +1,3 @@
-//! The caller's side: [`CallTable`] holds the regions, [`OfferRings`] the state of the single offering thread.
-
 #[cfg(not(loom))]
 use super::layout::{CLAIMS_MAGIC, REQUESTS_MAGIC};
 use super::layout::{DONE, REACTOR_PARKED, TAILS, UNTAKEN, latest_word, noticed};
@@ -9,8 +7,7 @@ use crate::sync::{Arc, Ordering, fence};
 use crate::{LogError, Region};
 use gapless_agent::fault::crash_point;
 
-/// The caller's side of a table. Slots are numbers below [`CallTableShape::slots`]; the user tracks which of them it
-/// owns.
+/// The caller's side. Slots are numbers below [`CallTableShape::slots`]; the user tracks which of them it owns.
 #[derive(Debug)]
 pub struct CallTable {
     requests: Arc<Region>,
@@ -18,19 +15,15 @@ pub struct CallTable {
     shape: CallTableShape,
 }
 
-/// Status and length of a reply, as the instance wrote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyHeader {
-    /// Status; defined by the user of the table.
     pub status: u32,
-    /// Length, bytes.
     pub length: u32,
 }
 
 impl CallTable {
-    /// Makes both regions.
-    ///
     /// # Errors
+    ///
     /// As [`Region::create`].
     pub fn create(shape: CallTableShape) -> Result<Self, LogError> {
         let requests = Arc::new(Region::create(shape.request_region_length())?);
@@ -52,13 +45,11 @@ impl CallTable {
         self.shape
     }
 
-    /// Region that instances map read-only.
     #[must_use]
     pub fn request_region(&self) -> &Region {
         &self.requests
     }
 
-    /// Region that instances map for writing.
     #[must_use]
     pub fn claim_region(&self) -> &Region {
         &self.claims
@@ -68,9 +59,8 @@ impl CallTable {
         (Arc::clone(&self.requests), Arc::clone(&self.claims))
     }
 
-    /// The claim of a slot.
-    ///
     /// # Panics
+    ///
     /// If there is no such slot.
     #[inline]
     #[must_use]
@@ -83,9 +73,10 @@ impl CallTable {
         self.shape.claim(slot)
     }
 
-    /// Writes a request into an owned free slot: `header` with the lengths of `user_headers` and `payload`.
+    /// `header` gets the lengths of `user_headers` and `payload`. The slot must be free and owned.
     ///
     /// # Panics
+    ///
     /// If there is no such slot, or a length exceeds the shape.
     #[inline]
     pub fn write_request(&self, slot: u32, mut header: RequestHeader, user_headers: &[u8], payload: &[u8]) {
@@ -104,7 +95,6 @@ impl CallTable {
         }
     }
 
-    /// Prefetches the cache lines of a slot that will be written next, from the instances' cores.
     #[inline]
     pub fn prefetch(&self, slot: u32) {
         assert!(slot < self.shape.slots());
@@ -113,7 +103,7 @@ impl CallTable {
         self.requests.prefetch_for_writing(self.shape.request(slot), REQUEST_HEADER_LENGTH + length);
     }
 
-    /// Copies an own request out again; both buffers are replaced. `None` if a faulty process has overwritten it.
+    /// Replaces both buffers by an own request. `None` if a faulty process has overwritten it.
     #[must_use]
     pub fn read_back(
         &self,
@@ -142,18 +132,17 @@ impl CallTable {
         self.claims.wait(self.claim_offset(slot), low_half, timeout);
     }
 
-    /// Wakes the threads of this process that sleep on a claim.
     pub fn wake(&self, slot: u32) {
         self.claims.wake(self.claim_offset(slot), i32::MAX as u32);
     }
 
-    /// Notice in the slot if the request was answered; only for requests offered as spinning. The claim is answered
-    /// then, too; only the claim reports a death. Also prefetches the reply and the slot's next request.
+    /// For requests offered as spinning: the notice in the slot if the request was answered; the claim is answered
+    /// then, too. Only the claim reports a death.
     #[inline]
     #[must_use]
     pub fn notice(&self, slot: u32, generation: u32) -> Option<ReplyHeader> {
         assert!(slot < self.shape.slots());
-        // Acquire: pairs with the Release in `InstanceSide::answer`, so that the reply is seen.
+        // Acquire: pairs with the Release in `InstanceSide::answer`.
         let word = self.claims.word(self.shape.reply_notice(slot)).load(Ordering::Acquire);
         let (status, length) = noticed(word, generation)?;
         self.claims.prefetch(self.shape.reply(slot), PREFETCHED_LENGTH.min(self.shape.payload_length_max()));
@@ -161,25 +150,25 @@ impl CallTable {
         Some(ReplyHeader { status, length: length.min(self.shape.payload_length_max() as u32) })
     }
 
-    /// Status and length of the reply in an answered slot. The length is clamped to the slot's limit.
+    /// Header of an answered slot's reply; the length is clamped to the slot's limit.
     #[inline]
     #[must_use]
     pub fn reply_header(&self, slot: u32) -> ReplyHeader {
-        // Relaxed: ordered by the Acquire load of the claim.
         let word = self.claims.word(self.claim_offset(slot) + 8).load(Ordering::Relaxed);
         let length = ((word >> 32) as u32).min(self.shape.payload_length_max() as u32);
         ReplyHeader { status: word as u32, length }
     }
 
-    /// Copies the reply into `into`, which is replaced.
+    /// Replaces `into` by the reply.
     #[inline]
     pub fn read_reply(&self, slot: u32, header: ReplyHeader, into: &mut Vec<u8>) {
         self.claims.load_into(self.shape.reply(slot), header.length as usize, into);
     }
 
-    /// Releases the pages of a free slot's request and reply beyond `kept_bytes` each.
+    /// Releases the pages of a free slot beyond `kept_bytes` each of request and reply.
     ///
     /// # Errors
+    ///
     /// As [`Region::release_pages`].
     #[cfg(not(loom))]
     pub fn release_pages(&self, slot: u32, kept_bytes: usize) -> Result<(), LogError> {
@@ -195,60 +184,57 @@ impl CallTable {
     /// Reactor: announces that it sleeps and wants its eventfd written. It must check [`CallTable::take_done`] and
     /// [`CallTable::take_unclaimed`] once more after this.
     pub fn announce_reactor(&self) {
-        // Relaxed: ordered by the fence, which pairs with the one in `InstanceSide::answer`.
+        // Relaxed: the fence pairs with the one in `InstanceSide::answer`.
         self.claims.word(REACTOR_PARKED).store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// Reactor: announces that it is awake.
     pub fn withdraw_reactor(&self) {
         // Relaxed: an instance that still sees it asleep makes one needless call.
         self.claims.word(REACTOR_PARKED).store(0, Ordering::Relaxed);
     }
 
-    /// Reactor: reports whether an instance has passed a ring on since the last check; another one must be rung.
+    /// Reactor: whether an instance has passed a ring on since the last check; another one must be rung.
     #[must_use]
     pub fn take_unclaimed(&self) -> bool {
         let untaken = self.claims.word(UNTAKEN);
-        // Relaxed: a hint; the rung worker sees the offers. Loaded first, so that the cache line stays shared.
+        // Relaxed: a hint. Loaded first, so that the cache line stays shared.
         untaken.load(Ordering::Relaxed) != 0 && untaken.swap(0, Ordering::Relaxed) != 0
     }
 
-    /// Reactor: slots among `word` × 64 … + 63 that were answered since the last check, one bit each. A hint: the claim
-    /// is authoritative.
+    /// Reactor: answered slots among `word` × 64 … + 63 since the last check, one bit each. A hint: the claim is
+    /// authoritative.
     ///
     /// # Panics
+    ///
     /// If there are fewer slots.
     #[must_use]
     pub fn take_done(&self, word: u32) -> u64 {
         assert!(word * 64 < self.shape.slots());
         let done = self.claims.word(DONE + word as usize * 8);
-        // Relaxed load first, so that the cache line stays shared while nothing is done. The Acquire pairs with the
-        // Release of the instance.
+        // Relaxed load first, so that the cache line stays shared. The Acquire pairs with the Release of the instance.
         if done.load(Ordering::Relaxed) == 0 { 0 } else { done.swap(0, Ordering::Acquire) }
     }
 }
 
-/// Writer's state of a table's offer rings; for one thread at a time.
+/// Writer's state of the offer rings; for one thread at a time.
 #[derive(Debug)]
 pub struct OfferRings {
     shape: CallTableShape,
     tails: [u64; CLASSES],
-    /// Content of the rings. Nothing is read back from the region, which another process may have overwritten.
+    /// Nothing is read back from the region, which another process may have overwritten.
     entries: Box<[u64]>,
-    /// Generation in which each slot was offered last.
     offered: Box<[u32]>,
 }
 
 impl OfferRings {
-    /// The empty rings of a table with this shape.
     #[must_use]
     pub fn new(shape: CallTableShape) -> Self {
         let entries = vec![0; CLASSES * shape.ring_length()].into();
         Self { shape, tails: [0; CLASSES], entries, offered: vec![0; shape.slots() as usize].into() }
     }
 
-    /// Offers a written request, to the instance `target` or to all (0), and enters it into the ring of its class.
+    /// Offers a written request, to the instance `target` or to all (0).
     #[inline]
     pub fn offer(&mut self, table: &CallTable, class: usize, slot: u32, generation: u32, (target, spins): (u32, bool)) {
         table.claim(slot).offer(generation, target, spins);
@@ -259,26 +245,24 @@ impl OfferRings {
 
     #[inline]
     fn enter(&mut self, table: &CallTable, class: usize, mut slot: u32, mut generation: u32) {
-        // There are twice as many entries as slots, so at most half of them are offered and this ends.
+        // Twice as many entries as slots: at most half of them are offered, so this ends.
         loop {
             let position = self.tails[class];
             let entry = u64::from(generation) << 32 | u64::from(slot);
             let overwritten = std::mem::replace(&mut self.entries[self.shape.ring_entry(class, position)], entry);
-            // Relaxed: published by the tail.
             table.requests.word(self.shape.offer(class, position)).store(entry, Ordering::Relaxed);
             self.tails[class] = position + 1;
             // Relaxed: published by this tail or a later one, under which it belongs to another position.
             let latest = table.requests.word(self.shape.latest(class));
             latest.store(latest_word(position, slot, generation), Ordering::Relaxed);
             crash_point("call_entered_before_tail");
-            // Release: a reader of the tail sees the entry and the offer before it (pairs with the Acquire in
-            // `InstanceSide::take`).
+            // Release: pairs with the Acquire in `InstanceSide::take`.
             table.requests.word(TAILS + class * 8).store(position + 1, Ordering::Release);
             if position < self.shape.ring_length() as u64 {
                 return;
             }
             let (old_slot, old_generation) = (overwritten as u32, (overwritten >> 32) as u32);
-            // The claim is in the cache of an instance, so it is loaded only if the slot still has the same request.
+            // The claim is in the cache of an instance: loaded only if the slot still has the same request.
             if self.offered[old_slot as usize] != old_generation {
                 return;
             }
@@ -286,7 +270,7 @@ impl OfferRings {
             if old.generation() != old_generation || old.state() != Some(ClaimState::Offered) {
                 return;
             }
-            // The overwritten request is still offered, so it gets another entry.
+            // Still offered, so it gets another entry.
             (slot, generation) = (old_slot, old_generation);
         }
     }

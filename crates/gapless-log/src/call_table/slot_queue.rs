@@ -1,49 +1,39 @@
-//! [`SlotQueue`]: callers that wait for a free slot. They are called by class, 8 : 4 : 2 : 1 like workers take
-//! requests, and in order of arrival within a class.
+//! [`SlotQueue`]: callers that wait for a free slot, called by class (8 : 4 : 2 : 1) and in order of arrival within a
+//! class. Until a called caller comes, its slot is kept from less urgent calls, but a new call of the same class may
+//! have it. A caller overtaken `OVERTAKEN_MAX` times gets the next slot to itself; one that does not come loses its
+//! slot after `LOOKS_MAX` looks at the line.
 //!
-//! A called caller takes a moment to come. Until then its slot is kept from less urgent calls. A new call of the same
-//! class may have it, because a slot that waits for a sleeper is unused. A caller that was overtaken `OVERTAKEN_MAX`
-//! times gets the next slot to itself. A caller that does not come loses its slot after `LOOKS_MAX` looks at the line,
-//! so that a task that is not polled does not block others for longer.
-//!
-//! A slot obtained without being called counts as a turn of its class: the class is skipped when it would be called
-//! next, so that newcomers do not change the shares. A caller that was called in vain returns the turn to its class.
-//!
-//! Pure: no lock, no clock.
+//! A slot obtained without being called counts as a turn of its class, so that newcomers do not change the shares.
 
 use super::{CLASS_TURNS, CLASSES};
 use std::collections::BTreeMap;
 use std::task::Waker;
 
-/// Place of a caller in the line, given once and kept until its request is offered.
 pub type QueuePlace = u64;
 
-/// Limit of times that a called caller finds its slot taken by another of its class.
+/// Limit of times that a called caller finds its slot taken by its own class.
 const OVERTAKEN_MAX: u8 = 8;
 
-/// Looks at the line after which a caller that has not looked by itself loses its place or slot. They are 10 ms apart,
-/// and a thread on a busy machine may not run for longer.
+/// Looks at the line, 10 ms apart, after which a caller that has not looked by itself loses its place or slot: a thread
+/// on a busy machine may not run for longer.
 const LOOKS_MAX: u8 = 10;
 
 /// Limit of turns that a class may be ahead or behind.
 const AHEAD_MAX: i8 = 60;
 
-/// Callers that wait for a free slot.
 #[derive(Debug, Default)]
 pub struct SlotQueue {
     waiting: [BTreeMap<QueuePlace, WaitingCaller>; CLASSES],
-    /// Callers that were called and have not come.
     called: BTreeMap<QueuePlace, CalledCaller>,
     turn: usize,
-    /// Turns that each class has had in excess; negative if it has had too few.
+    /// Turns in excess, per class.
     ahead: [i8; CLASSES],
 }
 
 #[derive(Debug)]
 struct WaitingCaller {
-    /// Woken when it is called; `None` if it was woken and has not looked since.
+    /// `None` if it was woken and has not looked since.
     task: Option<Waker>,
-    /// Looks at the line since it has looked itself.
     looks: u8,
     overtaken: u8,
 }
@@ -51,19 +41,16 @@ struct WaitingCaller {
 #[derive(Clone, Debug)]
 struct CalledCaller {
     class: u8,
-    /// Looks at the line since it was called.
     looks: u8,
     overtaken: u8,
 }
 
 impl SlotQueue {
-    /// Enters the line, or updates how a waiting caller is woken. Drop the returned task, which was replaced, without a
-    /// lock.
+    /// Enters the line, or replaces the task to wake. Drop the returned task without a lock.
     pub fn enter(&mut self, class: u8, place: QueuePlace, task: Option<Waker>) -> Option<Waker> {
         if self.is_empty() {
             self.ahead = [0; CLASSES];
         }
-        // Called in vain: another call was faster.
         let overtaken = self.called.remove(&place).map_or(0, |called| {
             self.change_ahead(called.class.into(), -1);
             called.overtaken.saturating_add(1)
@@ -76,14 +63,13 @@ impl SlotQueue {
         before.task
     }
 
-    /// Leaves the line, with a slot or not. Returns whether it was called, and its task, to be dropped without a lock.
+    /// Returns whether it was called, and its task, to be dropped without a lock.
     pub fn leave(&mut self, place: QueuePlace) -> (bool, Option<Waker>) {
         let was_called = self.called.remove(&place).is_some();
         let waiting = self.waiting.iter_mut().find_map(|class| class.remove(&place));
         (was_called, waiting.and_then(|waiting| waiting.task))
     }
 
-    /// Records that a call of that class got a slot without being called.
     pub fn overtaken_by(&mut self, class: u8) {
         if !self.is_empty() {
             self.change_ahead(usize::from(class) % CLASSES, 1);
@@ -94,29 +80,25 @@ impl SlotQueue {
         self.ahead[class] = self.ahead[class].saturating_add(by).clamp(-AHEAD_MAX, AHEAD_MAX);
     }
 
-    /// Number of callers that were called and have not come.
     pub fn called(&self) -> usize {
         self.called.len()
     }
 
-    /// Number of slots kept from an uncalled call of that class.
     pub fn kept_from(&self, class: u8) -> usize {
         let is_kept = |called: &&CalledCaller| called.class < class || called.overtaken >= OVERTAKEN_MAX;
         self.called.values().filter(is_kept).count()
     }
 
-    /// Reports whether it was called and has not come.
     #[must_use]
     pub fn is_called(&self, place: QueuePlace) -> bool {
         self.called.contains_key(&place)
     }
 
-    /// Reports whether no one waits, called or not.
     pub fn is_empty(&self) -> bool {
         self.called.is_empty() && self.waiting.iter().all(BTreeMap::is_empty)
     }
 
-    /// Calls the next caller to a slot. `None` if no one waits; the inner value is its task, if not woken yet.
+    /// `None` if no one waits; the inner value is the task, if not woken yet.
     pub fn call(&mut self) -> Option<Option<Waker>> {
         let class = self.next_class()?;
         let (place, waiting) = self.waiting[class].pop_first()?;
@@ -132,7 +114,6 @@ impl SlotQueue {
             return Some(behind);
         }
         let due: [bool; CLASSES] = std::array::from_fn(|class| is_waiting[class] && self.ahead[class] <= 0);
-        // If all are ahead, the turn decides as usual.
         let may_pass = due.contains(&true);
         loop {
             let preferred = usize::from(CLASS_TURNS[self.turn]);
@@ -148,12 +129,11 @@ impl SlotQueue {
         }
     }
 
-    /// Wakes everyone in the line: tasks to wake go into `woken`.
     pub fn wake(&mut self, woken: &mut Vec<Waker>) {
         woken.extend(self.waiting.iter_mut().flat_map(BTreeMap::values_mut).filter_map(|waiting| waiting.task.take()));
     }
 
-    /// Periodic look at the line: wakes everyone, and forgets callers that have not looked for long. Such a caller gets
+    /// Periodic look at the line: wakes everyone, and forgets callers that have not looked for long; such a caller gets
     /// its place back when it looks.
     pub fn look(&mut self, woken: &mut Vec<Waker>) {
         let is_kept = |looks: &mut u8| {
@@ -171,7 +151,6 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    /// A line with places from 0, of these classes.
     fn line(classes: impl IntoIterator<Item = u8>) -> SlotQueue {
         let mut line = SlotQueue::default();
         for (place, class) in classes.into_iter().enumerate() {
@@ -180,7 +159,6 @@ mod tests {
         line
     }
 
-    /// Calls and returns the next place.
     fn next(line: &mut SlotQueue) -> Option<QueuePlace> {
         let before = line.called.clone();
         line.call()?;
@@ -197,13 +175,10 @@ mod tests {
         }
         assert_eq!(called.each_ref().map(Vec::len), [16, 8, 4, 2]);
         assert!(called.iter().all(|places| places.is_sorted()), "{called:?}");
-        // A class alone is not held back, and none is forgotten.
         let rest = std::iter::from_fn(|| next(&mut line)).count();
         assert_eq!((rest, line.called()), (90, 120));
     }
 
-    /// Sixty callers of each class on 64 slots: an answered caller calls again at once, a called one comes after two
-    /// others.
     #[test]
     fn shares_hold_under_repeated_calls() {
         const SLOTS: usize = 64;
@@ -259,7 +234,6 @@ mod tests {
         for _ in 0..OVERTAKEN_MAX {
             assert_eq!(next(&mut line), Some(0));
             assert_eq!((0..4).map(|class| line.kept_from(class)).collect::<Vec<_>>(), [0, 0, 1, 1]);
-            // Another caller of its class has it. Looking twice does not count as being overtaken twice.
             line.enter(1, 0, None);
             line.enter(1, 0, None);
         }
@@ -270,10 +244,8 @@ mod tests {
     #[test]
     fn polling_keeps_the_place() {
         let mut line = line([1, 1, 1]);
-        // A look of its own does not change its place.
         assert!(line.enter(1, 0, Some(Waker::noop().clone())).is_some());
         assert_eq!(next(&mut line), Some(0));
-        // A caller that found no slot is first again.
         assert!(line.is_called(0));
         line.enter(1, 0, Some(Waker::noop().clone()));
         assert!(!line.is_called(0));
@@ -285,7 +257,6 @@ mod tests {
         (1..LOOKS_MAX).for_each(|_| line.look(&mut woken));
         assert_eq!((woken.len(), line.called()), (2, 0), "the first loses its slot");
         assert_eq!((next(&mut line), next(&mut line)), (Some(2), None));
-        // Though late, it keeps its place before later callers.
         line.enter(1, 3, None);
         line.enter(1, 1, None);
         assert_eq!(next(&mut line), Some(1));

@@ -1,28 +1,19 @@
 //! [`TurnScheduler`]: the order in which a worker takes requests: by class first (8 : 4 : 2 : 1), then in turn over
-//! callers, which are known by index.
-//!
-//! Many callers are connected and few call at a time, so a look does not cover all of them. Recently active callers are
-//! checked at each look, the others `STRIPE` at a time, in turn. So of `n` callers, one that begins to call is seen
-//! within `n / STRIPE` looks, rounded up, and has its turn from then on. Before a worker sleeps, it checks all.
+//! callers. Recently active callers are checked at each look, the others `STRIPE` at a time: of `n` callers, one that
+//! begins to call is seen within `n / STRIPE` looks, rounded up. Before a worker sleeps, it checks all.
 
 use super::{CLASS_TURNS, CLASSES};
 
-/// Inactive callers that are checked in one look.
 const STRIPE: usize = 8;
 
-/// Looks without a request after which a caller becomes inactive.
 const IDLE_LOOKS_MAX: u32 = 256;
 
-/// Position of a worker in the turns.
 #[derive(Debug, Default)]
 pub struct TurnScheduler {
-    /// Active callers, in the order of their turns.
     active: Vec<ActiveCaller>,
     is_active: Vec<bool>,
     next_active: usize,
-    /// First caller of the next stripe.
     next_stripe: usize,
-    /// An active caller has become idle.
     has_idle: bool,
     class_turn: usize,
 }
@@ -30,11 +21,9 @@ pub struct TurnScheduler {
 #[derive(Debug)]
 struct ActiveCaller {
     caller: usize,
-    /// Looks since it last had a request.
     idle_looks: u32,
 }
 
-/// Caller and class of the next turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerTurn {
     pub caller: usize,
@@ -43,7 +32,6 @@ pub struct CallerTurn {
 }
 
 impl TurnScheduler {
-    /// Resets to this number of callers.
     pub fn reset(&mut self, callers: usize) {
         *self = Self { is_active: vec![false; callers], class_turn: self.class_turn, ..Self::default() };
         if callers <= STRIPE {
@@ -56,14 +44,11 @@ impl TurnScheduler {
         self.active.push(ActiveCaller { caller, idle_looks: 0 });
     }
 
-    /// Reports whether each look covers every caller.
     #[must_use]
     pub const fn looks_at_all(&self) -> bool {
         self.is_active.len() <= STRIPE
     }
 
-    /// Next turn, among the active and the next stripe. `has_offers` reports whether a caller may have requests in a
-    /// class.
     #[inline]
     pub fn look(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> Option<CallerTurn> {
         if self.is_active.len() > STRIPE {
@@ -102,7 +87,6 @@ impl TurnScheduler {
         Some(CallerTurn { caller: self.active[place].caller, class, place })
     }
 
-    /// Records that the turn of the last look was taken.
     #[inline]
     pub fn take(&mut self, turn: CallerTurn) {
         self.class_turn = (self.class_turn + 1) % CLASS_TURNS.len();
@@ -110,7 +94,7 @@ impl TurnScheduler {
         self.forget_idle();
     }
 
-    /// Reports whether any caller may have requests: the check before a sleep. The next look finds it.
+    /// The check before a sleep: the next look finds the caller.
     pub fn look_at_all(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> bool {
         self.look_at_others(self.is_active.len(), &has_offers);
         self.look(has_offers).is_some()
@@ -127,7 +111,7 @@ impl TurnScheduler {
         }
     }
 
-    /// Called after a look, never before: a caller that has requests again would be missed.
+    /// Call it after a look, never before: a caller that has requests again would be missed.
     #[inline]
     fn forget_idle(&mut self) {
         if std::mem::take(&mut self.has_idle) && self.is_active.len() > STRIPE {
@@ -156,7 +140,6 @@ mod tests {
     use super::*;
     use gapless_testkit::random::Random;
 
-    /// Looks this often, takes each turn found, and returns the callers.
     fn taken(turns: &mut TurnScheduler, looks: usize, has_offers: impl Fn(usize, usize) -> bool) -> Vec<usize> {
         let mut taken = Vec::new();
         for _ in 0..looks {
@@ -188,7 +171,6 @@ mod tests {
             let mut turns = TurnScheduler::default();
             turns.reset(callers);
             for _ in 0..200 {
-                // A few callers call without end, and one begins.
                 let busy: Vec<_> = (0..random.below(4)).map(|_| random.below(callers as u64) as usize).collect();
                 taken(&mut turns, random.below(400) as usize, |caller, class| class == 1 && busy.contains(&caller));
                 let begins = random.below(callers as u64) as usize;

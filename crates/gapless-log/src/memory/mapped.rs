@@ -1,5 +1,4 @@
-//! [`Memory`] as mapped words: creates, checks, maps and unmaps; copies words in and out. All raw access to windows and
-//! rings is here. It knows the sizes of the layout, but not the protocol in the words.
+//! All raw access to windows and rings. Knows the sizes of the layout, but not the protocol in the words.
 
 use super::{AtomicU64, LogError, MemoryKind, MemoryShape, d};
 use crate::sealed::{self, foreign, system};
@@ -13,7 +12,6 @@ use rustix::process::geteuid;
 use std::path::Path;
 use std::ptr::NonNull;
 
-/// A mapping: header words, index words and data, the data mapped twice in a row.
 pub struct Memory {
     base: NonNull<u8>,
     data: NonNull<u8>,
@@ -29,9 +27,10 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Makes a new mapping, fully allocated, and writes its shape and the header `words`.
+    /// The mapping is fully allocated.
     ///
     /// # Errors
+    ///
     /// The capacity is out of range, or the operating system refuses.
     pub fn create(kind: &MemoryKind, shape: MemoryShape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         shape.check()?;
@@ -49,8 +48,7 @@ impl Memory {
                 Ok(memory)
             }
             MemoryKind::File(path) => {
-                // A new file instead of a truncated one: another process may still map the old file, and would be
-                // killed by its next access.
+                // Another process may still map the old file, and would be killed if it were truncated.
                 if let Err(errno) = rustix::fs::unlink(path)
                     && errno != rustix::io::Errno::NOENT
                 {
@@ -60,7 +58,7 @@ impl Memory {
                 let fd = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
                     .map_err(system(format!("creating {}", path.display())))?;
                 Self::fill(fd, shape, words).inspect_err(|_| {
-                    // Half a mapping is useless; a failure to remove it adds nothing to the error.
+                    // A failure to remove half a mapping adds nothing to the error.
                     let _ = rustix::fs::unlink(path);
                 })
             }
@@ -70,7 +68,7 @@ impl Memory {
     fn fill(fd: OwnedFd, shape: MemoryShape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         let length = shape.file_length() as u64;
         sealed::size(&fd, length, "a mapping")?;
-        // Space is allocated now, so that a full file system is this error instead of a bus error later.
+        // Now, so that a full file system is this error instead of a bus error later.
         rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, length)
             .map_err(system(format!("allocating a mapping of {length} bytes")))?;
         let memory = Self::map(fd, shape, true)?;
@@ -80,24 +78,22 @@ impl Memory {
             (d::INDEX_SLOTS_WORD, shape.index_slots as u64),
         ];
         for (number, value) in shape_words.iter().chain(words) {
-            // Relaxed: published by the magic.
             memory.header_word(*number).store(*value, Ordering::Relaxed);
         }
-        // Release: a process that sees the magic sees the rest (pairs with the Acquire in `adopt`).
+        // Release: pairs with the Acquire in `adopt`.
         memory.header_word(d::MAGIC_WORD).store(d::MAGIC, Ordering::Release);
         Ok(memory)
     }
 
-    /// Opens a [`MemoryKind::File`] mapping of another process by its path.
-    ///
     /// # Errors
+    ///
     /// [`LogError::Foreign`] unless it is a file of this process's user, and as [`Memory::open`].
     pub fn open_file(path: &Path, kind: u64, writable: bool) -> Result<Self, LogError> {
         let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
-        // NONBLOCK: opening a pipe, for one, must not block.
+        // NONBLOCK: opening a pipe must not block.
         let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(system(format!("opening {}", path.display())))?;
-        // A file has no seals. Its owner can truncate it under us, but the owner is our own user, whom we trust.
+        // A file has no seals: its owner can truncate it under us, but that is our own user.
         let (owner, user) = (rustix::fs::fstat(&fd).map_err(system("reading a mapping's owner"))?.st_uid, geteuid());
         if owner != user.as_raw() {
             return Err(foreign("owner", owner, user.as_raw()));
@@ -105,16 +101,15 @@ impl Memory {
         Self::adopt(fd, kind, writable)
     }
 
-    /// Opens a mapping of another process by a descriptor that it passed.
-    ///
     /// # Errors
+    ///
     /// [`LogError::Foreign`] unless it is memory whose length is sealed, and magic, kind, shape and file length agree.
     pub fn open(fd: OwnedFd, kind: u64, writable: bool) -> Result<Self, LogError> {
         sealed::check(&fd)?;
         Self::adopt(fd, kind, writable)
     }
 
-    /// Maps memory that no untrusted process can truncate.
+    /// Call it only for memory that no untrusted process can truncate.
     fn adopt(fd: OwnedFd, kind: u64, writable: bool) -> Result<Self, LogError> {
         let stat = rustix::fs::fstat(&fd).map_err(system("reading a mapping's length"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -144,7 +139,6 @@ impl Memory {
             return Err(foreign("file length", stat.st_size, shape.file_length()));
         }
         let memory = Self::map(fd, shape, writable)?;
-        // Acquire: the words written before the magic are visible (pairs with the Release in `fill`).
         let magic = memory.header_word(d::MAGIC_WORD).load(Ordering::Acquire);
         if magic != d::MAGIC {
             return Err(foreign("magic", format!("{magic:#x}"), format!("{:#x}", d::MAGIC)));
@@ -186,22 +180,21 @@ impl Memory {
         self.shape
     }
 
-    /// Data capacity, bytes.
     #[inline]
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.shape.capacity
     }
 
-    /// Descriptor to pass to another process.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// A new descriptor of the same memory that cannot write.
+    /// A new descriptor that cannot write.
     ///
     /// # Errors
+    ///
     /// The operating system has no descriptors left, or does not show them under `/proc`.
     pub fn read_only_fd(&self) -> Result<OwnedFd, LogError> {
         sealed::read_only(&self.fd)
@@ -214,9 +207,8 @@ impl Memory {
         unsafe { self.base.cast::<AtomicU64>().add(number).as_ref() }
     }
 
-    /// Index word of `sequence`.
-    ///
     /// # Panics
+    ///
     /// If the mapping has no index.
     #[inline]
     pub(crate) fn index_word(&self, sequence: u64) -> &AtomicU64 {
@@ -226,7 +218,6 @@ impl Memory {
         unsafe { self.base.add(d::HEADER_LENGTH).cast::<AtomicU64>().add(slot).as_ref() }
     }
 
-    /// Data words of `length` bytes from `position` on.
     #[inline]
     fn words(&self, position: u64, length: usize) -> &[AtomicU64] {
         let offset = position as usize & (self.shape.capacity - 1);
@@ -236,64 +227,58 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(self.data.add(offset).cast::<AtomicU64>().as_ptr(), length / 8) }
     }
 
-    /// Loads the word at `position`, of a frame that is no longer written.
+    /// The frame there must no longer be written.
     #[inline]
     pub(crate) fn load_word(&self, position: u64) -> u64 {
-        // Relaxed: ordered by the Acquire load of the tail that revealed the position. Still atomic, because another
-        // process may break that protocol.
+        // Relaxed: ordered by the Acquire load of the tail. Still atomic, because another process may break that
+        // protocol.
         self.words(position, 8)[0].load(Ordering::Relaxed)
     }
 
-    /// Copies words from `position` on, of frames that are no longer written, into `bytes`, whose length is a multiple
-    /// of 8.
+    /// `bytes` has a multiple of 8; the frames must no longer be written.
     #[inline]
     pub(crate) fn load(&self, position: u64, bytes: &mut [u8]) {
         copy_words(self.words(position, bytes.len()), bytes);
     }
 
-    /// Like [`Memory::load_word`], while the writer may be writing there: validate the result afterwards.
+    /// While the writer may be writing there: validate the result afterwards.
     #[inline]
     pub(crate) fn load_word_racing(&self, position: u64) -> u64 {
         self.load_word(position)
     }
 
-    /// Like [`Memory::load`], while the writer may be writing there: validate the result afterwards.
+    /// While the writer may be writing there: validate the result afterwards.
     #[inline]
     pub(crate) fn load_racing(&self, position: u64, bytes: &mut [u8]) {
         self.load(position, bytes);
     }
 
-    /// Copies `bytes`, whose length is a multiple of 8, into the words from `position` on.
+    /// `bytes` has a multiple of 8.
     #[inline]
     pub(crate) fn store(&self, position: u64, bytes: &[u8]) {
         let words = self.words(position, bytes.len());
         for (word, source) in words.iter().zip(bytes.as_chunks::<8>().0) {
-            // Relaxed: published by the Release store of the tail.
             word.store(u64::from_ne_bytes(*source), Ordering::Relaxed);
         }
     }
 
-    /// Prefetches the cache lines from `position` on, to be written soon.
     #[inline]
     pub(crate) fn prefetch_for_writing(&self, position: u64) {
         prefetch_for_writing(self.words(position, 0).as_ptr().cast());
     }
 
-    /// Like [`Memory::prefetch_for_writing`], for `length` bytes.
     #[inline]
     pub(crate) fn prefetch_bytes_for_writing(&self, position: u64, length: usize) {
         prefetch_bytes_for_writing(self.words(position, 0).as_ptr().cast(), length);
     }
 
-    /// Prefetches the cache lines of `length` bytes from `position` on, to be read soon.
     #[inline]
     pub(crate) fn prefetch_bytes(&self, position: u64, length: usize) {
         prefetch_bytes(self.words(position, 0).as_ptr().cast(), length);
     }
 
-    /// The bytes from `position` on, in place.
-    ///
     /// # Safety
+    ///
     /// These bytes must not be written while the slice lives.
     #[inline]
     pub(crate) unsafe fn bytes(&self, position: u64, length: usize) -> &[u8] {
@@ -302,9 +287,8 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), length) }
     }
 
-    /// The bytes from `position` on, in place, for writing.
-    ///
     /// # Safety
+    ///
     /// The mapping must be writable, and no other access to these bytes may happen while the slice lives, except for
     /// validated relaxed copies.
     #[inline]

@@ -1,10 +1,7 @@
-//! [`Memory`] as a vector of loom's atomics, to model-check the protocol of window, cursors and ring. It accepts
-//! capacities below a page and ignores the backing.
-//!
-//! It differs from the mapped kind in two ways. A model must have few atomics to be fast, so the header has only the
-//! words of the protocol, and each 64 bytes of data have only the first two words (length, sequence) and the last. Loom
-//! never lets a load see a later store, so values would not reveal a frame that is overwritten before its last reader
-//! has finished. Instead each line has a witness, which fails the model when a write and a gated read are not ordered.
+//! [`Memory`] as loom's atomics. A model must have few of them to be fast: the header has only the words of the
+//! protocol, and each 64 bytes of data only the first two words (length, sequence) and the last. Loom never lets a load
+//! see a later store, so values would not reveal a frame overwritten before its last reader has finished; instead each
+//! line has a witness, which fails the model when a write and a gated read are not ordered.
 
 use super::{AtomicU64, LogError, MemoryKind, MemoryShape, d};
 use crate::sync::Ordering;
@@ -21,12 +18,10 @@ const HEADER_WORDS: [usize; 8] = [
     d::CLOSED_WORD,
 ];
 
-/// Modelled words of each line of data.
 const DATA_WORDS: [usize; 3] = [0, 1, 7];
 
 const LINE_LENGTH: usize = 64;
 
-/// The words of a mapping as loom's atomics.
 pub struct Memory {
     header: Vec<AtomicU64>,
     index: Vec<AtomicU64>,
@@ -44,9 +39,10 @@ struct Line {
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// A model: `capacity` is a power of two, at least 64.
+    /// `capacity` is a power of two, at least 64.
     ///
     /// # Errors
+    ///
     /// Never; the signature is that of the mapped kind.
     pub fn create(_kind: &MemoryKind, shape: MemoryShape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         let value = |number| words.iter().find(|(each, _)| *each == number).map_or(0, |(_, value)| *value);
@@ -64,7 +60,6 @@ impl Memory {
         self.shape
     }
 
-    /// Data capacity, bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.shape.capacity
@@ -79,7 +74,6 @@ impl Memory {
         &self.index[sequence as usize & (self.shape.index_slots - 1)]
     }
 
-    /// The line of `position`, and the word there if it is modelled.
     fn line(&self, position: u64) -> (&Line, Option<&AtomicU64>) {
         let offset = position as usize & (self.shape.capacity - 1);
         let line = &self.lines[offset / LINE_LENGTH];

@@ -1,5 +1,3 @@
-//! [`Region`] as mapped words. All raw access to regions is here.
-
 use super::{AtomicU64, LogError, REGION_LENGTH_MAX};
 use crate::sealed::{self, foreign, system};
 use crate::sync::Ordering;
@@ -16,12 +14,10 @@ use std::time::Duration;
 
 const PAGE: usize = 4096;
 
-/// Sealed memory, mapped as a whole.
 pub struct Region {
     base: NonNull<u8>,
     length: usize,
     fd: OwnedFd,
-    /// Process that has mapped it; a forked child has no mapping.
     mapped_by: ProcessMark,
 }
 
@@ -32,10 +28,11 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Makes a zeroed region of `length` bytes, a multiple of the page. No process can change its length, and processes
-    /// of other users cannot open it by a path below `/proc`.
+    /// `length` is a multiple of the page. No process can change it, and processes of other users cannot open the
+    /// region by a path below `/proc`.
     ///
     /// # Errors
+    ///
     /// The length is 0, not whole pages or above [`REGION_LENGTH_MAX`], or the operating system refuses.
     pub fn create(length: usize) -> Result<Self, LogError> {
         if length == 0 || !length.is_multiple_of(PAGE) || length > REGION_LENGTH_MAX {
@@ -49,9 +46,8 @@ impl Region {
         Self::map(fd, length, true)
     }
 
-    /// Opens the region of exactly `length` bytes that another process made and passed.
-    ///
     /// # Errors
+    ///
     /// [`LogError::Foreign`] unless it is memory of that length, and the length is sealed.
     pub fn open(fd: OwnedFd, length: usize, writable: bool) -> Result<Self, LogError> {
         sealed::check(&fd)?;
@@ -75,38 +71,37 @@ impl Region {
         Ok(region)
     }
 
-    /// Length, bytes.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> usize {
         self.length
     }
 
-    /// False in a forked child of the process that has mapped it, where an access kills the process.
+    /// False in a forked child, where an access kills the process.
     #[inline]
     #[must_use]
     pub fn is_mapped_here(&self) -> bool {
         self.mapped_by.is_here()
     }
 
-    /// Descriptor to pass to another process, which can also write.
+    /// The receiver can also write.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// A new descriptor of the same memory that cannot write.
+    /// A new descriptor that cannot write.
     ///
     /// # Errors
+    ///
     /// The operating system has no descriptors left, or does not show them under `/proc`.
     pub fn read_only_fd(&self) -> Result<OwnedFd, LogError> {
         sealed::read_only(&self.fd)
     }
 
-    /// The word at byte `offset`.
-    ///
     /// # Panics
-    /// If it is not aligned or out of bounds.
+    ///
+    /// If `offset` (bytes) is not aligned or out of bounds.
     #[inline]
     #[must_use]
     pub fn word(&self, offset: usize) -> &AtomicU64 {
@@ -122,10 +117,10 @@ impl Region {
         unsafe { std::slice::from_raw_parts(self.base.add(offset).cast::<AtomicU64>().as_ptr(), length / 8) }
     }
 
-    /// Copies the bytes from `offset` on out of the region, reading each word once. Another process may be writing
-    /// them: only the copy may be used.
+    /// Reads each word once. Another process may be writing them: only the copy may be used.
     ///
     /// # Panics
+    ///
     /// If `offset` is not a multiple of 8, or the range is out of bounds.
     #[inline]
     pub fn load(&self, offset: usize, bytes: &mut [u8]) {
@@ -133,37 +128,37 @@ impl Region {
         let words = self.words(offset, bytes.len().next_multiple_of(8));
         copy_words(&words[..whole / 8], &mut bytes[..whole]);
         if whole != bytes.len() {
-            // Relaxed: ordered by the claim, as the whole words are.
             let last = words[whole / 8].load(Ordering::Relaxed).to_ne_bytes();
             let rest = bytes.len() - whole;
             bytes[whole..].copy_from_slice(&last[..rest]);
         }
     }
 
-    /// Like [`Region::load`], of `length` bytes into a buffer, which is replaced without being zeroed first.
+    /// Replaces `buffer`, without zeroing it first.
     ///
     /// # Panics
+    ///
     /// As [`Region::load`].
     #[inline]
     pub fn load_into(&self, offset: usize, length: usize, buffer: &mut Vec<u8>) {
         let (whole, rest) = self.words(offset, length.next_multiple_of(8)).split_at(length / 8);
         buffer.clear();
         if buffer.capacity() < length {
-            // Allocates exactly: a growing buffer would double its capacity, and keep it.
+            // A growing buffer would double its capacity, and keep it.
             *buffer = Vec::with_capacity(length);
         }
         copy_words_to_unwritten(whole, &mut buffer.spare_capacity_mut()[..whole.len() * 8]);
         // SAFETY: this many bytes were just written.
         unsafe { buffer.set_len(whole.len() * 8) };
         if let Some(last) = rest.first() {
-            // Relaxed: as the words before it.
             buffer.extend_from_slice(&last.load(Ordering::Relaxed).to_ne_bytes()[..length % 8]);
         }
     }
 
-    /// Copies `bytes` into the region from `offset` on, padded with zeros to a whole word.
+    /// Pads with zeros to a whole word.
     ///
     /// # Panics
+    ///
     /// If `offset` is not a multiple of 8, or the range is out of bounds. The process is killed if the region was
     /// opened read-only.
     #[inline]
@@ -190,24 +185,24 @@ impl Region {
         }
     }
 
-    /// Prefetches the cache lines of `length` bytes from `offset` on, to be written soon.
     #[inline]
     pub(crate) fn prefetch_for_writing(&self, offset: usize, length: usize) {
         prefetch_bytes_for_writing(self.words(offset, length.next_multiple_of(8)).as_ptr().cast(), length);
     }
 
-    /// Prefetches the cache lines of `length` bytes from `offset` on, to be read soon.
     #[inline]
     pub(crate) fn prefetch(&self, offset: usize, length: usize) {
         prefetch_bytes(self.words(offset, length.next_multiple_of(8)).as_ptr().cast(), length);
     }
 
-    /// Releases the memory of the whole pages in the range; they are zeros afterwards.
+    /// Releases the whole pages in the range; they are zeros afterwards.
     ///
     /// # Errors
+    ///
     /// The operating system refuses.
     ///
     /// # Panics
+    ///
     /// If the range is out of bounds.
     pub fn release_pages(&self, offset: usize, length: usize) -> Result<(), LogError> {
         assert!(offset <= self.length && length <= self.length - offset);
@@ -221,24 +216,25 @@ impl Region {
             .map_err(system("giving pages of a region back"))
     }
 
-    /// Sleeps while the low half of the word at `offset` is `expected`, until [`Region::wake`] or for `timeout`. May
-    /// wake spuriously.
+    /// Sleeps while the low half of the word is `expected`, until [`Region::wake`] or for `timeout`. May wake
+    /// spuriously.
     ///
     /// # Panics
+    ///
     /// If `offset` is not aligned or out of bounds.
     pub fn wait(&self, offset: usize, expected: u32, timeout: Duration) {
         let timeout =
             futex::Timespec { tv_sec: timeout.as_secs().min(1 << 30) as i64, tv_nsec: timeout.subsec_nanos().into() };
-        // All errors are the same to the caller, which looks again: changed value, signal, timeout.
+        // The caller looks again after all errors: changed value, signal, timeout.
         let _ = futex::wait(self.low_half(offset), futex::Flags::empty(), expected, Some(&timeout));
     }
 
-    /// Wakes `count` threads, of any process, that sleep on the word at `offset`.
+    /// Wakes `count` threads of any process.
     ///
     /// # Panics
+    ///
     /// If `offset` is not aligned or out of bounds.
     pub fn wake(&self, offset: usize, count: u32) {
-        // Fails only for an address that is not mapped.
         let _ = futex::wake(self.low_half(offset), futex::Flags::empty(), count);
     }
 

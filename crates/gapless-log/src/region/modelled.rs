@@ -1,28 +1,27 @@
-//! [`Region`] as a vector of loom's atomics, to model-check claims, offers and bells. Its words are allocated when the
-//! region is made, so a model should use few bytes.
+//! [`Region`] as loom's atomics. Its words are allocated when the region is made, so a model should use few bytes.
 
 use super::{AtomicU64, LogError};
 use crate::sync::{Arc, Ordering};
 use loom::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-/// The words of a region as loom's atomics, and the kernel's wait queue for each futex word that was used.
+/// Words, and the kernel's wait queue for each futex word that was used.
 pub struct Region {
     words: Vec<AtomicU64>,
     sleepers: Mutex<Vec<(usize, Arc<Condvar>)>>,
 }
 
 impl Region {
-    /// A model of `length` bytes, a multiple of 8.
+    /// `length` is a multiple of 8.
     ///
     /// # Errors
+    ///
     /// Never; the signature is that of the mapped kind.
     pub fn create(length: usize) -> Result<Self, LogError> {
         let words = (0..length / 8).map(|_| AtomicU64::new(0)).collect();
         Ok(Self { words, sleepers: Mutex::new(Vec::new()) })
     }
 
-    /// Length, bytes.
     #[must_use]
     pub fn length(&self) -> usize {
         self.words.len() * 8
@@ -33,7 +32,6 @@ impl Region {
         &self.words[offset / 8]
     }
 
-    /// Copies bytes out, like the mapped kind.
     pub fn load(&self, offset: usize, bytes: &mut [u8]) {
         for (number, target) in bytes.chunks_mut(8).enumerate() {
             let word = self.word(offset + number * 8).load(Ordering::Relaxed).to_ne_bytes();
@@ -41,14 +39,12 @@ impl Region {
         }
     }
 
-    /// Copies bytes into a buffer, like the mapped kind.
     pub fn load_into(&self, offset: usize, length: usize, buffer: &mut Vec<u8>) {
         buffer.clear();
         buffer.resize(length, 0);
         self.load(offset, buffer);
     }
 
-    /// Copies bytes in, like the mapped kind.
     pub fn store(&self, offset: usize, bytes: &[u8]) {
         for (number, source) in bytes.chunks(8).enumerate() {
             let mut word = [0; 8];
@@ -61,11 +57,11 @@ impl Region {
 
     pub(crate) fn prefetch(&self, _offset: usize, _length: usize) {}
 
-    /// Sleeps without a timeout, so that a lost wake-up is a deadlock, which loom reports. Like the kernel, it compares
-    /// the value under the lock that a waker takes.
+    /// Sleeps without a timeout, so that a lost wake-up is a deadlock, which loom reports. Compares the value under the
+    /// lock that a waker takes, like the kernel.
     pub fn wait(&self, offset: usize, expected: u32, _timeout: Duration) {
         let mut sleepers = self.sleepers.lock().expect("nobody panics with the lock");
-        // Relaxed: the lock orders it after the waker's writes before its call.
+        // Relaxed: the lock orders it after the waker's writes.
         if self.word(offset).load(Ordering::Relaxed) as u32 == expected {
             let known = sleepers.iter().find(|(of, _)| *of == offset).map(|(_, woken)| Arc::clone(woken));
             let woken = known.unwrap_or_else(|| {
@@ -77,7 +73,7 @@ impl Region {
         }
     }
 
-    /// Wakes all sleepers of the word; surplus ones look again.
+    /// Wakes all; surplus sleepers look again.
     pub fn wake(&self, offset: usize, _count: u32) {
         let sleepers = self.sleepers.lock().expect("nobody panics with the lock");
         sleepers.iter().filter(|(of, _)| *of == offset).for_each(|(_, woken)| woken.notify_all());

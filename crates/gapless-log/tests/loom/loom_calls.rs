@@ -1,4 +1,4 @@
-//! Claims, offers and bells: a request is taken once, both sides notice its end, and no thread sleeps through it.
+//! A request is taken once, both sides notice its end, and no thread sleeps through it.
 
 use gapless_log::call_table::{AnswerOutcome, CallTable, CallTableShape, InstanceSide, OfferRings, RequestHeader};
 use gapless_log::claim::{ClaimState, Withdrawal};
@@ -12,19 +12,17 @@ fn table(slots: u32) -> Arc<CallTable> {
     Arc::new(CallTable::create(CallTableShape::new(slots, 0).unwrap()).unwrap())
 }
 
-/// Explores every order with at most two preemptions; three take minutes and find no more.
+/// At most two preemptions; three take minutes and find no more.
 fn check(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(model);
 }
 
-/// Offers slot 0 in its first generation.
 fn offer(table: &CallTable) {
     OfferRings::new(table.shape()).offer(table, 0, 0, 1, (0, false));
 }
 
-/// Takes, begins and answers a request; returns the number of handlers begun.
 fn serve(instance: &InstanceSide) -> u64 {
     let Some(taken) = instance.take(0) else { return 0 };
     let has_begun = instance.begin(taken);
@@ -55,7 +53,7 @@ fn request_begins_once_or_never() {
         let state = table.claim(0).load().state().unwrap();
         match withdrawal {
             Withdrawal::TakenBack => assert_eq!((begun, state), (0, ClaimState::Free)),
-            // The handler may not begin once the caller knows that it has not; the instance has given the slot back.
+            // The instance has given the slot back.
             Withdrawal::NotBegun { .. } => assert_eq!((begun, state), (0, ClaimState::Answered)),
             Withdrawal::Begun { .. } | Withdrawal::Answered => assert_eq!((begun, state), (1, ClaimState::Answered)),
             Withdrawal::Lost => panic!("no other thread withdraws"),
@@ -96,8 +94,7 @@ fn notice_implies_the_reply() {
     });
 }
 
-/// The caller sees the claim and goes on before the instance has posted its notice, and another instance answers the
-/// slot's next request.
+/// The caller goes on before the instance has posted its notice, and another instance answers the slot's next request.
 #[test]
 fn late_notice_is_not_confused() {
     check(|| {
@@ -145,7 +142,6 @@ fn each_request_is_taken_once() {
     });
 }
 
-/// A relay looks for targeted requests while both are entered, and for all requests later.
 #[test]
 fn relay_takes_skipped_requests_later() {
     loom::model(|| {
@@ -239,7 +235,6 @@ fn two_rings_leave_no_request_waiting() {
     });
 }
 
-/// Models how an instance wakes its tasks: a woken task serves all requests, and sleeps again.
 #[test]
 fn sleeping_task_leaves_no_request() {
     check(|| {
@@ -254,7 +249,6 @@ fn sleeping_task_leaves_no_request() {
                 if bell.ring() != Rung::Task {
                     return;
                 }
-                // Wakes them as the instance's I/O thread does; each then runs to its next sleep.
                 let mut asleep_now = asleep.lock().unwrap();
                 let woken = bell.take_rung_tasks(*asleep_now);
                 *asleep_now -= woken;
@@ -282,9 +276,8 @@ fn sleeping_task_leaves_no_request() {
     });
 }
 
-/// Two instances, one worker each. One request is targeted at the first instance, the other is for both. A worker
-/// handles its request until the other request is taken. So if the ring for the second request is consumed by the first
-/// worker's announcement, and that worker then finds the first request, the ring must go on.
+/// The first worker handles its targeted request until the other one, which is for both instances, is taken. If its
+/// announcement consumed the ring for that one, the ring must go on.
 #[test]
 fn unneeded_ring_is_passed_on() {
     check(|| {
@@ -293,7 +286,6 @@ fn unneeded_ring_is_passed_on() {
         let first: Vec<_> = tables.iter().map(|table| InstanceSide::in_process(table, 1)).collect();
         let second = InstanceSide::in_process(&tables[1], 2);
         let second_bell = Arc::clone(&bells[1]);
-        // Set when there is no request left for it.
         let has_ended = Arc::new(AtomicU64::new(0));
         let ended = Arc::clone(&has_ended);
         let may_end = Arc::clone(&has_ended);
@@ -308,7 +300,6 @@ fn unneeded_ring_is_passed_on() {
             loop {
                 if first[0].take(0).is_some() {
                     if owes_ring && first[1].has_offers(0) && first[1].pass_ring_on() {
-                        // Models the caller's reactor.
                         let _ = workers_bells[1].ring();
                     }
                     return;
@@ -326,15 +317,14 @@ fn unneeded_ring_is_passed_on() {
         offer(&tables[0]);
         let _ = bells[0].ring();
         offer(&tables[1]);
-        // Models how a table rings the instances: the first with a sleeper that was not rung.
         let _ = bells.iter().any(|bell| bell.ring() != Rung::Nobody);
         first.join().unwrap();
         second.join().unwrap();
     });
 }
 
-/// A looking worker is spared the ring for the second request, takes the first, and handles it until the second is
-/// taken by the other worker, which sleeps or is about to.
+/// The looking worker handles the first request until the second is taken by the other worker, which sleeps or is about
+/// to.
 #[test]
 fn spared_ring_is_made_up_for() {
     check(|| {
@@ -370,7 +360,6 @@ fn spared_ring_is_made_up_for() {
     });
 }
 
-/// A passed-on ring reaches the caller's reactor, whether it sleeps or is about to.
 #[test]
 fn passed_on_ring_is_not_missed() {
     loom::model(|| {
@@ -393,7 +382,6 @@ fn sleeping_reactor_sees_every_answer() {
         offer(&table);
         assert!(table.claim(0).want_notice(1));
         let instance = InstanceSide::in_process(&table, 1);
-        // Models the eventfd.
         let eventfd = Arc::new(AtomicU64::new(0));
         let instance_eventfd = Arc::clone(&eventfd);
         let server = thread::spawn(move || {
@@ -421,7 +409,7 @@ fn late_answer_spares_the_next_request() {
         let late = InstanceSide::in_process(&table, 1);
         let taken = late.take(0).unwrap();
         assert!(late.begin(taken));
-        // The instance was revoked: the caller believes its process dead, and the slot holds the next request.
+        // Revoked: the caller believes the instance dead, and the slot holds the next request.
         table.claim(0).free(1);
         table.claim(0).offer(2, 0, false);
         let ghost = thread::spawn(move || late.answer(taken, 9, &[]));
@@ -431,7 +419,6 @@ fn late_answer_spares_the_next_request() {
     });
 }
 
-/// Checks the size of the header where a model has no payload.
 #[test]
 fn a_header_fits_the_smallest_table() {
     loom::model(|| {

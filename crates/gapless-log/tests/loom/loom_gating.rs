@@ -1,5 +1,4 @@
-//! Ordering argument 2: a frame is overwritten only after its last reader has finished with it, in a ring and under
-//! each kind of gating cursor.
+//! Ordering argument 2: a frame is overwritten only after its last reader has finished with it.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -36,7 +35,6 @@ fn wrapping_ring_spares_read_frames() {
     });
 }
 
-/// Appends frame 3 in the place of frame 1 if the window has room.
 fn overwrite_first(writer: &mut WindowWriter) {
     match writer.append(&frame(3, 30), 3) {
         Ok(()) => writer.publish(),
@@ -60,7 +58,7 @@ fn window_waits_for_slowest_cursor() {
                 cursor.copy_available(&mut bytes).unwrap();
                 assert_eq!(parts(&bytes), (1, 10));
                 cursor.advance(FRAME_LENGTH);
-                // Keeps its position: dropping the cursor would let the writer go on.
+                // Dropping the cursor would let the writer go on.
                 cursor
             })
         });
@@ -88,7 +86,6 @@ fn cursor_gates_until_it_is_dropped() {
         });
         overwrite_first(&mut writer);
         reader.join().unwrap();
-        // No reader blocks the writer now.
         if writer.last_sequence() == 2 {
             writer.append(&frame(3, 30), 3).unwrap();
         }

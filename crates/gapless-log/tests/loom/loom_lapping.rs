@@ -49,7 +49,6 @@ fn announced_range_is_never_read() {
             append_and_release(&mut writer, &mut releaser, sequence);
         }
         let mut cursor = writer.window().free_cursor(1);
-        // One announcement for both.
         let publisher = thread::spawn(move || {
             append_and_release(&mut writer, &mut releaser, 5);
             append_and_release(&mut writer, &mut releaser, 6);
@@ -82,7 +81,7 @@ fn abandoned_claim_loses_old_frames() {
         }
         let mut cursor = writer.window().free_cursor(1);
         let publisher = thread::spawn(move || {
-            // Written and taken back: never published, but frame 1 is gone.
+            // Never published, but frame 1 is gone.
             writer.append(&frame(3, 30), 3).unwrap();
             writer.truncate_after(2).unwrap();
         });

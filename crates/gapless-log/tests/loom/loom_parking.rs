@@ -11,7 +11,6 @@ fn no_wake_up_is_lost() {
         let (mut writer, mut reader) = ring(2);
         let publisher = thread::spawn(move || {
             writer.append(&frame(1, 10)).unwrap();
-            // The writer stays: closing is tested elsewhere.
             (writer.publish(), writer)
         });
         reader.arm();

@@ -1,5 +1,4 @@
-//! Released and appended: a cursor of scope `Released` sees only whole released frames, though it never synchronises
-//! with the writer itself.
+//! A cursor of scope `Released` sees only whole released frames, though it never synchronises with the writer itself.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,7 +21,6 @@ fn only_whole_released_frames_are_seen() {
         let journaler = thread::spawn({
             let window = window.clone();
             move || {
-                // Only the first frame reaches its tier.
                 if window.appended() > 0 {
                     releaser.release(FRAME_LENGTH as u64, 1);
                 }

@@ -1,5 +1,4 @@
-//! Truncation: a cursor beyond the cut learns of it and reads no mixture of old and new bytes; the writer does not
-//! touch frames that it may still read.
+//! A cursor beyond the cut learns of it and reads no mixture of old and new bytes.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,7 +6,7 @@ use crate::model::{FRAME_LENGTH, check, frame, parts, window};
 use gapless_log::{GatingCursor, LogError, Scope, WindowWriter};
 use loom::thread;
 
-/// A reader's view of the stream: it gives up a frame only after an error says so.
+/// A reader gives up a frame only after an error says so.
 #[derive(Default)]
 struct Belief(Vec<(u64, u64)>);
 
@@ -32,7 +31,6 @@ impl Belief {
     }
 }
 
-/// Frames 1 and 2 of the old leader; then frame 2 is truncated and rewritten.
 fn replace_second(writer: &mut WindowWriter) {
     writer.truncate_after(1).unwrap();
     append_second(writer);
@@ -63,7 +61,6 @@ fn cursor_sees_the_cut_first() {
             belief.poll(&mut cursor);
         }
         let mut writer = sequencer.join().unwrap();
-        // The next poll reports the truncation, and then the writer can go on.
         belief.poll(&mut cursor);
         if writer.last_sequence() == 1 {
             append_second(&mut writer);

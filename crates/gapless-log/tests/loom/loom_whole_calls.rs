@@ -1,10 +1,7 @@
-//! Whole calls: two callers offer a request each and park for its end, or one gives up; two instances pull and park on
-//! their bells; one instance dies, and its requests are revoked. Every call ends once, with an outcome that matches its
-//! history; no request begins twice without being offered again; no slot is lost; and no thread sleeps for ever, which
-//! loom reports as a deadlock.
-//!
-//! Claims, rings and bells are the shipped ones. The calling process's actions under its lock, and the thread that
-//! detects deaths, are modelled after `gapless-rpc/src/remote/table`.
+//! Two callers offer a request each, or one gives up; two instances pull; one dies, and its requests are revoked. Every
+//! call ends once; no request begins twice without being offered again; no slot is lost; no thread sleeps for ever. The
+//! caller's actions under its lock, and the thread that detects deaths, are modelled after
+//! `gapless-rpc/src/remote/table`.
 
 use gapless_log::call_table::{CallTable, CallTableShape, ClaimedSlot, InstanceSide, OfferRings};
 use gapless_log::claim::{ClaimState, Withdrawal};
@@ -15,25 +12,21 @@ use loom::thread;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The instance that dies, and the one that lives.
 const MORTAL: u32 = 1;
 const SURVIVOR: u32 = 2;
 const SLOTS: u32 = 2;
 
-/// Granularity of the interleavings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Steps {
     /// Between any two memory accesses. Both requests are offered before the instances start.
     Accesses,
-    /// Between any two operations on claims, rings and bells, each of which is one step; and between the accesses of a
-    /// thread that goes to sleep.
+    /// Between operations on claims, rings and bells, each of which is one step.
     Operations,
 }
 
-/// Progress of the dying instance's first request, if it gets one, at its death.
+/// Progress of the dying instance's first request at its death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Death {
-    /// Awake, without having taken a request.
     BeforeClaim,
     AfterClaim,
     AfterBegin,
@@ -46,7 +39,6 @@ enum Ended {
     GivenUp { begun: bool },
 }
 
-/// Ownership of a slot by a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticket {
     slot: u32,
@@ -57,13 +49,11 @@ struct Process {
     table: CallTable,
     state: Mutex<State>,
     bells: [Bell; 2],
-    /// Both calls have ended: instances stop. Not one of loom's atomics, nor are the following: they observe the model
-    /// and are no part of it.
+    /// Not one of loom's atomics, nor are the following: they observe the model.
     is_over: AtomicBool,
     steps: Steps,
-    /// Whether loom explores other orders from here on.
     explores: AtomicBool,
-    /// One of loom's atomics: each operation is a step that depends on all others, if operations are steps.
+    /// On which all operations depend, if operations are steps.
     operations: LoomU64,
     begun: std::sync::Mutex<Vec<(Ticket, u32)>>,
 }
@@ -71,7 +61,6 @@ struct Process {
 struct State {
     rings: OfferRings,
     free: Vec<Ticket>,
-    /// Slots that an instance may still write to.
     quarantine: Vec<(Ticket, u32)>,
     instances: Vec<u32>,
     next_instance: usize,
@@ -103,7 +92,6 @@ impl Process {
         if self.steps == Steps::Accesses {
             return operation();
         }
-        // A preemption may happen here.
         self.operations.fetch_add(1, LoomOrdering::SeqCst);
         // Another operation may wait for a lock.
         let is_outermost = self.explores.swap(false, Ordering::Relaxed);
@@ -122,7 +110,6 @@ impl Process {
         &self.bells[instance as usize - 1]
     }
 
-    /// Takes a slot, offers a request in it, and wakes a worker.
     fn offer(&self) -> Ticket {
         let mut state = self.state.lock().unwrap();
         let Ticket { slot, generation } =
@@ -141,7 +128,6 @@ impl Process {
         Ticket { slot, generation }
     }
 
-    /// Ends or retries a call: its slot is free, unless `holder` may still write to it.
     fn finish(&self, ticket: Ticket, holder: Option<u32>) {
         let mut state = self.state.lock().unwrap();
         match holder {
@@ -155,7 +141,6 @@ impl Process {
         state.free.push(ticket);
     }
 
-    /// Frees quarantined slots whose instance has answered or is dead.
     fn sweep(&self, state: &mut State) {
         for (ticket, holder) in std::mem::take(&mut state.quarantine) {
             let has_answered = self.table.claim(ticket.slot).load().state() == Some(ClaimState::Answered);
@@ -167,7 +152,6 @@ impl Process {
         }
     }
 
-    /// Models the thread that sleeps on the pidfd: the instance is dead.
     fn remove(&self, instance: u32) {
         let mut state = self.state.lock().unwrap();
         state.instances.retain(|number| *number != instance);
@@ -186,7 +170,6 @@ impl Process {
             .for_each(|number| assert_ne!(self.bell(*number).ring(), Rung::Task, "there are no tasks"));
     }
 
-    /// Calls, and retries as long as no handler has begun. Returns all tickets, the last one first, and the outcome.
     fn call(&self, mut first: Option<Ticket>, gives_up: bool) -> (Vec<Ticket>, Ended) {
         let mut tickets = Vec::new();
         let ended = loop {
@@ -201,15 +184,12 @@ impl Process {
         (tickets, ended)
     }
 
-    /// Waits. Returns the outcome, or `None` if it had not begun; and the instance that may still write to the slot.
     fn wait(&self, ticket: Ticket, gives_up: bool) -> (Option<Ended>, Option<u32>) {
         let claim = self.table.claim(ticket.slot);
         loop {
             match self.step(|| claim.announce_wait(ticket.generation)) {
-                // Times out while it sleeps.
                 Some(_) if gives_up => return self.withdraw(ticket, |begun| Some(Ended::GivenUp { begun })),
                 Some(low_half) => self.table.wait(ticket.slot, low_half, Duration::MAX),
-                // Answered, or revoked.
                 None => return self.withdraw(ticket, |begun| begun.then_some(Ended::Unknown)),
             }
         }
@@ -230,8 +210,7 @@ impl Process {
         Ended::Answered { by: self.table.reply_header(ticket.slot).status }
     }
 
-    /// Runs a worker of an instance: pulls, and parks without work, until the calls have ended. Passes each request to
-    /// `serve`, and returns false when that does.
+    /// Returns false when `serve` does.
     fn work(&self, number: u32, mut serve: impl FnMut(&InstanceSide, ClaimedSlot) -> bool) -> bool {
         let instance = InstanceSide::in_process(&self.table, number);
         loop {
@@ -243,7 +222,7 @@ impl Process {
             if self.is_over.load(Ordering::Relaxed) {
                 return true;
             }
-            // A ring that it owes does not matter here: it takes all requests, or dies, which rings.
+            // A ring that it owes does not matter: it takes all requests, or dies, which rings.
             let _ = self
                 .bell(number)
                 .park(Duration::MAX, || instance.has_offers(0) || self.is_over.load(Ordering::Relaxed));
@@ -259,7 +238,6 @@ impl Process {
         is_wanted
     }
 
-    /// The instance that lives.
     fn survive(&self) {
         self.work(SURVIVOR, |instance, taken| {
             self.begin(instance, taken);
@@ -268,10 +246,8 @@ impl Process {
         });
     }
 
-    /// The instance that dies of its first request, and the consequences of its death.
     fn die(&self, death: Death) {
         let lives = if death == Death::BeforeClaim {
-            // The ring that wakes it may be the only one for a request.
             let instance = InstanceSide::in_process(&self.table, MORTAL);
             self.bell(MORTAL).park(Duration::MAX, || instance.has_offers(0) || self.is_over.load(Ordering::Relaxed));
             false
@@ -288,7 +264,6 @@ impl Process {
         }
     }
 
-    /// Checks that a call's outcome matches its history.
     fn check_call(&self, (tickets, ended): &(Vec<Ticket>, Ended), death: Death) {
         let begun = self.begun.lock().unwrap();
         let begun: Vec<_> = begun.iter().filter(|(ticket, _)| tickets.contains(ticket)).collect();
@@ -306,7 +281,6 @@ impl Process {
     }
 }
 
-/// Explores all interleavings with a bounded number of preemptions.
 fn check(death: Death, gives_up: bool, steps: Steps) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = match steps {
@@ -330,7 +304,6 @@ fn check(death: Death, gives_up: bool, steps: Steps) {
         let first = thread::spawn(move || caller.call(offered[0], gives_up));
         let second = process.call(offered[1], false);
         let first = first.join().unwrap();
-        // Only the shutdown is left.
         process.is_over.store(true, Ordering::Relaxed);
         if process.explores.swap(false, Ordering::Relaxed) {
             loom::stop_exploring();

@@ -1,5 +1,4 @@
-//! Loom's interleavings of each ordering argument in the library's documentation: one program, with a module for each.
-//! Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-log --release --test loom`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p gapless-log --release --test loom`.
 
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

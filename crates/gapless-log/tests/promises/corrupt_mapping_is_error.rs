@@ -1,5 +1,5 @@
-//! Arbitrary words anywhere in a mapping, in use and before it is opened: the result is an error or bytes for
-//! `Frame::parse` to judge, after a bounded number of steps.
+//! Arbitrary words anywhere in a mapping: an error, or bytes for `Frame::parse` to judge, after a bounded number of
+//! steps.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,11 +13,9 @@ use std::os::unix::fs::FileExt;
 use tempfile::TempDir;
 
 const CAPACITY: usize = 4096;
-/// More frames than a mapping of this capacity can hold.
 const FRAMES_MAX: usize = CAPACITY / 64 + 1;
 const INDEX_SLOTS: usize = 16;
 
-/// Header words that the protocol changes.
 const LIVE_WORDS: [u64; 8] = [128, 136, 256, 264, 384, 512, 640, 768];
 
 fn frame(sequence: u64, payload_length: usize) -> Vec<u8> {
@@ -26,7 +24,6 @@ fn frame(sequence: u64, payload_length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Plausible words, and arbitrary ones.
 fn word() -> impl Strategy<Value = u64> {
     prop_oneof![
         (0_u64..2048).prop_map(|each| each * 8),
@@ -38,7 +35,6 @@ fn word() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// An offset in a file of header, index and data.
 fn offset(index_bytes: u64) -> impl Strategy<Value = u64> {
     prop_oneof![
         prop::sample::select(&LIVE_WORDS[..]),
@@ -58,13 +54,11 @@ fn write(file: &File, words: &[(u64, u64)]) {
     }
 }
 
-/// Reads all frames; returns how many were claimed.
 fn drain(reader: &mut RingReader) -> Result<usize, LogError> {
     let mut count = 0;
     while let Some(length) = reader.next_length()? {
         let mut copy = vec![0; aligned_length(length)];
         reader.copy(&mut copy);
-        // Frame or not, only its bytes are used.
         let _ = std::hint::black_box(Frame::parse(&copy).and_then(|frame| frame.verify()));
         reader.advance(length);
         count += 1;
@@ -97,7 +91,6 @@ proptest! {
             if let Err(error) = drain(&mut reader) {
                 prop_assert!(is_expected(&error), "{}", error);
             }
-            // An end opened now finds words that no correct process left.
             match RingReader::open_file(&path) {
                 Ok(mut again) => drop(drain(&mut again)),
                 Err(error) => prop_assert!(is_expected(&error), "{}", error),
@@ -158,14 +151,13 @@ proptest! {
         for (number, word) in words.iter().enumerate().skip(kept) {
             file.write_all_at(&word.to_le_bytes(), number as u64 * 8).unwrap();
         }
-        // After the shape come identity and limits, which may have any value.
+        // Identity and limits come after the shape and may have any value.
         let is_sound = shape() == sound;
         prop_assert_eq!(RingReader::open_file(&path).is_ok(), is_sound);
         prop_assert!(Window::open_file(&path).is_err());
     }
 }
 
-/// Reads a cursor until it stops: at an error, at the end, or where it was lapped.
 fn read_on(cursor: &mut FreeCursor, many: &mut [u8]) -> Result<bool, TestCaseError> {
     let mut copy = Vec::new();
     for _ in 0..2 * FRAMES_MAX {
@@ -212,7 +204,6 @@ fn reported_sequences_stay_below_max() {
 
 #[test]
 fn position_inside_a_frame_is_corrupt() {
-    // Inside a frame, invalid, and before the cursor.
     for released in [2 * 64 + 4, 2 * 64 + 1, u64::MAX, u64::MAX - 7, (1 << 62) + 8, 0, 56, 64] {
         for reads_many in [false, true] {
             let directory = TempDir::new().unwrap();

@@ -1,5 +1,4 @@
-//! Opening a file that is no mapping, or the wrong kind of mapping, or has a changed length: an error that names the
-//! field, before anything is mapped.
+//! The error names the field, and comes before anything is mapped.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +12,6 @@ use tempfile::TempDir;
 
 const CAPACITY: usize = 8192;
 
-/// A directory with a valid ring and a valid window.
 fn sound_files() -> (TempDir, PathBuf, PathBuf) {
     let directory = TempDir::new().unwrap();
     let (ring_path, window_path) = (directory.path().join("ring"), directory.path().join("window"));
@@ -42,7 +40,6 @@ fn foreign_field(error: LogError) -> &'static str {
     }
 }
 
-/// Fields named by the errors of the ring's ends and the window.
 fn fields(ring_path: &Path, window_path: &Path) -> [&'static str; 3] {
     [
         foreign_field(RingReader::open_file(ring_path).err().unwrap()),
@@ -125,7 +122,7 @@ fn special_file_is_refused_at_once() {
     let directory = TempDir::new().unwrap();
     assert_eq!(foreign_field(Window::open_file(directory.path()).err().unwrap()), "file type");
     assert_eq!(foreign_field(Window::open_file(Path::new("/dev/null")).err().unwrap()), "file type");
-    // A pipe without a writer would block an ordinary open for ever.
+    // A pipe without a writer would block an ordinary open.
     let pipe = directory.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
     assert_eq!(foreign_field(Window::open_file(&pipe).err().unwrap()), "file type");
@@ -160,7 +157,7 @@ fn new_file_is_private() {
     let options = WindowOptions { memory: MemoryKind::File(path.clone()), ..WindowOptions::default() };
     let (mut first, _releaser) = options.create(1).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    // A process that maps the old file keeps it; truncating that file would kill it at its next access.
+    // Truncating the old file would kill a process that maps it.
     let reader = Window::open_file(&path).unwrap();
     let (_second, _releaser) = options.create(100).unwrap();
     first.claim(64).unwrap();
@@ -187,7 +184,6 @@ fn shared_window_is_read_only() {
     Window::open(file.into()).unwrap();
 }
 
-/// A valid ring and a valid window in separate memory files with `seals`.
 fn sound_memories(seals: SealFlags) -> [OwnedFd; 2] {
     let (_directory, ring_path, window_path) = sound_files();
     [ring_path, window_path].map(|path| {

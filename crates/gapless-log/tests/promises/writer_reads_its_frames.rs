@@ -1,5 +1,3 @@
-//! A window's writer reads its own frames in place, as long as the window has them.
-
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_log::{LogError, WindowOptions, WindowWriter};
@@ -56,7 +54,6 @@ fn only_kept_frames_are_found() {
             assert!(writer.frames(first, sequence + 1).is_none() && writer.frames(sequence, first - 1).is_none());
             assert!(writer.frames(999, sequence).is_none() && writer.frames(0, sequence).is_none());
             for length in [0, 100, 5_000, CAPACITY_BYTES / 2, usize::MAX] {
-                // From there on everything is present and fits; from one earlier it does not.
                 let near = writer.first_within(length);
                 let fits = |first| writer.frames(first, sequence).is_some_and(|frames| frames.len() <= length);
                 assert!(near > sequence || fits(near), "{near} to {sequence} are within {length} bytes");

@@ -1,6 +1,3 @@
-//! Truncated, mutated and random payloads give an error or a message, never a panic. A message survives every
-//! conversion: bytes to object to bytes, SBE to protobuf to SBE.
-
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Debug;
@@ -14,7 +11,6 @@ use proptest::sample::Index;
 #[derive(Clone, Debug)]
 struct ByteDamage {
     bytes: Vec<(Index, u8)>,
-    /// Cuts the payload here, or appends this many bytes.
     length: Option<(Index, u8)>,
 }
 
@@ -61,7 +57,7 @@ fn survives<T: SbeObject + ProtobufObject + Debug>(object: &T) -> Result<(), Tes
     let Ok(bytes) = sbe(object) else { return Ok(()) };
     let again = T::from_sbe(&bytes);
     prop_assert!(again.is_ok(), "{again:?} of {object:?}");
-    // SBE has one NaN, null; protobuf carries any of them, so such a value comes back as null.
+    // SBE has one NaN, null; protobuf carries any of them.
     let again = again.unwrap();
     if !format!("{object:?}").contains("NaN") {
         prop_assert_eq!(&sbe(&again).unwrap(), &bytes);
@@ -121,7 +117,6 @@ fn samples_survive_cuts_are_noticed() {
     for_each_sample(&mut UntouchedCheck);
 }
 
-/// Text in US-ASCII; an empty one is null.
 fn text(length: usize) -> impl Strategy<Value = String> {
     proptest::collection::vec(prop_oneof![Just('a'), Just('Z'), Just('~'), Just(' ')], 1..=length)
         .prop_map(|characters| characters.into_iter().collect())
@@ -192,7 +187,7 @@ proptest! {
     #[test]
     fn random_bytes_never_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..300), headed in any::<bool>()) {
         if headed && bytes.len() > 8 {
-            // A valid header, so that the parser goes beyond it.
+            // The parser goes beyond a valid header.
             bytes[..8].copy_from_slice(&[28, 0, 1, 0, 1, 0, 0, 0]);
         }
         if let Ok(car) = car::Car::from_sbe(&bytes) {

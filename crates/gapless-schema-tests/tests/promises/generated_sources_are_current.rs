@@ -1,7 +1,5 @@
-//! The golden sources `gapless-schema/golden/car.rs` and `car.proto` equal the generator's output for
-//! `schemas/car.xml`, so that a change of the generator shows its effect.
-//!
-//! Refresh them with `GAPLESS_REFRESH=1 cargo test -p gapless-schema-tests --test promises generated_sources`.
+//! A change of the generator shows its effect here. Refresh with `GAPLESS_REFRESH=1 cargo test -p gapless-schema-tests
+//! --test promises generated_sources`.
 
 use gapless_schema_tests::{CAR_SOURCES, samples};
 

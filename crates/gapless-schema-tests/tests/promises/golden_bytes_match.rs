@@ -1,5 +1,3 @@
-//! Bytes of the official generator are read as the values that it wrote, and our encoders write exactly those bytes.
-
 use std::fmt::Debug;
 
 use gapless_schema::{Encode, Message, ProtobufObject, Sbe, SbeObject};

@@ -1,5 +1,3 @@
-//! Encoders with groups and data that are skipped, come too late, or do not fit; decoders with wrong lengths.
-
 use gapless_schema::{DecodeError, Direct, Encode, EncodeError, Message, Sbe, SbeObject};
 use gapless_schema_tests::big_endian::{Big, BigEncoder};
 use gapless_schema_tests::car::*;
@@ -103,7 +101,7 @@ fn objects_refuse_ambiguous_values() {
     assert!(matches!(latin, EncodeError::Text { field: "Truck.model", expected: "ISO-8859-1", .. }), "{latin}");
 }
 
-/// Other readers would misread anything else. Text written before this check existed is still read.
+/// Text written before this check existed is still read.
 #[test]
 fn ascii_text_is_checked() {
     let mut buffer = [0; 1024];
@@ -119,7 +117,7 @@ fn ascii_text_is_checked() {
     assert_eq!(Sbe(object).encode(&mut buffer).err(), Some(expected));
 }
 
-/// A set has no null value: on the wire an empty one does not differ from a missing one.
+/// On the wire an empty set does not differ from a missing one.
 #[test]
 fn absent_set_is_none_or_empty() {
     use gapless_schema_tests::{extension_v0, extension_v2};
@@ -151,7 +149,6 @@ fn wrong_lengths_are_noticed() {
         "Car at byte 8: block length 27 is below the 28 bytes of version 0"
     );
     let mut bytes = golden("car");
-    // The dimensions of someNumbers follow header and block.
     bytes[38..40].copy_from_slice(&60_000u16.to_le_bytes());
     let total = bytes.len();
     assert_eq!(
@@ -166,7 +163,6 @@ fn wrong_lengths_are_noticed() {
     bytes[36..38].copy_from_slice(&3u16.to_le_bytes());
     let short = CarDecoder::parse(&bytes).unwrap_err();
     assert_eq!(short.to_string(), "Car.someNumbers at byte 40: block length 3 is below the 4 bytes of version 0");
-    // A writer of version 2 cannot have omitted the fields of version 2.
     let mut bytes = golden("extension-v2-order");
     bytes[0] = 13;
     let short = extension_v2::OrderDecoder::parse(&bytes).unwrap_err();
@@ -175,7 +171,6 @@ fn wrong_lengths_are_noticed() {
 
 #[test]
 fn longer_blocks_are_skipped() {
-    // The block of the message and the entries of someNumbers get two more bytes.
     let bytes = golden("car");
     let mut longer = bytes[..36].to_vec();
     longer[0] += 2;

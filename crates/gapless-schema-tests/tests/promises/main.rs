@@ -1,6 +1,3 @@
-//! The promises of generated messages: one program, with a module for each promise, because linking a program for each
-//! costs more than running them all.
-
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 mod any_bytes_decode_safely;

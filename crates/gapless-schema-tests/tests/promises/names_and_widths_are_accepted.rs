@@ -1,4 +1,4 @@
-//! Names that generated code uses itself, names that become the same, and the widest headers: `schemas/names.xml`.
+//! Names that generated code uses itself, or that become the same.
 
 use gapless_schema::{Encode, Message, Protobuf, Sbe, SbeObject};
 use gapless_schema_tests::names::*;
@@ -56,7 +56,7 @@ fn widest_header_follows_the_schema() {
     for length in [28, group, group + 14, 100] {
         assert!(TailMessage::from_sbe(&buffer[..length]).is_err());
     }
-    // Counts and lengths far beyond the payload, which would overflow a multiplication.
+    // They would overflow a multiplication.
     for huge in [u64::MAX, u64::MAX / 2, 1 << 40] {
         let mut damaged = buffer.clone();
         damaged[group..group + 8].copy_from_slice(&huge.to_le_bytes());

@@ -1,5 +1,4 @@
-//! The protobuf form of the Car equals that of `prost`, another implementation, in both directions; the streaming forms
-//! equal that of the object.
+//! `prost` is an independent implementation.
 
 use gapless_schema::{DecodeError, Encode, EncodeError, Message as _, Protobuf, ProtobufObject};
 use gapless_schema_tests::car::*;

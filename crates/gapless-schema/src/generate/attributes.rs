@@ -1,6 +1,5 @@
-//! Checks the attributes of schema elements: allowed are those of the standard's XML schema, and a few more that
-//! sbe-tool reads. Otherwise a misspelled one would be ignored silently, and `sincVersion`, for example, changes the
-//! meaning. Attributes of another namespace are annotations, and allowed.
+//! Unknown attributes are refused: a misspelled one, such as `sincVersion`, would silently change the meaning. Allowed
+//! are those of the standard's XML schema, a few more that sbe-tool reads, and all of other namespaces.
 
 use super::error::SchemaError;
 use super::xml::Element;
@@ -10,7 +9,7 @@ const VERSION: &[&str] = &["sinceVersion", "deprecated"];
 const PLACE: &[&str] = &["offset", "presence"];
 const TIME: &[&str] = &["epoch", "timeUnit"];
 
-/// Allowed attributes of an element; `None` for an unknown element, which is reported elsewhere.
+/// `None` for an unknown element, which is reported elsewhere.
 fn allowed(element: &str) -> Option<[&'static [&'static str]; 5]> {
     let own: &[&str] = match element {
         "messageSchema" => {

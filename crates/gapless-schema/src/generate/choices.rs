@@ -1,5 +1,3 @@
-//! Reads the `<enum>`s and `<set>`s of a schema.
-
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -97,7 +95,6 @@ impl<'d> TypeTable<'d> {
         Ok(of)
     }
 
-    /// Primitive type and null value of an enum or set.
     fn encoding_type(&mut self, element: &Element<'d>) -> Result<Rc<EncodedType>, SchemaError> {
         let name = element.required("encodingType")?;
         let resolved = self.named(name, element, "encodingType")?;

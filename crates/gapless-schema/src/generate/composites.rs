@@ -1,5 +1,3 @@
-//! Reads the `<composite>`s of a schema.
-
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -11,7 +9,7 @@ use super::values::{notes, offset};
 use super::versions;
 use super::xml::Element;
 
-/// Limit of members of a composite, including nested ones, since they are visited often.
+/// Nested ones included: they are visited often.
 const MEMBERS_MAX: usize = 4_096;
 
 impl<'d> TypeTable<'d> {
@@ -97,7 +95,7 @@ impl<'d> TypeTable<'d> {
         Ok(Rc::new(Composite { members, level }))
     }
 
-    /// Reads a type defined inside of a composite. Its Rust name is prefixed with the composite's if it is taken.
+    /// Its Rust name is prefixed with the composite's if it is taken.
     fn inline(&mut self, element: &Element<'d>, composite: &str, member: &str) -> Result<SchemaType, SchemaError> {
         let taken = self.raw.contains_key(member) || self.rust_names.is_taken(&pascal(member));
         let name = if taken { format!("{composite}_{member}") } else { member.to_owned() };

@@ -1,29 +1,20 @@
-//! [`SchemaError`]: an error in a schema, with its place.
-
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// Reason for which a schema cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
     /// The file cannot be read or written.
     #[error("{}: {source}; expected {expected}", file.display())]
-    File {
-        file: PathBuf,
-        /// Expected property of the file.
-        expected: &'static str,
-        source: std::io::Error,
-    },
+    File { file: PathBuf, expected: &'static str, source: std::io::Error },
     /// The file is larger than any schema.
     #[error("{}: {found_bytes} bytes found, expected a schema of at most {limit_bytes} bytes", file.display())]
     TooLarge { file: PathBuf, found_bytes: u64, limit_bytes: u64 },
     #[error("{file}:{line}:{column}: {problem}; expected {expected}")]
     Invalid {
-        /// File name as given.
         file: String,
         line: u32,
-        /// Column in characters, from 1.
+        /// In characters, from 1.
         column: u32,
         problem: String,
         expected: String,
@@ -36,8 +27,7 @@ pub(crate) struct SchemaSource {
     pub text: String,
 }
 
-/// Place in a schema file. Line and column are computed on demand: computing them for every element would take time
-/// quadratic in the file's length.
+/// Line and column are computed on demand: for every element it would take time quadratic in the file's length.
 #[derive(Clone, Debug)]
 pub(crate) struct Location {
     pub source: Rc<SchemaSource>,

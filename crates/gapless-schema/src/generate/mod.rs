@@ -1,16 +1,5 @@
 //! The generator: an SBE schema in, Rust and `.proto` out.
 //!
-//! | module | what lives there |
-//! |---|---|
-//! | [`error`] | [`SchemaError`]: file, line, column, found and expected |
-//! | `xml` | files, includes, elements |
-//! | `attributes` | the allowed attributes of each element |
-//! | `model` | a schema as values |
-//! | `types`, `choices`, `composites`, `values`, `read` | XML to model, with all checks |
-//! | `versions` | checks that older readers can skip later additions |
-//! | `names` | maps names of the schema to names of Rust |
-//! | `emit`, `proto` | model to Rust and to `.proto` |
-//!
 //! Build scripts call [`build`], the command line calls [`generate`] and [`check`], others use [`Generator`].
 
 mod attributes;
@@ -33,16 +22,14 @@ pub use error::SchemaError;
 
 use model::Schema;
 
-/// Result of the generator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// Name of the module in the Rust source, derived from the file name.
+    /// Derived from the file name.
     pub module: String,
-    /// Rust source: one module.
     pub rust: String,
-    /// The `.proto` of the protobuf form; empty without one.
+    /// Empty without a protobuf form.
     pub proto: String,
-    /// One line for people: package, id, version and number of messages.
+    /// One line for people.
     pub summary: String,
     pub files: Vec<PathBuf>,
 }
@@ -94,7 +81,6 @@ impl Generator {
         Self::default()
     }
 
-    /// Reads the schema from a file.
     #[must_use]
     pub fn schema_file(mut self, path: impl AsRef<Path>) -> Self {
         self.path = path.as_ref().to_owned();
@@ -102,7 +88,7 @@ impl Generator {
         self
     }
 
-    /// Takes the schema as text. `name` appears in errors, and its folder is the base of includes.
+    /// `name` appears in errors, and its folder is the base of includes.
     #[must_use]
     pub fn schema_text(mut self, name: impl AsRef<Path>, text: impl Into<String>) -> Self {
         self.path = name.as_ref().to_owned();
@@ -110,16 +96,17 @@ impl Generator {
         self
     }
 
-    /// Names the module; by default the name is derived from the file's.
+    /// By default derived from the file's name.
     #[must_use]
     pub fn module(mut self, name: impl Into<String>) -> Self {
         self.module = Some(name.into());
         self
     }
 
-    /// Sets the path of this crate in generated code, `::gapless_schema` by default.
+    /// Path of this crate in generated code, `::gapless_schema` by default.
     ///
     /// # Panics
+    ///
     /// If it is not a path of Rust.
     #[must_use]
     pub fn runtime(mut self, path: &str) -> Self {
@@ -128,17 +115,15 @@ impl Generator {
         self
     }
 
-    /// Omits the protobuf form, and with it the limits of protobuf's field numbers: an SBE id may then be anything from
-    /// 0 to 65535.
+    /// Lifts the limits of protobuf's field numbers: an SBE id may then be anything from 0 to 65535.
     #[must_use]
     pub const fn without_protobuf(mut self) -> Self {
         self.has_protobuf = false;
         self
     }
 
-    /// Reads and checks the schema, and generates the code.
-    ///
     /// # Errors
+    ///
     /// The first fault in the schema.
     pub fn generate(&self) -> Result<Generated, SchemaError> {
         let (schema, files) = self.read()?;
@@ -152,24 +137,27 @@ impl Generator {
         })
     }
 
-    /// Reads and checks the schema; returns the summary.
+    /// Returns the summary.
     ///
     /// # Errors
+    ///
     /// The first fault in the schema.
     pub fn check(&self) -> Result<String, SchemaError> {
         self.read().map(|(schema, _)| summary(&schema))
     }
 
-    /// In a build script: generates `OUT_DIR/<name of the file>.rs` and `.proto`, for [`crate::include_schema`].
+    /// In a build script: writes `OUT_DIR/<name of the file>.rs` and `.proto`, for [`crate::include_schema`].
     ///
     /// # Errors
+    ///
     /// A fault in the schema, or a file that cannot be written.
     ///
     /// # Panics
+    ///
     /// If `OUT_DIR` is not set, that is, outside of a build script.
     pub fn build(&self) -> Result<(), SchemaError> {
         let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("OUT_DIR is set by cargo for build scripts"));
-        // Printed before the schema is read, so that an invalid one is read again once it is corrected.
+        // Before the schema is read, so that a corrected one is read again.
         println!("cargo::rerun-if-changed={}", self.path.display());
         let generated = self.generate()?;
         for file in &generated.files {
@@ -183,9 +171,10 @@ impl Generator {
         Ok(())
     }
 
-    /// Generates `<name>.rs`, and `<name>.proto` if there is a protobuf form, in `folder`; returns a message to print.
+    /// Writes `<name>.rs`, and `<name>.proto` if there is a protobuf form; returns a message to print.
     ///
     /// # Errors
+    ///
     /// A fault in the schema, or a file that cannot be written.
     pub fn generate_into(&self, folder: &Path) -> Result<String, SchemaError> {
         let generated = self.generate()?;
@@ -218,28 +207,32 @@ impl Generator {
     }
 }
 
-/// In a build script: [`Generator::build`] of a schema file.
+/// [`Generator::build`] of a schema file.
 ///
 /// # Errors
+///
 /// A fault in the schema, or a file that cannot be written.
 ///
 /// # Panics
+///
 /// If `OUT_DIR` is not set, that is, outside of a build script.
 pub fn build(schema: impl AsRef<Path>) -> Result<(), SchemaError> {
     Generator::new().schema_file(schema).build()
 }
 
-/// For the command line: generates `<name>.rs` and `<name>.proto` in `folder`; returns a message to print.
+/// For the command line; returns a message to print.
 ///
 /// # Errors
+///
 /// A fault in the schema, or a file that cannot be written.
 pub fn generate(schema: &Path, folder: &Path) -> Result<String, SchemaError> {
     Generator::new().schema_file(schema).generate_into(folder)
 }
 
-/// For the command line: checks a schema; returns a message to print.
+/// For the command line; returns a message to print.
 ///
 /// # Errors
+///
 /// A fault in the schema.
 pub fn check(schema: &Path) -> Result<String, SchemaError> {
     Generator::new().schema_file(schema).check().map(|summary| format!("{}: {summary}", schema.display()))
@@ -257,7 +250,7 @@ fn stem(path: &Path) -> String {
     path.file_stem().map_or_else(|| "schema".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// Makes a name valid for a module: invalid characters become underscores.
+/// Invalid characters become underscores.
 fn module_name(name: &str) -> String {
     let name = name.replace(|character: char| !character.is_ascii_alphanumeric(), "_");
     let name = if names::snake(&name).is_empty() { "schema" } else { &name };

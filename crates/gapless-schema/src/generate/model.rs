@@ -1,5 +1,3 @@
-//! A schema as values: the output of the XML readers, and the input of the writers of Rust and `.proto`.
-//!
 //! Everything is resolved and checked: types are shared by reference, offsets and lengths are known.
 
 use std::rc::Rc;
@@ -35,14 +33,12 @@ pub(crate) struct GroupDimension {
     pub num_max: u64,
 }
 
-/// Unsigned integer in a header or in dimensions.
 #[derive(Clone, Copy)]
 pub(crate) enum IntegerSlot {
     At { offset: usize, primitive: Primitive },
     Constant(u64),
 }
 
-/// A message; its root block, groups and data are a [`Level`].
 pub(crate) struct MessageModel {
     pub name: String,
     pub template_id: u16,
@@ -51,7 +47,6 @@ pub(crate) struct MessageModel {
 
 /// Anything with a block: a message, an entry of a group, a composite.
 pub(crate) struct Level {
-    /// Path for error messages: `Car.performanceFigure`.
     pub path: String,
     /// Prefix of its Rust types: `CarPerformanceFigure`.
     pub rust: String,
@@ -59,26 +54,23 @@ pub(crate) struct Level {
     /// Fields of a version up to this one are always present.
     pub base_version: u64,
     pub block_length: usize,
-    /// Number of members of a composite, including nested ones, and itself.
+    /// Including nested ones, and itself.
     pub members_in_all: usize,
     pub fields: Vec<FieldModel>,
     pub groups: Vec<GroupModel>,
     pub data: Vec<DataModel>,
 }
 
-/// Field of a block or member of a composite.
 pub(crate) struct FieldModel {
     pub name: String,
-    /// Name of its Rust methods.
     pub rust: String,
-    /// Variant in the enum of protobuf fields.
     pub variant: String,
     /// SBE field id; in a composite the member's place, from 1.
     pub number: u32,
     pub kind: FieldKind,
     pub optional: bool,
     pub offset: usize,
-    /// The schema gives the offset, so that no field before it moves it.
+    /// No field before it moves it.
     pub has_offset: bool,
     pub notes: ElementNotes,
 }
@@ -92,7 +84,6 @@ pub(crate) struct GroupModel {
     pub level: Level,
 }
 
-/// Data of variable length.
 pub(crate) struct DataModel {
     pub name: String,
     pub rust: String,
@@ -104,7 +95,6 @@ pub(crate) struct DataModel {
     pub notes: ElementNotes,
 }
 
-/// Annotations of a schema element, apart from its layout.
 #[derive(Clone)]
 pub(crate) struct ElementNotes {
     pub description: Option<String>,
@@ -116,7 +106,6 @@ pub(crate) struct ElementNotes {
     pub location: Location,
 }
 
-/// Content of a field.
 #[derive(Clone)]
 pub(crate) enum FieldKind {
     Scalar { primitive: Primitive, null: NumberValue, min: Option<NumberValue>, max: Option<NumberValue> },
@@ -127,7 +116,6 @@ pub(crate) enum FieldKind {
     Constant(Constant),
 }
 
-/// A constant, which takes no bytes.
 #[derive(Clone)]
 pub(crate) enum Constant {
     Number(Primitive, NumberValue),
@@ -168,7 +156,7 @@ pub(crate) struct Choice {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Charset {
-    /// Checked when written. Text read may still be UTF-8, as written before that check existed.
+    /// Checked when written; text read may still be UTF-8, as written before that check existed.
     Ascii,
     Utf8,
     Latin1,
@@ -235,13 +223,11 @@ impl Primitive {
         matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64)
     }
 
-    /// Smallest and greatest integer of the type.
     pub(crate) const fn integer_range(self) -> (i128, i128) {
         let bits = self.size() as u32 * 8;
         if self.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
     }
 
-    /// Null value if the schema gives none.
     pub(crate) const fn default_null(self) -> NumberValue {
         match self {
             Self::Float | Self::Double => NumberValue::Float(f64::NAN),
@@ -253,19 +239,17 @@ impl Primitive {
 }
 
 impl Level {
-    /// Length of the fields of `version`, bytes.
     pub(crate) fn length_at(&self, version: u64) -> usize {
         let version = version.max(self.base_version);
         let known = self.fields.iter().filter(|field| field.notes.since <= version);
         known.map(|field| field.offset + field.kind.length_at(version)).max().unwrap_or(0)
     }
 
-    /// Whether the content of the block depends on the acting version.
     pub(crate) fn is_versioned(&self) -> bool {
         self.fields.iter().any(|field| self.is_late(field) || field.kind.is_versioned())
     }
 
-    /// Whether a writer of an older version may have omitted the field.
+    /// A writer of an older version may have omitted the field.
     pub(crate) const fn is_late(&self, field: &FieldModel) -> bool {
         field.notes.since > self.base_version
     }
@@ -282,7 +266,6 @@ impl Level {
         self.groups.len() + self.data.len()
     }
 
-    /// Versions at which the block grows, after the first.
     pub(crate) fn versions(&self) -> Vec<u64> {
         let mut versions = Vec::new();
         for field in &self.fields {
@@ -297,7 +280,7 @@ impl Level {
         versions
     }
 
-    /// The single field of a group that is a plain list: required, named `value`, and without other fields.
+    /// Single field of a group that is a plain list: required, and named `value`.
     pub(crate) fn list_field(&self) -> Option<&FieldModel> {
         match &self.fields[..] {
             [field] if !self.has_members() && field.name == "value" && !self.is_nullable(field) => {
@@ -309,7 +292,7 @@ impl Level {
 }
 
 impl FieldKind {
-    /// Number of members, itself included; more than 1 for a composite.
+    /// Itself included; more than 1 for a composite.
     pub(crate) fn members(&self) -> usize {
         match self {
             Self::Composite(level) => level.members_in_all,
@@ -321,7 +304,7 @@ impl FieldKind {
         self.length_at(u64::MAX)
     }
 
-    /// Length in the block of a writer of `version`, bytes.
+    /// In the block of a writer of `version`.
     pub(crate) fn length_at(&self, version: u64) -> usize {
         match self {
             Self::Scalar { primitive, .. } => primitive.size(),
@@ -347,7 +330,6 @@ impl FieldKind {
 }
 
 impl Level {
-    /// Bytes of the block that a decoder takes as an array.
     pub(crate) fn known_length(&self) -> usize {
         if self.is_versioned() { self.length_at(self.base_version) } else { self.length_at(u64::MAX) }
     }

@@ -1,11 +1,9 @@
-//! Maps names of a schema to names of Rust: snake case, Pascal case, and unique names.
-//!
 //! A taken or reserved name gets an underscore at its end, in the order of the schema, so the same schema always gives
 //! the same Rust.
 
 use std::collections::{HashMap, HashSet};
 
-/// Words of Rust that cannot be identifiers, and names that generated code itself uses.
+/// And names that generated code itself uses.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
@@ -13,7 +11,6 @@ const KEYWORDS: &[&str] = &[
     "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "union", "Self",
 ];
 
-/// Methods of generated flyweights, enums and sets.
 const METHODS: &[&str] = &[
     "advance",
     "clone",
@@ -33,7 +30,7 @@ const METHODS: &[&str] = &[
     "skip_to",
 ];
 
-/// Types that generated code names without a path.
+/// Named without a path by generated code.
 const TYPES: &[&str] = &[
     "AsRef",
     "Clone",
@@ -65,33 +62,28 @@ const TYPES: &[&str] = &[
     "Vec",
 ];
 
-/// Suffixes of the names of a level's types.
 pub(crate) const SUFFIXES: &[&str] =
     &["", "Decoder", "Encoder", "GroupEncoder", "Field", "ProtobufEncoder", "ProtobufDecoder", "Stage"];
 
-/// Taken names of a scope.
 #[derive(Default)]
 pub(crate) struct NameScope {
     taken: HashSet<String>,
-    /// Number of underscores added at the last claim of a name. Fewer are not tried again, so that many names that
-    /// become the same one do not take quadratic time.
+    /// Underscores added at the last claim of a name. Fewer are not tried again: many names that become the same one
+    /// would take quadratic time.
     underscores: HashMap<String, usize>,
 }
 
 impl NameScope {
-    /// Claims a name for the types of a level, enum or set.
     pub(crate) fn claim_type(&mut self, name: &str) -> String {
         let name = self.free(pascal(name), Self::is_taken);
         self.taken.extend(SUFFIXES.iter().map(|suffix| format!("{name}{suffix}")));
         name
     }
 
-    /// Whether a type of that name, or one of its suffixed types, exists.
     pub(crate) fn is_taken(&self, name: &str) -> bool {
         TYPES.contains(&name) || SUFFIXES.iter().any(|suffix| self.taken.contains(&format!("{name}{suffix}")))
     }
 
-    /// Claims a name for a method, together with its derived methods.
     pub(crate) fn claim_method(&mut self, name: &str) -> String {
         const WITH: [&str; 5] = ["", "_str", "_or_null", "_min", "_max"];
         let name = self.free(snake(name), |names, name| {
@@ -101,7 +93,6 @@ impl NameScope {
         name
     }
 
-    /// Claims a name for a choice of a set, which has a getter and a setter.
     pub(crate) fn claim_choice(&mut self, name: &str) -> String {
         let name = self.free(snake(name), |names, name| {
             is_reserved(name) || names.taken.contains(name) || names.taken.contains(&with(name))
@@ -110,7 +101,6 @@ impl NameScope {
         name
     }
 
-    /// Claims a name for a variant of an enum.
     pub(crate) fn claim_variant(&mut self, name: &str) -> String {
         let name = self.free(pascal(name), |names, name| {
             matches!(name, "Self" | "Unknown" | "NULL") || names.taken.contains(name)
@@ -119,7 +109,6 @@ impl NameScope {
         name
     }
 
-    /// Appends underscores to `name` until it is free.
     fn free(&mut self, name: String, is_taken: impl Fn(&Self, &str) -> bool) -> String {
         let mut count = self.underscores.get(&name).copied().unwrap_or(0);
         let mut candidate = format!("{name}{}", "_".repeat(count));
@@ -132,17 +121,15 @@ impl NameScope {
     }
 }
 
-/// Whether generated code or Rust itself uses the name of a method otherwise.
 fn is_reserved(name: &str) -> bool {
     KEYWORDS.contains(&name) || METHODS.contains(&name)
 }
 
-/// Setter of a choice of a set.
 pub(crate) fn with(choice: &str) -> String {
     format!("with_{}", choice.trim_start_matches('_'))
 }
 
-/// Splits a name at underscores and where lower case turns to upper case.
+/// Splits at underscores and where lower case turns to upper case.
 fn words(name: &str) -> Vec<String> {
     let characters: Vec<char> = name.chars().collect();
     let mut words = vec![String::new()];
@@ -168,13 +155,11 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// `fuelFigure` → `fuel_figure`.
 pub(crate) fn snake(name: &str) -> String {
     let name = words(name).join("_");
     if name.starts_with(|first: char| first.is_ascii_digit()) { format!("_{name}") } else { name }
 }
 
-/// `fuelFigure` → `FuelFigure`.
 pub(crate) fn pascal(name: &str) -> String {
     let words = words(name);
     let mut joined = String::new();

@@ -1,18 +1,14 @@
-//! A schema as `.proto`, for other programs that read and write the protobuf form.
-//!
 //! Field numbers are SBE field ids; members of composites, which have none, are numbered by their place from 1. Signed
-//! integers are `sint32` and `sint64`, null is absent. An enum of more than 32 bits, which protobuf does not have, is
-//! a plain number.
+//! integers are `sint32` and `sint64`, null is absent. An enum of more than 32 bits, which protobuf does not have, is a
+//! plain number.
 
 use super::emit::fits_protobuf;
 use super::error::SchemaError;
 use super::model::{Constant, ElementNotes, EnumType, FieldKind, FieldModel, Level, Primitive, Schema};
 use super::names::snake;
 
-/// Reserved field numbers of protobuf.
 const RESERVED: std::ops::RangeInclusive<u32> = 19_000..=19_999;
 
-/// Checks that every field id can be a protobuf field number.
 pub(crate) fn check(schema: &Schema) -> Result<(), SchemaError> {
     schema.messages.iter().try_for_each(|message| check_level(&message.level))
 }
@@ -86,8 +82,8 @@ fn enumeration(out: &mut ProtoText, of: &EnumType) {
     out.notes(&of.notes);
     out.line(&format!("enum {} {{", of.rust));
     out.indent += 1;
-    // The first value of a proto3 enum is zero. Values of an enum share the scope of the enum, hence the prefix;
-    // underscores keep equal names apart.
+    // The first value of a proto3 enum is zero. Its values share the scope of the enum, hence the prefix; underscores
+    // keep equal names apart.
     let name = |rust: &str| {
         let underscores = rust.len() - rust.trim_end_matches('_').len();
         format!("{prefix}_{}{}", snake(rust).to_ascii_uppercase(), "_".repeat(underscores))
@@ -143,7 +139,7 @@ fn message(out: &mut ProtoText, level: &Level) {
     }
 }
 
-/// Name of a field: that of the schema, with its id if an earlier name became the same.
+/// Name of the schema, with the id if an earlier name became the same.
 fn name(level: &Level, name: &str, number: u32) -> String {
     let fields = level.fields.iter().map(|field| (&field.name, field.number));
     let groups = level.groups.iter().map(|group| (&group.name, group.number));

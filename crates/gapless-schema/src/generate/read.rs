@@ -1,6 +1,3 @@
-//! Reads a schema file as a [`Schema`]: the root element, the message header, and the messages with their groups and
-//! data.
-
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -16,13 +13,13 @@ use super::values::{notes, offset};
 use super::versions;
 use super::xml::{self, Element};
 
-/// Limit of a block: the longest payload of a frame.
+/// The longest payload of a frame.
 const BLOCK_LENGTH_MAX: usize = 1 << 20;
-/// Limit of fields of all messages, with the members of their composites: each is visited often, and nested composites
-/// grow exponentially.
+/// Fields of all messages, with the members of their composites: each is visited often, and nested composites grow
+/// exponentially.
 const MEMBERS_MAX: usize = 100_000;
 
-/// Reads the schema in `sources`; the first has the root element.
+/// The first of `sources` has the root element.
 pub(crate) fn schema(sources: &[Rc<SchemaSource>]) -> Result<Schema, SchemaError> {
     let documents = sources.iter().map(xml::parse).collect::<Result<Vec<_>, _>>()?;
     let roots: Vec<Element<'_>> =
@@ -77,7 +74,7 @@ pub(crate) fn schema(sources: &[Rc<SchemaSource>]) -> Result<Schema, SchemaError
     composites.retain(|level| used.iter().any(|other| Rc::ptr_eq(level, other)));
     let text = |name: &str| root.attribute(name).map(str::to_owned);
     Ok(Schema {
-        // In one line, since it appears in comments of generated files.
+        // Appears in comments of generated files.
         package: text("package").unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "),
         id: root.number("id", "a schema id from 0 to 65535")?.ok_or_else(|| {
             root.error("<messageSchema> has no attribute \"id\"", "id=\"…\", a number from 0 to 65535")
@@ -101,7 +98,6 @@ pub(crate) fn schema(sources: &[Rc<SchemaSource>]) -> Result<Schema, SchemaError
     })
 }
 
-/// Collects the composites used by fields of a level, including nested ones.
 fn collect_composites(level: &Level, used: &mut Vec<Rc<Level>>) {
     for field in &level.fields {
         if let FieldKind::Composite(inner) = &field.kind
@@ -117,7 +113,6 @@ fn collect_composites(level: &Level, used: &mut Vec<Rc<Level>>) {
 struct MessageReader<'d> {
     types: TypeTable<'d>,
     version: u64,
-    /// Number of fields so far, with the members of their composites.
     members: usize,
 }
 
@@ -391,7 +386,6 @@ struct LevelScope {
 }
 
 impl LevelScope {
-    /// Checks name and id of a field, group or data against earlier ones, and returns the id.
     fn claim(&mut self, element: &Element<'_>, name: &str) -> Result<u32, SchemaError> {
         let id: u32 = element.number("id", "a number from 0 to 65535")?.ok_or_else(|| {
             element.error(format!("<{}> {name:?} has no attribute \"id\"", element.name()), "a number from 0 to 65535")
@@ -415,7 +409,6 @@ impl LevelScope {
     }
 }
 
-/// Reads an unsigned integer of a header or of dimensions.
 fn slot(
     composite: &Rc<Composite>,
     user: &Element<'_>,
@@ -446,7 +439,7 @@ fn slot(
     Ok((slot, encoded.clone()))
 }
 
-/// Greatest length or count: maxValue, or the greatest non-null value.
+/// maxValue, or the greatest non-null value.
 fn length_max(encoded: &EncodedType, primitive: Primitive) -> u64 {
     match encoded.max {
         Some(super::model::NumberValue::Integer(max)) => max as u64,

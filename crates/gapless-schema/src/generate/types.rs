@@ -1,5 +1,3 @@
-//! Reads the `<types>` of a schema: encoded types, enums, sets and composites, resolved by name.
-//!
 //! Types may refer to each other in any order, so they are resolved on first use; a cycle of references is an error.
 
 use std::collections::HashMap;
@@ -11,10 +9,10 @@ use super::names::NameScope;
 use super::values::{notes, number_in, parse_number};
 use super::xml::Element;
 
-/// Limit of an array or text; a block must fit its length field anyway.
+/// A block must fit its length field anyway.
 pub(super) const ARRAY_LENGTH_MAX: usize = 1 << 20;
 
-/// Limit of a chain of references; a composite in a composite in a composite is three.
+/// A composite in a composite in a composite is three.
 const CHAIN_MAX: usize = 32;
 
 #[derive(Clone)]
@@ -36,12 +34,11 @@ pub(crate) struct EncodedType {
     pub max: Option<NumberValue>,
     pub constant: Option<Constant>,
     pub charset: Option<Charset>,
-    /// The field that uses the type gives the value.
     pub constant_without_value: bool,
     pub notes: ElementNotes,
 }
 
-/// A `<composite>`: a level for use as a field, and its members for use as header, dimensions or data.
+/// A level for use as a field, and members for use as header, dimensions or data.
 pub(crate) struct Composite {
     pub members: Vec<(String, SchemaType, usize)>,
     /// `None` for the encoding of data, which has no fixed length.
@@ -52,7 +49,6 @@ pub(crate) struct TypeTable<'d> {
     pub(super) raw: HashMap<String, Element<'d>>,
     names_in_order: Vec<String>,
     done: HashMap<String, SchemaType>,
-    /// Names being resolved: the chain of references.
     chain: Vec<String>,
     pub rust_names: NameScope,
     pub enums: Vec<Rc<EnumType>>,
@@ -61,7 +57,6 @@ pub(crate) struct TypeTable<'d> {
 }
 
 impl<'d> TypeTable<'d> {
-    /// Collects the types of all `<types>` elements.
     pub(crate) fn collect(blocks: &[Element<'d>]) -> Result<Self, SchemaError> {
         let mut raw: HashMap<String, Element<'d>> = HashMap::new();
         let mut names_in_order = Vec::new();
@@ -98,7 +93,7 @@ impl<'d> TypeTable<'d> {
         })
     }
 
-    /// Resolves every type, so that an unused one is checked, too.
+    /// Unused types are checked, too.
     pub(crate) fn resolve_all(&mut self) -> Result<(), SchemaError> {
         for name in self.names_in_order.clone() {
             if let Some(element) = self.raw.get(&name).cloned() {
@@ -108,7 +103,6 @@ impl<'d> TypeTable<'d> {
         Ok(())
     }
 
-    /// Resolves the type named by an attribute of `user`.
     pub(crate) fn named(&mut self, name: &str, user: &Element<'d>, attribute: &str) -> Result<SchemaType, SchemaError> {
         if let Some(done) = self.done.get(name) {
             return Ok(done.clone());
@@ -195,7 +189,6 @@ impl<'d> TypeTable<'d> {
         Ok(encoded)
     }
 
-    /// Reads the value of a constant type: its text, or a `valueRef` to an enum.
     fn constant(
         &mut self,
         element: &Element<'d>,
@@ -232,7 +225,6 @@ impl<'d> TypeTable<'d> {
         Ok(())
     }
 
-    /// Resolves `Enum.value` to a constant.
     pub(crate) fn value_ref(
         &mut self,
         element: &Element<'d>,
@@ -262,7 +254,6 @@ impl<'d> TypeTable<'d> {
 }
 
 impl SchemaType {
-    /// Converts the type to the content of a field.
     pub(crate) fn kind(&self, user: &Element<'_>) -> Result<FieldKind, SchemaError> {
         match self {
             Self::Encoded(encoded) => encoded.kind(user),

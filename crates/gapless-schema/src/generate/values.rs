@@ -1,10 +1,8 @@
-//! Reads numbers, offsets and notes in attributes, for all parts of a schema.
-
 use super::error::{Location, SchemaError};
 use super::model::{ElementNotes, NumberValue, Primitive};
 use super::xml::Element;
 
-/// Parses a number of a primitive type; a char is one ASCII character.
+/// A char is one ASCII character.
 pub(crate) fn parse_number(
     primitive: Primitive,
     text: &str,
@@ -18,7 +16,7 @@ pub(crate) fn parse_number(
             _ => Err(place.error(format!("{what} is {text:?}"), "one ASCII character")),
         },
         Primitive::Float | Primitive::Double => {
-            // Parsed in its own precision, so that it is rounded once.
+            // In its own precision, so that it is rounded once.
             let number = match primitive {
                 Primitive::Float => text.parse::<f32>().ok().map(f64::from),
                 _ => text.parse::<f64>().ok(),
@@ -60,7 +58,6 @@ pub(crate) fn number_in(
     Ok(())
 }
 
-/// Offset of a field or member: its attribute, or the end of the previous one.
 pub(crate) fn offset(element: &Element<'_>, end: usize) -> Result<usize, SchemaError> {
     match element.number::<usize>("offset", "a number of bytes")? {
         Some(offset) if offset < end => Err(element

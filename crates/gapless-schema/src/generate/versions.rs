@@ -1,11 +1,10 @@
-//! Checks that additions of later versions are skipped by older readers: fields at the end of their block, groups and
-//! data after the existing ones. The number of groups and data is not on the wire, so anywhere else an older reader
-//! would silently misread them.
+//! Later versions must add fields at the end of their block, groups and data after the existing ones: their number is
+//! not on the wire, so an older reader would silently misread them anywhere else.
 
 use super::error::SchemaError;
 use super::model::{ElementNotes, FieldKind, FieldModel, Level};
 
-/// Checks the fields of a block or the members of a composite, which exists since `base_version`.
+/// The block exists since `base_version`.
 pub(crate) fn check_fields(fields: &[FieldModel], base_version: u64) -> Result<(), SchemaError> {
     let mut newest = base_version;
     let mut newest_name = "";
@@ -37,7 +36,6 @@ fn grown_in(field: &FieldModel) -> u64 {
     }
 }
 
-/// Checks the groups and data of a message, or of the entries of a group.
 pub(crate) fn check_members(level: &Level, is_entry: bool) -> Result<(), SchemaError> {
     let groups = level.groups.iter().map(|group| (&group.name, &group.level.notes));
     let members: Vec<(&String, &ElementNotes)> =

@@ -1,6 +1,4 @@
-//! Reads schema files as XML, follows `xi:include`, and gives elements and attributes with their places.
-//!
-//! Nothing here knows SBE. A fault is a [`SchemaError`] with file, line and column.
+//! Nothing here knows SBE.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -13,19 +11,19 @@ use roxmltree::{Document, Node, ParsingOptions};
 use super::error::{Location, SchemaError, SchemaSource};
 
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
-/// Limit of elements, attributes and texts in a file.
+/// Elements, attributes and texts in a file.
 const NODES_MAX: u32 = 1_000_000;
-/// Limit of the nesting of elements; group in group in group is three.
+/// Group in group in group is three.
 const DEPTH_MAX: usize = 64;
 const FILES_MAX: usize = 256;
 
-/// Reads a schema file and its includes; the schema itself comes first.
+/// The schema itself comes before its includes.
 pub(crate) fn load(path: &Path) -> Result<Vec<Rc<SchemaSource>>, SchemaError> {
     let text = read(path)?;
     load_text(path, text)
 }
 
-/// Like [`load`], with the text of the first file given; `path` is its name and the base of its includes.
+/// `path` is the name of `text` and the base of its includes.
 pub(crate) fn load_text(path: &Path, text: String) -> Result<Vec<Rc<SchemaSource>>, SchemaError> {
     let mut seen: HashSet<PathBuf> = HashSet::from([path.to_owned()]);
     let mut paths = vec![path.to_owned()];
@@ -63,7 +61,7 @@ fn read(path: &Path) -> Result<String, SchemaError> {
     }
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(failed)?;
-    // A limit, because generated files of the kernel report no length either.
+    // Generated files of the kernel report no length.
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
     Ok(text)
 }
@@ -93,7 +91,6 @@ pub(crate) fn parse(source: &Rc<SchemaSource>) -> Result<Document<'_>, SchemaErr
     })
 }
 
-/// Byte of the parser's error.
 fn error_position(text: &str, error: &roxmltree::Error) -> usize {
     use roxmltree::Error::{NoRootNode, UnclosedRootNode, UnexpectedEndOfStream};
     // The parser gives no place for these; they are at the end.
@@ -106,8 +103,7 @@ fn error_position(text: &str, error: &roxmltree::Error) -> usize {
     column.map_or(text.len(), |(offset, _)| start + offset)
 }
 
-/// Refuses deep nesting before the parser, which recurses. The count of tags is approximate: text that looks like a tag
-/// (in a comment or CDATA) is skipped.
+/// The parser recurses. The count of tags is approximate: text that looks like a tag is skipped.
 fn check_depth(source: &Rc<SchemaSource>) -> Result<(), SchemaError> {
     let text = source.text.as_bytes();
     let mut depth = 0usize;
@@ -142,7 +138,7 @@ fn check_depth(source: &Rc<SchemaSource>) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Length of the tag at the start of `rest`; a `>` within quotes does not end it.
+/// A `>` within quotes does not end it.
 fn tag_length(rest: &[u8]) -> Option<usize> {
     let mut quote = None;
     for (index, byte) in rest.iter().enumerate() {
@@ -167,7 +163,6 @@ impl<'d> Element<'d> {
         Self { node: document.root_element(), source: source.clone() }
     }
 
-    /// Name without its namespace prefix.
     pub(crate) fn name(&self) -> &'d str {
         self.node.tag_name().name()
     }
@@ -180,7 +175,7 @@ impl<'d> Element<'d> {
         Location { source: self.source.clone(), byte }
     }
 
-    /// Place of an attribute; of the element if it has none of that name.
+    /// Place of the element if it has no such attribute.
     pub(crate) fn attribute_location(&self, name: &str) -> Location {
         match self.node.attribute_node(name) {
             Some(attribute) => self.at(attribute.range().start),
@@ -197,7 +192,7 @@ impl<'d> Element<'d> {
         self.node.children().filter(Node::is_element).map(move |node| Element { node, source: source.clone() })
     }
 
-    /// Text inside of the element, trimmed: in the schema of SBE schemas it is an `xs:token`.
+    /// Trimmed: in the schema of SBE schemas it is an `xs:token`.
     pub(crate) fn text(&self) -> &'d str {
         self.node.text().unwrap_or("").trim()
     }
@@ -221,7 +216,6 @@ impl<'d> Element<'d> {
         }
     }
 
-    /// The attribute `name`, which must be a symbolic name.
     pub(crate) fn symbol(&self) -> Result<String, SchemaError> {
         let name = self.required("name")?;
         let mut characters = name.chars();

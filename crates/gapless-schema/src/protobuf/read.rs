@@ -1,45 +1,40 @@
-//! [`Reader`], which walks the fields of a protobuf message, and [`Packed`], the values of a repeated scalar.
-//!
-//! Safe on any bytes: invalid input is a [`DecodeError`] with field and position. Rare paths take the reader by value,
-//! so that on the straight path its two fields stay in registers.
+//! Safe on any bytes. Rare paths take the reader by value, so that on the straight path its two fields stay in
+//! registers.
 
 use core::marker::PhantomData;
 
 use super::{FIXED32, FIXED64, LENGTH_DELIMITED, VARINT};
 use crate::DecodeError;
 
-/// Reads the fields of a message in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
-    /// Position of the end of `rest` in the payload.
     end: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Begins at the start of `payload`.
     #[inline]
     #[must_use]
     pub const fn new(payload: &'a [u8]) -> Self {
         Self { rest: payload, end: payload.len() }
     }
 
-    /// Position in bytes from the start of the payload.
     #[inline]
     #[must_use]
     pub const fn position(&self) -> usize {
         self.end - self.rest.len()
     }
 
-    /// Skips the rest, so that nothing is read after an error.
+    /// Skips the rest: nothing is read after an error.
     #[inline]
     pub const fn stop(&mut self) {
         self.rest = &[];
     }
 
-    /// Reads the key of the next field, number and wire type; `None` at the end.
+    /// Number and wire type; `None` at the end.
     ///
     /// # Errors
+    ///
     /// A truncated or invalid key.
     #[inline(always)]
     pub fn key(&mut self, message: &'static str) -> Result<Option<u32>, DecodeError> {
@@ -53,9 +48,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a nested message.
-    ///
     /// # Errors
+    ///
     /// A premature end of the message.
     #[inline(always)]
     pub fn message(&mut self, field: &'static str) -> Result<Reader<'a>, DecodeError> {
@@ -63,18 +57,16 @@ impl<'a> Reader<'a> {
         Ok(Reader { rest, end: self.position() })
     }
 
-    /// Reads text.
-    ///
     /// # Errors
+    ///
     /// Text that is not UTF-8, or a premature end of the message.
     #[inline]
     pub fn text(&mut self, field: &'static str) -> Result<&'a str, DecodeError> {
         crate::sbe::text::utf8(self.bytes(field)?, field)
     }
 
-    /// Reads bytes.
-    ///
     /// # Errors
+    ///
     /// A premature end of the message.
     #[inline(always)]
     pub fn bytes(&mut self, field: &'static str) -> Result<&'a [u8], DecodeError> {
@@ -82,18 +74,18 @@ impl<'a> Reader<'a> {
         self.take(length, field)
     }
 
-    /// Reads a packed list.
-    ///
     /// # Errors
+    ///
     /// A premature end of the message.
     #[inline]
     pub fn packed<T: Value>(&mut self, field: &'static str) -> Result<Packed<'a, T>, DecodeError> {
         Ok(Packed { reader: self.message(field)?, field, value: PhantomData })
     }
 
-    /// Reads one value of a list that is not packed.
+    /// One value of a list that is not packed.
     ///
     /// # Errors
+    ///
     /// A value out of range, or a premature end of the message.
     #[inline]
     pub fn unpacked<T: Value>(&mut self, field: &'static str) -> Result<Packed<'a, T>, DecodeError> {
@@ -103,9 +95,10 @@ impl<'a> Reader<'a> {
         Ok(Packed { reader: Reader { rest, end: self.position() }, field, value: PhantomData })
     }
 
-    /// Handles an unexpected key: skips a field of unknown number. `known` names the others.
+    /// Skips a field of unknown number; `known` names the others.
     ///
     /// # Errors
+    ///
     /// A known field with another wire type, an unknown wire type, or a premature end of the message.
     #[cold]
     #[inline(never)]
@@ -129,9 +122,10 @@ impl<'a> Reader<'a> {
         Ok(self)
     }
 
-    /// Reads a varint of up to 64 bits.
+    /// Up to 64 bits.
     ///
     /// # Errors
+    ///
     /// More bits, or a premature end of the message.
     #[inline(always)]
     pub fn varint(&mut self, field: &'static str) -> Result<u64, DecodeError> {
@@ -195,11 +189,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Scalar of a field; implemented here for numbers and by generated code for enums and sets.
+/// Implemented here for numbers and by generated code for enums and sets.
 pub trait Value: Sized {
-    /// Reads it.
-    ///
     /// # Errors
+    ///
     /// A value out of range, or a premature end of the message.
     fn read(reader: &mut Reader<'_>, field: &'static str) -> Result<Self, DecodeError>;
 }
@@ -248,9 +241,10 @@ impl Value for f64 {
     }
 }
 
-/// Reads the number of a protobuf enum, which is sign-extended on the wire.
+/// Sign-extended on the wire.
 ///
 /// # Errors
+///
 /// A number that does not fit into `T`, or a premature end of the message.
 #[inline(always)]
 pub fn enum_number<T: TryFrom<i64>>(reader: &mut Reader<'_>, field: &'static str) -> Result<T, DecodeError> {
@@ -259,7 +253,6 @@ pub fn enum_number<T: TryFrom<i64>>(reader: &mut Reader<'_>, field: &'static str
     T::try_from(value).map_err(|_| start.error(field, "the number is outside of the range of its enum"))
 }
 
-/// Iterator over the values of a repeated scalar.
 #[derive(Debug)]
 pub struct Packed<'a, T> {
     reader: Reader<'a>,

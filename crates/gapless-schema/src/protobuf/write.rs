@@ -1,17 +1,14 @@
-//! [`Writer`], which appends protobuf fields to a buffer and remembers whether they fitted.
-
 use super::{FIXED32, FIXED64, LENGTH_DELIMITED, VARINT};
 use crate::EncodeError;
 
-/// Length of the longest key and integer: 5 and 10 bytes, and one to spare.
+/// Longest key and integer: 5 and 10 bytes, and one to spare.
 const FIELD_LENGTH_MAX: usize = 16;
 
-/// Appends fields. A field that does not fit is counted but not written, so a setter cannot fail: [`Writer::finish`]
-/// returns the error.
+/// A field that does not fit is counted but not written, so a setter cannot fail: [`Writer::finish`] returns the error.
 #[derive(Debug)]
 pub struct Writer<'a> {
     buffer: &'a mut [u8],
-    /// Bytes of all fields; beyond the buffer's length after the first that did not fit.
+    /// Beyond the buffer's length after the first field that did not fit.
     position: usize,
 }
 
@@ -21,23 +18,23 @@ pub struct Writer<'a> {
 pub struct Mark(usize);
 
 impl<'a> Writer<'a> {
-    /// Begins at the start of `buffer`; an empty one only counts.
+    /// An empty `buffer` only counts.
     #[inline]
     #[must_use]
     pub const fn new(buffer: &'a mut [u8]) -> Self {
         Self { buffer, position: 0 }
     }
 
-    /// Bytes of the fields so far.
     #[inline]
     #[must_use]
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// Ends the message and returns its length in bytes.
+    /// Returns the length in bytes.
     ///
     /// # Errors
+    ///
     /// [`EncodeError::Capacity`] if the buffer is too short.
     #[inline]
     pub const fn finish(self, message: &'static str) -> Result<usize, EncodeError> {
@@ -53,7 +50,7 @@ impl<'a> Writer<'a> {
         self.short(number << 3 | VARINT, |room, at| put_varint(room, at, value));
     }
 
-    /// Writes a signed integer, in zigzag form.
+    /// In zigzag form.
     #[inline]
     pub fn sint(&mut self, number: u32, value: i64) {
         self.uint(number, zigzag(value));
@@ -69,14 +66,12 @@ impl<'a> Writer<'a> {
         self.short(number << 3 | FIXED64, |room, at| put_array(room, at, value.to_le_bytes()));
     }
 
-    /// Writes text or bytes.
     #[inline]
     pub fn bytes(&mut self, number: u32, value: &[u8]) {
         self.short(number << 3 | LENGTH_DELIMITED, |room, at| put_varint(room, at, value.len() as u64));
         self.append(value);
     }
 
-    /// Begins a nested message or a packed list.
     #[inline]
     pub fn open(&mut self, number: u32) -> Mark {
         // One byte is reserved for the length; a longer length moves the body when it is known.
@@ -84,7 +79,6 @@ impl<'a> Writer<'a> {
         Mark(self.position)
     }
 
-    /// Ends the message or list begun at `mark`.
     #[inline]
     pub fn close(&mut self, mark: Mark) {
         let length = self.position - mark.0;
@@ -105,13 +99,11 @@ impl<'a> Writer<'a> {
         self.position += more;
     }
 
-    /// Writes a value inside of a packed list.
     #[inline]
     pub fn packed_uint(&mut self, value: u64) {
         self.raw(|room, at| put_varint(room, at, value));
     }
 
-    /// Writes a signed value inside of a packed list.
     #[inline]
     pub fn packed_sint(&mut self, value: i64) {
         self.packed_uint(zigzag(value));
@@ -135,7 +127,7 @@ impl<'a> Writer<'a> {
         });
     }
 
-    /// Appends the bytes that `put` writes; `put` returns their number.
+    /// `put` returns the number of its bytes.
     #[inline(always)]
     fn raw(&mut self, put: impl FnOnce(&mut [u8; FIELD_LENGTH_MAX], usize) -> usize) {
         if let Some(room) = self.buffer.get_mut(self.position..).and_then(|rest| rest.first_chunk_mut()) {
@@ -157,14 +149,13 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Maps small negative numbers to small unsigned ones.
 #[inline]
 const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// Writes a varint at `at` and returns its end. Indices wrap within the array, so there is no bounds check; keys and
-/// values together are shorter than the array.
+/// Returns the end. Indices wrap within the array, so there is no bounds check; keys and values together are shorter
+/// than the array.
 #[inline(always)]
 fn put_varint(room: &mut [u8; FIELD_LENGTH_MAX], mut at: usize, mut value: u64) -> usize {
     while value >= 0x80 {

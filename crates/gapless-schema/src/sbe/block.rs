@@ -1,9 +1,7 @@
-//! Fields at fixed offsets of a block.
-//!
 //! Offsets and lengths are constants of the generated code, and a field's bounds are checked at compile time, so none
 //! of these functions can fail or panic.
 
-/// The `N` bytes at offset `O` of a block of `B` bytes.
+/// `N` bytes at offset `O` of a block of `B` bytes.
 #[inline(always)]
 #[must_use]
 pub const fn field<const O: usize, const N: usize, const B: usize>(block: &[u8; B]) -> &[u8; N] {
@@ -14,7 +12,6 @@ pub const fn field<const O: usize, const N: usize, const B: usize>(block: &[u8; 
     }
 }
 
-/// Like [`field`], mutable.
 #[inline(always)]
 pub const fn field_mut<const O: usize, const N: usize, const B: usize>(block: &mut [u8; B]) -> &mut [u8; N] {
     const { assert!(O + N <= B, "the field lies outside of its block") };
@@ -24,21 +21,21 @@ pub const fn field_mut<const O: usize, const N: usize, const B: usize>(block: &m
     }
 }
 
-/// Field that a later version appended: `None` if the writer's version is older, or the block ends before it.
+/// `None` if the writer's version is older, or the block ends before the field.
 #[inline(always)]
 #[must_use]
 pub fn late_field<const N: usize>(block: &[u8], version: u64, since: u64, offset: usize) -> Option<&[u8; N]> {
     if version < since { None } else { block.get(offset..)?.first_chunk() }
 }
 
-/// The bytes from `offset` on; empty if the block ends before it.
+/// Empty if the block ends before `offset`.
 #[inline(always)]
 #[must_use]
 pub fn from_offset(block: &[u8], offset: usize) -> &[u8] {
     block.get(offset..).unwrap_or(&[])
 }
 
-/// Writes `bytes` at `offset` of `block`, for blocks with their nulls in place.
+/// For blocks with their nulls in place.
 #[must_use]
 pub const fn with<const B: usize, const N: usize>(mut block: [u8; B], offset: usize, bytes: [u8; N]) -> [u8; B] {
     let mut index = 0;
@@ -49,7 +46,6 @@ pub const fn with<const B: usize, const N: usize>(mut block: [u8; B], offset: us
     block
 }
 
-/// Like [`with`], `count` times one after the other.
 #[must_use]
 pub const fn with_repeated<const B: usize, const N: usize>(
     mut block: [u8; B],

@@ -1,30 +1,26 @@
-//! [`Reader`], which parses a payload once, and [`Group`], the entries of a repeating group.
-//!
-//! A whole message is parsed before a handler sees it: each group and data becomes a slice with checked bounds.
-//! Iterating entries later repeats the cheap part of the parse and cannot fail any more.
+//! A whole message is parsed before a handler sees it: each group and data becomes a slice with checked bounds, and
+//! iterating entries later cannot fail.
 
 use core::marker::PhantomData;
 
 use crate::DecodeError;
 
-/// Limit of a group whose entries take no bytes, so that a short payload cannot cause a long loop.
+/// Limit of a group whose entries take no bytes: a short payload cannot cause a long loop.
 pub const EMPTY_ENTRIES_MAX: u64 = 255;
 
-/// Fields of a message header as values, whatever their width on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of the writer's root block.
+    /// Length of the writer's root block.
     pub block_length: u64,
     pub template_id: u64,
     pub schema_id: u64,
-    /// Schema version of the writer: the acting version.
+    /// Acting version: that of the writer.
     pub version: u64,
 }
 
 impl Header {
-    /// Checks that the header is of the expected message.
-    ///
     /// # Errors
+    ///
     /// [`DecodeError::Schema`], [`DecodeError::Template`].
     #[inline]
     pub fn expect(&self, message: &'static str, schema_id: u16, template_id: u16) -> Result<(), DecodeError> {
@@ -46,7 +42,6 @@ impl Header {
     }
 }
 
-/// Parses a payload in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -54,23 +49,20 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Begins at the start of `payload`.
     #[inline]
     #[must_use]
     pub const fn new(payload: &'a [u8]) -> Self {
         Self { rest: payload, total: payload.len() }
     }
 
-    /// Position in bytes from the start of the payload.
     #[inline]
     #[must_use]
     pub const fn position(&self) -> usize {
         self.total - self.rest.len()
     }
 
-    /// Takes `N` bytes.
-    ///
     /// # Errors
+    ///
     /// [`DecodeError::Truncated`].
     #[inline(always)]
     pub fn chunk<const N: usize>(&mut self, field: &'static str) -> Result<&'a [u8; N], DecodeError> {
@@ -81,9 +73,8 @@ impl<'a> Reader<'a> {
         Ok(chunk)
     }
 
-    /// Takes `length` bytes.
-    ///
     /// # Errors
+    ///
     /// [`DecodeError::Truncated`].
     #[inline(always)]
     pub fn slice(&mut self, length: usize, field: &'static str) -> Result<&'a [u8], DecodeError> {
@@ -94,11 +85,11 @@ impl<'a> Reader<'a> {
         Ok(slice)
     }
 
-    /// Takes a block: its known part as an array of `N` bytes, and all of it as written.
-    ///
-    /// `needed` is the length of the fields of `version`, at least `N`.
+    /// The block's known part as an array of `N` bytes, and all of it as written. `needed` is the length of the fields
+    /// of `version`, at least `N`.
     ///
     /// # Errors
+    ///
     /// [`DecodeError::BlockLength`], [`DecodeError::Truncated`].
     #[inline(always)]
     pub fn block<const N: usize>(
@@ -138,27 +129,24 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Entry of a group; implemented by generated decoders.
+/// Implemented by generated decoders.
 pub trait Entry<'a>: Sized {
-    /// Path of the group in the schema.
     const NAME: &'static str;
-    /// Whether entries hold groups or data, so that their lengths differ.
+    /// Entries hold groups or data, so that their lengths differ.
     const HAS_MEMBERS: bool;
 
-    /// Length of the fields of `version`, bytes.
     fn needed_length(version: u64) -> usize;
 
-    /// Creates an entry without groups and data from its block; `None` if the block is too short.
+    /// For entries without groups and data; `None` if the block is too short.
     fn from_block(block: &'a [u8], version: u64) -> Option<Self>;
 
-    /// Parses the entry that begins here.
-    ///
     /// # Errors
+    ///
     /// The fault in the entry and its place.
     fn parse(reader: &mut Reader<'a>, block_length: u64, version: u64) -> Result<Self, DecodeError>;
 }
 
-/// Iterator over the entries of a repeating group. Copy it to iterate again.
+/// Copy it to iterate again.
 #[derive(Debug)]
 pub struct Group<'a, E> {
     bytes: &'a [u8],
@@ -178,7 +166,7 @@ impl<E> Clone for Group<'_, E> {
 impl<E> Copy for Group<'_, E> {}
 
 impl<'a, E: Entry<'a>> Group<'a, E> {
-    /// Creates a group without entries, as for a group that an older writer omitted.
+    /// As for a group that an older writer omitted.
     #[inline]
     #[must_use]
     pub const fn empty() -> Self {
@@ -188,6 +176,7 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
     /// Parses the entries after the dimensions.
     ///
     /// # Errors
+    ///
     /// The fault in an entry and its place.
     #[inline(always)]
     pub fn parse(reader: &mut Reader<'a>, block_length: u64, count: u64, version: u64) -> Result<Self, DecodeError> {
@@ -219,7 +208,6 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
         Ok(Self { bytes, count, block_length: stride, version, entry: PhantomData })
     }
 
-    /// Number of remaining entries.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -245,7 +233,7 @@ impl<'a, E: Entry<'a>> Iterator for Group<'a, E> {
     #[inline(always)]
     fn next(&mut self) -> Option<E> {
         self.count = self.count.checked_sub(1)?;
-        // Checked once already; if a check should ever be wrong, the group ends here.
+        // Checked already; if a check should ever be wrong, the group ends here.
         if !E::HAS_MEMBERS {
             let (block, rest) = self.bytes.split_at_checked(self.block_length)?;
             self.bytes = rest;

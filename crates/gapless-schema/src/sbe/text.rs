@@ -2,7 +2,6 @@
 
 use crate::{DecodeError, EncodeError};
 
-/// The bytes before the first NUL.
 #[inline]
 #[must_use]
 pub fn until_nul(bytes: &[u8]) -> &[u8] {
@@ -10,9 +9,8 @@ pub fn until_nul(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
-/// Text as UTF-8, which includes ASCII.
-///
 /// # Errors
+///
 /// [`DecodeError::Text`].
 #[inline]
 pub fn utf8<'a>(bytes: &'a [u8], field: &'static str) -> Result<&'a str, DecodeError> {
@@ -27,16 +25,14 @@ const fn bad_text(field: &'static str, expected: &'static str, index: usize) -> 
     DecodeError::Text { field, expected, index }
 }
 
-/// Text in ISO 8859-1, in which each byte is a character.
 #[must_use]
 pub fn latin1_to_string(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// Encodes a text in ISO 8859-1.
-///
 /// # Errors
-/// [`EncodeError::Text`] for a character that the encoding does not have.
+///
+/// [`EncodeError::Text`] for a character that ISO 8859-1 does not have.
 pub fn latin1_bytes(text: &str, field: &'static str) -> Result<Vec<u8>, EncodeError> {
     let bytes = text.chars().map(|character| u8::try_from(u32::from(character)));
     bytes.collect::<Result<_, _>>().map_err(|_| EncodeError::Text {
@@ -47,9 +43,10 @@ pub fn latin1_bytes(text: &str, field: &'static str) -> Result<Vec<u8>, EncodeEr
     })
 }
 
-/// Writes text into its field and fills the rest with NUL.
+/// Fills the rest with NUL.
 ///
 /// # Errors
+///
 /// [`EncodeError::Text`] for a text that is longer than the field or that would be read back shorter.
 #[inline]
 pub fn put(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Result<(), EncodeError> {
@@ -64,19 +61,19 @@ pub fn put(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Result<(
     }
 }
 
-/// Like [`put`], in US-ASCII.
+/// Like [`put`].
 ///
 /// # Errors
-/// [`EncodeError::Text`], also for a character that the encoding does not have.
+///
+/// [`EncodeError::Text`], also for a character that US-ASCII does not have.
 #[inline]
 pub fn put_ascii(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Result<(), EncodeError> {
     check_ascii(text, field)?;
     put(field_bytes, text, field)
 }
 
-/// Checks that a text is US-ASCII.
-///
 /// # Errors
+///
 /// [`EncodeError::Text`].
 #[inline]
 pub const fn check_ascii(text: &[u8], field: &'static str) -> Result<(), EncodeError> {
@@ -91,10 +88,11 @@ const fn does_not_fit(field: &'static str, found_bytes: usize, limit_bytes: usiz
     EncodeError::Text { field, found_bytes, limit_bytes, expected: "text" }
 }
 
-/// Like [`put`], in ISO 8859-1.
+/// Like [`put`].
 ///
 /// # Errors
-/// [`EncodeError::Text`], also for a character that the encoding does not have.
+///
+/// [`EncodeError::Text`], also for a character that ISO 8859-1 does not have.
 pub fn put_latin1(field_bytes: &mut [u8], text: &str, field: &'static str) -> Result<(), EncodeError> {
     let limit_bytes = field_bytes.len();
     let mut characters = text.chars();

@@ -1,9 +1,7 @@
-//! [`Tail`], the unwritten part of a buffer.
-
 use crate::EncodeError;
 use crate::error::cold;
 
-/// Unwritten part of a buffer: groups and data take their bytes from its start.
+/// Groups and data take their bytes from its start.
 #[derive(Debug)]
 pub struct Tail<'a> {
     rest: &'a mut [u8],
@@ -11,7 +9,6 @@ pub struct Tail<'a> {
 }
 
 impl<'a> Tail<'a> {
-    /// Creates the tail of an unwritten buffer.
     #[inline]
     #[must_use]
     pub const fn new(buffer: &'a mut [u8]) -> Self {
@@ -19,22 +16,20 @@ impl<'a> Tail<'a> {
         Self { rest: buffer, total }
     }
 
-    /// Bytes written.
     #[inline]
     #[must_use]
     pub const fn position(&self) -> usize {
         self.total - self.rest.len()
     }
 
-    /// Moves the tail out, and leaves an empty one.
+    /// Leaves an empty tail.
     #[inline(always)]
     pub const fn take(&mut self) -> Self {
         core::mem::replace(self, Self { rest: &mut [], total: 0 })
     }
 
-    /// Takes `N` bytes.
-    ///
     /// # Errors
+    ///
     /// [`EncodeError::Capacity`]; nothing is taken then.
     #[inline(always)]
     pub fn chunk<const N: usize>(&mut self, field: &'static str) -> Result<&'a mut [u8; N], EncodeError> {
@@ -50,9 +45,8 @@ impl<'a> Tail<'a> {
         }
     }
 
-    /// Appends `N` bytes.
-    ///
     /// # Errors
+    ///
     /// [`EncodeError::Capacity`].
     #[inline]
     pub fn put<const N: usize>(&mut self, bytes: [u8; N], field: &'static str) -> Result<(), EncodeError> {
@@ -60,9 +54,10 @@ impl<'a> Tail<'a> {
         Ok(())
     }
 
-    /// Appends data; `length` is its encoded length field of `N` bytes.
+    /// `length` is the encoded length field of `N` bytes.
     ///
     /// # Errors
+    ///
     /// [`EncodeError::Capacity`]; nothing is written then.
     #[inline(always)]
     pub fn put_data<const N: usize>(
@@ -84,10 +79,10 @@ impl<'a> Tail<'a> {
     }
 }
 
-/// Copies `from` to `to`, of the same length. Short texts are copied in two overlapping halves, because a call to
-/// `memcpy` takes longer.
+/// Short texts are copied in two overlapping halves, because a call to `memcpy` takes longer.
 ///
 /// # Panics
+///
 /// If the lengths differ.
 #[inline(always)]
 pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
@@ -111,7 +106,6 @@ fn copy_halves<const N: usize>(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// Error of a group or data that is written after a later one of the schema.
 #[inline(always)]
 #[must_use]
 pub const fn too_late(field: &'static str) -> EncodeError {
@@ -119,7 +113,6 @@ pub const fn too_late(field: &'static str) -> EncodeError {
     EncodeError::Order { field }
 }
 
-/// Error of a length field that cannot express `found`.
 #[inline(always)]
 #[must_use]
 pub const fn too_long(field: &'static str, found: usize, limit: u64) -> EncodeError {

@@ -1,10 +1,6 @@
-//! Schemas that readers of an older version would misread are refused, and so are ignored parts of a schema. Schemas
-//! refused only for protobuf are accepted without a protobuf form.
-
 use gapless_schema::generate::Generator;
 use std::time::{Duration, Instant};
 
-/// A schema of version 3 with these types and this message.
 fn schema(types: &str, message: &str) -> String {
     format!(
         r#"<messageSchema package="p" id="1" version="3"><types>
@@ -52,7 +48,6 @@ fn groups_are_in_version_order() {
     for late in [group("late", 9, 1), data("late", 9, 1)] {
         let error = check("", &format!("<group name=\"a\" id=\"1\">{entry}\n{late}</group>")).unwrap_err();
         assert!(error.starts_with("s.xml:9:1: \"late\" came to the entries of M.a in version 1"), "{error}");
-        // A group that is entirely new may hold anything.
         check("", &format!("<group name=\"a\" id=\"1\" sinceVersion=\"1\">{entry}\n{late}</group>")).unwrap();
     }
 }
@@ -64,7 +59,6 @@ fn fields_are_in_version_order() {
     let error = check("", &format!("{new}{}", old("sinceVersion=\"1\""))).unwrap_err();
     let expected = "s.xml:9:1: \"old\", of version 1, stands behind \"new\", which has grown in version 2";
     assert!(error.starts_with(expected), "{error}");
-    // An offset reserves the place.
     check("", &format!("{new}{}", old("offset=\"8\""))).unwrap();
     check("", &format!("{}{new}", old("sinceVersion=\"1\""))).unwrap();
     // A composite that has grown moves the fields after it.
@@ -139,7 +133,6 @@ fn any_id_is_valid_without_protobuf() {
     assert!(said.ends_with("s.rs") && folder.path().join("s.rs").is_file() && !folder.path().join("s.proto").exists());
 }
 
-/// Each composite holds the previous one twice.
 #[test]
 fn exponential_composite_is_refused() {
     for member in [
@@ -158,7 +151,6 @@ fn exponential_composite_is_refused() {
         assert!(error.contains("has more than 4096 members with those of its own"), "{error}");
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     }
-    // Many fields of a large composite.
     let members: String = (0..4_000)
         .map(|n| format!("<type name=\"m{n}\" primitiveType=\"int8\" presence=\"constant\">1</type>"))
         .collect();
@@ -173,7 +165,6 @@ fn long_schema_takes_linear_time() {
     let values: String = (0..60_000).map(|n| format!("<validValue name=\"v{n}\">{n}</validValue>\n")).collect();
     let began = Instant::now();
     check(&format!("<enum name=\"E\" encodingType=\"uint32\">{values}</enum>"), "").unwrap();
-    // Names that become the same.
     let same: String =
         (0..2_000).map(|n| format!("<field name=\"a{}\" id=\"{}\" type=\"int8\"/>\n", "_".repeat(n), n + 1)).collect();
     check("", &same).unwrap();

@@ -1,5 +1,3 @@
-//! A bad schema is refused with file, line, column, found and expected; never with a panic.
-
 use std::path::Path;
 
 use gapless_schema::generate::{Generator, SchemaError, check, generate};
@@ -75,7 +73,6 @@ fn schema_text_stays_text() {
 #[expect(clippy::too_many_lines, reason = "a table with a line for each mistake")]
 fn mistakes_are_named_with_place() {
     let cases: &[(&str, &str, &str)] = &[
-        // XML and the root.
         ("</types>", "</typos>", "bad.xml:28:3: malformed XML"),
         ("<sbe:messageSchema ", "<!DOCTYPE x><sbe:messageSchema ", "malformed XML"),
         ("sbe:messageSchema", "sbe:schema", "bad.xml:1:1: the root element is <schema>; expected <messageSchema>"),
@@ -102,7 +99,6 @@ fn mistakes_are_named_with_place() {
             "  <kinds/><types>",
             "bad.xml:2:3: unknown element <kinds>; expected <types>, <message> or xi:include",
         ),
-        // Types.
         (r#"<type name="Six""#, r#"<typ name="Six""#, "bad.xml:17:5: <typ> cannot stand in <types>"),
         (
             r#"<type name="Six" primitiveType="char""#,
@@ -187,7 +183,6 @@ fn mistakes_are_named_with_place() {
         ),
         (r#"offset="4""#, r#"offset="3""#, "bad.xml:26:49: offset 3 lies within the field before; expected at least 4"),
         (r#"name="second""#, r#"name="first""#, r#"member "first" is there twice"#),
-        // Messages.
         (r#"name="Order" id="1""#, r#"name="Order""#, r#"bad.xml:29:3: <message> has no attribute "id""#),
         (r#"name="Order" id="1""#, r#"name="Order" id="65536""#, r#"bad.xml:29:29: id is "65536""#),
         (
@@ -337,7 +332,6 @@ fn include_errors_name_their_file() {
     assert!(matches!(blocked, SchemaError::File { .. }), "{blocked}");
 }
 
-/// Schemas that are mutated.
 fn schemas() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
     let names = ["car.xml", "numbers.xml", "big-endian.xml", "extension-v2.xml"];
@@ -350,7 +344,6 @@ fn schemas() -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(gapless_testkit::random::rounds(300, 30) as u32))]
 
-    /// Attribute values are swapped or replaced by odd ones, lines are removed, doubled and moved.
     #[test]
     fn mutated_schemas_never_panic(
         schema in any::<Index>(),

@@ -1,4 +1,4 @@
-//! The promises of the generator. Those of generated messages are in `gapless-schema-tests`, which compiles them.
+//! The promises of generated messages are in `gapless-schema-tests`, which compiles them.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,8 +1,5 @@
-//! Packets written by hand, every way to be cut short, and the limits of the writer.
-
 use super::*;
 
-/// The feed session `FEED`, sequence 0x0102030405060708, two messages: `abc` and an empty one.
 const TWO_MESSAGES: &[u8] = b"FEED      \x01\x02\x03\x04\x05\x06\x07\x08\x00\x02\x00\x03abc\x00\x00";
 const HEARTBEAT: &[u8] = b"FEED      \x00\x00\x00\x00\x00\x00\x00\x05\x00\x00";
 const END_OF_SESSION: &[u8] = b"FEED      \x00\x00\x00\x00\x00\x00\x00\x05\xff\xff";
@@ -18,7 +15,6 @@ fn messages(bytes: &[u8]) -> Vec<&[u8]> {
     }
 }
 
-/// Returns a packet with this count and these bytes after its header.
 fn packet(count: u16, blocks: &[u8]) -> Vec<u8> {
     [&TWO_MESSAGES[..COUNT_OFFSET], &count.to_be_bytes(), blocks].concat()
 }

@@ -1,5 +1,3 @@
-//! Packets of a client.
-
 use super::field::{feed_session_field, read_feed_session, read_sequence, sequence_field};
 use super::{
     DEBUG, Dialect, Field, HEADER_LENGTH, LOGIN_LENGTH, RawPacket, SEQUENCED_HEADER_LENGTH, SoupError, header,
@@ -46,26 +44,19 @@ const SEQUENCE_OFFSET: usize = 26;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientPacket<'a> {
-    /// A message to the server.
     Unsequenced(&'a [u8]),
-    /// No new message; the client is alive.
     Heartbeat,
-    /// The first packet of a connection.
     Login(Login),
-    /// The client logs out.
     Logout,
-    /// A text to be ignored, or shown to a person.
     Debug(&'a [u8]),
 }
 
-/// Login of a client. Debug does not show the password.
+/// Debug does not show the password.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Login {
-    /// Name of the user.
     pub username: Field<6>,
-    /// Password of the user.
     pub password: Field<10>,
-    /// Feed session to read; blank for the current one.
+    /// Blank for the current one.
     pub feed_session: FeedSession,
     /// First message to read; 0 for the most recent.
     pub sequence: u64,
@@ -83,10 +74,10 @@ impl fmt::Debug for Login {
 }
 
 impl<'a> ClientPacket<'a> {
-    /// Views the packet at the start of `bytes`, the received part of a stream, and returns it with its length; `None`
-    /// until it is complete. A packet is no longer than `packet_length_max` bytes.
+    /// Reads the packet at the start of `bytes` and its length; `None` until it is complete.
     ///
     /// # Errors
+    ///
     /// Any defect of the packet, as early as it can be seen.
     #[inline]
     pub fn parse(bytes: &'a [u8], packet_length_max: usize) -> Result<Option<(Self, usize)>, SoupError> {
@@ -117,29 +108,26 @@ fn field_at<const N: usize>(payload: &[u8; LOGIN_LENGTH - HEADER_LENGTH], offset
     payload[offset..].first_chunk().expect("offsets are inside the payload")
 }
 
-/// Returns the bytes that a sender writes in front of a message; `None` if the message is longer than
-/// [`super::PAYLOAD_LENGTH_MAX`].
+/// `None` if the message is longer than [`super::PAYLOAD_LENGTH_MAX`].
 #[inline]
 #[must_use]
 pub fn unsequenced_header(message_length: usize) -> Option<[u8; SEQUENCED_HEADER_LENGTH]> {
     header(UNSEQUENCED, message_length)
 }
 
-/// Writes a message to the server; returns the packet's length in bytes. `None` if it does not fit the buffer or
-/// [`super::PACKET_LENGTH_MAX`].
+/// `None` if the packet does not fit the buffer or [`super::PACKET_LENGTH_MAX`].
 #[inline]
 #[must_use]
 pub fn write_unsequenced(buffer: &mut [u8], message: &[u8]) -> Option<usize> {
     write_packet(buffer, UNSEQUENCED, message)
 }
 
-/// Writes a client's heartbeat; returns the packet's length in bytes, or `None` if it does not fit the buffer.
 #[must_use]
 pub fn write_client_heartbeat(buffer: &mut [u8]) -> Option<usize> {
     write_packet(buffer, HEARTBEAT, &[])
 }
 
-/// Writes a login; returns the packet's length in bytes, or `None` if it does not fit the buffer.
+/// `None` if the packet does not fit the buffer.
 #[must_use]
 pub fn write_login(buffer: &mut [u8], login: &Login) -> Option<usize> {
     let mut payload = [0; LOGIN_LENGTH - HEADER_LENGTH];
@@ -150,7 +138,6 @@ pub fn write_login(buffer: &mut [u8], login: &Login) -> Option<usize> {
     write_packet(buffer, LOGIN, &payload)
 }
 
-/// Writes a logout; returns the packet's length in bytes, or `None` if it does not fit the buffer.
 #[must_use]
 pub fn write_logout(buffer: &mut [u8]) -> Option<usize> {
     write_packet(buffer, LOGOUT, &[])

@@ -1,27 +1,16 @@
-//! Fields of fixed length: text padded with spaces. [`Field`] is a username or a password; feed sessions and sequences
-//! are written right-justified and read on either side.
-
 use super::{SEQUENCE_LENGTH, SoupError};
 use crate::feed_session::FeedSession;
 use std::fmt;
 
-/// Reason for which a text does not fit a [`Field`]. It does not repeat the text, which may be a password.
+/// Does not repeat the text, which may be a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SoupFieldError {
     /// Longer than the field.
     #[error("at most {limit_characters} characters are allowed, {found_characters} were found")]
-    Length {
-        /// Capacity in characters.
-        limit_characters: usize,
-        /// Characters of the text, without surrounding spaces.
-        found_characters: usize,
-    },
+    Length { limit_characters: usize, found_characters: usize },
     /// A control character, or not ASCII.
     #[error("only printable ASCII characters are allowed, the one at byte {offset} is none")]
-    Character {
-        /// Offset of the first such character, bytes.
-        offset: usize,
-    },
+    Character { offset: usize },
 }
 
 /// A username (`N` = 6) or a password (`N` = 10): at most `N` printable ASCII characters. Surrounding spaces are
@@ -35,18 +24,13 @@ pub enum SoupFieldError {
 /// # Ok::<(), gapless_wire::soup::SoupFieldError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Field<const N: usize>(
-    /// Left-justified, padded with spaces.
-    [u8; N],
-);
+pub struct Field<const N: usize>([u8; N]);
 
 impl<const N: usize> Field<N> {
-    /// The blank field.
     pub const BLANK: Self = Self([b' '; N]);
 
-    /// Creates the field with `text`.
-    ///
     /// # Errors
+    ///
     /// [`SoupFieldError`] if the text is longer than `N` characters or not printable ASCII.
     pub fn new(text: &str) -> Result<Self, SoupFieldError> {
         if let Some((offset, _)) = text.char_indices().find(|(_, found)| !matches!(found, ' '..='~')) {
@@ -61,32 +45,30 @@ impl<const N: usize> Field<N> {
         Ok(Self(bytes))
     }
 
-    /// Decodes a field, padded on either side; `None` unless it is printable ASCII.
+    /// Padded on either side; `None` unless printable ASCII.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; N]) -> Option<Self> {
         bytes.iter().all(|byte| matches!(byte, b' '..=b'~')).then(|| Self(left_justified(bytes)))
     }
 
-    /// Encodes the field: the text, left-justified and padded with spaces.
     #[must_use]
     pub const fn bytes(&self) -> [u8; N] {
         self.0
     }
 
-    /// Returns the text without its padding; empty if blank.
+    /// Text without its padding; empty if blank.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(trim_spaces(&self.0)).expect("every constructor checks for ASCII")
     }
 
-    /// Returns whether there is no text.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         *self == Self::BLANK
     }
 
-    /// Compares usernames or passwords without regard to case, as the specification requires. The time does not depend
-    /// on the difference, so that it reveals nothing about a password.
+    /// Compares without regard to case, as the specification requires. The time does not depend on the difference, so
+    /// that it reveals nothing about a password.
     #[must_use]
     pub fn matches(&self, other: &Self) -> bool {
         let differing = |(one, other): (&u8, &u8)| one.to_ascii_uppercase() ^ other.to_ascii_uppercase();
@@ -113,7 +95,6 @@ fn left_justified<const N: usize>(bytes: &[u8; N]) -> [u8; N] {
     justified
 }
 
-/// Encodes a feed session for a login: right-justified.
 pub(super) fn feed_session_field(feed_session: FeedSession) -> [u8; FeedSession::LENGTH] {
     let name = feed_session.as_str().as_bytes();
     let mut bytes = [b' '; FeedSession::LENGTH];
@@ -121,12 +102,10 @@ pub(super) fn feed_session_field(feed_session: FeedSession) -> [u8; FeedSession:
     bytes
 }
 
-/// Decodes a feed session that is padded on either side.
 pub(super) fn read_feed_session(bytes: &[u8; FeedSession::LENGTH]) -> Result<FeedSession, SoupError> {
     FeedSession::from_bytes(left_justified(bytes)).ok_or(SoupError::FeedSession { found: *bytes })
 }
 
-/// Encodes a sequence for a login: decimal digits, right-justified.
 pub(super) fn sequence_field(mut sequence: u64) -> [u8; SEQUENCE_LENGTH] {
     let mut bytes = [b' '; SEQUENCE_LENGTH];
     for place in bytes.iter_mut().rev() {
@@ -139,7 +118,7 @@ pub(super) fn sequence_field(mut sequence: u64) -> [u8; SEQUENCE_LENGTH] {
     bytes
 }
 
-/// Decodes at least one decimal digit, padded on either side.
+/// At least one digit, padded on either side.
 pub(super) fn read_sequence(bytes: &[u8; SEQUENCE_LENGTH]) -> Result<u64, SoupError> {
     let digits = trim_spaces(bytes);
     let value = digits.iter().try_fold(0u64, |value, byte| {

@@ -1,5 +1,3 @@
-//! Packets of a server.
-
 use super::field::{feed_session_field, read_feed_session, read_sequence, sequence_field};
 use super::{
     DEBUG, Dialect, HEADER_LENGTH, LOGIN_ACCEPTED_LENGTH, LOGIN_REJECTED_LENGTH, RawPacket, SEQUENCED_HEADER_LENGTH,
@@ -36,40 +34,33 @@ const DIALECT: Dialect = Dialect {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerPacket<'a> {
-    /// The next message of the feed; its sequence is one more than that of its predecessor.
+    /// Next message of the feed; its sequence is one more than that of its predecessor.
     Sequenced(&'a [u8]),
-    /// No new message; the server is alive.
     Heartbeat,
-    /// The feed session has ended; the server closes the connection.
+    /// The server closes the connection.
     EndOfSession,
-    /// The login was accepted, and sequenced data begin.
     LoginAccepted {
-        /// Accepted feed session.
         feed_session: FeedSession,
         /// Sequence of the next [`ServerPacket::Sequenced`].
         sequence: u64,
     },
-    /// The login was rejected; the server closes the connection.
+    /// The server closes the connection.
     LoginRejected(RejectReason),
-    /// A text to be ignored, or shown to a person.
     Debug(&'a [u8]),
 }
 
-/// Reason for the rejection of a login. The discriminant is the byte in the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum RejectReason {
-    /// Unknown username or password.
     NotAuthorized = b'A',
-    /// The server does not have the requested feed session.
     SessionNotAvailable = b'S',
 }
 
 impl<'a> ServerPacket<'a> {
-    /// Views the packet at the start of `bytes`, the received part of a stream, and returns it with its length; `None`
-    /// until it is complete. A packet is no longer than `packet_length_max` bytes.
+    /// Reads the packet at the start of `bytes` and its length; `None` until it is complete.
     ///
     /// # Errors
+    ///
     /// Any defect of the packet, as early as it can be seen.
     #[inline]
     pub fn parse(bytes: &'a [u8], packet_length_max: usize) -> Result<Option<(Self, usize)>, SoupError> {
@@ -103,36 +94,31 @@ fn login_rejected<'a>(reason: u8) -> Result<ServerPacket<'a>, SoupError> {
     }
 }
 
-/// Returns the bytes that a sender writes in front of a message; `None` if the message is longer than
-/// [`super::PAYLOAD_LENGTH_MAX`].
+/// `None` if the message is longer than [`super::PAYLOAD_LENGTH_MAX`].
 #[inline]
 #[must_use]
 pub fn sequenced_header(message_length: usize) -> Option<[u8; SEQUENCED_HEADER_LENGTH]> {
     header(SEQUENCED, message_length)
 }
 
-/// Writes a message of the feed; returns the packet's length in bytes. `None` if it does not fit the buffer or
-/// [`super::PACKET_LENGTH_MAX`].
+/// `None` if the packet does not fit the buffer or [`super::PACKET_LENGTH_MAX`].
 #[inline]
 #[must_use]
 pub fn write_sequenced(buffer: &mut [u8], message: &[u8]) -> Option<usize> {
     write_packet(buffer, SEQUENCED, message)
 }
 
-/// Writes a server's heartbeat; returns the packet's length in bytes, or `None` if it does not fit the buffer.
 #[must_use]
 pub fn write_server_heartbeat(buffer: &mut [u8]) -> Option<usize> {
     write_packet(buffer, HEARTBEAT, &[])
 }
 
-/// Writes the end of the feed session; returns the packet's length in bytes, or `None` if it does not fit the buffer.
 #[must_use]
 pub fn write_end_of_session(buffer: &mut [u8]) -> Option<usize> {
     write_packet(buffer, END_OF_SESSION, &[])
 }
 
-/// Writes that a login is accepted and that the next message of the feed has `sequence`; returns the packet's length in
-/// bytes, or `None` if it does not fit the buffer.
+/// `sequence` is that of the feed's next message. `None` if the packet does not fit the buffer.
 #[must_use]
 pub fn write_login_accepted(buffer: &mut [u8], feed_session: FeedSession, sequence: u64) -> Option<usize> {
     let mut payload = [0; LOGIN_ACCEPTED_LENGTH - HEADER_LENGTH];
@@ -141,7 +127,7 @@ pub fn write_login_accepted(buffer: &mut [u8], feed_session: FeedSession, sequen
     write_packet(buffer, LOGIN_ACCEPTED, &payload)
 }
 
-/// Writes that a login is rejected; returns the packet's length in bytes, or `None` if it does not fit the buffer.
+/// `None` if the packet does not fit the buffer.
 #[must_use]
 pub fn write_login_rejected(buffer: &mut [u8], reason: RejectReason) -> Option<usize> {
     write_packet(buffer, LOGIN_REJECTED, &[reason as u8])

@@ -1,5 +1,3 @@
-//! Packets written by hand, streams cut anywhere, hostile lengths and fields, and a hidden password.
-
 use super::*;
 
 const LIMIT: usize = 64;
@@ -17,7 +15,6 @@ fn login() -> Login {
     }
 }
 
-/// Returns every packet of a server, written by hand.
 fn server_packets() -> [(&'static [u8], ServerPacket<'static>); 9] {
     let accepted = |feed_session, sequence| ServerPacket::LoginAccepted { feed_session, sequence };
     let full = FeedSession::new("0123456789").unwrap();
@@ -34,7 +31,6 @@ fn server_packets() -> [(&'static [u8], ServerPacket<'static>); 9] {
     ]
 }
 
-/// Returns every packet of a client, written by hand.
 fn client_packets() -> [(&'static [u8], ClientPacket<'static>); 7] {
     let nobody =
         Login { username: Field::BLANK, password: Field::BLANK, feed_session: FeedSession::BLANK, sequence: 0 };

@@ -1,5 +1,3 @@
-//! Every packet is read as it was written; no damage goes unnoticed.
-
 use super::*;
 
 fn samples() -> Vec<UpstreamPacket<'static>> {

@@ -1,22 +1,17 @@
-//! A small mutator over a corpus: flips, cuts, splices, and extreme values of length fields. The same seed gives the
-//! same inputs.
+//! The same seed gives the same inputs.
 
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-/// Limit of an input, bytes.
 const LENGTH_MAX: usize = 16 * 1024;
-/// Extremes of lengths, counts, sequences and positions.
 const EXTREMES: [u64; 14] =
     [0, 1, 7, 8, 63, 64, 65, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0xffff_ffff, u64::MAX >> 1, u64::MAX];
 
-/// A generator of inputs from others.
 pub struct Mutator {
     random: TestRng,
 }
 
 impl Mutator {
-    /// Creates a mutator for one target's run.
     pub fn new(seed: u64, target: &str) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -30,7 +25,6 @@ impl Mutator {
         (self.random.next_u64() % limit.max(1) as u64) as usize
     }
 
-    /// Returns an input of the corpus, changed in a few places.
     pub fn next(&mut self, corpus: &[Vec<u8>]) -> Vec<u8> {
         let chosen = self.below(corpus.len());
         let mut bytes = corpus[chosen].clone();
@@ -64,7 +58,7 @@ impl Mutator {
         }
     }
 
-    /// Overwrites a field of 1, 2, 4 or 8 bytes with an extreme value, or with a neighbour of its value.
+    /// 1, 2, 4 or 8 bytes become an extreme value, or a neighbour of theirs.
     fn number(&mut self, bytes: &mut [u8]) {
         let width = 1 << self.below(4);
         if bytes.len() < width {

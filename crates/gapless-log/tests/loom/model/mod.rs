@@ -1,16 +1,13 @@
-//! Shared by the loom tests: bounds of the search, and frames of one line whose last word is a mark.
+//! Frames of one line, whose last word is a mark.
 
-/// Length of a frame of one line, bytes.
 pub const FRAME_LENGTH: usize = 64;
 
-/// Checks `model` for every interleaving with at most `preemptions` forced switches.
 pub fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(model);
 }
 
-/// A frame with this sequence and mark.
 pub fn frame(sequence: u64, mark: u64) -> [u8; FRAME_LENGTH] {
     let mut frame = [0; FRAME_LENGTH];
     frame[..8].copy_from_slice(&(FRAME_LENGTH as u64).to_ne_bytes());
@@ -19,14 +16,12 @@ pub fn frame(sequence: u64, mark: u64) -> [u8; FRAME_LENGTH] {
     frame
 }
 
-/// Sequence and mark of a whole frame.
 pub fn parts(bytes: &[u8]) -> (u64, u64) {
     let word = |number: usize| u64::from_ne_bytes(*bytes[number * 8..].first_chunk().unwrap());
     assert_eq!(word(0), FRAME_LENGTH as u64, "the frame is not whole");
     (word(1), word(7))
 }
 
-/// A window of `frames` frames and as many index slots.
 pub fn window(frames: usize) -> (gapless_log::WindowWriter, gapless_log::Releaser) {
     let options = gapless_log::WindowOptions {
         capacity_bytes: frames * FRAME_LENGTH,
@@ -37,7 +32,6 @@ pub fn window(frames: usize) -> (gapless_log::WindowWriter, gapless_log::Release
     options.create(1).unwrap()
 }
 
-/// A ring of `frames` frames.
 pub fn ring(frames: usize) -> (gapless_log::RingWriter, gapless_log::RingReader) {
     let kind = gapless_log::MemoryKind::Anonymous;
     gapless_log::ring::create(&kind, frames * FRAME_LENGTH, gapless_log::StreamIdentity::default()).unwrap()

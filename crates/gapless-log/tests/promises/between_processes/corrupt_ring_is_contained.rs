@@ -1,5 +1,4 @@
-//! A process that writes arbitrary words into its ring, while the other end works: errors and invalid frames, never a
-//! panic or an endless loop.
+//! A process writes arbitrary words into its ring: errors and invalid frames, never a panic or an endless loop.
 
 use super::peer::{Peer, Place, memory};
 use gapless_log::{LogError, RingReader, RingWriter, StreamIdentity, ring};
@@ -20,7 +19,6 @@ fn other_end_gets_only_errors() {
         let fd = reading.as_ref().unwrap().fd().try_clone_to_owned().unwrap();
         let mut copy = [0; CAPACITY];
         let mut polls = 0;
-        // Until a corruption was seen.
         while polls < POLLS || corrupt == 0 {
             polls += 1;
             if polls % 1000 == 0 {
@@ -46,21 +44,18 @@ fn other_end_gets_only_errors() {
     }
 }
 
-/// Takes a claimed frame, and checks it.
 fn read(reader: &mut RingReader, copy: &mut [u8]) -> Result<(), LogError> {
     let Some(length) = reader.next_length()? else {
         return Ok(());
     };
     let copy = &mut copy[..aligned_length(length)];
     reader.copy(copy);
-    // Parsing must not panic; most of the bytes are expected to be invalid.
     let _ = std::hint::black_box(Frame::parse(copy).and_then(|frame| frame.verify()));
     reader.advance(length);
     reader.release();
     Ok(())
 }
 
-/// Writes a frame, if there is room.
 fn write(writer: &mut RingWriter) -> Result<(), LogError> {
     match writer.append(&super::messages::fragment(1, 0, 0)) {
         Ok(()) => {
@@ -72,7 +67,7 @@ fn write(writer: &mut RingWriter) -> Result<(), LogError> {
     }
 }
 
-/// Role of the faulty process: plausible and arbitrary words, in the header and in the data.
+/// Plausible and arbitrary words, in the header and in the data.
 pub fn scribble() {
     use std::os::unix::fs::FileExt;
     let file = memory(0).file();

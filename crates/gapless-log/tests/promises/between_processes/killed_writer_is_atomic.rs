@@ -1,5 +1,3 @@
-//! SIGKILL at any moment: the reader sees whole messages, and the next publisher continues.
-
 use super::messages::{self, Progress, fragment};
 use super::peer::{Peer, Place, memory};
 use gapless_log::{StreamIdentity, ring};
@@ -15,7 +13,7 @@ fn killed_under_load() {
             writer.leave_to_peer();
             let mut peer = Peer::start("publish for ever", &place, &[("ring", reader.fd())]);
             let mut progress = Progress::default();
-            // A different moment each time: anywhere in a message, with the ring full or not.
+            // Anywhere in a message, with the ring full or not.
             while progress.message < 1 + round * 37 {
                 if !progress.take(&mut reader) {
                     peer.wait_a_little();
@@ -34,7 +32,6 @@ fn killed_under_load() {
     }
 }
 
-/// Role of the process that is killed under load.
 pub fn publish_for_ever() {
     let mut writer = memory(0).writer().unwrap();
     for message in 0.. {
@@ -64,8 +61,7 @@ fn killed_between_write_and_publish() {
     }
 }
 
-/// Role of the process that is killed between write and publish: message 0, then one and a half fragments of message 2,
-/// which must not become visible.
+/// Killed between write and publish: one and a half fragments of message 2 must not become visible.
 pub fn stop_in_mid_write() {
     let mut writer = memory(0).writer().unwrap();
     messages::publish(&mut writer, 0);

@@ -1,4 +1,4 @@
-//! Messages of one to three fragments of any length, with content derived from their number.
+//! Content is derived from a message's number.
 
 use gapless_log::{LogError, RingReader, RingWriter};
 use gapless_testkit::random::Random;
@@ -16,7 +16,6 @@ fn payload(message: u64, index: u16) -> Vec<u8> {
     (0..length).map(|_| random.number() as u8).collect()
 }
 
-/// One fragment as a frame, padded.
 pub fn fragment(message: u64, index: u16, sequence: u64) -> Vec<u8> {
     let payload = payload(message, index);
     let mut bytes = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
@@ -27,7 +26,6 @@ pub fn fragment(message: u64, index: u16, sequence: u64) -> Vec<u8> {
     bytes
 }
 
-/// Writes a message and publishes its fragments together, waiting for room.
 pub fn publish(writer: &mut RingWriter, message: u64) {
     'again: loop {
         for index in 0..fragment_count(message) {
@@ -53,7 +51,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Takes the next frame if there is one; it must be the expected one, to the last byte.
     pub fn take(&mut self, reader: &mut RingReader) -> bool {
         let Some(length) = reader.next_length().unwrap() else {
             return false;

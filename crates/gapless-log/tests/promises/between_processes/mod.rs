@@ -1,5 +1,5 @@
-//! Rings and windows between real processes. Each test starts this program again as the other process, with its role in
-//! the environment and the memory as a path or an inherited descriptor.
+//! Each test starts this program again as the other process, with its role in the environment and the memory as a path
+//! or an inherited descriptor.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ mod peer;
 mod ring_carries_frames;
 mod window_reader_sees_frames;
 
-/// Entry of the other process; does nothing in the test run itself.
+/// Does nothing in the test run itself.
 #[test]
 fn peer_entry() {
     match std::env::var(peer::PART).as_deref() {

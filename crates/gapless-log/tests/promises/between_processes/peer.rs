@@ -1,5 +1,3 @@
-//! The other process: started, given its memory, watched, and always ended.
-
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, Window};
 use gapless_testkit::process::{Process, this_program};
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -7,15 +5,11 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Environment variable with the peer's role.
 pub const PART: &str = "GAPLESS_LOG_PEER";
 const MEMORY: &str = "GAPLESS_LOG_MEMORY";
 
-/// Backing of the memory between two processes.
 pub enum Place {
-    /// The descriptor is inherited.
     Shared,
-    /// The path is passed.
     File(TempDir),
 }
 
@@ -31,7 +25,6 @@ impl Place {
         }
     }
 
-    /// The memory of `fd`, created here as `name`, as another process opens it.
     pub fn reopen(&self, name: &str, fd: BorrowedFd<'_>) -> Memory {
         match self {
             Self::Shared => Memory::Shared(rustix::io::dup(fd).unwrap()),
@@ -39,7 +32,6 @@ impl Place {
         }
     }
 
-    /// Reference by which the peer finds `fd`, created here as `name`.
     fn tell(&self, name: &str, fd: BorrowedFd<'_>) -> (String, Option<OwnedFd>) {
         match self {
             Self::Shared => {
@@ -64,11 +56,10 @@ impl Peer {
         for (number, (how, _)) in told.iter().enumerate() {
             command.env(format!("{MEMORY}_{number}"), how);
         }
-        // A stuck peer fails the test instead of blocking it; a busy machine gets minutes.
+        // A busy machine gets minutes.
         Self { process: Process::start_as(&mut command), deadline: Instant::now() + Duration::from_secs(300) }
     }
 
-    /// Yields while waiting for the peer, and fails if it is dead or stuck.
     pub fn wait_a_little(&mut self) {
         if let Some(status) = self.process.ended() {
             assert!(status.success(), "the peer ended with {status}");
@@ -84,7 +75,6 @@ impl Peer {
         assert!(self.process.wait().success());
     }
 
-    /// Kills the peer and waits for its end.
     pub fn kill(mut self) {
         self.process.kill();
     }
@@ -126,7 +116,6 @@ impl Memory {
         }
     }
 
-    /// The raw file, for a process that writes arbitrary words.
     pub fn file(self) -> std::fs::File {
         match self {
             Self::Shared(fd) => fd.into(),

@@ -1,5 +1,3 @@
-//! One way and back and forth: every frame arrives once, in order, to the last byte.
-
 use super::messages::{self, Progress};
 use super::peer::{Peer, Place, memory};
 use gapless_log::{StreamIdentity, ring};
@@ -13,7 +11,7 @@ fn round_trips() -> u64 {
     rounds(2_000, 400)
 }
 
-/// Small, so that the ring wraps and fills all the time.
+/// The ring wraps and fills all the time.
 const CAPACITY: usize = 8192;
 
 #[test]
@@ -35,7 +33,6 @@ fn one_way_with_fragments_in_order() {
     }
 }
 
-/// Role of the publisher.
 pub fn publish() {
     let mut writer = memory(0).writer().unwrap();
     for message in 0..messages_in_all() {
@@ -66,7 +63,6 @@ fn back_and_forth() {
     }
 }
 
-/// Role of the echo.
 pub fn echo() {
     let mut reader = memory(0).reader().unwrap();
     let mut writer = memory(1).writer().unwrap();

@@ -1,5 +1,3 @@
-//! A subscriber in another process: whole frames in order, or the sequence from which to replay.
-
 use super::messages::fragment;
 use super::peer::{Peer, Place, memory};
 use gapless_log::{FreeRead, StreamIdentity, WindowOptions};
@@ -32,7 +30,6 @@ fn while_the_writer_laps_it() {
     }
 }
 
-/// Role of the subscriber.
 pub fn read() {
     let window = memory(0).window().unwrap();
     assert_eq!(window.identity(), IDENTITY);

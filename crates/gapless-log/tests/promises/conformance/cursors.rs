@@ -1,5 +1,3 @@
-//! Free cursors that start anywhere and are lapped, gating cursors that are dropped.
-
 use super::frames::{frame, marks, write_frame};
 use super::places::Place;
 use super::window::{append, is_full, panics_with, pass};
@@ -40,7 +38,6 @@ pub fn lapped_cursor_gets_replay_sequence(place: &impl Place) {
     for seed in 2..=6 {
         pass(&mut writer, &mut releaser, 960, seed);
     }
-    // Frames 3 to 6 are in the window.
     for cursor in [&mut begun, &mut fresh] {
         for _ in 0..2 {
             assert_eq!(cursor.read(&mut copy).unwrap(), FreeRead::Lapped { from_sequence: 2 });
@@ -70,7 +67,7 @@ pub fn abandoned_claim_loses_old_frames(place: &impl Place) {
     assert_eq!(window.free_cursor(3).read(&mut copy).unwrap(), FreeRead::Frame(1024));
 }
 
-/// The writer of a large window announces ahead: the oldest frames are lost a little early, and none is torn.
+/// The oldest frames are lost a little early, and none is torn.
 pub fn large_window_drops_a_64th_early(place: &impl Place) {
     let capacity = 256 << 10;
     let options = WindowOptions { capacity_bytes: capacity, index_slots: 1024, ..place.options() };
@@ -122,7 +119,6 @@ pub fn small_index_reports_lapped(place: &impl Place) {
         assert_eq!(window.free_cursor(sequence).read(&mut copy).unwrap(), FreeRead::Frame(64));
         assert_eq!(marks(&copy), [(sequence, sequence)]);
     }
-    // A reader that goes from frame to frame needs the index only at the start.
     from_start.seek(4);
     for sequence in 4..=6 {
         assert_eq!(from_start.sequence(), sequence);
@@ -152,7 +148,7 @@ pub fn truncated_frame_is_not_indexed(place: &impl Place) {
     for seed in 2..=5 {
         append(&mut writer, 0, seed).unwrap();
     }
-    // Slot 1 belonged to frame 5, at 256. That is now in the middle of a payload which looks like frame 1.
+    // Slot 1 belonged to frame 5, at 256: now the middle of a payload which looks like frame 1.
     writer.truncate_after(1).unwrap();
     let space = writer.claim(512).unwrap();
     let length = write_frame(space, 2, 448, 22);

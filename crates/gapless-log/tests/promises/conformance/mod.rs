@@ -1,5 +1,4 @@
-//! Conformance suite of windows and rings, run for anonymous memory, for shared memory mapped a second time through its
-//! descriptor, and for a file opened by its path.
+//! Run for anonymous memory, for shared memory mapped a second time, and for a file opened by its path.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +10,6 @@ mod ring;
 mod truncation;
 mod window;
 
-/// Makes a test of each function for each kind of memory.
 macro_rules! conformance {
     ($($module:ident: $($test:ident),+;)+) => {
         conformance! { @place anonymous Anonymous; $($module: $($test),+;)+ }

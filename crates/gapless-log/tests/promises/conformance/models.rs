@@ -1,5 +1,3 @@
-//! Random histories, compared with a queue model.
-
 use super::frames::{frame, marks};
 use super::places::Place;
 use gapless_log::{FreeRead, LogError, Scope};
@@ -14,7 +12,6 @@ fn check<S: Strategy>(strategy: S, test: impl Fn(S::Value) -> Result<(), TestCas
         failure_persistence: None,
         ..Config::default()
     };
-    // The message has the smallest failing history.
     if let Err(error) = TestRunner::new(config).run(&strategy, test) {
         panic!("{error}");
     }
@@ -116,13 +113,12 @@ fn window_step() -> impl Strategy<Value = WindowStep> {
     ]
 }
 
-/// Model of the window: a list of all frames ever appended; sequence n is at n - 1.
+/// Sequence n is at n - 1.
 #[derive(Default)]
 struct History {
     frames: Vec<Vec<u8>>,
     published: usize,
     released: usize,
-    /// Frames consumed by each gating cursor.
     consumed: [usize; 2],
     is_settled: [bool; 2],
     claimed: usize,
@@ -146,7 +142,6 @@ impl History {
         self.frames.truncate(sequence);
         if sequence < self.published {
             self.published = sequence;
-            // The second cursor sees only released frames.
             self.is_settled[0] = false;
         }
     }
@@ -244,7 +239,6 @@ fn poll(
     match cursor.available() {
         Ok(bytes) => {
             prop_assert!(begin <= end, "the truncation was not reported");
-            // The rest of an earlier look comes first, on its own.
             let count = marks(bytes).len();
             prop_assert!(count > 0 || begin == end);
             prop_assert_eq!(bytes, history.frames[begin..begin + count].concat());

@@ -1,29 +1,21 @@
-//! Kinds of memory, and how a second process would map them.
-
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, Window, WindowOptions, WindowWriter, ring};
 use rustix::fd::OwnedFd;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// A kind of memory.
 pub trait Place {
     fn new() -> Self;
-    /// The kind, for `WindowOptions` and `ring::create`.
     fn kind(&self) -> MemoryKind;
-    /// Opens another writer of the ring in `fd`, with a separate mapping.
     fn reopen_writer(&self, fd: OwnedFd) -> RingWriter {
         RingWriter::open(fd).unwrap()
     }
-    /// Opens another reader of the ring in `fd`, with a separate mapping.
     fn reopen_reader(&self, fd: OwnedFd) -> RingReader {
         RingReader::open(fd).unwrap()
     }
-    /// Opens the window in `fd`, with a separate mapping.
     fn reopen_window(&self, fd: OwnedFd) -> Window {
         Window::open(fd).unwrap()
     }
 
-    /// Options of a small window.
     fn options(&self) -> WindowOptions {
         WindowOptions {
             memory: self.kind(),
@@ -34,12 +26,10 @@ pub trait Place {
         }
     }
 
-    /// A reader's handle, with a separate mapping.
     fn reader(&self, writer: &WindowWriter) -> Window {
         self.reopen_window(writer.window().fd().try_clone_to_owned().unwrap())
     }
 
-    /// Both ends of a small ring, with separate mappings.
     fn ring(&self) -> (RingWriter, RingReader) {
         let (writer, reader) = ring::create(&self.kind(), 4096, StreamIdentity::default()).unwrap();
         let again = self.reopen_writer(writer.fd().try_clone_to_owned().unwrap());
@@ -48,7 +38,6 @@ pub trait Place {
     }
 }
 
-/// One mapping in one process.
 pub struct Anonymous;
 
 impl Place for Anonymous {
@@ -69,7 +58,6 @@ impl Place for Anonymous {
     }
 }
 
-/// Mapped again from the descriptor.
 pub struct Shared;
 
 impl Place for Shared {
@@ -82,7 +70,6 @@ impl Place for Shared {
     }
 }
 
-/// Mapped again from the path.
 pub struct InFile {
     _directory: TempDir,
     path: PathBuf,

@@ -1,5 +1,3 @@
-//! Rings: one publisher, one consumer.
-
 use super::frames::{frame, marks, write_frame};
 use super::places::Place;
 use super::window::{is_full, panics_with};
@@ -12,7 +10,6 @@ fn append(writer: &mut RingWriter, payload_length: usize, seed: u64) -> Result<(
     Ok(())
 }
 
-/// Seed of the next frame, which is consumed.
 fn take(reader: &mut RingReader) -> Option<u64> {
     let length = reader.next_length().unwrap()?;
     let mut copy = vec![0; aligned_length(length)];
@@ -171,7 +168,6 @@ pub fn reopened_end_continues(place: &impl Place) {
     assert_eq!(take(&mut reader), Some(1));
     reader.release();
     assert_eq!(take(&mut reader), Some(2));
-    // Not released, so it is read again.
     let mut reader = place.reopen_reader(reader.fd().try_clone_to_owned().unwrap());
     let mut writer = place.reopen_writer(writer.fd().try_clone_to_owned().unwrap());
     append(&mut writer, 0, 4).unwrap();

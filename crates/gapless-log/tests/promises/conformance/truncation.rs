@@ -1,5 +1,3 @@
-//! `truncate_after`: frames cut, frames kept, and cursors notified.
-
 use super::frames::marks;
 use super::places::Place;
 use super::window::{append, is_full, pass};
@@ -30,7 +28,6 @@ pub fn frames_after_the_cut_are_gone(place: &impl Place) {
     assert_eq!((writer.last_sequence(), writer.tail()), (2, 128));
     let window = place.reader(&writer);
     assert_eq!((window.appended(), window.appended_sequence()), (128, 2));
-    // A cursor before the cut continues normally.
     assert_eq!(consume(&mut cursor), [(1, 1), (2, 2)]);
     append(&mut writer, 8, 33).unwrap();
     assert_eq!(consume(&mut cursor), [(3, 33)]);
@@ -49,7 +46,7 @@ pub fn released_frames_cannot_be_cut(place: &impl Place) {
     }
     writer.truncate_after(2).unwrap();
     assert_eq!(consume(&mut cursor), [(1, 1), (2, 2)]);
-    // The cursor saw no truncated frame, so the writer does not wait for it.
+    // The cursor saw no truncated frame.
     append(&mut writer, 0, 33).unwrap();
     releaser.release(writer.tail(), 3);
     assert_eq!(consume(&mut cursor), [(3, 33)]);
@@ -97,13 +94,11 @@ pub fn window_waits_until_the_cut_is_noted(place: &impl Place) {
     writer.truncate_after(1).unwrap();
     assert!(is_full(append(&mut writer, 0, 22)), "frame 2 is borrowed");
     assert_eq!(marks(borrowed), [(1, 1), (2, 2)]);
-    // A second cut before the first was noted changes nothing.
     writer.truncate_after(0).unwrap();
     assert!(is_full(append(&mut writer, 0, 11)));
     cursor.available().unwrap();
     append(&mut writer, 0, 11).unwrap();
     assert_eq!(consume(&mut cursor), [(1, 11)]);
-    // A dropped cursor does not block the writer.
     writer.truncate_after(0).unwrap();
     assert!(is_full(append(&mut writer, 0, 12)));
     drop(cursor);
@@ -114,7 +109,6 @@ pub fn cut_before_the_index_works(place: &impl Place) {
     let options = WindowOptions { index_slots: 4, ..place.options() };
     let (mut writer, mut releaser) = options.create(1).unwrap();
     for seed in 1..=40 {
-        // Makes the frames after the cut wrap.
         pass(&mut writer, &mut releaser, 96, seed);
     }
     let mut cursor = writer.gating_cursor(Scope::Appended);

@@ -1,5 +1,3 @@
-//! Windows: appending, back-pressure, publishing, releasing.
-
 use super::frames::{frame, marks, split, write_frame};
 use super::places::Place;
 use gapless_log::{LogError, Releaser, Scope, WindowOptions, WindowWriter};
@@ -12,7 +10,6 @@ pub fn pass(writer: &mut WindowWriter, releaser: &mut Releaser, payload_length: 
     releaser.release(writer.tail(), sequence);
 }
 
-/// Appends and publishes a frame, without a release.
 pub fn append(writer: &mut WindowWriter, payload_length: usize, seed: u64) -> Result<(), LogError> {
     let sequence = writer.last_sequence() + 1;
     writer.append(&frame(sequence, payload_length, seed), sequence)?;
@@ -24,7 +21,6 @@ pub fn is_full(result: Result<(), LogError>) -> bool {
     matches!(result, Err(LogError::Full { .. }))
 }
 
-/// Reports whether `action` panics with a message that contains `part`.
 pub fn panics_with(part: &str, action: impl FnOnce()) -> bool {
     let payload = catch_unwind(AssertUnwindSafe(action)).expect_err("it did not panic");
     let message = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
@@ -37,7 +33,7 @@ pub fn frames_of_any_length_are_unchanged(place: &impl Place) {
     let mut gating = writer.gating_cursor(Scope::Released);
     let mut free = window.free_cursor(1);
     let mut copy = Vec::new();
-    // Every payload length that fits, so that the window wraps many times and at every offset.
+    // The window wraps many times and at every offset.
     for payload_length in 0..=2048 - 64 {
         let sequence = writer.last_sequence() + 1;
         let space = writer.claim(64 + payload_length).unwrap();
@@ -69,7 +65,6 @@ pub fn window_waits_for_slowest_cursor(place: &impl Place) {
     let error = append(&mut writer, 0, 1).unwrap_err();
     assert!(matches!(error, LogError::Full { needed_bytes: 64, lag_bytes: 4096, capacity_bytes: 4096 }), "{error}");
     assert_eq!(slow.available().unwrap().len(), 4096);
-    // Passed quietly: not yet released to the writer.
     slow.advance_quietly(1024);
     assert!(is_full(append(&mut writer, 0, 1)));
     slow.advance(0);

@@ -1,4 +1,4 @@
-//! Direct SBE decoders: a message is parsed once, then every field is an infallible read.
+//! A message is parsed once, then every field is an infallible read.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -184,7 +184,6 @@ impl Emitter<'_> {
     }
 }
 
-/// Private field of a group in a decoder; a prefix separates it from the decoder's own.
 pub(super) fn group_field(group: &GroupModel) -> Ident {
     ident(&format!("group_{}", group.rust))
 }

@@ -1,9 +1,6 @@
-//! Direct SBE encoders: setters write into a block whose capacity is checked once; groups and data follow in order.
-//!
 //! A message is complete at every moment: an entry is counted when it begins, and skipped groups and data are filled in
-//! as empty when a later one is written. The progress is kept in `…Stage` structs, one byte per level with groups or
-//! data, which the optimizer removes if the calls are in straight order. So the code that advances a stage is always
-//! inlined, whatever else is compiled with it.
+//! as empty when a later one is written. The progress is kept in `…Stage` structs, one byte per level, which the
+//! optimizer removes if the calls are in straight order and the code that advances a stage is inlined.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -69,7 +66,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// The block before anything is set: nulls, and the header of a message.
     fn template(&self, level: &Level, role: LevelOwner<'_>, shift: usize) -> TokenStream {
         let length = size(shift + level.block_length);
         let header = match role {
@@ -301,7 +297,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// The encoder of a whole group: it begins entries and counts them.
     pub(super) fn group_encoder(&self, group: &GroupModel) -> TokenStream {
         let runtime = &self.runtime;
         let level = &group.level;
@@ -371,7 +366,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Progress through the groups and data of a level.
     fn stage(&self, level: &Level) -> TokenStream {
         let runtime = &self.runtime;
         let name = ident(&format!("{}Stage", level.rust));
@@ -470,7 +464,6 @@ impl Emitter<'_> {
     }
 }
 
-/// Field of a group in the stage of its parent, with its type.
 fn child(group: &GroupModel) -> (proc_macro2::Ident, proc_macro2::Ident) {
     (ident(&format!("child_{}", group.rust)), ident(&format!("{}Stage", group.level.rust)))
 }

@@ -1,5 +1,3 @@
-//! Enums and sets.
-
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -7,7 +5,7 @@ use super::super::model::{EnumType, NumberValue, Primitive, SetType};
 use super::values::{deprecated, docs, long, note_lines, number, primitive_type};
 use super::{Emitter, ident};
 
-/// Whether a protobuf enum, which has 32 bits, can hold every number of the primitive.
+/// A protobuf enum has 32 bits.
 pub(crate) const fn fits_protobuf(primitive: Primitive) -> bool {
     primitive.size() < 4 || matches!(primitive, Primitive::Int32)
 }
@@ -163,7 +161,6 @@ impl Emitter<'_> {
     }
 }
 
-/// An integer as a pattern.
 fn pattern(primitive: Primitive, value: i128) -> TokenStream {
     format!("{value}{}", primitive_type(primitive)).parse().expect("an integer with its type is Rust")
 }

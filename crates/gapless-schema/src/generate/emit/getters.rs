@@ -1,5 +1,3 @@
-//! The fields, groups and data of direct SBE decoders.
-
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -63,7 +61,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Expression that decodes the bytes `raw`.
     fn decoded_value(&self, kind: &FieldKind, offset: usize) -> TokenStream {
         match kind {
             FieldKind::Scalar { primitive, .. } => self.read(*primitive, &quote!(*raw)),
@@ -119,7 +116,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Test of a composite for null, by its first member that takes bytes.
+    /// By its first member that takes bytes.
     pub(super) fn composite_is_null(&self, level: &Level) -> TokenStream {
         let first = level.fields.iter().find(|field| !matches!(field.kind, FieldKind::Constant(_)));
         let test = match first {
@@ -242,7 +239,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether a getter returns an option. A set has no null value: only a late one can be absent.
+/// A set has no null value: only a late one can be absent.
 pub(super) fn is_option(level: &Level, field: &FieldModel) -> bool {
     match field.kind {
         FieldKind::Constant(_) => false,
@@ -280,7 +277,7 @@ fn decoded_type(kind: &FieldKind) -> TokenStream {
     }
 }
 
-/// Test of `value` for null. NaN is not equal to itself.
+/// NaN is not equal to itself.
 pub(super) fn null_test(primitive: Primitive, null: NumberValue, value: &TokenStream) -> TokenStream {
     match null {
         NumberValue::Float(null) if null.is_nan() => quote!(#value.is_nan()),
@@ -291,7 +288,6 @@ pub(super) fn null_test(primitive: Primitive, null: NumberValue, value: &TokenSt
     }
 }
 
-/// Constants for the range of a field, if the schema gives one.
 fn range_constants(field: &FieldModel) -> TokenStream {
     let FieldKind::Scalar { primitive, min, max, .. } = &field.kind else { return quote!() };
     let of = primitive_type(*primitive);

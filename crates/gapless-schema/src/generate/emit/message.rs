@@ -1,5 +1,3 @@
-//! Message headers and the traits of the runtime.
-
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
@@ -8,7 +6,6 @@ use super::values::size;
 use super::{Emitter, ident};
 
 impl Emitter<'_> {
-    /// `parse` of a message: its header, then its body.
     pub(super) fn message_parse(&self, message: &MessageModel) -> TokenStream {
         let runtime = &self.runtime;
         let header = &self.schema.header;
@@ -143,7 +140,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// The traits of a direct encoder.
     fn direct(&self, encoder: &Ident, ids: &TokenStream, encoding: &TokenStream, new: &TokenStream) -> TokenStream {
         let runtime = &self.runtime;
         quote! {

@@ -1,17 +1,3 @@
-//! A schema as Rust.
-//!
-//! | module | output |
-//! |---|---|
-//! | [`values`] | numbers, nulls and documentation |
-//! | [`enums`] | enums and sets |
-//! | [`decoder`] | direct SBE decoders |
-//! | [`getters`] | the fields of direct SBE decoders |
-//! | [`encoder`] | direct SBE encoders |
-//! | [`object`] | plain structs and their SBE form |
-//! | [`proto_encoder`], [`proto_decoder`] | streaming protobuf |
-//! | [`proto_object`] | the protobuf form of plain structs |
-//! | [`message`] | message headers and the traits of the runtime |
-//!
 //! All levels (messages, entries of groups, composites) go through the same writers.
 
 mod decoder;
@@ -38,7 +24,6 @@ pub(crate) struct Emitter<'s> {
     has_protobuf: bool,
 }
 
-/// Owner of a level.
 #[derive(Clone, Copy)]
 enum LevelOwner<'s> {
     Message(&'s MessageModel),
@@ -46,7 +31,6 @@ enum LevelOwner<'s> {
     Composite,
 }
 
-/// Emits the Rust of a schema: one module of the given name.
 pub(crate) fn rust(schema: &Schema, module: &str, runtime: &str, has_protobuf: bool) -> String {
     let runtime = runtime.parse().expect("the path of the runtime is checked by the generator");
     let emitter = Emitter { schema, runtime, has_protobuf };

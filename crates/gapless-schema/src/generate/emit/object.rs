@@ -1,5 +1,3 @@
-//! Plain structs and their SBE form.
-
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -240,7 +238,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Refuses values outside the schema's range, and values that would be read as null.
+    /// Also refuses values that would be read as null.
     fn range_check(&self, level: &Level, field: &FieldModel, value: &TokenStream) -> TokenStream {
         let path = format!("{}.{}", level.path, field.name);
         let (primitive, null, min, max, number_of) = match &field.kind {
@@ -318,7 +316,7 @@ pub(super) const fn is_constant(field: &FieldModel) -> bool {
     matches!(field.kind, FieldKind::Constant(_))
 }
 
-/// Whether the object holds an option. Absent sets are empty.
+/// Absent sets are empty.
 pub(super) fn has_option(level: &Level, field: &FieldModel) -> bool {
     is_option(level, field) && !matches!(field.kind, FieldKind::Set(_))
 }

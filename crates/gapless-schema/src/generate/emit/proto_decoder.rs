@@ -1,5 +1,3 @@
-//! Streaming protobuf decoders: one field after the other, without an object.
-
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -10,7 +8,6 @@ use super::values::{docs, note_lines, primitive_type};
 use super::{Emitter, ident};
 use crate::protobuf::{FIXED32, FIXED64, LENGTH_DELIMITED, VARINT};
 
-/// Variant of the enum of fields: its content, whether that borrows, and the code that reads it.
 struct FieldVariant {
     name: proc_macro2::Ident,
     docs: TokenStream,
@@ -20,7 +17,6 @@ struct FieldVariant {
     borrows: bool,
     wire: u32,
     read: TokenStream,
-    /// Wire type and reading code of values that are not packed.
     single: Option<(u32, TokenStream)>,
 }
 
@@ -38,7 +34,7 @@ impl Emitter<'_> {
             .collect();
         let generics = variants.iter().any(|variant| variant.borrows).then(|| quote!(<'a>));
         let declared = variants.iter().map(|FieldVariant { name, docs, of, .. }| quote!(#docs #name(#of),));
-        // The whole key is matched, so that a known field needs no check of its wire type.
+        // The whole key is matched: a known field needs no check of its wire type.
         let reads = variants.iter().map(|FieldVariant { name, number, wire, read, single, .. }| {
             let key = number << 3 | wire;
             let single = single.as_ref().map(|(wire, read)| {

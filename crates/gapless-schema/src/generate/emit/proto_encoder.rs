@@ -1,5 +1,3 @@
-//! Streaming protobuf encoders: setters append fields, nested messages are written by closures.
-
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -182,7 +180,6 @@ fn proto_data(data: &DataModel) -> TokenStream {
     }
 }
 
-/// Type of a scalar, and the statement that writes `value`.
 fn scalar(kind: &FieldKind, number: u32) -> (TokenStream, TokenStream) {
     match kind {
         FieldKind::Scalar { primitive, .. } => {
@@ -208,7 +205,6 @@ fn scalar(kind: &FieldKind, number: u32) -> (TokenStream, TokenStream) {
     }
 }
 
-/// Statement that writes `item` inside of a packed list.
 fn packed(primitive: Primitive, item: &TokenStream) -> TokenStream {
     match primitive {
         Primitive::Float => quote!(self.writer.packed_float(#item);),
@@ -218,7 +214,7 @@ fn packed(primitive: Primitive, item: &TokenStream) -> TokenStream {
     }
 }
 
-/// Number of an enum on the wire: sign-extended, like all protobuf enums.
+/// Sign-extended, like all protobuf enums.
 fn enum_value(primitive: Primitive, value: &TokenStream) -> TokenStream {
     if fits_protobuf(primitive) {
         quote!(i64::from(#value.raw()) as u64)

@@ -1,5 +1,3 @@
-//! The protobuf form of plain structs, over the streaming encoders and decoders.
-
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -136,7 +134,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether values of the field come one by one, so that they must be counted.
+/// Values of the field come one by one.
 fn is_counted(field: &FieldModel) -> bool {
     matches!(&field.kind, FieldKind::Array { charset: None, primitive, .. } if !is_bytes(*primitive))
 }

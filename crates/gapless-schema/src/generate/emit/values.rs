@@ -1,5 +1,3 @@
-//! Numbers, nulls and documentation as Rust.
-
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
@@ -23,7 +21,6 @@ pub(super) fn primitive_type(primitive: Primitive) -> TokenStream {
     }
 }
 
-/// A number as an expression of its primitive type.
 pub(super) fn number(primitive: Primitive, value: NumberValue) -> TokenStream {
     let of = primitive_type(primitive);
     match value {
@@ -51,7 +48,6 @@ pub(super) fn number(primitive: Primitive, value: NumberValue) -> TokenStream {
     }
 }
 
-/// Expression and type of a constant.
 pub(super) fn constant(constant: &Constant) -> (TokenStream, TokenStream) {
     match constant {
         Constant::Number(primitive, value) => (primitive_type(*primitive), number(*primitive, *value)),
@@ -72,13 +68,12 @@ pub(super) fn long(value: u64) -> Literal {
     Literal::u64_unsuffixed(value)
 }
 
-/// Lines as documentation. The schema's text is not markdown: brackets and the like are escaped.
+/// The schema's text is not markdown: brackets and the like are escaped.
 pub(super) fn docs(lines: &[String]) -> TokenStream {
     let lines = lines.iter().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
     quote!(#(#[doc = #lines])*)
 }
 
-/// Text of the schema, escaped for documentation.
 pub(super) fn plain(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
@@ -164,18 +159,15 @@ pub(super) fn data_docs(data: &DataModel) -> TokenStream {
 }
 
 impl Emitter<'_> {
-    /// Reads a number from `[u8; N]`.
     pub(super) fn read(&self, primitive: Primitive, raw: &TokenStream) -> TokenStream {
         let of = primitive_type(primitive);
         if self.schema.big_endian { quote!(#of::from_be_bytes(#raw)) } else { quote!(#of::from_le_bytes(#raw)) }
     }
 
-    /// A number as `[u8; N]`.
     pub(super) fn bytes(&self, value: &TokenStream) -> TokenStream {
         if self.schema.big_endian { quote!(#value.to_be_bytes()) } else { quote!(#value.to_le_bytes()) }
     }
 
-    /// Reads an integer of a header or dimensions as u64 from the array reference `raw` of `length` bytes.
     pub(super) fn read_slot(&self, slot: IntegerSlot, raw: &TokenStream, length: usize) -> TokenStream {
         match slot {
             IntegerSlot::Constant(value) => {
@@ -192,7 +184,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes the constant `value` into the array `block` of a constant expression.
     pub(super) fn with_slot(&self, slot: IntegerSlot, value: u64) -> TokenStream {
         match slot {
             IntegerSlot::Constant(_) => quote!(),
@@ -205,7 +196,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Statements that write the nulls of a level into the array `block`, which begins at `shift`.
     pub(super) fn nulls(&self, level: &Level, shift: usize) -> TokenStream {
         let fields =
             level.fields.iter().map(|field| self.null(&field.kind, level.is_nullable(field), shift + field.offset));
