@@ -36,6 +36,8 @@ impl History {
         Ok(history)
     }
 
+    /// Appends the next frame.
+    ///
     /// # Errors
     ///
     /// The frame is not the next one, or completes an invalid transaction.

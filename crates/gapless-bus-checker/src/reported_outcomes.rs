@@ -42,6 +42,8 @@ impl ReportedOutcomes {
         assert!(before.is_none(), "there are two commands with the label {label}");
     }
 
+    /// Records the outcome reported to the caller.
+    ///
     /// # Errors
     ///
     /// Another outcome was reported before.

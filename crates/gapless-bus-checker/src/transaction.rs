@@ -58,6 +58,8 @@ pub struct Event {
 }
 
 impl Decision {
+    /// Decodes a complete transaction.
+    ///
     /// # Errors
     ///
     /// The bytes are invalid.

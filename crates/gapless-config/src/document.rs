@@ -39,6 +39,8 @@ impl<'a> Document<'a> {
         Self { text, lines: RefCell::new(KeyLines::new(name)) }
     }
 
+    /// Parses the text into its tables.
+    ///
     /// # Errors
     /// Not valid TOML.
     pub fn tables(&'a self) -> Result<Table<'a>, ConfigError> {
@@ -165,6 +167,8 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
+    /// Result of `read` for the value of `key`, if it exists.
+    ///
     /// # Errors
     /// Those of `read`.
     pub fn get<T>(
@@ -234,6 +238,8 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Value as a table.
+    ///
     /// # Errors
     /// Not a table.
     pub fn table(self) -> Result<Table<'a>, ConfigError> {
@@ -253,6 +259,8 @@ impl<'a> Value<'a> {
         matches!(self.value, DeValue::Array(_))
     }
 
+    /// Values of a list.
+    ///
     /// # Errors
     /// Not a list.
     pub fn list(self) -> Result<Vec<Self>, ConfigError> {
@@ -267,6 +275,8 @@ impl<'a> Value<'a> {
         Ok(each.collect())
     }
 
+    /// Value as a string.
+    ///
     /// # Errors
     /// Not a string.
     pub fn text(&self) -> Result<&str, ConfigError> {
@@ -284,6 +294,8 @@ impl<'a> Value<'a> {
         read(self.text()?).map_err(|reason| self.refuse(reason))
     }
 
+    /// One of a few names.
+    ///
     /// # Errors
     /// Not one of these names.
     pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ConfigError> {
@@ -295,6 +307,8 @@ impl<'a> Value<'a> {
         chosen.map(|(_, value)| *value).ok_or_else(|| self.expected(format!("{} are allowed", names())))
     }
 
+    /// Value as a boolean.
+    ///
     /// # Errors
     /// Not a boolean.
     pub fn switch(&self) -> Result<bool, ConfigError> {
@@ -304,6 +318,8 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Value as an integer in `range`.
+    ///
     /// # Errors
     /// Not an integer, or out of range.
     pub fn whole(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
@@ -338,6 +354,8 @@ impl<'a> Value<'a> {
         Err(self.expected(format!("{first} to {last} are allowed")))
     }
 
+    /// Duration in `range`.
+    ///
     /// # Errors
     /// Not a duration, or out of range.
     pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, ConfigError> {

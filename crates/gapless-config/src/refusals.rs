@@ -72,6 +72,8 @@ impl Refusals {
         Some(format!("{first}{also}"))
     }
 
+    /// Returns `read` if there are no errors.
+    ///
     /// # Errors
     /// All that were collected.
     pub fn or<T>(mut self, read: T) -> Result<T, ConfigErrors> {

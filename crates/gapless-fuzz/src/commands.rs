@@ -89,6 +89,8 @@ impl CommandHandler for BothHandler {
     }
 }
 
+/// Creates a writer with an aggregate and a handler.
+///
 /// # Panics
 ///
 /// Never: the model is valid.
@@ -171,6 +173,8 @@ pub fn transaction(bytes: &[u8]) {
     }
 }
 
+/// Returns commands in the form of a bus, for seeds.
+///
 /// # Panics
 ///
 /// Never: all can be encoded.

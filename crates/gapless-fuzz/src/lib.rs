@@ -98,6 +98,8 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("workbook", workbooks::workbook),
 ];
 
+/// Returns the target of this name.
+///
 /// # Panics
 ///
 /// If the name is unknown.

@@ -73,6 +73,8 @@ pub struct Bell {
 }
 
 impl Bell {
+    /// Makes the bell of an instance.
+    ///
     /// # Errors
     ///
     /// As [`Region::create`].

@@ -58,6 +58,8 @@ impl RingWriter {
         Ok(Self { memory, tail, published: tail, head, leaving: false })
     }
 
+    /// Opens the publisher's end of a ring of another process, by a descriptor that it passed.
+    ///
     /// # Errors
     ///
     /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are
@@ -259,6 +261,8 @@ impl RingReader {
         Ok(Self { memory, head, released: head, tail: head, leaving: false })
     }
 
+    /// Opens the publisher's end of a ring of another process, by a descriptor that it passed.
+    ///
     /// # Errors
     ///
     /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are

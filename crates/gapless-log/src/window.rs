@@ -187,6 +187,8 @@ impl WindowWriter {
         self.frame_length_max
     }
 
+    /// Makes room for a frame of `length` bytes after the last committed one.
+    ///
     /// # Errors
     ///
     /// [`LogError::TooLong`]; [`LogError::Full`] while a gating cursor is too far behind.
@@ -472,6 +474,8 @@ impl Window {
         self.memory.fd()
     }
 
+    /// Read-only descriptor to pass to another process.
+    ///
     /// # Errors
     ///
     /// The operating system has no descriptors left.

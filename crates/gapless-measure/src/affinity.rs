@@ -15,6 +15,8 @@ pub fn available_cpus() -> BTreeSet<usize> {
     if cpus.is_empty() { BTreeSet::from([0]) } else { cpus }
 }
 
+/// Pins the calling thread to the given CPUs.
+///
 /// # Errors
 /// When `cpus` is empty, names a CPU above the kernel's limit, or none that may be used.
 pub fn pin_current_thread(cpus: &[usize]) -> Result<()> {

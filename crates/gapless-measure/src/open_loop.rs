@@ -12,6 +12,8 @@ pub struct Schedule {
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl Schedule {
+    /// A schedule whose message 0 is due at `start_ns`.
+    ///
     /// # Panics
     /// If `rate_per_s` is 0.
     pub fn new(start_ns: u64, rate_per_s: u64) -> Self {

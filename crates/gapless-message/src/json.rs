@@ -8,6 +8,8 @@ use serde::de::IgnoredAny;
 pub struct Json(Vec<u8>);
 
 impl Json {
+    /// Checks and wraps a text.
+    ///
     /// # Errors
     ///
     /// The text is not one JSON value.

@@ -193,6 +193,8 @@ pub trait Message: Sized + Send + 'static {
         Vec::new()
     }
 
+    /// Encodes the message as JSON, for people and tools.
+    ///
     /// # Errors
     ///
     /// The type has no JSON form, or the value does not fit it.
@@ -200,6 +202,8 @@ pub trait Message: Sized + Send + 'static {
         Err(MessageError { type_name: Self::TYPE_NAME, reason: "it has no form as JSON".to_owned() })
     }
 
+    /// Decodes a message from JSON.
+    ///
     /// # Errors
     ///
     /// As [`Message::to_json`]; also for text that is no such message.

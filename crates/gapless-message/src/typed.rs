@@ -85,6 +85,8 @@ pub fn other_version<M: Message>(version: u32) -> MessageError {
     MessageError::other_version::<M>(version)
 }
 
+/// Encodes a message as JSON.
+///
 /// # Errors
 ///
 /// The value has no such form, such as a map whose keys are not strings.
@@ -92,6 +94,8 @@ pub fn to_json<M: Message + Serialize>(value: &M) -> Result<Vec<u8>, MessageErro
     serde_json::to_vec(value).map_err(|error| MessageError::of::<M>(format!("it cannot be written as JSON: {error}")))
 }
 
+/// Decodes a message from JSON.
+///
 /// # Errors
 ///
 /// The text is no such message; the reason names the expectation and the position.

@@ -15,6 +15,8 @@ pub trait Message: MessageSchema {
     /// A view of the payload, or an object.
     type Decoded<'a>;
 
+    /// Decodes a payload.
+    ///
     /// # Errors
     ///
     /// The fault in the payload and its place. SBE is checked as a whole here, so access to the decoded message cannot
@@ -90,6 +92,8 @@ pub trait ProtobufObject: Sized {
     const TEMPLATE_ID: u16;
     const NAME: &'static str;
 
+    /// Reads a protobuf payload.
+    ///
     /// # Errors
     ///
     /// The fault in the payload and its place.

@@ -37,6 +37,8 @@ impl Random {
         self.below(100_000) < of_100_000
     }
 
+    /// Returns a random element.
+    ///
     /// # Panics
     /// If the list is empty.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {

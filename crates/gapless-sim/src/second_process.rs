@@ -110,6 +110,8 @@ impl SimulationCall {
         Self { number: of_caller.len() - 1, caller, seed, arguments }
     }
 
+    /// Registers the next call of this caller.
+    ///
     /// # Errors
     /// No way is known for a second process to reach this call.
     pub(crate) fn begin(options: &Options, seed: u64) -> Result<Self, String> {

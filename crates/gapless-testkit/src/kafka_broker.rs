@@ -139,6 +139,8 @@ impl KafkaBroker {
         run_java("--operator", &format!("{}:{INTERNAL_PORT}", self.host), &[&["allow"], rules].concat());
     }
 
+    /// Returns the running process.
+    ///
     /// # Panics
     /// If it was killed.
     #[track_caller]

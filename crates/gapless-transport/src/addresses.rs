@@ -15,6 +15,8 @@ const WAIT_MAX: Duration = Duration::from_millis(100);
 const CALM: Duration = Duration::from_secs(1);
 
 impl<A: Display> Addresses<A> {
+    /// Starts with the first address.
+    ///
     /// # Panics
     /// If `all` is empty.
     #[must_use]

@@ -34,6 +34,8 @@ impl<T> Mailbox<T> {
         self.queue.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Adds a message.
+    ///
     /// # Errors
     /// The message itself, if the mailbox is full.
     pub fn push(&self, message: T) -> Result<(), T> {

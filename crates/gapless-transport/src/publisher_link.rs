@@ -108,6 +108,8 @@ impl PublisherLink {
     }
 }
 
+/// Creates an eventfd for waking a thread.
+///
 /// # Errors
 /// The process has no free descriptor.
 pub fn new_eventfd() -> Result<OwnedFd, TransportError> {

@@ -7,6 +7,8 @@ use std::path::Path;
 /// Limit of the kernel, bytes.
 pub const SOCKET_PATH_LENGTH_MAX: usize = 107;
 
+/// Address of the socket at `path`.
+///
 /// # Errors
 /// The path is longer than [`SOCKET_PATH_LENGTH_MAX`], or contains a zero byte.
 pub fn socket_address(path: &Path) -> io::Result<SocketAddrUnix> {

@@ -45,6 +45,8 @@ impl FeedSession {
     /// Ten spaces: the current feed, for a SoupBinTCP login.
     pub const BLANK: Self = Self([b' '; Self::LENGTH]);
 
+    /// Creates the feed session of this name.
+    ///
     /// # Errors
     ///
     /// [`FeedSessionError`] unless the name is 1 to 10 printable ASCII characters without spaces.

@@ -30,6 +30,8 @@ impl<'a> FieldReader<'a> {
         self.0
     }
 
+    /// Takes `length` bytes.
+    ///
     /// # Errors
     ///
     /// [`FieldError::Short`], with `what` as the field's name; the reader does not move then.
@@ -42,6 +44,8 @@ impl<'a> FieldReader<'a> {
         Ok(bytes)
     }
 
+    /// Takes `N` bytes.
+    ///
     /// # Errors
     ///
     /// See [`FieldReader::bytes`].
@@ -65,6 +69,8 @@ impl<'a> FieldReader<'a> {
         Ok(head)
     }
 
+    /// Takes one byte.
+    ///
     /// # Errors
     ///
     /// See [`FieldReader::bytes`].
@@ -73,6 +79,8 @@ impl<'a> FieldReader<'a> {
         self.array(what).map(u8::from_le_bytes)
     }
 
+    /// Takes two bytes.
+    ///
     /// # Errors
     ///
     /// See [`FieldReader::bytes`].
@@ -81,6 +89,8 @@ impl<'a> FieldReader<'a> {
         self.array(what).map(u16::from_le_bytes)
     }
 
+    /// Takes four bytes.
+    ///
     /// # Errors
     ///
     /// See [`FieldReader::bytes`].
@@ -89,6 +99,8 @@ impl<'a> FieldReader<'a> {
         self.array(what).map(u32::from_le_bytes)
     }
 
+    /// Takes eight bytes.
+    ///
     /// # Errors
     ///
     /// See [`FieldReader::bytes`].
@@ -97,6 +109,8 @@ impl<'a> FieldReader<'a> {
         self.array(what).map(u64::from_le_bytes)
     }
 
+    /// Takes sixteen bytes.
+    ///
     /// # Errors
     ///
     /// See [`FieldReader::bytes`].
@@ -165,6 +179,8 @@ fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     *bytes[offset..].first_chunk().expect("callers check the length")
 }
 
+/// Reads the two bytes at `offset`.
+///
 /// # Panics
 ///
 /// If `bytes` are too short; callers check the length once, before the first field.
@@ -174,6 +190,8 @@ pub fn u16_at(bytes: &[u8], offset: usize) -> u16 {
     u16::from_le_bytes(array_at(bytes, offset))
 }
 
+/// Reads the four bytes at `offset`.
+///
 /// # Panics
 ///
 /// See [`u16_at`].
@@ -183,6 +201,8 @@ pub fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(array_at(bytes, offset))
 }
 
+/// Reads the eight bytes at `offset`.
+///
 /// # Panics
 ///
 /// See [`u16_at`].
@@ -192,6 +212,8 @@ pub fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, offset))
 }
 
+/// Reads the sixteen bytes at `offset`.
+///
 /// # Panics
 ///
 /// See [`u16_at`].

@@ -122,6 +122,8 @@ pub fn peek_sessions<'a>(mut bytes: &[u8], sessions: &'a mut [u64]) -> &'a [u64]
     &sessions[..count]
 }
 
+/// Checks a length field against the header and `limit_bytes`.
+///
 /// # Errors
 ///
 /// [`FrameError::Length`] outside the limits.

@@ -26,6 +26,8 @@ impl<'a> MessageParts<'a> {
         self.count
     }
 
+    /// Returns the part `index` with its header field.
+    ///
     /// # Panics
     ///
     /// If there is no such part.

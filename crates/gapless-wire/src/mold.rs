@@ -260,6 +260,8 @@ pub struct PacketWriter<'a> {
 }
 
 impl<'a> PacketWriter<'a> {
+    /// Begins a packet of at most `buffer`'s length, whose first message will have `sequence`.
+    ///
     /// # Panics
     ///
     /// If `buffer` is shorter than [`HEADER_LENGTH`].
@@ -354,6 +356,8 @@ impl MoldRequest {
         bytes
     }
 
+    /// Decodes a request, which spans all of `bytes`.
+    ///
     /// # Errors
     ///
     /// [`MoldError`] unless it has exactly [`REQUEST_LENGTH`] bytes, a feed session (which may be blank), and sequences

@@ -29,6 +29,8 @@ impl Mtu {
     /// Longest IP packet.
     pub const MAX: u16 = u16::MAX;
 
+    /// Creates an MTU of `bytes`.
+    ///
     /// # Errors
     ///
     /// The value is out of range; the text gives the allowed range.

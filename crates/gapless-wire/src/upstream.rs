@@ -224,6 +224,8 @@ pub fn peek(bytes: &[u8]) -> Result<Option<usize>, UpstreamError> {
 }
 
 impl<'a> UpstreamPacket<'a> {
+    /// Reads exactly one packet.
+    ///
     /// # Errors
     ///
     /// Any defect of the packet.

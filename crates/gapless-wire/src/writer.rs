@@ -7,6 +7,8 @@ pub struct FrameWriter<'a> {
 }
 
 impl<'a> FrameWriter<'a> {
+    /// Starts a frame at the start of `buffer`.
+    ///
     /// # Panics
     ///
     /// If `buffer` does not hold a header.

@@ -51,6 +51,8 @@ pub fn payload_bytes(settings: &RunSettings) -> Result<u64> {
     CarFunctions::of(settings.encoding).length(serial_number)
 }
 
+/// Runs one configuration.
+///
 /// # Errors
 /// The host or the driver fails.
 pub fn run_one(

@@ -71,6 +71,8 @@ impl CanonicalRow {
 
 type MeasureCanonical<'a> = dyn Fn(CanonicalRow, Option<u64>, &Path) -> Result<Row> + 'a;
 
+/// Measures; returns the text to print.
+///
 /// # Errors
 /// Options that make no sense, a bus that does not start, a report or a picture that cannot be written.
 pub fn run(arguments: &CommandsArguments, interrupted: &Arc<AtomicBool>) -> Result<String> {

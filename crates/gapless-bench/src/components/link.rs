@@ -31,6 +31,8 @@ pub struct LinkArguments {
     pub quick: bool,
 }
 
+/// Measures; returns the text to print.
+///
 /// # Errors
 /// No free port, a second process that cannot be started or ends too early, messages that did not arrive as they were
 /// sent, a report that cannot be written.

@@ -15,6 +15,8 @@ const FRAMES: u64 = 1_000_000;
 const FRAMES_PER_ROUND_TRIP: u64 = 10;
 const PAYLOADS: [usize; 3] = [64, 256, 1024];
 const PING_PONG_PAYLOAD: usize = 256;
+/// Measures; returns the text to print.
+///
 /// # Errors
 /// No memory for rings and windows, a second process that cannot be started or ends too early, frames
 /// that did not arrive as they were sent, a report that cannot be written.

@@ -16,6 +16,8 @@ use std::sync::atomic::AtomicBool;
 const ROUND_TRIPS: u64 = 1_500;
 /// Payloads in bytes; from 64 KiB on a message is several frames.
 const PAYLOADS: [usize; 8] = [72, 256, 1024, 4096, 16 << 10, 64 << 10, 256 << 10, 500_000];
+/// Measures; returns the text to print.
+///
 /// # Errors
 /// A host that cannot be run, a reply that is late or another one, a report that cannot be written.
 pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<String> {

@@ -11,6 +11,8 @@ use gapless_measure::published::rumi::{DECODE_NS, ENCODE_NS, SOURCE};
 use std::sync::atomic::AtomicBool;
 
 const MESSAGES: u64 = 500_000;
+/// Measures; returns the text to print.
+///
 /// # Errors
 /// A Car that cannot be written or read, or read as another one; a report that cannot be written.
 pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<String> {

@@ -28,6 +28,8 @@ pub struct StorageArguments {
     pub quick: bool,
 }
 
+/// Measures; returns the text to print.
+///
 /// # Errors
 /// A store that refuses valid changes, stores that do not agree at the end, a report that cannot be written.
 pub fn run(arguments: &StorageArguments, interrupted: &AtomicBool) -> Result<String> {

@@ -152,6 +152,8 @@ impl FailoverPlan {
     }
 }
 
+/// Measures; returns the text to print.
+///
 /// # Errors
 /// Members that cannot be started, or do not come back; commands that are refused; a report that cannot be written.
 pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<String> {

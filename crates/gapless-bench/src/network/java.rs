@@ -33,6 +33,8 @@ struct CyclesRun {
 }
 
 impl<'a> JavaClients<'a> {
+    /// Starts both, and lets them warm up.
+    ///
     /// # Errors
     /// No script, no Java; a process that ends too early.
     pub(super) fn start(broker: &KafkaBrokers<'a>, plan: &NetworkPlan, interrupted: &'a AtomicBool) -> Result<Self> {

@@ -42,6 +42,8 @@ use std::time::Instant;
 const BARE_BYTES_MAX: usize = 900_000;
 const LONE_BYTES: usize = 256;
 
+/// Measures; returns the text to print.
+///
 /// # Errors
 /// A broker that cannot be started or fails, a process that ends too early, a call that fails, a report or a picture that cannot be written.
 pub fn run(arguments: &NetworkArguments, interrupted: &AtomicBool) -> Result<String> {

@@ -49,6 +49,8 @@ pub struct ReportArguments {
     pub output: PathBuf,
 }
 
+/// Writes the page; returns the text to print, and warnings for stderr.
+///
 /// # Errors
 /// A file that cannot be read or is no JSON of a benchmark, a directory without any, a page that cannot be written.
 pub fn run(arguments: &ReportArguments) -> Result<(String, Vec<String>)> {

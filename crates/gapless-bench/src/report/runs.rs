@@ -58,6 +58,8 @@ pub(super) struct StoredRuns {
 }
 
 impl StoredRuns {
+    /// Reads files, and every JSON file in directories.
+    ///
     /// # Errors
     /// A path that cannot be read, a file that is no JSON of a benchmark or is too long, a directory without one; no known benchmark.
     pub(super) fn read(paths: &[PathBuf]) -> Result<Self> {

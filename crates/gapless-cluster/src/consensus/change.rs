@@ -174,6 +174,8 @@ impl MembershipChange {
         self.to_raft().write_to_bytes().expect("writing into memory cannot fail")
     }
 
+    /// Decodes the data of a raft entry that this process encoded.
+    ///
     /// # Panics
     /// If the entry was encoded elsewhere: entries from peers and journals are built from checked fields.
     pub(super) fn from_entry_data(data: &[u8]) -> Self {

@@ -95,6 +95,8 @@ impl Default for MemberLinkOptions {
 }
 
 impl MemberLinkOptions {
+    /// Checks the options against each other.
+    ///
     /// # Errors
     /// The first option that is out of range or contradicts another.
     pub fn validate(&self) -> Result<(), LinkError> {

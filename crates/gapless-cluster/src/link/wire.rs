@@ -186,6 +186,8 @@ pub struct MessageHeader {
 }
 
 impl MessageHeader {
+    /// Creates the header of a message with this consensus part.
+    ///
     /// # Panics
     /// If a part is longer than its kind allows.
     #[inline]
@@ -362,6 +364,8 @@ impl Introduction {
         bytes
     }
 
+    /// Decodes an introduction.
+    ///
     /// # Errors
     /// The bytes are not an introduction.
     pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {

@@ -46,6 +46,8 @@ impl<'a> DecisionContext<'a> {
         random::number(self.sequence, self.time_ns, drawn)
     }
 
+    /// Like [`DecisionContext::random_below`].
+    ///
     /// # Panics
     /// If `limit` is 0.
     #[must_use]

@@ -13,6 +13,8 @@ use std::time::Instant;
 
 pub const TOGETHER: u64 = 100;
 
+/// Adds the rows of one form, and its floor.
+///
 /// # Errors
 /// A Car that cannot be encoded or decoded, or does not round-trip.
 pub fn rows_of(encoding: MessageEncoding, count: u64, report: &mut Report) -> Result<()> {

@@ -22,6 +22,8 @@ pub struct ReplyHeader {
 }
 
 impl CallTable {
+    /// Makes both regions.
+    ///
     /// # Errors
     ///
     /// As [`Region::create`].
@@ -59,6 +61,8 @@ impl CallTable {
         (Arc::clone(&self.requests), Arc::clone(&self.claims))
     }
 
+    /// The claim of a slot.
+    ///
     /// # Panics
     ///
     /// If there is no such slot.

@@ -85,6 +85,8 @@ impl Memory {
         Ok(memory)
     }
 
+    /// Opens a [`MemoryKind::File`] mapping of another process by its path.
+    ///
     /// # Errors
     ///
     /// [`LogError::Foreign`] unless it is a file of this process's user, and as [`Memory::open`].
@@ -101,6 +103,8 @@ impl Memory {
         Self::adopt(fd, kind, writable)
     }
 
+    /// Opens a mapping of another process by a descriptor that it passed.
+    ///
     /// # Errors
     ///
     /// [`LogError::Foreign`] unless it is memory whose length is sealed, and magic, kind, shape and file length agree.
@@ -207,6 +211,8 @@ impl Memory {
         unsafe { self.base.cast::<AtomicU64>().add(number).as_ref() }
     }
 
+    /// Index word of `sequence`.
+    ///
     /// # Panics
     ///
     /// If the mapping has no index.
@@ -277,6 +283,8 @@ impl Memory {
         prefetch_bytes(self.words(position, 0).as_ptr().cast(), length);
     }
 
+    /// The bytes from `position` on, in place.
+    ///
     /// # Safety
     ///
     /// These bytes must not be written while the slice lives.
@@ -287,6 +295,8 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), length) }
     }
 
+    /// The bytes from `position` on, in place, for writing.
+    ///
     /// # Safety
     ///
     /// The mapping must be writable, and no other access to these bytes may happen while the slice lives, except for

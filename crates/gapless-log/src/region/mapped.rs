@@ -46,6 +46,8 @@ impl Region {
         Self::map(fd, length, true)
     }
 
+    /// Opens the region of exactly `length` bytes that another process made and passed.
+    ///
     /// # Errors
     ///
     /// [`LogError::Foreign`] unless it is memory of that length, and the length is sealed.
@@ -99,6 +101,8 @@ impl Region {
         sealed::read_only(&self.fd)
     }
 
+    /// The word at byte `offset`.
+    ///
     /// # Panics
     ///
     /// If `offset` (bytes) is not aligned or out of bounds.

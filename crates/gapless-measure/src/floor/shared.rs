@@ -107,6 +107,8 @@ pub(super) fn ping_pong(payload: usize) -> Result<(PingPongSide, PingPongSide)> 
 }
 
 impl PingPongSide {
+    /// Copies the payload in and tells the other side.
+    ///
     /// # Panics
     /// When it is the other side's turn, or the payload has another size.
     #[inline]

@@ -39,6 +39,8 @@ pub fn write_file(path: &Path, started: SystemTime, comments: &[String], runs: &
         .map_err(|source| BenchError::io("write", path, source))
 }
 
+/// Writes the interval log to any writer.
+///
 /// # Errors
 /// When the writer fails.
 pub fn write(

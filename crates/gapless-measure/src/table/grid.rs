@@ -45,6 +45,8 @@ impl TextTable {
         table
     }
 
+    /// Adds a row.
+    ///
     /// # Panics
     /// If it has not a cell for each column of the head.
     pub fn add_row(&mut self, cells: &[String]) {

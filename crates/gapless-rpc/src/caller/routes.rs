@@ -123,6 +123,8 @@ impl LocalRoutes {
         self.notices.store(u8::try_from(count).unwrap_or(u8::MAX), Ordering::Relaxed);
     }
 
+    /// The route, if it is served here.
+    ///
     /// # Errors
     /// [`CallError::Mismatch`] if it is served with other types, [`CallError::Busy`] if no worker can be started now.
     pub(crate) fn get<Request: Message, Reply: Message>(

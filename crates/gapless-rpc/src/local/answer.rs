@@ -24,6 +24,8 @@ use gapless_agent::foreign::{self, catch_panic};
 /// Limit of forwards per request.
 pub const HOPS_MAX: u8 = 16;
 
+/// Checks whether a request may be forwarded once more, within a process or between processes.
+///
 /// # Errors
 /// The refusal for its caller.
 pub(crate) fn check_hop(from: &str, to: &str, hops: u8) -> Result<(), CallError> {

@@ -120,6 +120,8 @@ impl Block {
         self.fault.take()
     }
 
+    /// Removes the next record and copies it to `record`, replacing the content.
+    ///
     /// # Panics
     /// If all records were popped.
     pub(crate) fn pop(&mut self, record: &mut Vec<u8>) {

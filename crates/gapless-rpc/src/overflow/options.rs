@@ -104,6 +104,8 @@ pub(crate) struct QueueSizes {
 }
 
 impl QueueSizes {
+    /// Validates the options.
+    ///
     /// # Errors
     /// The first option out of range, or a missing directory.
     pub(crate) fn of(options: &ElasticQueueOptions) -> Result<Self, OptionsError> {

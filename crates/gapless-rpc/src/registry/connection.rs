@@ -82,6 +82,8 @@ impl PeerConnection {
         Ok(flushed)
     }
 
+    /// Sends the queue as far as the peer takes it.
+    ///
     /// # Errors
     /// The connection is broken.
     pub fn flush(&mut self) -> Result<FlushResult, String> {

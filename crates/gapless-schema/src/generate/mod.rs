@@ -122,6 +122,8 @@ impl Generator {
         self
     }
 
+    /// Reads and checks the schema, and generates the code.
+    ///
     /// # Errors
     ///
     /// The first fault in the schema.

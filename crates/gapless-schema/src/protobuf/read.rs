@@ -48,6 +48,8 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads a nested message.
+    ///
     /// # Errors
     ///
     /// A premature end of the message.
@@ -57,6 +59,8 @@ impl<'a> Reader<'a> {
         Ok(Reader { rest, end: self.position() })
     }
 
+    /// Reads text.
+    ///
     /// # Errors
     ///
     /// Text that is not UTF-8, or a premature end of the message.
@@ -65,6 +69,8 @@ impl<'a> Reader<'a> {
         crate::sbe::text::utf8(self.bytes(field)?, field)
     }
 
+    /// Reads bytes.
+    ///
     /// # Errors
     ///
     /// A premature end of the message.
@@ -74,6 +80,8 @@ impl<'a> Reader<'a> {
         self.take(length, field)
     }
 
+    /// Reads a packed list.
+    ///
     /// # Errors
     ///
     /// A premature end of the message.
@@ -191,6 +199,8 @@ impl<'a> Reader<'a> {
 
 /// Implemented here for numbers and by generated code for enums and sets.
 pub trait Value: Sized {
+    /// Reads it.
+    ///
     /// # Errors
     ///
     /// A value out of range, or a premature end of the message.

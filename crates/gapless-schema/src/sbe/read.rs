@@ -19,6 +19,8 @@ pub struct Header {
 }
 
 impl Header {
+    /// Checks that the header is of the expected message.
+    ///
     /// # Errors
     ///
     /// [`DecodeError::Schema`], [`DecodeError::Template`].
@@ -61,6 +63,8 @@ impl<'a> Reader<'a> {
         self.total - self.rest.len()
     }
 
+    /// Takes `N` bytes.
+    ///
     /// # Errors
     ///
     /// [`DecodeError::Truncated`].
@@ -73,6 +77,8 @@ impl<'a> Reader<'a> {
         Ok(chunk)
     }
 
+    /// Takes `length` bytes.
+    ///
     /// # Errors
     ///
     /// [`DecodeError::Truncated`].
@@ -140,6 +146,8 @@ pub trait Entry<'a>: Sized {
     /// For entries without groups and data; `None` if the block is too short.
     fn from_block(block: &'a [u8], version: u64) -> Option<Self>;
 
+    /// Parses the entry that begins here.
+    ///
     /// # Errors
     ///
     /// The fault in the entry and its place.

@@ -9,6 +9,8 @@ pub fn until_nul(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
+/// Text as UTF-8, which includes ASCII.
+///
 /// # Errors
 ///
 /// [`DecodeError::Text`].
@@ -30,6 +32,8 @@ pub fn latin1_to_string(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
+/// Encodes a text in ISO 8859-1.
+///
 /// # Errors
 ///
 /// [`EncodeError::Text`] for a character that ISO 8859-1 does not have.
@@ -72,6 +76,8 @@ pub fn put_ascii(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Re
     put(field_bytes, text, field)
 }
 
+/// Checks that a text is US-ASCII.
+///
 /// # Errors
 ///
 /// [`EncodeError::Text`].

@@ -28,6 +28,8 @@ impl<'a> Tail<'a> {
         core::mem::replace(self, Self { rest: &mut [], total: 0 })
     }
 
+    /// Takes `N` bytes.
+    ///
     /// # Errors
     ///
     /// [`EncodeError::Capacity`]; nothing is taken then.
@@ -45,6 +47,8 @@ impl<'a> Tail<'a> {
         }
     }
 
+    /// Appends `N` bytes.
+    ///
     /// # Errors
     ///
     /// [`EncodeError::Capacity`].

@@ -44,6 +44,8 @@ impl<'a> Token<'a> {
     }
 }
 
+/// Parses the tokens of a source file.
+///
 /// # Panics
 /// If a delimiter is not matched.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {

@@ -90,6 +90,8 @@ impl MemoryNetwork {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
+    /// Opens a socket at `address`.
+    ///
     /// # Errors
     /// The address is in use.
     pub fn socket(&self, address: Peer) -> io::Result<MemorySocket> {
@@ -155,6 +157,8 @@ impl MemoryNetwork {
         self.lock().now_ns += ns;
     }
 
+    /// Sets the time to `now_ns`.
+    ///
     /// # Panics
     /// If `now_ns` is in the past.
     pub fn set_time(&self, now_ns: u64) {

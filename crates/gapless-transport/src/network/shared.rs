@@ -21,6 +21,8 @@ impl<S> Clone for SharedDatagrams<S> {
 }
 
 impl<S: Datagrams> SharedDatagrams<S> {
+    /// Shares `carrier`.
+    ///
     /// # Errors
     /// The operating system has no more descriptors.
     pub fn new(carrier: S) -> io::Result<Self> {

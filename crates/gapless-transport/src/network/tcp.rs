@@ -101,12 +101,16 @@ impl TcpConnection {
         self.peer
     }
 
+    /// Resizes the receive buffer, bytes.
+    ///
     /// # Panics
     /// If the contents do not fit.
     pub fn resize_incoming(&mut self, bytes: usize) {
         self.incoming.resize(bytes);
     }
 
+    /// Resizes the send buffer, bytes.
+    ///
     /// # Panics
     /// If the contents do not fit.
     pub fn resize_outgoing(&mut self, bytes: usize) {
@@ -139,6 +143,8 @@ impl TcpConnection {
         self.incoming.waiting()
     }
 
+    /// Consumes the first `length` received bytes.
+    ///
     /// # Panics
     /// If fewer bytes have arrived.
     #[inline]

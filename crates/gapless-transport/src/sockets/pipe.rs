@@ -36,6 +36,8 @@ pub trait Pipes: Debug + Send + Sync {
     /// The failure, if it is known at once.
     fn dial(&self, address: SocketAddr) -> io::Result<Box<dyn Pipe>>;
 
+    /// Listens at `address`.
+    ///
     /// # Errors
     /// The address is in use.
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn PipeListener>>;
@@ -68,6 +70,8 @@ pub trait PipeListener: AsFd + Debug + Send {
     fn accept(&self) -> io::Result<(Box<dyn Pipe>, SocketAddr)>;
 }
 
+/// Converts the result of a pipe's receive to a socket's.
+///
 /// # Errors
 /// The pipe is broken.
 pub fn to_socket_read(received: io::Result<usize>) -> io::Result<SocketRead> {
@@ -79,6 +83,8 @@ pub fn to_socket_read(received: io::Result<usize>) -> io::Result<SocketRead> {
     }
 }
 
+/// Converts the result of a pipe's send.
+///
 /// # Errors
 /// The pipe is broken.
 pub fn to_sent_bytes(sent: io::Result<usize>) -> io::Result<usize> {

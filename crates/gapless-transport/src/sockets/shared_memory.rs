@@ -80,6 +80,8 @@ impl SharedSocket {
         Ok(Self { socket, rings: Some(Rings::over(writer, reader)), is_hung_up: false })
     }
 
+    /// Fills `room` with received bytes.
+    ///
     /// # Errors
     /// The connection failed, or the other side violated the protocol.
     #[inline]

@@ -22,6 +22,8 @@ impl Socket {
         Self::SharedMemory(Box::new(socket))
     }
 
+    /// Fills `room` with received bytes.
+    ///
     /// # Errors
     /// The connection failed.
     #[inline]

@@ -8,6 +8,8 @@ use std::io;
 use std::io::IoSlice;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
+/// Next connection of a listener that never blocks, if a peer is connecting.
+///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] if no peer is connecting; an error of the operating system.
 pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {

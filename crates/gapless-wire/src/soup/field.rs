@@ -29,6 +29,8 @@ pub struct Field<const N: usize>([u8; N]);
 impl<const N: usize> Field<N> {
     pub const BLANK: Self = Self([b' '; N]);
 
+    /// Creates the field with `text`.
+    ///
     /// # Errors
     ///
     /// [`SoupFieldError`] if the text is longer than `N` characters or not printable ASCII.

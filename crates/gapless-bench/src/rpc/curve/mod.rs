@@ -39,6 +39,8 @@ const CALLS_PER_SAMPLE: u64 = 10;
 const MESSAGES_PER_SAMPLE: u64 = 20;
 const CONNECTED_BYTES: usize = 256;
 
+/// Measures; returns the text to print.
+///
 /// # Errors
 /// A system that does not come up, a process that ends too early, an earlier run that cannot be read, a report or a
 /// picture that cannot be written.

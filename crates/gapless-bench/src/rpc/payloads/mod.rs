@@ -31,6 +31,8 @@ use std::sync::atomic::AtomicBool;
 /// Target between processes, two ways, longest published payload: bytes of both directions by those of copying alone.
 const SHARE_OF_COPYING: f64 = 0.5;
 
+/// Measures; returns the text to print.
+///
 /// # Errors
 /// A process that ends too early, a call that fails, a report or a picture that cannot be written.
 pub fn run(arguments: &PayloadsArguments, interrupted: &AtomicBool) -> Result<String> {

@@ -62,6 +62,8 @@ const SCENARIOS: [LoadScenario; 7] = [
 
 const FLOOD: LoadShape = SCENARIOS[1].shape;
 
+/// Measures; returns the text to print.
+///
 /// # Errors
 /// A call of the probe that fails, a directory without room for the overflow, a report or a picture that cannot be written.
 pub fn run(arguments: &ScenariosArguments, interrupted: &AtomicBool) -> Result<String> {

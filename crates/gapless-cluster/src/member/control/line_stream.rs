@@ -71,6 +71,8 @@ impl LineStream {
         }
     }
 
+    /// Sends `text` and the end of the line.
+    ///
     /// # Errors
     /// `TimedOut`; an error of the system.
     pub fn write_line(&self, text: &str) -> io::Result<()> {

@@ -204,6 +204,8 @@ impl TransferRequest {
         }
     }
 
+    /// Decodes a request.
+    ///
     /// # Errors
     /// The bytes are not a request.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {
@@ -244,6 +246,8 @@ impl TransferAnswer {
         bytes
     }
 
+    /// Decodes a request.
+    ///
     /// # Errors
     /// The bytes are not an answer.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {

@@ -30,6 +30,8 @@ pub enum LinkResult {
     Rate(f64),
 }
 
+/// Measures between this process and a second one on `its_cpu`.
+///
 /// # Errors
 /// Damaged messages; a second process that ends too early.
 pub fn measure(

@@ -92,6 +92,8 @@ pub(super) fn write_method(output: &mut Vec<u8>, channel: u16, method: Method, w
     });
 }
 
+/// Appends a short string.
+///
 /// # Panics
 /// If it has more than 255 bytes.
 pub(super) fn write_short(output: &mut Vec<u8>, text: &str) {

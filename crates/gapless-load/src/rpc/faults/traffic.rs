@@ -11,6 +11,8 @@ pub trait FaultCaller: Send {
         true
     }
 
+    /// Makes a call; the answer is in `answer`.
+    ///
     /// # Errors
     /// The kind of any other outcome.
     fn call(&mut self, request: &[u8], answer: &mut Vec<u8>) -> Result<(), &'static str>;

@@ -12,6 +12,8 @@ use std::path::Path;
 pub enum MutualTls {}
 
 impl MutualTls {
+    /// Reads the files.
+    ///
     /// # Errors
     /// [`TlsError::NotBuilt`], always.
     pub fn load(_: &Path, _: &Path, _: &Path, _: &str) -> Result<Self, TlsError> {

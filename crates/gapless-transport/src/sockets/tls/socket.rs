@@ -51,6 +51,8 @@ impl TlsSocket {
         Self { tcp, connection, is_at_end: false }
     }
 
+    /// Fills `room` with received bytes.
+    ///
     /// # Errors
     /// The connection failed, or the received bytes are not validly encrypted.
     pub fn receive(&mut self, room: &mut [u8]) -> io::Result<SocketRead> {
