@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The phases are separate so that callers can place their crash points between them: `in_state_write` and
-//! `in_snapshot_write` before the sync, `before_snapshot_rename` before the rename. [`replace_file`] does all of them.
-//! Segments are named elsewhere: they replace no file, and their marks decide which bytes count.
+//! `in_snapshot_write` before the sync, `before_snapshot_rename` before the rename. Segments are named elsewhere: they
+//! replace no file, and their marks decide which bytes count.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata, Permissions};
@@ -27,7 +27,7 @@ use crate::options::JournalEnvironment;
 #[error("its directory cannot be synced: {0}")]
 struct FolderNotSynced(#[source] io::Error);
 
-/// File with the new content. Removed if dropped before it is put in place.
+/// Removed if dropped before it is put in place.
 #[derive(Debug)]
 pub struct FileReplacement {
     folder: Folder,
@@ -41,9 +41,10 @@ pub struct FileReplacement {
 
 impl FileReplacement {
     /// Creates the file `temporary`, replacing one left by a crash. Both paths are in one directory, whose owner gets
-    /// the file if this process may change the owner. `mode` is subject to the umask.
+    /// the file if possible. `mode` is subject to the umask.
     ///
     /// # Errors
+    ///
     /// The file cannot be created.
     pub fn begin(path: &Path, temporary: PathBuf, mode: u32) -> io::Result<Self> {
         debug_assert_eq!(path.parent(), temporary.parent(), "a name is changed inside one directory");
@@ -55,9 +56,10 @@ impl FileReplacement {
         Ok(Self { folder, name, temporary, file, environment: None, is_synced: false, is_in_place: false })
     }
 
-    /// Like [`FileReplacement::begin`], on a disk that may refuse.
+    /// On a disk that may refuse.
     ///
     /// # Errors
+    ///
     /// The disk has no space, or the file cannot be created.
     pub fn begin_on(environment: &JournalEnvironment, path: &Path, temporary: PathBuf, mode: u32) -> io::Result<Self> {
         environment.check_disk(DiskOperation::Allocate)?;
@@ -66,17 +68,17 @@ impl FileReplacement {
         Ok(replacement)
     }
 
-    /// Replaces the file's permissions.
-    ///
     /// # Errors
+    ///
     /// As of the system.
     pub fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         self.file.set_permissions(permissions)
     }
 
-    /// Sets user and group to those of another file.
+    /// Sets user and group.
     ///
     /// # Errors
+    ///
     /// The process lacks the permission.
     pub fn copy_owner(&self, from: &Metadata) -> io::Result<()> {
         let own = self.file.metadata()?;
@@ -109,13 +111,15 @@ impl FileReplacement {
         Ok(())
     }
 
-    /// Renames the file, and syncs the directory. Returns the open file.
+    /// Renames the file, syncs the directory, and returns the open file.
     ///
     /// # Errors
+    ///
     /// The rename fails, or the directory cannot be synced. After the latter the file has the new content, which a
     /// power failure may undo.
     ///
     /// # Panics
+    ///
     /// The content was not synced: a power failure would leave a name without content.
     pub fn put_in_place(mut self) -> io::Result<File> {
         assert!(self.is_synced, "a file is synced before it gets its name");
@@ -143,7 +147,7 @@ impl Write for FileReplacement {
 impl Drop for FileReplacement {
     fn drop(&mut self) {
         if !self.is_in_place {
-            // If the file cannot be removed, the next attempt overwrites it.
+            // The next attempt overwrites it.
             let _removed = self.folder.remove(&self.temporary);
         }
     }
@@ -159,9 +163,10 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     })
 }
 
-/// Replaces the content of the file at `path`. `temporary` is a name in the same directory.
+/// `temporary`: a name in the same directory.
 ///
 /// # Errors
+///
 /// A full, failing or read-only disk. The old content stays, unless only the sync of the directory failed.
 pub fn replace_file(path: &Path, temporary: PathBuf, content: &[u8]) -> io::Result<()> {
     let mut replacement = FileReplacement::begin(path, temporary, 0o600)?;
